@@ -1,0 +1,55 @@
+"""What every test shares: Hypothesis profiles, --rewrite, and leaving out what this machine cannot run."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+import postgres_server
+
+# The same examples in every run; `./nilo test --all` looks at many more, and at new ones each time.
+settings.register_profile("ci", derandomize=True, deadline=None, max_examples=100)
+settings.register_profile(
+    "long", deadline=None, max_examples=2_000, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--rewrite",
+        action="store_true",
+        help="write what the program answers into the text tests, to be read in the diff",
+    )
+
+
+@pytest.hookimpl(tryfirst=True)  # xdist reads the groups in the same hook
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out, with the reason, tests whose marker names something that is missing here."""
+    missing = {
+        "postgres": None if postgres_server.programs() else "PostgreSQL's server programs are not installed",
+        "spark": None if "JAVA_HOME" in os.environ else "no Java 17: run ./nilo test, which looks for one",
+    }
+    for item in items:
+        for marker, reason in missing.items():
+            if item.get_closest_marker(marker):
+                # One group, one process: a second JVM or server would only cost time.
+                item.add_marker(pytest.mark.xdist_group(marker))
+                if reason:
+                    item.add_marker(pytest.mark.skip(reason=reason))
+
+
+@pytest.fixture
+def rewrite(request: pytest.FixtureRequest) -> bool:
+    """Whether text tests are to be rewritten instead of compared."""
+    return bool(request.config.getoption("--rewrite"))
+
+
+@pytest.fixture(scope="session")
+def postgres_url() -> Iterator[str]:
+    """The URL of an empty PostgreSQL database on a server of its own; mark the test `postgres`."""
+    with postgres_server.running() as url:
+        yield url
