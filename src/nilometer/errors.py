@@ -1,0 +1,128 @@
+"""Errors with a culprit, a place and a hint.
+
+Every error a user can meet is a `NilometerError`: a message (lower case, no full stop), a detail that says what was
+found, and a hint that says what to do. Errors of query text also carry the text and the place, and print a caret.
+
+>>> text = "SELECT depht FROM river"
+>>> print(BindError("no column 'depht' in 'river'", hint="did you mean 'depth'?").at(text, Span(7, 12)))
+no column 'depht' in 'river'
+  line 1, column 8
+    SELECT depht FROM river
+           ^^^^^
+  hint: did you mean 'depth'?
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Self
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A half-open range of character offsets in the query text."""
+
+    start: int
+    end: int
+
+    def __or__(self, other: Span) -> Span:
+        """The smallest span that covers both."""
+        return Span(min(self.start, other.start), max(self.end, other.end))
+
+
+NOWHERE = Span(0, 0)
+
+
+class NilometerError(Exception):
+    """The base of all our errors; `exit_code` is what the CLI ends with."""
+
+    exit_code = 1
+
+    def __init__(self, message: str, *, detail: str | None = None, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.detail = detail
+        self.hint = hint
+        self.text: str | None = None
+        self.span: Span | None = None
+
+    def at(self, text: str | None, span: Span | None) -> Self:
+        """The same error, tied to a place in the query text (the first place given wins)."""
+        if self.span is None and span is not None and span != NOWHERE:
+            self.span = span
+        if self.text is None:
+            self.text = text
+        return self
+
+    @property
+    def line(self) -> int | None:
+        """The 1-based line of the place, if there is one."""
+        if self.text is None or self.span is None:
+            return None
+        return self.text.count("\n", 0, self.span.start) + 1
+
+    @property
+    def column(self) -> int | None:
+        """The 1-based column of the place, if there is one."""
+        if self.text is None or self.span is None:
+            return None
+        return self.span.start - (self.text.rfind("\n", 0, self.span.start) + 1) + 1
+
+    def __str__(self) -> str:
+        lines = [self.message]
+        if self.text is not None and self.span is not None and self.line is not None and self.column is not None:
+            source = self.text.split("\n")[self.line - 1] if self.text else ""
+            width = max(1, min(self.span.end - self.span.start, len(source) - self.column + 1))
+            lines.append(f"  line {self.line}, column {self.column}")
+            lines.append("    " + source.replace("\t", " "))
+            lines.append("    " + " " * (self.column - 1) + "^" * width)
+        if self.detail:
+            lines.append(f"  detail: {self.detail}")
+        if self.hint:
+            lines.append(f"  hint: {self.hint}")
+        return "\n".join(lines)
+
+    def as_dict(self) -> dict[str, str | int | None]:
+        """The error as JSON for `--json` output and the server."""
+        return {
+            "error": type(self).__name__,
+            "message": self.message,
+            "detail": self.detail,
+            "hint": self.hint,
+            "line": self.line,
+            "column": self.column,
+        }
+
+
+class QuerySyntaxError(NilometerError):
+    """The text is not of the language: the author of the query must mend it."""
+
+
+class BindError(NilometerError):
+    """The text is well formed but means nothing here: an unknown name, a clash of types, a missing window."""
+
+
+class CatalogError(NilometerError):
+    """A declaration that cannot be taken: a name in use, an impossible network, a unit nobody knows."""
+
+
+class UnsupportedError(NilometerError):
+    """The query is right, but the chosen host cannot run it."""
+
+
+class DataError(NilometerError):
+    """The readings are not what was declared: a garbled file, a value of the wrong type, an overflow."""
+
+
+class ResourceError(NilometerError):
+    """Something outside is missing: Java, a database, a package, disk space."""
+
+
+class ConfigurationError(NilometerError):
+    """A setting or option that cannot be used."""
+
+
+class InternalError(NilometerError):
+    """A bug of ours: no input should ever cause it."""
+
+    exit_code = 70

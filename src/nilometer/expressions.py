@@ -1,0 +1,250 @@
+"""Bound scalar and aggregate expressions: typed, frozen, and the same for every host. Standard library only.
+
+The binder builds them; the reference evaluator, the columnar operators, Spark and the mote compiler read them. Their
+meaning is language.md's: NULL in, NULL out; comparisons three-valued; INT/INT truncates toward zero; x/0 is NULL;
+INT overflow is an error. Operands have been brought to one type by the binder, so no host coerces anything.
+
+>>> depth = ColumnReference("R.depth", INT)
+>>> str(Call(">", (depth, Literal(10, INT)), BOOLEAN))
+'R.depth > 10'
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+from nilometer.types import BOOLEAN, TIME, Kind, Type, format_duration, format_time
+
+ARITHMETIC = ("+", "-", "*", "/", "%", "^")
+COMPARISONS = ("=", "!=", "<", "<=", ">", ">=")
+LOGICAL = ("and", "or", "not")
+
+MIRROR = {"=": "=", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
+
+
+@dataclass(frozen=True, slots=True)
+class Expression:
+    """The base of all bound expressions; every subclass has a `type`."""
+
+    def children(self) -> tuple[Expression, ...]:
+        """The direct operands."""
+        return ()
+
+    def with_children(self, children: tuple[Expression, ...]) -> Expression:
+        """The same node over other operands."""
+        assert not children
+        return self
+
+
+@dataclass(frozen=True, slots=True)
+class Literal(Expression):
+    """A constant. TIME and DURATION are int microseconds, POINT is (x, y), NULL is None."""
+
+    value: Any
+    type: Type
+
+    def __str__(self) -> str:
+        match self.value, self.type.kind:
+            case None, _:
+                return "NULL"
+            case value, Kind.STRING:
+                return "'" + value.replace("'", "''") + "'"
+            case value, Kind.BOOLEAN:
+                return "TRUE" if value else "FALSE"
+            case value, Kind.DURATION:
+                return format_duration(value)
+            case value, Kind.TIME:
+                return f"TIME '{format_time(value)}'"
+            case (x, y), Kind.POINT:
+                return f"POINT({x!r}, {y!r})"
+            case value, Kind.LIST:
+                return "(" + ", ".join(map(str, value)) + ")"
+            case value, _:
+                return repr(value)
+        raise AssertionError(self)
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnReference(Expression):
+    """A column of the operator's input, by its unique name (`alias.column`)."""
+
+    name: str
+    type: Type
+
+    def __str__(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True, slots=True)
+class Now(Expression):
+    """The evaluation tick of the window the row is in (of a stream: the tuple's own tick)."""
+
+    type: Type = TIME
+
+    def __str__(self) -> str:
+        return "NOW"
+
+
+@dataclass(frozen=True, slots=True)
+class Call(Expression):
+    """An operator or scalar function, by its lower-case name: '+', '=', 'and', 'is_null', 'abs', 'float' (INT to FLOAT) ..."""
+
+    function: str
+    arguments: tuple[Expression, ...]
+    type: Type
+
+    def children(self) -> tuple[Expression, ...]:
+        return self.arguments
+
+    def with_children(self, children: tuple[Expression, ...]) -> Expression:
+        return replace(self, arguments=children)
+
+    def __str__(self) -> str:
+        arguments = [_operand(argument, self) for argument in self.arguments]
+        match self.function:
+            case "and" | "or" as word:
+                return f" {word.upper()} ".join(arguments)
+            case "not":
+                return f"NOT {arguments[0]}"
+            case "is_null":
+                return f"{arguments[0]} IS NULL"
+            case "negative":
+                return f"-{arguments[0]}"
+            case "like":
+                return f"{arguments[0]} LIKE {arguments[1]}"
+            case symbol if symbol in ARITHMETIC or symbol in COMPARISONS:
+                return f"{arguments[0]} {symbol} {arguments[1]}"
+            case name:
+                return f"{name}({', '.join(map(str, self.arguments))})"
+
+
+@dataclass(frozen=True, slots=True)
+class InList(Expression):
+    """`operand IN (constants)`, with SQL's NULLs: no match and a NULL in the list gives NULL."""
+
+    operand: Expression
+    items: tuple[Literal, ...]
+    type: Type = BOOLEAN
+
+    def children(self) -> tuple[Expression, ...]:
+        return (self.operand,)
+
+    def with_children(self, children: tuple[Expression, ...]) -> Expression:
+        return replace(self, operand=children[0])
+
+    def __str__(self) -> str:
+        return f"{_operand(self.operand, self)} IN ({', '.join(map(str, self.items))})"
+
+
+@dataclass(frozen=True, slots=True)
+class Case(Expression):
+    """`CASE WHEN condition THEN value ... ELSE otherwise END`; the simple form has been turned into this one."""
+
+    conditions: tuple[Expression, ...]
+    values: tuple[Expression, ...]
+    otherwise: Expression
+    type: Type
+
+    def children(self) -> tuple[Expression, ...]:
+        return (*self.conditions, *self.values, self.otherwise)
+
+    def with_children(self, children: tuple[Expression, ...]) -> Expression:
+        count = len(self.conditions)
+        return replace(self, conditions=children[:count], values=children[count:-1], otherwise=children[-1])
+
+    def __str__(self) -> str:
+        arms = " ".join(f"WHEN {c} THEN {v}" for c, v in zip(self.conditions, self.values, strict=True))
+        return f"CASE {arms} ELSE {self.otherwise} END"
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregate(Expression):
+    """An aggregate call: count, sum, avg, min, max, stdev, variance, median; `argument` None is COUNT(*).
+
+    `completeness` counts the rows of a window against those expected; its parameters are in the window's node.
+    """
+
+    function: str
+    argument: Expression | None
+    distinct: bool
+    type: Type
+
+    def children(self) -> tuple[Expression, ...]:
+        return () if self.argument is None else (self.argument,)
+
+    def with_children(self, children: tuple[Expression, ...]) -> Expression:
+        return replace(self, argument=children[0] if children else None)
+
+    def __str__(self) -> str:
+        inner = "*" if self.argument is None else str(self.argument)
+        return f"{self.function.upper()}({'DISTINCT ' if self.distinct else ''}{inner})"
+
+
+ALGEBRAIC = ("count", "sum", "avg", "min", "max", "stdev", "variance")
+"""Aggregates with a constant-size partial result (SNEE's AGGR_INIT/MERGE/EVAL), unless DISTINCT."""
+
+
+def type_of(expression: Expression) -> Type:
+    """The type of any expression."""
+    return expression.type  # type: ignore[attr-defined,no-any-return]
+
+
+def _operand(operand: Expression, parent: Expression) -> str:
+    """An operand in text, in parentheses unless it is atomic: plan text is read more than it is written."""
+    atomic = isinstance(operand, Literal | ColumnReference | Now | Aggregate)
+    if isinstance(operand, Call):
+        symbolic = operand.function in (*ARITHMETIC, *COMPARISONS, *LOGICAL, "is_null", "negative", "like")
+        loose = isinstance(parent, Call) and parent.function in ("and", "or", "not")
+        tight = operand.function in (*COMPARISONS, "is_null", "like") and loose
+        atomic = not symbolic or tight
+    if isinstance(operand, Literal) and operand.value is not None and operand.type.kind in (Kind.INT, Kind.FLOAT):
+        atomic = operand.value >= 0
+    return str(operand) if atomic else f"({operand})"
+
+
+def walk(expression: Expression) -> Iterator[Expression]:
+    """The expression and all below it, parents first."""
+    yield expression
+    for child in expression.children():
+        yield from walk(child)
+
+
+def transform(expression: Expression, change: Callable[[Expression], Expression]) -> Expression:
+    """Rebuild from the leaves up, replacing each node by `change(node)`."""
+    children = expression.children()
+    rebuilt = tuple(transform(child, change) for child in children)
+    return change(expression if rebuilt == children else expression.with_children(rebuilt))
+
+
+def columns_of(expression: Expression) -> frozenset[str]:
+    """The names of all columns the expression reads."""
+    return frozenset(node.name for node in walk(expression) if isinstance(node, ColumnReference))
+
+
+def uses_now(expression: Expression) -> bool:
+    """Whether the value depends on the evaluation tick."""
+    return any(isinstance(node, Now) for node in walk(expression))
+
+
+def conjuncts(predicate: Expression | None) -> tuple[Expression, ...]:
+    """The conditions that AND joins, left to right; none for no predicate."""
+    match predicate:
+        case None:
+            return ()
+        case Call("and", arguments):
+            return tuple(part for argument in arguments for part in conjuncts(argument))
+        case _:
+            return (predicate,)
+
+
+def conjunction(parts: tuple[Expression, ...] | list[Expression]) -> Expression | None:
+    """The AND of the parts; None for none."""
+    parts = tuple(parts)
+    if not parts:
+        return None
+    return parts[0] if len(parts) == 1 else Call("and", parts, BOOLEAN)
+
+
+TRUE = Literal(True, BOOLEAN)
