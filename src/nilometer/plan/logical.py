@@ -98,6 +98,10 @@ class _Double(Node):
         return replace(self, left=inputs[0], right=inputs[1])
 
 
+def _qualified(alias: str, columns: tuple[Column, ...]) -> Schema:
+    return Schema(tuple(Column(f"{alias}.{c.name}", c.type, c.unit) for c in columns))
+
+
 def _check_expression(expression: Expression, schema: Schema, what: str) -> None:
     missing = columns_of(expression) - set(schema.names)
     require(not missing, f"{what} reads {sorted(missing)}, which its input ({schema}) does not have")
@@ -304,8 +308,12 @@ class Silent(_Single):
 
     @property
     def schema(self) -> Schema:
-        names = (("time", TIME), ("id", self.id_type), ("state", STRING), ("last_time", TIME))
-        return Schema(tuple(Column(f"{self.alias}.{name}", type_) for name, type_ in names))
+        return _qualified(self.alias, silent_columns(self.id_type))
+
+
+def silent_columns(id_type: Type) -> tuple[Column, ...]:
+    """The columns of SILENT's rows."""
+    return (Column("time", TIME), Column("id", id_type), Column("state", STRING), Column("last_time", TIME))
 
 
 class SimilarForm(StrEnum):
@@ -342,18 +350,21 @@ class Similar(_Single):
     @property
     def schema(self) -> Schema:
         value = self.input.schema[self.column].type.plain
-        head = [("time", TIME), ("id", self.id_type), ("value", value)]
-        tail: list[tuple[str, Type]]
-        match self.form:
-            case SimilarForm.LIST:
-                member = struct_of(Column("id", self.id_type), Column("times", list_of(TIME)))
-                tail = [("arity", INT), ("members", list_of(member))]
-            case SimilarForm.PAIRS:
-                tail = [("other_time", TIME), ("other_id", self.id_type), ("other_value", value)]
-            case SimilarForm.FLATTEN:
-                member = struct_of(Column("id", self.id_type), Column("time", TIME))
-                tail = [("arity", INT), ("members", list_of(member))]
-        return Schema(tuple(Column(f"{self.alias}.{name}", type_) for name, type_ in head + tail))
+        return _qualified(self.alias, similar_columns(self.form, self.id_type, value))
+
+
+def similar_columns(form: SimilarForm, id_type: Type, value: Type) -> tuple[Column, ...]:
+    """The columns of SIMILAR's rows, in each of its forms."""
+    head = (Column("time", TIME), Column("id", id_type), Column("value", value))
+    match form:
+        case SimilarForm.LIST:
+            member = struct_of(Column("id", id_type), Column("times", list_of(TIME)))
+            return (*head, Column("arity", INT), Column("members", list_of(member)))
+        case SimilarForm.PAIRS:
+            return (*head, Column("other_time", TIME), Column("other_id", id_type), Column("other_value", value))
+        case SimilarForm.FLATTEN:
+            member = struct_of(Column("id", id_type), Column("time", TIME))
+            return (*head, Column("arity", INT), Column("members", list_of(member)))
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,603 @@
+"""The physical algebra: frozen nodes that name the algorithm (SNEE section 4.4, Table 1, and what the other papers add).
+
+They mirror the logical nodes, with the same three properties (`collection`, `schema`, `inputs`), and carry
+
+- `operator`: the name as EXPLAIN prints it;
+- `location_sensitive` (Table 1's LocSen): where it runs is given by the deployment, the planner has no choice;
+- `attribute_sensitive` (AttrSen): it must see all tuples of the extent (or of one key), wherever they were acquired.
+
+`optimizer.choose` builds them from a logical plan, placement cuts them into fragments, hosts run them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import ClassVar, Self
+
+from nilometer.catalog.extents import Stream, Table
+from nilometer.errors import InternalError
+from nilometer.expressions import ALGEBRAIC, Expression, type_of
+from nilometer.plan.logical import (
+    AggregateItem,
+    Collection,
+    Completeness,
+    JoinKind,
+    Lagged,
+    Projection,
+    Relation,
+    SimilarForm,
+    WindowBound,
+    require,
+    silent_columns,
+    similar_columns,
+)
+from nilometer.types import FLOAT, INT, Column, Schema, Type
+
+
+@dataclass(frozen=True)
+class Node:
+    """The base of all physical nodes."""
+
+    operator: ClassVar[str] = ""
+    location_sensitive: ClassVar[bool] = False
+    attribute_sensitive: ClassVar[bool] = False
+
+    @property
+    def inputs(self) -> tuple[Node, ...]:
+        """The nodes below."""
+        return ()
+
+    def with_inputs(self, inputs: tuple[Node, ...]) -> Self:
+        """The same node over other inputs."""
+        require(not inputs, f"{self.operator} takes no input")
+        return self
+
+    @property
+    def schema(self) -> Schema:
+        """The visible columns."""
+        raise InternalError(f"{self.operator} has no schema")
+
+    @property
+    def collection(self) -> Collection:
+        """STREAM, WINDOWS or TABLE."""
+        raise InternalError(f"{self.operator} has no collection")
+
+
+@dataclass(frozen=True)
+class Single(Node):
+    """The base of nodes over one input."""
+
+    input: Node
+
+    @property
+    def inputs(self) -> tuple[Node, ...]:
+        return (self.input,)
+
+    def with_inputs(self, inputs: tuple[Node, ...]) -> Self:
+        require(len(inputs) == 1, f"{self.operator} takes one input")
+        return replace(self, input=inputs[0])
+
+    @property
+    def schema(self) -> Schema:
+        return self.input.schema
+
+    @property
+    def collection(self) -> Collection:
+        return self.input.collection
+
+
+@dataclass(frozen=True)
+class Double(Node):
+    """The base of nodes over two inputs."""
+
+    left: Node
+    right: Node
+
+    @property
+    def inputs(self) -> tuple[Node, ...]:
+        return (self.left, self.right)
+
+    def with_inputs(self, inputs: tuple[Node, ...]) -> Self:
+        require(len(inputs) == 2, f"{self.operator} takes two inputs")
+        return replace(self, left=inputs[0], right=inputs[1])
+
+
+def _qualified(alias: str, columns: tuple[Column, ...]) -> Schema:
+    return Schema(tuple(Column(f"{alias}.{c.name}", c.type, c.unit) for c in columns))
+
+
+# ---- leaves ----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class SpAcquire(Node):
+    """SNEE's SP_ACQUIRE: take (or receive) readings of `columns` and `reads` from `sensors` (None: all), keep those that
+    satisfy `predicate`, pass on `columns`."""
+
+    operator = "SP_ACQUIRE"
+    location_sensitive = True
+
+    stream: Stream
+    alias: str
+    columns: tuple[Column, ...]
+    reads: tuple[Column, ...] = ()
+    predicate: Expression | None = None
+    sensors: frozenset[int | str] | None = None
+
+    @property
+    def every(self) -> int | None:
+        """The acquisition interval (Table 1's AcqInt); None for a pushed stream."""
+        return self.stream.every
+
+    @property
+    def wide_schema(self) -> Schema:
+        """What the predicate sees: `columns` and then `reads`, qualified."""
+        return _qualified(self.alias, self.columns + self.reads)
+
+    @property
+    def schema(self) -> Schema:
+        return _qualified(self.alias, self.columns)
+
+    @property
+    def collection(self) -> Collection:
+        return Collection.STREAM
+
+
+@dataclass(frozen=True)
+class StoredScan(Node):
+    """The snapshot of a stored extent."""
+
+    operator = "STORED_SCAN"
+    location_sensitive = True
+
+    table: Table
+    alias: str
+    columns: tuple[Column, ...]
+
+    @property
+    def schema(self) -> Schema:
+        return _qualified(self.alias, self.columns)
+
+    @property
+    def collection(self) -> Collection:
+        return Collection.TABLE
+
+
+# ---- any to the same -------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Select(Single):
+    """The rows for which the predicate is true."""
+
+    operator = "SELECT"
+
+    predicate: Expression
+
+
+@dataclass(frozen=True)
+class Project(Single):
+    """One row for each row, of the given expressions."""
+
+    operator = "PROJECT"
+
+    items: tuple[Projection, ...]
+
+    @property
+    def schema(self) -> Schema:
+        return Schema(tuple(Column(i.name, type_of(i.expression), i.unit) for i in self.items))
+
+
+@dataclass(frozen=True)
+class Rename(Single):
+    """Every column `name` becomes `alias.name`; costs nothing."""
+
+    operator = "RENAME"
+
+    alias: str
+
+    @property
+    def schema(self) -> Schema:
+        return _qualified(self.alias, self.input.schema.columns)
+
+
+@dataclass(frozen=True)
+class Union(Double):
+    """The bag union, columns by position; of windows, at the union of their ticks."""
+
+    operator = "UNION"
+
+    @property
+    def schema(self) -> Schema:
+        return self.left.schema
+
+    @property
+    def collection(self) -> Collection:
+        return self.left.collection
+
+
+@dataclass(frozen=True)
+class Exchange(Single):
+    """Where a plan is cut into fragments: a radio hop, a queue or a shuffle. Rows are partitioned by the values of `keys`;
+    without keys all go to one bucket. Placement inserts it."""
+
+    operator = "EXCHANGE"
+
+    keys: tuple[Expression, ...] = ()
+
+
+# ---- stream to stream ------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Sample(Single):
+    """Per source the first tuple of each interval `every`."""
+
+    operator = "SAMPLE"
+
+    every: int
+
+
+@dataclass(frozen=True)
+class Lag(Single):
+    """Adds columns computed from the source's earlier tuples."""
+
+    operator = "LAG"
+
+    items: tuple[Lagged, ...]
+
+    @property
+    def schema(self) -> Schema:
+        return self.input.schema + Schema(tuple(Column(i.name, i.type) for i in self.items))
+
+
+@dataclass(frozen=True)
+class Silent(Single):
+    """A row when a sensor has not been heard for `duration`, and one when it returns."""
+
+    operator = "SILENT"
+    attribute_sensitive = True  # a sensor that was never heard is known only where the whole extent is seen
+
+    duration: int
+    alias: str
+    id_type: Type
+    sensors: frozenset[int | str] = frozenset()
+
+    @property
+    def schema(self) -> Schema:
+        return _qualified(self.alias, silent_columns(self.id_type))
+
+
+@dataclass(frozen=True)
+class SnJoin(Single):
+    """SNJoin's variable-arity join (SIMILAR): one pass, each tuple probing the earlier ones of other sources."""
+
+    operator = "SN_JOIN"
+    attribute_sensitive = True
+
+    column: str
+    epsilon: float
+    window: int
+    form: SimilarForm
+    alias: str
+    id_type: Type
+
+    @property
+    def schema(self) -> Schema:
+        value = self.input.schema[self.column].type.plain
+        return _qualified(self.alias, similar_columns(self.form, self.id_type, value))
+
+
+@dataclass(frozen=True)
+class AsofJoin(Double):
+    """Per left tuple the latest right tuple of equal keys at or before it."""
+
+    operator = "ASOF_JOIN"
+    attribute_sensitive = True
+
+    keys: tuple[tuple[Expression, Expression], ...]
+    within: int | None
+
+    @property
+    def schema(self) -> Schema:
+        return self.left.schema + self.right.schema
+
+    @property
+    def collection(self) -> Collection:
+        return Collection.STREAM
+
+
+@dataclass(frozen=True)
+class KeyPair:
+    """An equality between two inputs of an N-way join: `left_expression` reads input `left` alone, and so the right."""
+
+    left: int
+    left_expression: Expression
+    right: int
+    right_expression: Expression
+
+
+@dataclass(frozen=True)
+class NlwJoin(Node):
+    """STEAM's window join by nested loops over time-ordered buffers: the N-tuples that satisfy every bound, every key pair
+    and `predicate` (what is left of the condition beside the pairs)."""
+
+    operator = "NLW_JOIN"
+    attribute_sensitive = True
+
+    streams: tuple[Node, ...]
+    bounds: tuple[WindowBound, ...]
+    keys: tuple[KeyPair, ...] = ()
+    predicate: Expression | None = None
+
+    @property
+    def inputs(self) -> tuple[Node, ...]:
+        return self.streams
+
+    def with_inputs(self, inputs: tuple[Node, ...]) -> Self:
+        require(len(inputs) == len(self.streams), f"{self.operator} takes {len(self.streams)} inputs")
+        return replace(self, streams=inputs)
+
+    @property
+    def schema(self) -> Schema:
+        return Schema(tuple(column for node in self.streams for column in node.schema))
+
+    @property
+    def collection(self) -> Collection:
+        return Collection.STREAM
+
+
+# ---- stream to windows -----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class TimeWindow(Single):
+    """`T - start <= tick <= T - end` (`open_start`: `T - start <`), evaluated every `slide`, or at every tick.
+
+    `elided` marks a [NOW] over a sensed stream: what a tick acquired is the window at that tick, so that a host that
+    works tick by tick (a mote) keeps no buffer for it and needs no operator. EXPLAIN then prints it as a mark on its
+    input's line (SNEE Fig. 8). Its meaning does not change: a host may as well run it like any other window.
+    """
+
+    operator = "TIME_WINDOW"
+
+    start: int | None
+    end: int
+    slide: int | None
+    open_start: bool
+    elided: bool = False
+
+    @property
+    def collection(self) -> Collection:
+        return Collection.WINDOWS
+
+
+@dataclass(frozen=True)
+class RowWindow(Single):
+    """At every `slide`-th row the rows from `start` back to `end` back, counted over all sources."""
+
+    operator = "ROW_WINDOW"
+    attribute_sensitive = True
+
+    start: int | None
+    end: int
+    slide: int
+
+    @property
+    def collection(self) -> Collection:
+        return Collection.WINDOWS
+
+
+# ---- windows to windows ----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Join(Double):
+    attribute_sensitive = True
+
+    kind: JoinKind
+
+    @property
+    def schema(self) -> Schema:
+        if self.kind in (JoinKind.SEMI, JoinKind.ANTI):
+            return self.left.schema
+        return self.left.schema + self.right.schema
+
+    @property
+    def collection(self) -> Collection:
+        if self.left.collection is Collection.TABLE:
+            return self.right.collection
+        return self.left.collection
+
+
+@dataclass(frozen=True)
+class NlJoin(_Join):
+    """Every left row against every right row; no predicate is the product."""
+
+    operator = "NL_JOIN"
+
+    predicate: Expression | None = None
+
+
+@dataclass(frozen=True)
+class HashJoin(_Join):
+    """Rows whose `keys` (left, right) are equal, looked up by hash, and that satisfy `residual`. NULL keys match nothing."""
+
+    operator = "HASH_JOIN"
+
+    keys: tuple[tuple[Expression, Expression], ...]
+    residual: Expression | None = None
+
+    def __post_init__(self) -> None:
+        require(bool(self.keys), "a hash join without keys")
+
+
+def partial_columns(item: AggregateItem) -> tuple[Column, ...]:
+    """The partial result of an algebraic aggregate, as AGGR_INIT makes and AGGR_MERGE merges it.
+
+    count: the rows counted; sum, min, max: themselves (NULL of none); avg: sum and count; stdev and variance: count,
+    mean and the sum of squared deviations from the mean (merged by Chan's formula).
+    """
+    aggregate, name = item.aggregate, item.name
+    count = Column(f"{name}#count", INT)
+    match aggregate.function:
+        case "count":
+            return (count,)
+        case "sum" | "min" | "max" as function:
+            return (Column(f"{name}#{function}", aggregate.type, item.unit),)
+        case "avg":
+            return (Column(f"{name}#sum", FLOAT, item.unit), count)
+        case "stdev" | "variance":
+            return (count, Column(f"{name}#mean", FLOAT), Column(f"{name}#deviations", FLOAT))
+        case function:
+            raise InternalError(f"{function} has no partial result")
+
+
+@dataclass(frozen=True)
+class _Aggregate(Single):
+    keys: tuple[Projection, ...]
+    items: tuple[AggregateItem, ...]
+    completeness: Completeness | None = None
+
+    @property
+    def _final_schema(self) -> Schema:
+        items = tuple(Column(i.name, i.aggregate.type, i.unit) for i in self.items)
+        extra = (Column(self.completeness.name, FLOAT),) if self.completeness is not None else ()
+        return Schema(self._key_columns + items + extra)
+
+    @property
+    def _partial_schema(self) -> Schema:
+        items = tuple(column for item in self.items for column in partial_columns(item))
+        extra = (Column(f"{self.completeness.name}#count", INT),) if self.completeness is not None else ()
+        return Schema(self._key_columns + items + extra)
+
+    @property
+    def _key_columns(self) -> tuple[Column, ...]:
+        return tuple(Column(k.name, type_of(k.expression), k.unit) for k in self.keys)
+
+
+@dataclass(frozen=True)
+class Aggregate(_Aggregate):
+    """The whole aggregate in one step: for MEDIAN and DISTINCT, which have no partial result of constant size."""
+
+    operator = "AGGR"
+    attribute_sensitive = True
+
+    @property
+    def schema(self) -> Schema:
+        return self._final_schema
+
+
+@dataclass(frozen=True)
+class AggregateInit(_Aggregate):
+    """Rows to partial results, one row per group and evaluation, wherever the rows are.
+
+    `keys` and `items` are the whole aggregate's, in terms of INIT's input, at every step of the chain: MERGE and EVAL
+    find the values in the columns `key.name` and `partial_columns(item)`.
+    """
+
+    operator = "AGGR_INIT"
+
+    def __post_init__(self) -> None:
+        for item in self.items:
+            require(
+                item.aggregate.function in ALGEBRAIC and not item.aggregate.distinct,
+                f"partial {item.aggregate}",
+            )
+
+    @property
+    def schema(self) -> Schema:
+        return self._partial_schema
+
+
+@dataclass(frozen=True)
+class AggregateMerge(_Aggregate):
+    """Partial results of one group and evaluation to one."""
+
+    operator = "AGGR_MERGE"
+    attribute_sensitive = True
+
+    @property
+    def schema(self) -> Schema:
+        return self._partial_schema
+
+
+@dataclass(frozen=True)
+class AggregateEvaluate(_Aggregate):
+    """Merged partial results to the answer."""
+
+    operator = "AGGR_EVAL"
+    attribute_sensitive = True
+
+    @property
+    def schema(self) -> Schema:
+        return self._final_schema
+
+
+# ---- windows to stream -----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _ToStream(Single):
+    relation: ClassVar[Relation]
+
+    @property
+    def collection(self) -> Collection:
+        return Collection.STREAM
+
+
+@dataclass(frozen=True)
+class RStream(_ToStream):
+    """All rows of each evaluation."""
+
+    operator = "RSTREAM"
+    relation = Relation.RSTREAM
+
+
+@dataclass(frozen=True)
+class IStream(_ToStream):
+    """The rows that are new since the previous evaluation."""
+
+    operator = "ISTREAM"
+    relation = Relation.ISTREAM
+    # Not so in Table 1; but a value that leaves one site's window and enters another's has not changed the answer.
+    attribute_sensitive = True
+
+
+@dataclass(frozen=True)
+class DStream(_ToStream):
+    """The rows that are gone since the previous evaluation."""
+
+    operator = "DSTREAM"
+    relation = Relation.DSTREAM
+    attribute_sensitive = True
+
+
+@dataclass(frozen=True)
+class Deliver(Single):
+    """The query's answer. Over windows it delivers all rows of each evaluation: RSTREAM has been merged into it (SNEE
+    section 4.4, footnote 4). `tick` says that the rows carry the tick of their evaluation as a first column `tick`."""
+
+    operator = "DELIVER"
+    location_sensitive = True
+
+    tick: bool
+    within: int | None = None
+
+
+# ---- walking ---------------------------------------------------------------------------------------------------------
+
+
+def walk_plan(node: Node) -> Iterator[Node]:
+    """The node and all below it, parents first."""
+    yield node
+    for child in node.inputs:
+        yield from walk_plan(child)
+
+
+def transform_plan(node: Node, change: Callable[[Node], Node]) -> Node:
+    """Rebuild from the leaves up, replacing each node by `change(node)`."""
+    inputs = tuple(transform_plan(child, change) for child in node.inputs)
+    same = all(new is old for new, old in zip(inputs, node.inputs, strict=True))
+    return change(node if same else node.with_inputs(inputs))
