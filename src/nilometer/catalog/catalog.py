@@ -1,0 +1,317 @@
+"""Names -> extents, sensors, networks and queries: what a query may speak of. No parsing, no planning.
+
+Lookups ignore case; what was declared keeps its spelling and its order. Every change is checked first, then kept by the
+`Keeper` (the store, if there is one), then made: a change that fails has changed nothing.
+
+>>> from nilometer.types import INT, Column
+>>> catalog = Catalog()
+>>> catalog.add_stream(Stream("river", stream_columns((Column("depth", INT),)), every=900_000_000))
+>>> catalog.add_sensor(Sensor(5, "river", (120.0, 44.5), (("kind", "gauge"),)))
+>>> [str(column) for column in catalog.static_columns("RIVER")]
+['location POINT', 'kind STRING']
+>>> catalog.sensor_rows()
+[{'id': 5, 'stream': 'river', 'location': (120.0, 44.5), 'kind': 'gauge'}]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from nilometer.catalog.extents import Extent, Sensor, Stream, Table, stream_columns
+from nilometer.catalog.near_misses import join_names, near_misses
+from nilometer.catalog.network import Network
+from nilometer.catalog.sensor_set import SENSORS_URL, SensorSet
+from nilometer.errors import CatalogError
+from nilometer.types import Column
+
+__all__ = ["Catalog", "Change", "Contents", "Keeper", "QueryDefinition", "stream_columns"]
+
+KINDS = ("STREAM", "TABLE", "SENSOR", "NETWORK", "QUERY")
+
+
+@dataclass(frozen=True, slots=True)
+class QueryDefinition:
+    """A standing query: its text, and where in the log it starts (None: now; 'BEGINNING'; microseconds)."""
+
+    name: str
+    text: str
+    starting: str | int | None = None
+
+
+Item = Stream | Table | Sensor | Network | QueryDefinition
+
+
+@dataclass
+class Contents:
+    """All that a catalog holds, by lower-case name, in the order of declaration."""
+
+    extents: dict[str, Extent] = field(default_factory=dict)
+    sensors: dict[tuple[str, int | str], Sensor] = field(default_factory=dict)
+    networks: dict[str, Network] = field(default_factory=dict)
+    queries: dict[str, QueryDefinition] = field(default_factory=dict)
+
+
+@dataclass
+class Change:
+    """What one declaration takes away and then puts in; an item put under a name in use replaces what was there."""
+
+    removed: list[Item] = field(default_factory=list)
+    put: list[Item] = field(default_factory=list)
+
+
+class Keeper(Protocol):
+    """What makes changes last."""
+
+    def changing(self, seen: int) -> AbstractContextManager[tuple[int, Contents | None]]:
+        """A transaction: gives the revision, and the contents where they are newer than the revision seen."""
+
+    def keep(self, change: Change, contents: Contents) -> None:
+        """Write the change, inside the transaction; the contents are those before it."""
+
+    def refresh(self, seen: int) -> tuple[int, Contents | None]:
+        """The revision, and the contents where they are newer than the revision seen."""
+
+
+class Catalog:
+    """The one place where names are looked up. With a keeper, other programs' changes are seen at the next change of
+    one's own or at `refresh()`."""
+
+    def __init__(
+        self, contents: Contents | None = None, keeper: Keeper | None = None, revision: int = 0
+    ) -> None:
+        self._contents = contents or Contents()
+        self._keeper = keeper
+        self._revision = revision
+        self._sensor_set: SensorSet | None = None
+
+    # ---- looking up ----------------------------------------------------------------------------------------------
+
+    def extent(self, name: str) -> Extent | None:
+        """The stream or table of that name; `sensors` is built in unless a user's extent has that name."""
+        found = self._contents.extents.get(name.lower())
+        if found is None and name.lower() == "sensors":
+            return Table("sensors", self._sensors.relation_columns(), SENSORS_URL)
+        return found
+
+    def extents(self) -> tuple[Extent, ...]:
+        """The declared streams and tables, in order; the built-in relation is not among them."""
+        return tuple(self._contents.extents.values())
+
+    def streams(self) -> tuple[Stream, ...]:
+        """The declared streams, in order."""
+        return tuple(extent for extent in self.extents() if isinstance(extent, Stream))
+
+    def tables(self) -> tuple[Table, ...]:
+        """The declared stored extents, in order."""
+        return tuple(extent for extent in self.extents() if isinstance(extent, Table))
+
+    def stream(self, name: str) -> Stream:
+        """The stream of that name, or a CatalogError."""
+        found = self._contents.extents.get(name.lower())
+        if isinstance(found, Stream):
+            return found
+        if found is not None:
+            raise CatalogError(
+                f"'{found.name}' is a stored table, not a stream",
+                hint="only streams have sensors; name a stream",
+            )
+        names = [stream.name for stream in self.streams()]
+        raise CatalogError(
+            f"no stream '{name}'", hint=near_misses(name, names) or f"declare it: CREATE STREAM {name} (...)"
+        )
+
+    def sensors(self, stream_name: str | None = None) -> tuple[Sensor, ...]:
+        """The sensors of a stream (of all), with attributes named and typed as in `static_columns`."""
+        return self._sensors.of(stream_name)
+
+    def static_columns(self, stream_name: str) -> tuple[Column, ...]:
+        """The columns that a stream has from its sensors: `location`, where one has it, and all their attributes."""
+        return self._sensors.static_columns(self.stream(stream_name))
+
+    def sensor_rows(self) -> list[dict[str, Any]]:
+        """The rows of the built-in relation `sensors`, with all its columns."""
+        return self._sensors.rows()
+
+    def network(self, name: str) -> Network | None:
+        """The network of that name."""
+        return self._contents.networks.get(name.lower())
+
+    def networks(self) -> tuple[Network, ...]:
+        """All networks, in order."""
+        return tuple(self._contents.networks.values())
+
+    def query(self, name: str) -> QueryDefinition | None:
+        """The standing query of that name."""
+        return self._contents.queries.get(name.lower())
+
+    def queries(self) -> tuple[QueryDefinition, ...]:
+        """All standing queries, in order."""
+        return tuple(self._contents.queries.values())
+
+    def refresh(self) -> None:
+        """See what other programs have declared since."""
+        if self._keeper is not None:
+            self._renew(*self._keeper.refresh(self._revision))
+
+    # ---- declaring -----------------------------------------------------------------------------------------------
+
+    def add_stream(self, stream: Stream) -> None:
+        """Declare a stream."""
+        self._add_extent(stream)
+
+    def add_table(self, table: Table) -> None:
+        """Declare a stored extent."""
+        self._add_extent(table)
+
+    def replace_stream(self, stream: Stream) -> None:
+        """Declare a stream anew, when its data show more (the type of `id`); its sensors stay, with ids of that type."""
+        with self._change() as change:
+            before = self.stream(stream.name)
+            change.put.append(stream)
+            self._sensors.check_stream(stream)
+            if before.id_type != stream.id_type:
+                retyped = self._sensors.retyped(stream)
+                change.removed += [old for old, _ in retyped]
+                change.put += [new for _, new in retyped]
+
+    def add_sensor(self, sensor: Sensor) -> None:
+        """Declare one sensor of a stream."""
+        self.add_sensors([sensor])
+
+    def add_sensors(self, sensors: list[Sensor]) -> None:
+        """Declare sensors: all of them or, where one cannot be taken, none."""
+        with self._change() as change:
+            streams = {sensor.stream.lower(): self.stream(sensor.stream) for sensor in sensors}
+            added = self._sensors.adding(sensors, streams)
+            change.removed += added.removed
+            change.put += [*added.streams, *added.sensors]
+
+    def add_network(self, network: Network) -> None:
+        """Declare a network."""
+        with self._change() as change:
+            _check_new("network", network.name, self._contents.networks)
+            change.put.append(network)
+
+    def add_query(self, query: QueryDefinition) -> None:
+        """Declare a standing query."""
+        with self._change() as change:
+            _check_new("query", query.name, self._contents.queries)
+            change.put.append(query)
+
+    def drop(self, kind: str, name: str | int, if_exists: bool = False, stream: str | None = None) -> bool:
+        """Forget a STREAM (with its sensors), TABLE, SENSOR (`stream` says whose), NETWORK or QUERY.
+
+        Says whether it was there; a CatalogError where it was not, unless `if_exists`.
+        """
+        with self._change() as change:
+            found = self._find(kind.upper(), name, stream, if_exists)
+            if found is None:
+                return False
+            if isinstance(found, Stream):
+                change.removed += self._sensors.declared(found.name)
+            change.removed.append(found)
+        return True
+
+    # ---- inside --------------------------------------------------------------------------------------------------
+
+    @property
+    def _sensors(self) -> SensorSet:
+        if self._sensor_set is None:
+            self._sensor_set = SensorSet(tuple(self._contents.sensors.values()))
+        return self._sensor_set
+
+    def _add_extent(self, extent: Extent) -> None:
+        with self._change() as change:
+            _check_new("extent", extent.name, self._contents.extents)
+            change.put.append(extent)
+
+    def _find(self, kind: str, name: str | int, stream: str | None, if_exists: bool) -> Item | None:
+        if kind == "SENSOR":
+            return self._sensors.find(name, stream, if_exists)
+        known: dict[str, Any]
+        match kind:
+            case "STREAM":
+                known = {
+                    key: extent
+                    for key, extent in self._contents.extents.items()
+                    if isinstance(extent, Stream)
+                }
+            case "TABLE":
+                known = {
+                    key: extent for key, extent in self._contents.extents.items() if isinstance(extent, Table)
+                }
+            case "NETWORK":
+                known = self._contents.networks
+            case "QUERY":
+                known = self._contents.queries
+            case _:
+                raise CatalogError(
+                    f"cannot drop a {kind.lower()}", hint=f"what can be dropped: {', '.join(KINDS)}"
+                )
+        found: Item | None = known.get(str(name).lower())
+        if found is None and not if_exists:
+            raise CatalogError(
+                f"no {kind.lower()} '{name}'",
+                hint=near_misses(str(name), [item.name for item in known.values()])
+                or f"there is no {kind.lower()} at all; SHOW lists what there is",
+            )
+        return found
+
+    @contextmanager
+    def _change(self) -> Iterator[Change]:
+        change = Change()
+        if self._keeper is None:
+            yield change
+        else:
+            with self._keeper.changing(self._revision) as (revision, newer):
+                self._renew(revision, newer)
+                yield change
+                if change.removed or change.put:
+                    self._keeper.keep(change, self._contents)
+                    revision += 1
+            self._revision = revision
+        _apply(change, self._contents)
+        self._sensor_set = None
+
+    def _renew(self, revision: int, newer: Contents | None) -> None:
+        if newer is not None:
+            self._contents, self._revision, self._sensor_set = newer, revision, None
+
+
+def _check_new(kind: str, name: str, known: dict[str, Any]) -> None:
+    if not name:
+        raise CatalogError(f"a {kind} needs a name")
+    found = known.get(name.lower())
+    if found is not None:
+        is_a = {Stream: "stream", Table: "table"}.get(type(found), kind)
+        raise CatalogError(
+            f"there is a {is_a} '{found.name}' already",
+            detail=f"declared so far: {join_names([item.name for item in known.values()], 'and')}",
+            hint=f"choose another name, or DROP {is_a.upper()} {found.name} first",
+        )
+
+
+def _apply(change: Change, contents: Contents) -> None:
+    for item in change.removed:
+        match item:
+            case Stream() | Table():
+                del contents.extents[item.name.lower()]
+            case Sensor():
+                del contents.sensors[item.stream.lower(), item.id]
+            case Network():
+                del contents.networks[item.name.lower()]
+            case QueryDefinition():
+                del contents.queries[item.name.lower()]
+    for item in change.put:
+        match item:
+            case Stream() | Table():
+                contents.extents[item.name.lower()] = item
+            case Sensor():
+                contents.sensors[item.stream.lower(), item.id] = item
+            case Network():
+                contents.networks[item.name.lower()] = item
+            case QueryDefinition():
+                contents.queries[item.name.lower()] = item

@@ -1,0 +1,194 @@
+"""The mote network: nodes with their resources, radio links with their quality, and what an action costs there.
+
+Frozen, and refuses to be built wrong: a link to a node that is not there, a node that cannot reach the sink, a quality
+outside (0, 1] are each a `CatalogError` that names the culprit.
+
+>>> nodes = (NetworkNode(0), NetworkNode(1, streams=("river",)))
+>>> Network("brook", 0, nodes, (Link(0, 1, 0.9),)).neighbours(1)
+(0,)
+"""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from dataclasses import dataclass, field
+
+from nilometer.catalog.near_misses import join_names, near_misses
+from nilometer.errors import CatalogError
+
+NodeId = int | str
+
+
+@dataclass(frozen=True, slots=True)
+class NetworkNode:
+    """A mote: `ram` and `flash` in bytes, `energy` in joules (None: not limited, or not known), the streams it senses."""
+
+    id: NodeId
+    ram: int | None = None
+    flash: int | None = None
+    energy: float | None = None
+    location: tuple[float, float] | None = None
+    streams: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """Two nodes that hear each other. `quality` is the probability that a packet arrives, `cost` a weight for routing.
+
+    A link holds in both directions, unless the network also lists the opposite one with a quality of its own.
+    """
+
+    source: NodeId
+    target: NodeId
+    quality: float = 1.0
+    cost: float = 1.0
+
+    @property
+    def reverse(self) -> Link:
+        """The same link, the other way."""
+        return Link(self.target, self.source, self.quality, self.cost)
+
+
+@dataclass(frozen=True, slots=True)
+class CostProfile:
+    """What primitive actions cost, as data: (parameter, value) pairs, sorted by parameter. Units are the profile's own."""
+
+    name: str = "default"
+    parameters: tuple[tuple[str, float], ...] = ()
+
+    def __post_init__(self) -> None:
+        names = [name for name, _ in self.parameters]
+        if len(set(names)) != len(names):
+            raise CatalogError(
+                f"profile '{self.name}' has a parameter twice", hint="leave one of the two out"
+            )
+        object.__setattr__(self, "parameters", tuple(sorted(self.parameters)))
+
+    def __getitem__(self, parameter: str) -> float:
+        for name, value in self.parameters:
+            if name == parameter:
+                return value
+        raise CatalogError(
+            f"profile '{self.name}' has no parameter '{parameter}'",
+            hint=near_misses(parameter, [name for name, _ in self.parameters]),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Network:
+    """A connected topology around its sink, in the order it was declared (routing breaks ties by that order)."""
+
+    name: str
+    sink: NodeId
+    nodes: tuple[NetworkNode, ...]
+    links: tuple[Link, ...]
+    profile: CostProfile = field(default_factory=CostProfile)
+
+    def __post_init__(self) -> None:
+        _check_nodes(self)
+        _check_links(self)
+        _check_connected(self)
+
+    def node(self, identifier: NodeId) -> NetworkNode:
+        """The node of that id."""
+        for node in self.nodes:
+            if node.id == identifier:
+                return node
+        raise _no_node(self, identifier, f"network '{self.name}' has no node {identifier!r}")
+
+    def link(self, source: NodeId, target: NodeId) -> Link | None:
+        """The link from one node to the other, if they hear each other."""
+        opposite = None
+        for link in self.links:
+            if (link.source, link.target) == (source, target):
+                return link
+            if (link.source, link.target) == (target, source):
+                opposite = link.reverse
+        return opposite
+
+    def neighbours(self, identifier: NodeId) -> tuple[NodeId, ...]:
+        """The nodes it hears, in the order of the links."""
+        found: dict[NodeId, None] = {}
+        for link in self.links:
+            if link.source == identifier:
+                found[link.target] = None
+            elif link.target == identifier:
+                found[link.source] = None
+        return tuple(found)
+
+    def hosts(self, stream: str) -> tuple[NodeId, ...]:
+        """The nodes that sense the stream, in order."""
+        wanted = stream.lower()
+        return tuple(n.id for n in self.nodes if wanted in (name.lower() for name in n.streams))
+
+
+def _check_nodes(network: Network) -> None:
+    seen: set[NodeId] = set()
+    for node in network.nodes:
+        if node.id in seen:
+            raise CatalogError(
+                f"node {node.id!r} stands twice in network '{network.name}'",
+                hint="give every node an id of its own",
+            )
+        seen.add(node.id)
+        for what, amount in (("ram", node.ram), ("flash", node.flash), ("energy", node.energy)):
+            if amount is not None and not (amount >= 0 and math.isfinite(amount)):
+                raise CatalogError(
+                    f"node {node.id!r} of network '{network.name}' has an impossible {what}",
+                    detail=f"{what} is {amount}",
+                    hint="give bytes or joules of 0 or more, or leave it out where it is not limited",
+                )
+    if network.sink not in seen:
+        raise _no_node(
+            network, network.sink, f"the sink {network.sink!r} is no node of network '{network.name}'"
+        )
+
+
+def _check_links(network: Network) -> None:
+    known = {node.id for node in network.nodes}
+    seen: set[tuple[NodeId, NodeId]] = set()
+    for link in network.links:
+        text = f"link {link.source!r} - {link.target!r} of network '{network.name}'"
+        for end in (link.source, link.target):
+            if end not in known:
+                raise _no_node(network, end, f"{text} names node {end!r}, which is not there")
+        if link.source == link.target:
+            raise CatalogError(f"{text} joins a node to itself", hint="leave the link out")
+        if (link.source, link.target) in seen:
+            raise CatalogError(f"{text} stands twice", hint="leave one of the two out")
+        if not 0 < link.quality <= 1:
+            raise CatalogError(
+                f"{text} has a quality out of range",
+                detail=f"quality is {link.quality}",
+                hint="quality is the probability that a packet arrives: above 0 and at most 1",
+            )
+        if not (link.cost >= 0 and math.isfinite(link.cost)):
+            raise CatalogError(
+                f"{text} has an impossible cost", detail=f"cost is {link.cost}", hint="give 0 or more"
+            )
+        seen.add((link.source, link.target))
+
+
+def _check_connected(network: Network) -> None:
+    neighbours: dict[NodeId, list[NodeId]] = {node.id: [] for node in network.nodes}
+    for link in network.links:
+        neighbours[link.source].append(link.target)
+        neighbours[link.target].append(link.source)
+    reached, waiting = {network.sink}, deque([network.sink])
+    while waiting:
+        for next_node in neighbours[waiting.popleft()]:
+            if next_node not in reached:
+                reached.add(next_node)
+                waiting.append(next_node)
+    cut_off = [node.id for node in network.nodes if node.id not in reached]
+    if cut_off:
+        raise CatalogError(
+            f"network '{network.name}' is not connected: the sink {network.sink!r} cannot be reached from everywhere",
+            detail=f"cut off: {join_names(map(str, cut_off), 'and')}",
+            hint="add a link to each of them, or leave them out",
+        )
+
+
+def _no_node(network: Network, identifier: NodeId, message: str) -> CatalogError:
+    return CatalogError(message, hint=near_misses(str(identifier), [str(node.id) for node in network.nodes]))

@@ -1,0 +1,283 @@
+"""Sensors -> the one relation `sensors`, and the static columns each stream has from its own (STEAM section 3.3).
+
+An attribute has one type in the whole relation: INT and FLOAT together make FLOAT, any other two are a clash, refused
+when the sensor is declared. Names ignore case; the first spelling stays. A sensor's id has its stream's `id` type.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+from nilometer.catalog.extents import Sensor, Stream
+from nilometer.catalog.near_misses import near_misses
+from nilometer.errors import CatalogError
+from nilometer.types import (
+    BOOLEAN,
+    FLOAT,
+    INT,
+    INT_MAXIMUM,
+    INT_MINIMUM,
+    POINT,
+    STRING,
+    Column,
+    Kind,
+    Type,
+)
+
+SENSORS_URL = "catalog:sensors"
+"""Where the built-in relation is stored: in the catalog itself."""
+
+RESERVED = ("id", "time", "stream", "location")
+"""Names that a static attribute cannot have: they are columns already."""
+
+
+@dataclass
+class Attribute:
+    """An attribute of the relation: its first spelling, its type (None while all values are NULL), who has it."""
+
+    name: str
+    type: Type | None = None
+    streams: dict[str, None] = field(default_factory=dict)
+    example: tuple[Sensor, Any] | None = None
+
+    @property
+    def column(self) -> Column:
+        """The column it makes."""
+        return Column(self.name, self.type or STRING)
+
+
+@dataclass
+class Addition:
+    """What declaring some sensors changes: ids and streams retyped, sensors added."""
+
+    removed: list[Sensor] = field(default_factory=list)
+    streams: list[Stream] = field(default_factory=list)
+    sensors: list[Sensor] = field(default_factory=list)
+
+
+class SensorSet:
+    """All sensors of a catalog, as declared."""
+
+    def __init__(self, sensors: tuple[Sensor, ...]) -> None:
+        self._all = sensors
+
+    @cached_property
+    def _by_stream(self) -> dict[str, list[Sensor]]:
+        grouped: dict[str, list[Sensor]] = {}
+        for sensor in self._all:
+            grouped.setdefault(sensor.stream.lower(), []).append(sensor)
+        return grouped
+
+    @cached_property
+    def _attributes(self) -> dict[str, Attribute]:
+        return _collect(self._all, {})
+
+    def declared(self, stream: str) -> list[Sensor]:
+        """The sensors of a stream, just as they were declared."""
+        return self._by_stream.get(stream.lower(), [])
+
+    def of(self, stream: str | None) -> tuple[Sensor, ...]:
+        """The sensors of a stream, or of all, with attributes named and typed as the columns are."""
+        sensors = self._all if stream is None else self.declared(stream)
+        return tuple(replace(sensor, attributes=tuple(self._typed(sensor).items())) for sensor in sensors)
+
+    def _typed(self, sensor: Sensor) -> dict[str, Any]:
+        values = {}
+        for name, value in sensor.attributes:
+            column = self._attributes[name.lower()].column
+            values[column.name] = float(value) if column.type == FLOAT and value is not None else value
+        return values
+
+    # ---- as columns and rows -------------------------------------------------------------------------------------
+
+    def static_columns(self, stream: Stream) -> tuple[Column, ...]:
+        """`location`, unless the stream has a column of that name or no sensor a place, and its sensors' attributes."""
+        located = any(sensor.location is not None for sensor in self.declared(stream.name))
+        place = (Column("location", POINT),) if located and stream.column("location") is None else ()
+        key = stream.name.lower()
+        return place + tuple(a.column for a in self._attributes.values() if key in a.streams)
+
+    def relation_columns(self) -> tuple[Column, ...]:
+        """The columns of `sensors`."""
+        id_type = STRING if any(isinstance(sensor.id, str) for sensor in self._all) else INT
+        fixed = (Column("id", id_type), Column("stream", STRING), Column("location", POINT))
+        return fixed + tuple(attribute.column for attribute in self._attributes.values())
+
+    def rows(self) -> list[dict[str, Any]]:
+        """The rows of `sensors`."""
+        columns = self.relation_columns()
+        as_text = columns[0].type == STRING
+        missing = {column.name: None for column in columns}
+        return [
+            missing
+            | {"id": str(s.id) if as_text else s.id, "stream": s.stream, "location": s.location}
+            | self._typed(s)
+            for s in self._all
+        ]
+
+    # ---- changing ------------------------------------------------------------------------------------------------
+
+    def adding(self, sensors: list[Sensor], streams: dict[str, Stream]) -> Addition:
+        """What declaring these sensors changes; a CatalogError where one cannot be taken."""
+        addition = Addition()
+        text_ids: set[str] = set()
+        for key, stream in streams.items():
+            text = any(isinstance(s.id, str) for s in sensors if s.stream.lower() == key)
+            if text and stream.id_type == INT and not stream.id_declared:
+                wider = replace(
+                    stream,
+                    columns=tuple(
+                        Column("id", STRING) if c.name.lower() == "id" else c for c in stream.columns
+                    ),
+                )
+                retyped = self.retyped(wider)
+                addition.streams.append(wider)
+                addition.removed += [old for old, _ in retyped]
+                addition.sensors += [new for _, new in retyped]
+                text_ids.add(key)
+            elif stream.id_type == STRING:
+                text_ids.add(key)
+        taken = {(s.stream.lower(), s.id) for s in self._all} - {
+            (s.stream.lower(), s.id) for s in addition.removed
+        }
+        taken |= {(s.stream.lower(), s.id) for s in addition.sensors}
+        new = []
+        for sensor in sensors:
+            key = sensor.stream.lower()
+            stream = streams[key]
+            whole = _checked(replace(sensor, id=str(sensor.id)) if key in text_ids else sensor, stream)
+            if isinstance(whole.id, str) and key not in text_ids:
+                raise CatalogError(
+                    f"sensor {whole.id!r} of '{stream.name}' has an id that is no INT",
+                    detail=f"'{stream.name}' declares its column id as INT",
+                    hint="give a number, or declare the stream with (id STRING, ...)",
+                )
+            if (key, whole.id) in taken:
+                raise CatalogError(
+                    f"there is a sensor {whole.id!r} of '{stream.name}' already",
+                    hint=f"choose another id, or DROP SENSOR {whole.id!r} OF {stream.name} first",
+                )
+            taken.add((key, whole.id))
+            new.append(whole)
+        _collect(new, _collect(self._all, {}))
+        addition.sensors += new
+        return addition
+
+    def retyped(self, stream: Stream) -> list[tuple[Sensor, Sensor]]:
+        """The stream's sensors before and after, with ids of its id type."""
+        pairs = []
+        for sensor in self.declared(stream.name):
+            if stream.id_type == STRING:
+                pairs.append((sensor, replace(sensor, id=str(sensor.id))))
+            elif isinstance(sensor.id, int):
+                pairs.append((sensor, sensor))
+            else:
+                try:
+                    number = int(sensor.id)
+                except ValueError:
+                    number = None
+                if number is None or str(number) != sensor.id:
+                    raise CatalogError(
+                        f"sensor {sensor.id!r} of '{stream.name}' has an id that is no INT",
+                        detail=f"'{stream.name}' is being declared with id INT",
+                        hint="keep id STRING, or drop the sensor first",
+                    )
+                pairs.append((sensor, replace(sensor, id=number)))
+        return pairs
+
+    def check_stream(self, stream: Stream) -> None:
+        """That a stream declared anew has no column of the name of one of its sensors' attributes."""
+        for sensor in self.declared(stream.name):
+            _checked(sensor, stream)
+
+    def find(self, identifier: int | str, stream: str | None, if_exists: bool) -> Sensor | None:
+        """The sensor to drop; without a stream it must be the only one of that id."""
+        candidates = self._all if stream is None else self.declared(stream)
+        found = [s for s in candidates if str(s.id) == str(identifier)]
+        where = "" if stream is None else f" of '{stream}'"
+        if len(found) > 1:
+            raise CatalogError(
+                f"there are {len(found)} sensors {identifier!r}",
+                detail="of " + ", ".join(f"'{s.stream}'" for s in found),
+                hint=f"say whose: DROP SENSOR {identifier!r} OF {found[0].stream}",
+            )
+        if not found and not if_exists:
+            raise CatalogError(
+                f"no sensor {identifier!r}{where}",
+                hint=near_misses(str(identifier), [str(s.id) for s in candidates])
+                or "SHOW SENSORS lists what there is",
+            )
+        return found[0] if found else None
+
+
+def _checked(sensor: Sensor, stream: Stream) -> Sensor:
+    """The sensor with its stream's spelling and NaN as NULL; a CatalogError where an attribute cannot be one."""
+    who = f"sensor {sensor.id!r} of '{stream.name}'"
+    if isinstance(sensor.id, int) and not INT_MINIMUM <= sensor.id <= INT_MAXIMUM:
+        raise CatalogError(f"{who} has an id beyond 64 bits", hint="use a smaller number, or a string")
+    if sensor.location is not None and not all(map(math.isfinite, sensor.location)):
+        raise CatalogError(f"{who} has an impossible location", detail=f"location is {sensor.location}")
+    seen: set[str] = set()
+    attributes = []
+    for name, value in sensor.attributes:
+        key = name.lower()
+        if key in RESERVED or stream.column(name) is not None:
+            raise CatalogError(
+                f"{who} cannot have an attribute '{name}'",
+                detail=f"'{name}' is a column of '{stream.name}' or of the relation sensors already",
+                hint="choose another name for the attribute",
+            )
+        if key in seen:
+            raise CatalogError(f"{who} has the attribute '{name}' twice", hint="leave one of the two out")
+        seen.add(key)
+        _type_of_value(who, name, value)
+        attributes.append((name, None if isinstance(value, float) and math.isnan(value) else value))
+    return replace(sensor, stream=stream.name, attributes=tuple(attributes))
+
+
+def _type_of_value(who: str, name: str, value: Any) -> Type | None:
+    match value:
+        case None:
+            return None
+        case bool():
+            return BOOLEAN
+        case int() if INT_MINIMUM <= value <= INT_MAXIMUM:
+            return INT
+        case float() if not math.isinf(value):
+            return None if math.isnan(value) else FLOAT
+        case str():
+            return STRING
+    raise CatalogError(
+        f"{who} has an attribute '{name}' that is no value of ours",
+        detail=f"{name} is {value!r}",
+        hint="an attribute is a 64-bit integer, a finite number, a string, TRUE, FALSE or NULL",
+    )
+
+
+def _collect(sensors: Iterable[Sensor], known: dict[str, Attribute]) -> dict[str, Attribute]:
+    """The attributes of the sensors, added to those known; a CatalogError where two types clash."""
+    for sensor in sensors:
+        for name, value in sensor.attributes:
+            attribute = known.setdefault(name.lower(), Attribute(name))
+            attribute.streams[sensor.stream.lower()] = None
+            found = _type_of_value(f"sensor {sensor.id!r}", name, value)
+            if found is None or found == attribute.type:
+                continue
+            if attribute.type is None:
+                attribute.type, attribute.example = found, (sensor, value)
+            elif {found.kind, attribute.type.kind} == {Kind.INT, Kind.FLOAT}:
+                attribute.type = FLOAT
+            else:
+                assert attribute.example is not None
+                other, example = attribute.example
+                raise CatalogError(
+                    f"attribute '{name}' of sensor {sensor.id!r} of '{sensor.stream}' is {found}, "
+                    f"but elsewhere it is {attribute.type}",
+                    detail=f"{value!r} here, {example!r} of sensor {other.id!r} of '{other.stream}'",
+                    hint="give both the same type, or one of them another name",
+                )
+    return known
