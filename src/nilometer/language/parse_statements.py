@@ -1,0 +1,267 @@
+"""Tokens -> declarations and commands: CREATE, COPY, DROP, SHOW, EXPLAIN.
+
+>>> from nilometer.language.cursor import Cursor
+>>> parse_statement(Cursor("DROP SENSOR 5 OF river"))
+Drop(kind='SENSOR', name=5, if_exists=False, stream='river')
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from nilometer.language import ast
+from nilometer.language.cursor import FLOAT, INT, STRING, WORD, Cursor
+from nilometer.language.parse_expressions import parse_moment, parse_number, starts_query
+from nilometer.language.parse_queries import parse_query
+from nilometer.language.parse_windows import parse_duration
+from nilometer.language.vocabulary import DROP_KINDS, SHOW_KINDS, STAGES, TYPE_SPELLINGS
+
+
+def parse_statement(cursor: Cursor) -> ast.Statement | ast.QueryNode:
+    """One statement, without the semicolon behind it."""
+    start = cursor.token.start
+    if starts_query(cursor) or cursor.at("("):
+        return parse_query(cursor)
+    cursor.expected.append("SELECT")
+    command = cursor.expect_any(*_COMMANDS)
+    return _COMMANDS[command](cursor, start)
+
+
+def _create(cursor: Cursor, start: int) -> ast.Statement:
+    return _CREATIONS[cursor.expect_any(*_CREATIONS)](cursor, start)
+
+
+def _create_stream(cursor: Cursor, start: int) -> ast.CreateStream:
+    name = cursor.name("the stream's name")
+    cursor.expect("(")
+    columns = _columns(cursor)
+    every: ast.Amount | None = None
+    url: str | None = None
+    if cursor.accept("SENSED", "SENSED EVERY"):
+        cursor.expect("EVERY")
+        every = parse_duration(cursor)
+    else:
+        cursor.expect("PUSHED")
+        if cursor.accept("FROM"):
+            url = cursor.string("a URL in single quotes")
+    delay = expect = future = None
+    key: tuple[str, ...] = ()
+    while True:
+        if delay is None and cursor.accept("DELAY"):
+            delay = parse_duration(cursor)
+        elif not key and cursor.accept("KEY"):
+            key = _key(cursor)
+        elif expect is None and cursor.accept("EXPECT", "EXPECT EVERY"):
+            cursor.expect("EVERY")
+            expect = parse_duration(cursor)
+        elif future is None and cursor.accept("FUTURE"):
+            future = parse_duration(cursor)
+        elif cursor.at("DELAY", "KEY", "EXPECT", "FUTURE"):
+            cursor.refuse(f"{cursor.token.key} stands twice", cursor.token.span, "keep one of them")
+        else:
+            break
+    span = cursor.span_from(start)
+    return ast.CreateStream(name, columns, every, url, delay, key, expect, future, span=span)
+
+
+def _columns(cursor: Cursor) -> tuple[ast.ColumnDefinition, ...]:
+    """Column definitions up to the closing parenthesis; there may be none, for `time` and `id` are implicit."""
+    columns: list[ast.ColumnDefinition] = []
+    if cursor.accept(")"):
+        return ()
+    while True:
+        columns.append(_column(cursor))
+        if not cursor.accept(","):
+            break
+    cursor.expect(")")
+    return tuple(columns)
+
+
+def _column(cursor: Cursor) -> ast.ColumnDefinition:
+    """`depth INT(16) UNIT 'mm'`."""
+    start = cursor.token.start
+    name = cursor.name("a column's name")
+    spelling = cursor.token.key
+    if cursor.token.kind is not WORD or spelling not in TYPE_SPELLINGS:
+        cursor.fail("a type")
+    cursor.advance()
+    if spelling == "DOUBLE" and cursor.at("PRECISION"):
+        cursor.advance()
+    width: int | None = None
+    if cursor.accept("(", "a width in parentheses"):
+        if cursor.token.kind is not INT:
+            cursor.fail("a width in bits")
+        width = int(cursor.advance().text)
+        cursor.expect(")")
+    unit = cursor.string("a unit in single quotes") if cursor.accept("UNIT") else None
+    return ast.ColumnDefinition(name, TYPE_SPELLINGS[spelling], width, unit, span=cursor.span_from(start))
+
+
+def _key(cursor: Cursor) -> tuple[str, ...]:
+    cursor.expect("(")
+    names = [cursor.name("a column's name")]
+    while cursor.accept(","):
+        names.append(cursor.name("a column's name"))
+    cursor.expect(")")
+    return tuple(names)
+
+
+def _create_table(cursor: Cursor, start: int) -> ast.CreateTable:
+    name = cursor.name("the table's name")
+    columns = _columns(cursor) if cursor.accept("(") else ()
+    cursor.expect("STORED", "STORED AT")
+    cursor.expect("AT")
+    url = cursor.string("a URL in single quotes")
+    table: str | None = None
+    if cursor.accept("AS"):
+        if cursor.token.kind is STRING:
+            table = cursor.string()
+        else:
+            table = cursor.name("the table's name there")
+            while cursor.accept("."):
+                table += "." + cursor.name()
+    refresh: ast.Amount | None = None
+    if cursor.accept("REFRESH", "REFRESH EVERY"):
+        cursor.expect("EVERY")
+        refresh = parse_duration(cursor)
+    return ast.CreateTable(name, columns, url, table, refresh, span=cursor.span_from(start))
+
+
+def _create_sensor(cursor: Cursor, start: int) -> ast.CreateSensor:
+    identifier = _identifier(cursor)
+    cursor.expect("OF")
+    stream = cursor.name("the stream's name")
+    location: tuple[float, float] | None = None
+    if cursor.accept("AT"):
+        if cursor.at("POINT"):
+            cursor.advance()
+        cursor.expect("(")
+        x = float(_signed_number(cursor))
+        cursor.expect(",")
+        y = float(_signed_number(cursor))
+        cursor.expect(")")
+        location = (x, y)
+    attributes: list[tuple[str, int | float | str | bool | None]] = []
+    if cursor.accept("WITH"):
+        attributes.append(_attribute(cursor))
+        while cursor.accept(","):
+            attributes.append(_attribute(cursor))
+    return ast.CreateSensor(identifier, stream, location, tuple(attributes), span=cursor.span_from(start))
+
+
+def _identifier(cursor: Cursor) -> int | str:
+    """A sensor's id: a whole number or a string."""
+    if cursor.token.kind is STRING:
+        return cursor.string()
+    negative = cursor.at("-") and cursor.peek().kind is INT
+    if negative:
+        cursor.advance()
+    if cursor.token.kind is not INT:
+        cursor.fail("a sensor's id", hint="an id is a whole number or a string: 5 or 'a7'")
+    value = parse_number(cursor, negative=negative)
+    assert isinstance(value, int)
+    return value
+
+
+def _signed_number(cursor: Cursor) -> int | float:
+    negative = cursor.at("-")
+    if negative:
+        cursor.advance()
+    if cursor.token.kind not in (INT, FLOAT):
+        cursor.fail("a number")
+    return parse_number(cursor, negative=negative)
+
+
+def _attribute(cursor: Cursor) -> tuple[str, int | float | str | bool | None]:
+    """`kind = 'gauge'`."""
+    name = cursor.name("an attribute's name")
+    cursor.expect("=")
+    if cursor.token.kind is STRING:
+        return name, cursor.string()
+    if cursor.at("TRUE", "FALSE", "NULL"):
+        key = cursor.advance().key
+        return name, None if key == "NULL" else key == "TRUE"
+    if cursor.token.kind not in (INT, FLOAT) and not cursor.at("-"):
+        cursor.fail("a value", hint="an attribute is a number, a string in single quotes, TRUE, FALSE or NULL")
+    return name, _signed_number(cursor)
+
+
+def _create_network(cursor: Cursor, start: int) -> ast.CreateNetwork:
+    name = cursor.name("the network's name")
+    cursor.expect("FROM")
+    path = cursor.string("a file in single quotes")
+    sink = _identifier(cursor) if cursor.accept("SINK") else None
+    return ast.CreateNetwork(name, path, sink, span=cursor.span_from(start))
+
+
+def _create_query(cursor: Cursor, start: int) -> ast.CreateQuery:
+    """`STARTING` may be left out before `AT`, as language.md prints it both ways."""
+    name = cursor.name("the query's name")
+    starting: str | int | None = None
+    if cursor.accept("STARTING", "STARTING AT") or cursor.at("AT"):
+        cursor.expect("AT")
+        starting = "BEGINNING" if cursor.accept("BEGINNING") else parse_moment(cursor)
+    cursor.expect("AS")
+    query = parse_query(cursor)
+    return ast.CreateQuery(name, query, starting, span=cursor.span_from(start))
+
+
+def _copy(cursor: Cursor, start: int) -> ast.CopySensors:
+    cursor.expect("SENSORS")
+    stream = cursor.name("the stream's name") if cursor.accept("OF") else None
+    cursor.expect("FROM")
+    path = cursor.string("a file in single quotes")
+    return ast.CopySensors(path, stream, span=cursor.span_from(start))
+
+
+def _drop(cursor: Cursor, start: int) -> ast.Drop:
+    kind = cursor.expect_any(*DROP_KINDS)
+    if_exists = False
+    if cursor.at("IF") and cursor.peek().key == "EXISTS":
+        cursor.advance()
+        cursor.advance()
+        if_exists = True
+    name: str | int
+    stream: str | None = None
+    if kind == "SENSOR":
+        name = _identifier(cursor)
+        if cursor.accept("OF"):
+            stream = cursor.name("the stream's name")
+    else:
+        name = cursor.name()
+    return ast.Drop(kind, name, if_exists, stream, span=cursor.span_from(start))
+
+
+def _show(cursor: Cursor, start: int) -> ast.Show:
+    return ast.Show(cursor.expect_any(*SHOW_KINDS), span=cursor.span_from(start))
+
+
+def _explain(cursor: Cursor, start: int) -> ast.Explain:
+    stage: str | None = None
+    verbose = False
+    while not (starts_query(cursor) or cursor.at("(")):
+        if not verbose and cursor.accept("VERBOSE"):
+            verbose = True
+        elif stage is None:
+            stage = cursor.expect_any(*(name.upper() for name in STAGES)).lower()
+        else:
+            cursor.fail("SELECT")
+    query = parse_query(cursor)
+    return ast.Explain(query, stage, verbose, span=cursor.span_from(start))
+
+
+_COMMANDS: dict[str, Callable[[Cursor, int], ast.Statement]] = {
+    "CREATE": _create,
+    "COPY": _copy,
+    "DROP": _drop,
+    "SHOW": _show,
+    "EXPLAIN": _explain,
+}
+
+_CREATIONS: dict[str, Callable[[Cursor, int], ast.Statement]] = {
+    "STREAM": _create_stream,
+    "TABLE": _create_table,
+    "SENSOR": _create_sensor,
+    "NETWORK": _create_network,
+    "QUERY": _create_query,
+}

@@ -1,0 +1,173 @@
+"""Expressions, names and literals -> their canonical text, with no parenthesis that is not needed.
+
+>>> from nilometer.language.parser import parse_expression
+>>> print_expression(parse_expression("((a + 1)) * b > 2 and Not c in {1, 2}"))
+'(a + 1) * b > 2 AND NOT c IN (1, 2)'
+"""
+
+from __future__ import annotations
+
+import re
+from math import isfinite
+
+from nilometer.language import ast
+from nilometer.language.parse_expressions import AND, COMPARISON, LEVELS, MINUS, NOT, OR, POWER, SUM
+from nilometer.language.vocabulary import NOT_AN_ALIAS, RESERVED, UNIT_SPELLINGS, fold
+from nilometer.types import format_time
+
+_PLAIN = re.compile(r"[^\W\d]\w*")
+
+# Above every operator: what needs no parentheses anywhere.
+ATOM = POWER + 1
+
+
+def print_expression(node: ast.Expression) -> str:
+    """The canonical text of an expression."""
+    match node:
+        case ast.Name(parts):
+            return ".".join(map(identifier, parts))
+        case ast.Constant(value):
+            return literal(value)
+        case ast.TimeConstant(microseconds):
+            return f"TIME {string(format_time(microseconds))}"
+        case ast.PointConstant(x, y):
+            return f"POINT({number(x)}, {number(y)})"
+        case ast.DurationConstant(count, unit):
+            return _with_unit(count, unit)
+        case ast.NowConstant():
+            return "NOW"
+        case ast.Star(qualifier):
+            return "*" if qualifier is None else f"{identifier(qualifier)}.*"
+        case ast.Unary("NOT", operand):
+            return f"NOT {_inside(operand, NOT)}"
+        case ast.Unary(operator, operand):
+            # -(2) stays apart from the constant -2, and -(-x) from a comment.
+            bare = isinstance(operand, ast.Constant | ast.DurationConstant) or _level(operand) <= MINUS
+            return f"{operator}({print_expression(operand)})" if bare else f"{operator}{print_expression(operand)}"
+        case ast.Binary(operator, left, right):
+            return _binary(operator, left, right)
+        case ast.IsNull(operand, negated):
+            return f"{_inside(operand, SUM)} IS {'NOT ' if negated else ''}NULL"
+        case ast.Between(operand, low, high, negated):
+            between = "NOT BETWEEN" if negated else "BETWEEN"
+            return f"{_inside(operand, SUM)} {between} {_inside(low, SUM)} AND {_inside(high, SUM)}"
+        case ast.Like(operand, pattern, negated):
+            return f"{_inside(operand, SUM)} {'NOT LIKE' if negated else 'LIKE'} {_inside(pattern, SUM)}"
+        case ast.In(operand, items, negated):
+            listed = ", ".join(map(print_expression, items))
+            # IN ((SELECT ...)) would be read as IN (SELECT ...).
+            lone_query = len(items) == 1 and isinstance(items[0], ast.ScalarQuery)
+            return f"{_inside(operand, SUM)} {_in(negated)} {f'{{{listed}}}' if lone_query else f'({listed})'}"
+        case ast.InQuery(operand, query, negated):
+            return f"{_inside(operand, SUM)} {_in(negated)} {_query(query)}"
+        case ast.Exists(query):
+            return f"EXISTS {_query(query)}"
+        case ast.ScalarQuery(query):
+            return _query(query)
+        case ast.Case():
+            return _case(node)
+        case ast.FunctionCall():
+            return _call(node)
+    raise TypeError(f"no expression: {node!r}")
+
+
+def identifier(name: str, *, alias: bool = False) -> str:
+    """A name, in double quotes where it would not be read back as one; `alias`: where no AS announces it."""
+    if _PLAIN.fullmatch(name) and fold(name) not in (NOT_AN_ALIAS if alias else RESERVED):
+        return name
+    return '"' + name.replace('"', '""') + '"'
+
+
+def string(value: str) -> str:
+    """A string in single quotes."""
+    return "'" + value.replace("'", "''") + "'"
+
+
+def number(value: int | float) -> str:
+    """A number as Python writes it; the shortest text that reads back the same."""
+    if not isfinite(value):
+        raise ValueError(f"the language has no way to write {value}")
+    return repr(value)
+
+
+def literal(value: int | float | str | bool | None) -> str:
+    """A constant."""
+    if value is None:
+        return "NULL"
+    if isinstance(value, bool):
+        return "TRUE" if value else "FALSE"
+    return string(value) if isinstance(value, str) else number(value)
+
+
+def amount(node: ast.Amount) -> str:
+    """`10 MINUTES`, `w`; a parameter that is called like a unit is quoted."""
+    if isinstance(node.count, str):
+        name = identifier(node.count) if fold(node.count) not in UNIT_SPELLINGS else f'"{node.count}"'
+        return name if node.unit is None else f"{name} {node.unit}"
+    return _with_unit(node.count, node.unit)
+
+
+def _with_unit(count: int | float, unit: str | None) -> str:
+    if unit is None:
+        return number(count)
+    return f"{number(count)} {unit.removesuffix('S') if count == 1 else unit}"
+
+
+def _level(node: ast.Expression) -> int:
+    """How tightly the outermost operator binds."""
+    match node:
+        case ast.Binary(operator):
+            return LEVELS[operator]
+        case ast.Unary("NOT"):
+            return NOT
+        case ast.Unary():
+            return MINUS
+        case ast.Constant(int() | float() as value) | ast.DurationConstant(int() | float() as value):
+            return MINUS if number(value).startswith("-") and not isinstance(value, bool) else ATOM
+        case ast.IsNull() | ast.Between() | ast.Like() | ast.In() | ast.InQuery():
+            return COMPARISON
+    return ATOM
+
+
+def _inside(node: ast.Expression, minimum: int) -> str:
+    """The operand's text, in parentheses if it binds less tightly than `minimum`."""
+    text = print_expression(node)
+    return text if _level(node) >= minimum else f"({text})"
+
+
+def _binary(operator: str, left: ast.Expression, right: ast.Expression) -> str:
+    level = LEVELS[operator]
+    if level == POWER:
+        return f"{_inside(left, ATOM)} ^ {_inside(right, MINUS)}"
+    # Comparisons do not nest to the left either: a = b = c would be a chain.
+    return f"{_inside(left, SUM if level == COMPARISON else level)} {operator} {_inside(right, level + 1)}"
+
+
+def _in(negated: bool) -> str:
+    return "NOT IN" if negated else "IN"
+
+
+def _query(query: ast.QueryNode) -> str:
+    from nilometer.language.print_queries import print_query
+
+    return f"({print_query(query)})"
+
+
+def _case(node: ast.Case) -> str:
+    parts = ["CASE"]
+    if node.operand is not None:
+        parts.append(print_expression(node.operand))
+    for condition, value in node.whens:
+        parts.append(f"WHEN {print_expression(condition)} THEN {print_expression(value)}")
+    if node.otherwise is not None:
+        parts.append(f"ELSE {print_expression(node.otherwise)}")
+    return " ".join([*parts, "END"])
+
+
+def _call(node: ast.FunctionCall) -> str:
+    name = identifier(node.name)
+    match node.arguments:
+        case (ast.Constant(int() | float()), ast.Constant(int() | float())) if fold(name) == "POINT":
+            name = f'"{node.name}"'  # POINT(1, 2) is a constant
+    arguments = ", ".join(map(print_expression, node.arguments))
+    return f"{name}({'DISTINCT ' if node.distinct else ''}{arguments})"

@@ -1,0 +1,95 @@
+"""Declarations and commands -> their canonical text, on one line: `parse(print_statement(tree)) == tree`.
+
+>>> from nilometer.language import ast
+>>> print_statement(ast.CreateSensor(5, "river", (120.0, 44.5), (("kind", "gauge"),)))
+"CREATE SENSOR 5 OF river AT (120.0, 44.5) WITH kind = 'gauge'"
+"""
+
+from __future__ import annotations
+
+from nilometer.language import ast
+from nilometer.language.print_expressions import amount, identifier, literal, number, print_expression, string
+from nilometer.language.print_queries import print_query
+from nilometer.types import format_time
+
+__all__ = ["print_expression", "print_statement"]
+
+
+def print_statement(node: ast.Statement | ast.QueryNode) -> str:
+    """The canonical text of a statement or query, without a semicolon."""
+    match node:
+        case ast.QueryNode():
+            return print_query(node)
+        case ast.CreateStream():
+            return _create_stream(node)
+        case ast.CreateTable(name, columns, url, table, refresh):
+            return _words(
+                "CREATE TABLE",
+                identifier(name),
+                f"({', '.join(map(_column, columns))})" if columns else "",
+                f"STORED AT {string(url)}",
+                f"AS {identifier(table)}" if table is not None else "",
+                f"REFRESH EVERY {amount(refresh)}" if refresh else "",
+            )
+        case ast.CreateSensor(sensor, stream, location, attributes):
+            return _words(
+                f"CREATE SENSOR {literal(sensor)} OF {identifier(stream)}",
+                f"AT ({number(location[0])}, {number(location[1])})" if location else "",
+                "WITH " + ", ".join(f"{identifier(name)} = {literal(value)}" for name, value in attributes)
+                if attributes
+                else "",
+            )
+        case ast.CopySensors(path, stream):
+            return _words("COPY SENSORS", f"OF {identifier(stream)}" if stream is not None else "", f"FROM {string(path)}")
+        case ast.CreateNetwork(name, path, sink):
+            return _words(
+                f"CREATE NETWORK {identifier(name)} FROM {string(path)}",
+                f"SINK {literal(sink)}" if sink is not None else "",
+            )
+        case ast.CreateQuery(name, query, starting):
+            return _words("CREATE QUERY", identifier(name), _starting(starting), f"AS {print_query(query)}")
+        case ast.Drop(kind, name, if_exists, stream):
+            return _words(
+                f"DROP {kind}",
+                "IF EXISTS" if if_exists else "",
+                literal(name) if kind == "SENSOR" else identifier(str(name)),
+                f"OF {identifier(stream)}" if stream is not None else "",
+            )
+        case ast.Show(kind):
+            return f"SHOW {kind}"
+        case ast.Explain(query, stage, verbose):
+            return _words("EXPLAIN", stage or "", "VERBOSE" if verbose else "", print_query(query))
+    raise TypeError(f"no statement: {node!r}")
+
+
+def _create_stream(node: ast.CreateStream) -> str:
+    if node.every is not None:
+        arrival = f"SENSED EVERY {amount(node.every)}"
+    else:
+        arrival = "PUSHED" if node.url is None else f"PUSHED FROM {string(node.url)}"
+    return _words(
+        f"CREATE STREAM {identifier(node.name)} ({', '.join(map(_column, node.columns))})",
+        arrival,
+        f"DELAY {amount(node.delay)}" if node.delay else "",
+        f"KEY ({', '.join(map(identifier, node.key))})" if node.key else "",
+        f"EXPECT EVERY {amount(node.expect)}" if node.expect else "",
+        f"FUTURE {amount(node.future)}" if node.future else "",
+    )
+
+
+def _column(column: ast.ColumnDefinition) -> str:
+    width = f"({column.width})" if column.width is not None else ""
+    unit = f"UNIT {string(column.unit)}" if column.unit is not None else ""
+    return _words(identifier(column.name), column.type + width, unit)
+
+
+def _starting(starting: str | int | None) -> str:
+    if starting is None:
+        return ""
+    if isinstance(starting, str):
+        return f"STARTING AT {starting}"
+    return f"STARTING AT {string(format_time(starting))}"
+
+
+def _words(*parts: str) -> str:
+    return " ".join(part for part in parts if part)

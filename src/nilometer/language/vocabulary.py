@@ -1,0 +1,71 @@
+"""The words of the language: which are reserved, and how units and types may be spelt.
+
+>>> unit_of("mins"), is_reserved("Select"), is_reserved("depth")
+('MINUTES', True, False)
+"""
+
+from __future__ import annotations
+
+# Words that can never be a bare name. The list is short on purpose: sensors have columns called `time`, `key`, `range`.
+RESERVED = frozenset(
+    """SELECT FROM WHERE GROUP BY HAVING UNION AS AND OR NOT IN BETWEEN IS NULL LIKE CASE WHEN THEN ELSE END TRUE FALSE
+    DISTINCT EXISTS JOIN ON NOW RSTREAM ISTREAM DSTREAM""".split()
+)
+
+# Words that may be names, but not an alias without AS: they continue the query, or are slips that deserve a hint.
+NOT_AN_ALIAS = RESERVED | frozenset(
+    """WINDOW SAMPLE DELIVER ASOF WITHIN PAIRS FLATTEN FOR RANGE AT UNBOUNDED SLIDE ORDER LIMIT OFFSET FETCH LEFT RIGHT
+    INNER OUTER FULL CROSS NATURAL USING EXCEPT INTERSECT OVER""".split()
+)
+
+STREAM_WORDS = ("RSTREAM", "ISTREAM", "DSTREAM")
+
+_UNIT_SPELLINGS = {
+    "MICROSECONDS": "MICROSECOND USEC USECS US",
+    "MILLISECONDS": "MILLISECOND MSEC MSECS MS",
+    "SECONDS": "SECOND SEC SECS S",
+    "MINUTES": "MINUTE MIN MINS",
+    "HOURS": "HOUR HR HRS H",
+    "DAYS": "DAY D",
+    "ROWS": "ROW TUPLE TUPLES",
+}
+
+# Every spelling of a unit, upper-case, with its canonical name.
+UNIT_SPELLINGS: dict[str, str] = {
+    spelling: unit for unit, others in _UNIT_SPELLINGS.items() for spelling in (unit, *others.split())
+}
+
+TIME_UNITS = tuple(unit for unit in _UNIT_SPELLINGS if unit != "ROWS")
+
+_TYPE_SPELLINGS = {
+    "INT": "INTEGER BIGINT SMALLINT",
+    "FLOAT": "REAL DOUBLE",
+    "STRING": "TEXT VARCHAR",
+    "BOOLEAN": "BOOL",
+    "TIME": "TIMESTAMP",
+    "POINT": "",
+}
+
+# Every spelling of a column type, upper-case, with its canonical name.
+TYPE_SPELLINGS: dict[str, str] = {
+    spelling: name for name, others in _TYPE_SPELLINGS.items() for spelling in (name, *others.split())
+}
+
+STAGES = ("ast", "logical", "optimized", "physical", "placed", "agenda", "spark")
+SHOW_KINDS = ("QUERIES", "STREAMS", "TABLES", "SENSORS", "NETWORKS")
+DROP_KINDS = ("QUERY", "STREAM", "TABLE", "NETWORK", "SENSOR")
+
+
+def fold(word: str) -> str:
+    """The word as keywords are compared; only ASCII folds, for 'ſ' is no S."""
+    return word.upper() if word.isascii() else word
+
+
+def is_reserved(word: str) -> bool:
+    """Whether the word needs double quotes to be a name."""
+    return fold(word) in RESERVED
+
+
+def unit_of(word: str) -> str | None:
+    """The canonical unit (upper-case plural) of a spelling, if it is one."""
+    return UNIT_SPELLINGS.get(fold(word))
