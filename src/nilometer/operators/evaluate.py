@@ -1,0 +1,248 @@
+"""Bound expression -> Polars expression, compiled once; expression + frame -> column. No Python per row.
+
+The law: for every row, `evaluate(expression, frame)` is what `nilometer.plan.scalar.evaluate` gives for that row
+(language.md, "Types"): NULL in, NULL out; comparisons three-valued; AND, OR, NOT Kleene's; INT/INT truncates toward zero; `%` takes
+the dividend's sign; x/0 and every FLOAT that is not finite is NULL; an INT overflow is a DataError. `NOW` is the
+frame's `@tick`.
+
+>>> from nilometer.expressions import Call, ColumnReference, Literal
+>>> from nilometer.types import INT
+>>> half = Call("/", (ColumnReference("depth", INT), Literal(2, INT)), INT)
+>>> evaluate(half, pl.DataFrame({"depth": [7, -7, None]})).to_list()
+[3, -3, None]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+
+from nilometer.errors import InternalError
+from nilometer.expressions import (
+    COMPARISONS,
+    Call,
+    Case,
+    ColumnReference,
+    Expression,
+    InList,
+    Literal,
+    Now,
+    conjuncts,
+    type_of,
+)
+from nilometer.operators.evaluate_functions import FUNCTIONS, STRICT, comparison, finite
+from nilometer.operators.evaluate_overflow import Overflow, refuse_overflow
+from nilometer.operators.frames import dtype
+from nilometer.operators.logic import TICK
+from nilometer.types import BOOLEAN, Kind
+
+
+@dataclass(frozen=True)
+class Evaluator:
+    """A compiled expression: `value` is its Polars form, `overflows` what must hold before `value` may be trusted."""
+
+    expression: Expression
+    value: pl.Expr
+    overflows: tuple[Overflow, ...]
+
+    def __call__(self, frame: pl.DataFrame) -> pl.Series:
+        """The expression's value in every row; raises DataError for an INT overflow in any of them."""
+        refuse_overflow(self.overflows, frame)
+        name = "@value"
+        return frame.with_columns(self.value.alias(name)).get_column(name)
+
+
+def compile_expression(expression: Expression) -> Evaluator:
+    """Compile once, at build time, for many frames."""
+    overflows: list[Overflow] = []
+    value = finite(expression, _compile(expression, overflows, ()))
+    return Evaluator(expression, value.cast(dtype(type_of(expression))), tuple(overflows))
+
+
+def evaluate(expression: Expression, frame: pl.DataFrame) -> pl.Series:
+    """The expression's value in every row of the frame."""
+    return compile_expression(expression)(frame)
+
+
+@dataclass(frozen=True)
+class Predicate:
+    """A compiled condition: keeps the rows for which it is true, not those for which it is NULL.
+
+    Conjuncts are one filter, so that Polars may run them together."""
+
+    parts: tuple[Evaluator, ...]
+
+    def __call__(self, frame: pl.DataFrame) -> pl.DataFrame:
+        """The rows for which the condition is true."""
+        for part in self.parts:
+            refuse_overflow(part.overflows, frame)
+        return frame.filter(*(part.value for part in self.parts)) if self.parts else frame
+
+    def mask(self, frame: pl.DataFrame) -> pl.Series:
+        """For every row whether the condition is true (never NULL)."""
+        for part in self.parts:
+            refuse_overflow(part.overflows, frame)
+        truth = pl.all_horizontal([part.value for part in self.parts]) if self.parts else pl.lit(True)
+        return frame.with_columns(truth.fill_null(False).alias("@mask")).get_column("@mask")
+
+
+def compile_predicate(predicate: Expression | None) -> Predicate:
+    """Compile a condition; None is true. An overflow in a conjunct counts where those before it are not false."""
+    if predicate is None:
+        return Predicate(())
+    if type_of(predicate).kind is Kind.NULL:
+        predicate = Literal(None, BOOLEAN)
+    whole = compile_expression(predicate)
+    if whole.overflows:
+        return Predicate((whole,))
+    return Predicate(tuple(compile_expression(part) for part in conjuncts(predicate)))
+
+
+@dataclass(frozen=True)
+class Projector:
+    """Compiled output columns, one row for each row, behind the system columns that are kept."""
+
+    items: tuple[tuple[str, Evaluator], ...]
+
+    def __call__(self, frame: pl.DataFrame, keep: Sequence[str] = ()) -> pl.DataFrame:
+        """The frame of `keep` and then the items."""
+        for _, item in self.items:
+            refuse_overflow(item.overflows, frame)
+        names = [name for name, _ in self.items]
+        return frame.with_columns(item.value.alias(name) for name, item in self.items).select(*keep, *names)
+
+
+def compile_projection(items: Iterable[tuple[str, Expression]]) -> Projector:
+    """Compile (name, expression) pairs."""
+    return Projector(tuple((name, compile_expression(expression)) for name, expression in items))
+
+
+def apply_predicate(frame: pl.DataFrame, predicate: Expression | None) -> pl.DataFrame:
+    """The rows for which the predicate is true (logical.Select)."""
+    return compile_predicate(predicate)(frame)
+
+
+def apply_projection(
+    frame: pl.DataFrame, items: Iterable[tuple[str, Expression]], keep: Sequence[str] = ()
+) -> pl.DataFrame:
+    """The system columns `keep` and then (name, expression) pairs, a row for each row (logical.Project)."""
+    return compile_projection(items)(frame, keep)
+
+
+# ---- the compiler ----------------------------------------------------------------------------------------------------
+
+_Guards = tuple[pl.Expr, ...]
+"""Conditions under which a row needs the value at all: an overflow elsewhere is no error (CASE, AND, OR, COALESCE)."""
+
+
+def _compile(expression: Expression, overflows: list[Overflow], guards: _Guards) -> pl.Expr:
+    match expression:
+        case Literal(value, type_):
+            return pl.lit(_literal(value, type_.kind), dtype=dtype(type_))
+        case ColumnReference(name, _):
+            return pl.col(name)
+        case Now():
+            return pl.col(TICK)
+        case InList(operand, items):
+            return _in_list(_operand(operand, overflows, guards), operand, items)
+        case Case():
+            return _case(expression, overflows, guards)
+        case Call("and" | "or"):
+            return _connective(expression, overflows, guards)
+        case Call("coalesce"):
+            return _coalesce(expression, overflows, guards)
+        case Call():
+            return _call(expression, overflows, guards)
+    raise InternalError(f"no columnar form of {expression}")
+
+
+def _operand(expression: Expression, overflows: list[Overflow], guards: _Guards) -> pl.Expr:
+    """A value that its user looks at: infinities have become NULL."""
+    return finite(expression, _compile(expression, overflows, guards))
+
+
+def _literal(value: Any, kind: Kind) -> Any:
+    if kind is Kind.POINT and value is not None:
+        return {"x": float(value[0]), "y": float(value[1])}
+    if kind is Kind.FLOAT and value is not None:
+        return float(value)
+    return value
+
+
+def _call(call: Call, overflows: list[Overflow], guards: _Guards) -> pl.Expr:
+    function, type_ = call.function, call.type
+    if function == "is_null":
+        return _operand(call.arguments[0], overflows, guards).is_null()
+    if function == "not":
+        return _condition(call.arguments[0], overflows, guards).not_()
+    if function not in STRICT:
+        raise InternalError(f"no columnar form of the function {function!r}")
+    if any(type_of(argument).kind is Kind.NULL for argument in call.arguments):
+        return pl.lit(None, dtype=dtype(type_))
+    # An infinity stays one through + - * and negation: only the last of them turns it into NULL.
+    raw = function in ("+", "-", "*", "negative")
+    operands = [(_compile if raw else _operand)(argument, overflows, guards) for argument in call.arguments]
+    overflow = Overflow.of(call, operands, guards)
+    if overflow is not None:
+        overflows.append(overflow)
+    if function in COMPARISONS:
+        return comparison(function, operands[0], operands[1], type_of(call.arguments[0]).kind)
+    return FUNCTIONS[function](call, operands)
+
+
+def _condition(expression: Expression, overflows: list[Overflow], guards: _Guards) -> pl.Expr:
+    value = _compile(expression, overflows, guards)
+    return value.cast(pl.Boolean) if type_of(expression).kind is Kind.NULL else value
+
+
+def _connective(call: Call, overflows: list[Overflow], guards: _Guards) -> pl.Expr:
+    """Kleene's AND and OR; an operand behind a deciding one (FALSE of AND, TRUE of OR) cannot fail."""
+    conjunction = call.function == "and"
+    operands: list[pl.Expr] = []
+    for argument in call.arguments:
+        value = _condition(argument, overflows, guards)
+        operands.append(value)
+        guards = (*guards, (value if conjunction else value.not_()).fill_null(True))
+    return pl.all_horizontal(operands) if conjunction else pl.any_horizontal(operands)
+
+
+def _case(case: Case, overflows: list[Overflow], guards: _Guards) -> pl.Expr:
+    target = dtype(case.type)
+    conditions: list[pl.Expr] = []
+    values: list[pl.Expr] = []
+    for condition, value in zip(case.conditions, case.values, strict=True):
+        truth = _condition(condition, overflows, guards).fill_null(False)
+        values.append(_operand(value, overflows, (*guards, truth)).cast(target))
+        conditions.append(truth)
+        guards = (*guards, truth.not_())
+    result = _operand(case.otherwise, overflows, guards).cast(target)
+    for truth, chosen in zip(reversed(conditions), reversed(values), strict=True):
+        result = pl.when(truth).then(chosen).otherwise(result)
+    return result
+
+
+def _coalesce(call: Call, overflows: list[Overflow], guards: _Guards) -> pl.Expr:
+    operands: list[pl.Expr] = []
+    for argument in call.arguments:
+        value = _operand(argument, overflows, guards).cast(dtype(call.type))
+        operands.append(value)
+        guards = (*guards, value.is_null())
+    return pl.coalesce(operands)
+
+
+def _in_list(operand: pl.Expr, expression: Expression, items: tuple[Literal, ...]) -> pl.Expr:
+    """SQL's IN: a match is TRUE; else a NULL operand or a NULL in the list gives NULL."""
+    if type_of(expression).kind is Kind.NULL:
+        return pl.lit(None, dtype=pl.Boolean)
+    target = dtype(type_of(expression))
+    values = [_literal(item.value, item.type.kind) for item in items if item.value is not None]
+    unmatched = pl.lit(None if len(values) < len(items) else False, dtype=pl.Boolean)
+    if target.is_nested():
+        equal = [comparison("=", operand, pl.lit(value, dtype=target), Kind.POINT) for value in values]
+        found = pl.any_horizontal(equal) if equal else pl.lit(False)
+    else:
+        found = operand.is_in(pl.Series(values, dtype=target).implode())
+    return pl.when(operand.is_null()).then(None).when(found).then(True).otherwise(unmatched)

@@ -1,0 +1,245 @@
+"""The scalar functions as Polars expressions: (call, operands) -> expression.
+
+Every function here is strict: a NULL operand gives NULL. INT is Int64, so `+` and its like wrap around: that they do
+not overflow is checked beside them (evaluate_overflow.py). FLOAT results may be infinite or NaN until `finite` has
+turned them into NULL.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from functools import partial, reduce
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from nilometer.expressions import COMPARISONS, Call, Case, Expression, InList, Literal, type_of
+from nilometer.operators.frames import dtype
+from nilometer.types import Kind, Type, format_duration, format_time
+
+Builder = Callable[[Call, Sequence[pl.Expr]], pl.Expr]
+
+_FLOAT = pl.Float64()
+
+
+def finite(expression: Expression, value: pl.Expr) -> pl.Expr:
+    """NULL where a computed FLOAT is infinite or NaN; columns and constants are finite already."""
+    if type_of(expression).kind is not Kind.FLOAT or isinstance(expression, Case | InList):
+        return value
+    if not isinstance(expression, Call) or expression.function in _ALWAYS_FINITE:
+        return value
+    return pl.when(value.is_finite()).then(value)
+
+
+def comparison(symbol: str, left: pl.Expr, right: pl.Expr, kind: Kind) -> pl.Expr:
+    """Three-valued comparison; points are equal if both coordinates are."""
+    if kind is Kind.POINT:
+        equal = (_coordinate("x", left) == _coordinate("x", right)) & (
+            _coordinate("y", left) == _coordinate("y", right)
+        )
+        return equal if symbol == "=" else equal.not_()
+    return _COMPARE[symbol](left, right)
+
+
+_COMPARE: dict[str, Callable[[pl.Expr, pl.Expr], pl.Expr]] = {
+    "=": pl.Expr.eq,
+    "!=": pl.Expr.ne,
+    "<": pl.Expr.lt,
+    "<=": pl.Expr.le,
+    ">": pl.Expr.gt,
+    ">=": pl.Expr.ge,
+}
+
+
+def _integral(call: Call) -> bool:
+    return type_of(call.arguments[0]).kind is not Kind.FLOAT
+
+
+def _divide(call: Call, operands: Sequence[pl.Expr]) -> pl.Expr:
+    left, right = operands
+    if not _integral(call):
+        return left / right
+    quotient, remainder = left // right, left % right  # floored, NULL for a divisor of 0
+    inexact = (remainder != 0) & ((left < 0) != (right < 0))
+    return pl.when(inexact).then(quotient + 1).otherwise(quotient)
+
+
+def _modulo(call: Call, operands: Sequence[pl.Expr]) -> pl.Expr:
+    left, right = operands
+    if not _integral(call):
+        return _numpy(np.fmod, left, right)
+    remainder = left % right  # has the divisor's sign
+    return (
+        pl.when((remainder != 0) & ((remainder < 0) != (left < 0)))
+        .then(remainder - right)
+        .otherwise(remainder)
+    )
+
+
+def _power(_: Call, operands: Sequence[pl.Expr]) -> pl.Expr:
+    return _numpy(np.power, operands[0].cast(_FLOAT), operands[1].cast(_FLOAT))
+
+
+def _numpy(function: Callable[..., Any], *operands: pl.Expr) -> pl.Expr:
+    """A numpy function of FLOAT columns; NULL travels as NaN and becomes NULL again in `finite`."""
+
+    def apply(columns: Sequence[pl.Series]) -> pl.Series:
+        with np.errstate(all="ignore"):
+            result = function(*(column.to_numpy() for column in columns))
+        return pl.Series(np.atleast_1d(result), dtype=_FLOAT)
+
+    # A missing value must not become a number: NaN ** 0 is 1.
+    known = reduce(pl.Expr.and_, (operand.is_not_null() for operand in operands))
+    return pl.when(known).then(
+        pl.map_batches(list(operands), apply, return_dtype=_FLOAT, is_elementwise=True)
+    )
+
+
+def _of_float(method: Callable[[pl.Expr], pl.Expr]) -> Builder:
+    return lambda _, operands: method(operands[0].cast(_FLOAT))
+
+
+def _rounding(method: Callable[[pl.Expr], pl.Expr]) -> Builder:
+    """CEIL, FLOOR and ROUND: of an INT itself."""
+
+    def build(call: Call, operands: Sequence[pl.Expr]) -> pl.Expr:
+        return operands[0] if _integral(call) else method(operands[0])
+
+    return build
+
+
+def _extreme(call: Call, operands: Sequence[pl.Expr], horizontal: Callable[..., pl.Expr]) -> pl.Expr:
+    known = reduce(pl.Expr.and_, (operand.is_not_null() for operand in operands))
+    return pl.when(known).then(horizontal(*operands).cast(dtype(call.type)))
+
+
+def _like(call: Call, operands: Sequence[pl.Expr]) -> pl.Expr:
+    text, pattern = operands
+    constant = call.arguments[1]
+    if isinstance(constant, Literal):
+        return text.str.contains(like_pattern(constant.value))
+    escaped = pattern.str.escape_regex().str.replace_all("%", ".*", literal=True)
+    return text.str.contains(pl.lit("(?s)^") + escaped.str.replace_all("_", ".", literal=True) + pl.lit("$"))
+
+
+def like_pattern(pattern: str) -> str:
+    """LIKE's pattern as an anchored regular expression: % is any text, _ any character, the rest itself.
+
+    >>> like_pattern("gauge_%.")
+    '(?s)^gauge..*\\\\.$'
+    """
+    parts = (
+        ".*" if part == "%" else "." if part == "_" else pl.escape_regex(part)
+        for part in re.split("([%_])", pattern)
+    )
+    return "(?s)^" + "".join(parts) + "$"
+
+
+def _coordinate(name: str, point: pl.Expr) -> pl.Expr:
+    return point.struct.field(name)
+
+
+def _distance(_: Call, operands: Sequence[pl.Expr]) -> pl.Expr:
+    left, right = operands
+    across = _coordinate("x", left) - _coordinate("x", right)
+    along = _coordinate("y", left) - _coordinate("y", right)
+    return _numpy(np.hypot, across, along)
+
+
+def text_of(value: Any, type_: Type) -> str:
+    """One value in text, as STRING(x) gives it."""
+    match type_.kind:
+        case Kind.TIME:
+            return format_time(value)
+        case Kind.DURATION:
+            return format_duration(value)
+        case Kind.BOOLEAN:
+            return "TRUE" if value else "FALSE"
+        case Kind.POINT:
+            return f"POINT({value['x']!r}, {value['y']!r})"
+        case Kind.FLOAT:
+            return repr(float(value))
+        case _:
+            return str(value)
+
+
+def _string(call: Call, operands: Sequence[pl.Expr]) -> pl.Expr:
+    (argument,) = call.arguments
+    type_ = type_of(argument)
+    if type_.kind is Kind.STRING:
+        return operands[0]
+    if type_.kind is Kind.INT:
+        return operands[0].cast(pl.String)
+
+    def apply(column: pl.Series) -> pl.Series:
+        # Formatting is Python's: once per distinct value, not per row.
+        distinct = column.drop_nulls().unique()
+        texts = pl.Series([text_of(value, type_) for value in distinct.to_list()], dtype=pl.String)
+        table = pl.DataFrame({"value": distinct, "text": texts})
+        return pl.DataFrame({"value": column}).join(table, on="value", how="left", maintain_order="left")[
+            "text"
+        ]
+
+    return operands[0].map_batches(apply, return_dtype=pl.String())
+
+
+FUNCTIONS: dict[str, Builder] = {
+    "+": lambda _, operands: operands[0] + operands[1],
+    "-": lambda _, operands: operands[0] - operands[1],
+    "*": lambda _, operands: operands[0] * operands[1],
+    "/": _divide,
+    "%": _modulo,
+    "mod": _modulo,
+    "^": _power,
+    "power": _power,
+    "negative": lambda _, operands: -operands[0],
+    "float": lambda _, operands: operands[0].cast(_FLOAT),
+    "abs": lambda _, operands: operands[0].abs(),
+    "sqr": lambda _, operands: operands[0] * operands[0],
+    "sqrt": _of_float(pl.Expr.sqrt),
+    "ln": _of_float(pl.Expr.log),
+    "log10": _of_float(pl.Expr.log10),
+    "exp": _of_float(pl.Expr.exp),
+    "sin": _of_float(pl.Expr.sin),
+    "cos": _of_float(pl.Expr.cos),
+    "tan": _of_float(pl.Expr.tan),
+    "ceil": _rounding(pl.Expr.ceil),
+    "floor": _rounding(pl.Expr.floor),
+    "round": _rounding(partial(pl.Expr.round, mode="half_away_from_zero")),
+    "sign": lambda call, operands: operands[0].sign().cast(dtype(call.type)),
+    "least": partial(_extreme, horizontal=pl.min_horizontal),
+    "greatest": partial(_extreme, horizontal=pl.max_horizontal),
+    "lower": lambda _, operands: operands[0].str.to_lowercase(),
+    "upper": lambda _, operands: operands[0].str.to_uppercase(),
+    "length": lambda _, operands: operands[0].str.len_chars().cast(pl.Int64),
+    "concat": lambda _, operands: pl.concat_str(*operands),
+    "like": _like,
+    "distance": _distance,
+    "x": lambda _, operands: _coordinate("x", operands[0]),
+    "y": lambda _, operands: _coordinate("y", operands[0]),
+    "string": _string,
+}
+"""Every strict scalar function but the comparisons."""
+
+STRICT = frozenset(FUNCTIONS) | frozenset(COMPARISONS)
+"""The functions that give NULL for a NULL operand."""
+
+_ALWAYS_FINITE = frozenset(
+    {
+        "float",
+        "abs",
+        "ceil",
+        "floor",
+        "round",
+        "sign",
+        "least",
+        "greatest",
+        "x",
+        "y",
+        "coalesce",
+        "sin",
+        "cos",
+    }
+)
