@@ -31,7 +31,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """Leave out, with the reason, tests whose marker names something that is missing here."""
     missing = {
         "postgres": None if postgres_server.programs() else "PostgreSQL's server programs are not installed",
-        "spark": None if "JAVA_HOME" in os.environ else "no Java 17: run ./nilo test, which looks for one",
+        "spark": None if "JAVA_HOME" in os.environ else "no JAVA_HOME; ./nilo sets it to a Java 17 or newer",
     }
     for item in items:
         for marker, reason in missing.items():
