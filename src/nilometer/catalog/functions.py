@@ -301,6 +301,11 @@ def resolve(name: str) -> FunctionSignature | None:
     return _BY_NAME.get(name.lower())
 
 
+def names() -> tuple[str, ...]:
+    """All names a function can be called by, aliases among them."""
+    return tuple(_BY_NAME)
+
+
 def similar_functions(name: str) -> str | None:
     """A hint that names the functions nearest to one that is not there."""
     if name.lower() == "log":
