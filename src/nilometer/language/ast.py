@@ -47,7 +47,11 @@ class Constant(Expression):
 
     def __eq__(self, other: object) -> bool:
         """1, 1.0 and TRUE are different constants."""
-        return isinstance(other, Constant) and type(self.value) is type(other.value) and self.value == other.value
+        return (
+            isinstance(other, Constant)
+            and type(self.value) is type(other.value)
+            and self.value == other.value
+        )
 
     def __hash__(self) -> int:
         return hash((type(self.value), self.value))

@@ -111,7 +111,8 @@ class Cursor:
         self.depth += 1
         if self.depth > MAXIMUM_NESTING:
             raise QuerySyntaxError(
-                f"nested too deeply: more than {MAXIMUM_NESTING} levels", hint="split the query, or take out parentheses"
+                f"nested too deeply: more than {MAXIMUM_NESTING} levels",
+                hint="split the query, or take out parentheses",
             ).at(self.text, self.token.span)
 
     def fail(self, *labels: str, hint: str | None = None) -> NoReturn:

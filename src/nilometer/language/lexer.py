@@ -63,7 +63,7 @@ _CHARACTER_HINTS = {
     "’": "a string stands in straight single quotes: 'gauge'",
     "“": "a string stands in straight single quotes: 'gauge'",
     "”": "a string stands in straight single quotes: 'gauge'",
-    "`": "a name with odd characters stands in double quotes: \"odd name\"",
+    "`": 'a name with odd characters stands in double quotes: "odd name"',
     "?": "a parameter is a bare name: WHERE depth > threshold",
     ":": "a parameter is a bare name: WHERE depth > threshold",
     "$": "a parameter is a bare name: WHERE depth > threshold",
@@ -104,22 +104,35 @@ def tokenize(text: str) -> list[Token]:
                 if not token.text:
                     _fail(text, start, position, "an empty name", "write '' for the empty string")
         tokens.append(token)
-    tokens.append(Token(TokenKind.END, "", "", length, length))
+    # The end is behind the last token, not behind the blank lines after it: that is where something is missing.
+    last = tokens[-1].end if tokens else 0
+    tokens.append(Token(TokenKind.END, "", "", last, last))
     return tokens
 
 
 def _number(text: str, spelling: str, start: int, end: int) -> Token:
     """A number; letters may follow it without a space only if they are a unit (`10min`)."""
     following = _PATTERN.match(text, end)
-    if following is not None and following.lastgroup == "word" and fold(following.group()) not in UNIT_SPELLINGS:
+    if (
+        following is not None
+        and following.lastgroup == "word"
+        and fold(following.group()) not in UNIT_SPELLINGS
+    ):
         whole = spelling + following.group()
-        _fail(text, start, following.end(), f"'{whole}' is neither a number nor a name",
-              f'a name that begins with a digit stands in double quotes: "{whole}"')
+        _fail(
+            text,
+            start,
+            following.end(),
+            f"'{whole}' is neither a number nor a name",
+            f'a name that begins with a digit stands in double quotes: "{whole}"',
+        )
     if spelling.isdigit():
         # -(2**63) is an INT, so 2**63 passes here and the parser takes it only after a minus.
         digits = spelling.lstrip("0")
         if len(digits) > len(str(INT_MAXIMUM)) or (digits and int(digits) > INT_MAXIMUM + 1):
-            _fail(text, start, end, "the whole number is too large for INT", "write it as a FLOAT, such as 1e30")
+            _fail(
+                text, start, end, "the whole number is too large for INT", "write it as a FLOAT, such as 1e30"
+            )
         return Token(TokenKind.INT, spelling, "", start, end)
     if float(spelling) == float("inf"):
         _fail(text, start, end, "the number is too large for FLOAT", "the largest FLOAT is about 1.8e308")
@@ -132,10 +145,18 @@ def _refuse_character(text: str, position: int) -> NoReturn:
     line_end = text.find("\n", position)
     line_end = len(text) if line_end < 0 else line_end
     if character == "'":
-        _fail(text, position, line_end, "the string is not closed", "end it with a single quote; one inside is doubled: 'it''s'")
+        _fail(
+            text,
+            position,
+            line_end,
+            "the string is not closed",
+            "end it with a single quote; one inside is doubled: 'it''s'",
+        )
     if character == '"':
         _fail(text, position, line_end, "the quoted name is not closed", "end it with a double quote")
-    _fail(text, position, position + 1, f"unexpected character {character!r}", _CHARACTER_HINTS.get(character))
+    _fail(
+        text, position, position + 1, f"unexpected character {character!r}", _CHARACTER_HINTS.get(character)
+    )
 
 
 def _fail(text: str, start: int, end: int, message: str, hint: str | None) -> NoReturn:

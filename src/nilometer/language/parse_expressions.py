@@ -209,7 +209,9 @@ def parse_number(cursor: Cursor, *, negative: bool = False) -> int | float:
         return -float(token.text) if negative else float(token.text)
     value = int(token.text)
     if value > INT_MAXIMUM and not negative:
-        cursor.refuse("the whole number is too large for INT", token.span, "write it as a FLOAT, such as 1e30")
+        cursor.refuse(
+            "the whole number is too large for INT", token.span, "write it as a FLOAT, such as 1e30"
+        )
     return -value if negative else value
 
 
@@ -229,7 +231,9 @@ def parse_moment(cursor: Cursor) -> int:
     try:
         return int(written.removesuffix(" us")) if written.endswith(" us") else parse_time(written)
     except (ValueError, OverflowError):
-        cursor.refuse(f"'{written}' is not a time", token.span, "write it as ISO-8601: '2026-11-15T08:30:00Z'")
+        cursor.refuse(
+            f"'{written}' is not a time", token.span, "write it as ISO-8601: '2026-11-15T08:30:00Z'"
+        )
 
 
 def _name(cursor: Cursor) -> ast.Name:

@@ -48,7 +48,9 @@ def _select(cursor: Cursor) -> ast.Select:
     cursor.expect("SELECT")
     if cursor.at(*STREAM_WORDS):
         if stream is not None:
-            cursor.refuse(f"{stream} and {cursor.token.key} in one SELECT", cursor.token.span, "keep one of them")
+            cursor.refuse(
+                f"{stream} and {cursor.token.key} in one SELECT", cursor.token.span, "keep one of them"
+            )
         stream = cursor.advance().key
     items = [_item(cursor)]
     while cursor.accept(","):
@@ -66,7 +68,16 @@ def _select(cursor: Cursor) -> ast.Select:
     having = parse_expression(cursor) if cursor.accept("HAVING") else None
     sample, deliver = _service(cursor)
     return ast.Select(
-        tuple(items), tuple(sources), stream, bounds, where, group_by, having, sample, deliver, span=cursor.span_from(start)
+        tuple(items),
+        tuple(sources),
+        stream,
+        bounds,
+        where,
+        group_by,
+        having,
+        sample,
+        deliver,
+        span=cursor.span_from(start),
     )
 
 
@@ -85,9 +96,7 @@ def _item(cursor: Cursor) -> ast.SelectItem:
     cursor.expected.append("'*'")
     expression = parse_expression(cursor)
     alias: str | None = None
-    if cursor.accept("AS"):
-        alias = cursor.name()
-    elif cursor.at_alias():
+    if cursor.accept("AS") or cursor.at_alias():
         alias = cursor.name()
     return ast.SelectItem(expression, alias, span=cursor.span_from(token.start))
 

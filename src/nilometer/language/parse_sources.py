@@ -14,7 +14,7 @@ from nilometer.language.cursor import FLOAT, INT, WORD, Cursor
 from nilometer.language.parse_expressions import parse_expression, parse_name, parse_number, starts_query
 from nilometer.language.parse_windows import WINDOW_LABEL, parse_duration, parse_window
 
-SOURCE_LABELS = ("the name of a stream or table", "a query in parentheses")
+SOURCE_LABELS = ("a stream", "a table", "a query in parentheses")
 ALIAS_LABEL = "an alias"
 _FORMS = ("PAIRS", "FLATTEN")
 
@@ -72,7 +72,8 @@ def _parenthesised(cursor: Cursor) -> ast.Source:
 def _similar(cursor: Cursor, start: int) -> ast.SimilarSource:
     """`SIMILAR(` is read."""
     source = parse_source(cursor)
-    cursor.expect(",")
+    if not cursor.accept(","):
+        cursor.fail(hint="name the column to compare: SIMILAR(river, depth)")
     column = parse_name(cursor)
     epsilon: int | float | str | None = None
     if cursor.accept("WITHIN"):
@@ -83,7 +84,9 @@ def _similar(cursor: Cursor, start: int) -> ast.SimilarSource:
     form = cursor.accept_any(*_FORMS)
     cursor.expect(")")
     window, alias, form = _decorations(cursor, form, forms=form is None)
-    return ast.SimilarSource(source, column, epsilon, form or "LIST", window, alias, span=cursor.span_from(start))
+    return ast.SimilarSource(
+        source, column, epsilon, form or "LIST", window, alias, span=cursor.span_from(start)
+    )
 
 
 def _silent(cursor: Cursor, start: int) -> ast.SilentSource:

@@ -182,7 +182,9 @@ def _attribute(cursor: Cursor) -> tuple[str, int | float | str | bool | None]:
         key = cursor.advance().key
         return name, None if key == "NULL" else key == "TRUE"
     if cursor.token.kind not in (INT, FLOAT) and not cursor.at("-"):
-        cursor.fail("a value", hint="an attribute is a number, a string in single quotes, TRUE, FALSE or NULL")
+        cursor.fail(
+            "a value", hint="an attribute is a number, a string in single quotes, TRUE, FALSE or NULL"
+        )
     return name, _signed_number(cursor)
 
 
@@ -243,6 +245,7 @@ def _explain(cursor: Cursor, start: int) -> ast.Explain:
         if not verbose and cursor.accept("VERBOSE"):
             verbose = True
         elif stage is None:
+            cursor.expected.append("SELECT")
             stage = cursor.expect_any(*(name.upper() for name in STAGES)).lower()
         else:
             cursor.fail("SELECT")

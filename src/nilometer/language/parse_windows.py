@@ -36,14 +36,19 @@ def parse_window(cursor: Cursor) -> ast.Window:
         window = ast.AtWindow(offset, _slide(cursor))
     elif cursor.accept("FROM"):
         offset = _end(cursor)
-        cursor.expect("TO")
+        if not cursor.accept("TO"):
+            cursor.fail(hint="a window has two ends: [FROM NOW - 2 HOURS TO NOW]")
         end = _end(cursor)
         window = ast.FromToWindow(offset, end, _slide(cursor))
     elif cursor.accept("RANGE"):
-        if cursor.accept("UNBOUNDED"):
+        if cursor.at("UNBOUNDED"):
+            cursor.advance()
             window = ast.UnboundedWindow(_slide(cursor))
         else:
-            length = _amount(cursor, negative=cursor.accept("-"))
+            negative = cursor.at("-")
+            if negative:
+                cursor.advance()
+            length = _amount(cursor, negative=negative)
             window = ast.RangeWindow(length, _slide(cursor))
     elif cursor.accept("UNBOUNDED"):
         window = ast.UnboundedWindow(_slide(cursor))
@@ -59,7 +64,9 @@ def parse_duration(cursor: Cursor) -> ast.Amount:
     if amount.unit is None and not isinstance(amount.count, str):
         cursor.fail(UNIT_LABEL, hint="a length of time needs a unit: " + ", ".join(TIME_UNITS))
     if amount.unit == "ROWS":
-        cursor.refuse("a length of time is needed here, not a number of rows", amount.span, "write such as 5 SECONDS")
+        cursor.refuse(
+            "a length of time is needed here, not a number of rows", amount.span, "write such as 5 SECONDS"
+        )
     return amount
 
 
@@ -92,12 +99,10 @@ def _amount(cursor: Cursor, *, negative: bool = False, label: str = "a number") 
     count: int | float | str
     if cursor.token.kind in (INT, FLOAT):
         count = parse_number(cursor, negative=negative)
-    elif cursor.token.key in UNIT_SPELLINGS:
-        cursor.fail(label, "a parameter")
-    elif cursor.at_name() and not negative:
+    elif cursor.at_name() and cursor.token.key not in UNIT_SPELLINGS and not negative:
         count = cursor.name()
     else:
-        cursor.fail(label, "a parameter")
+        cursor.fail(label, "a parameter", hint="it cannot be negative" if cursor.at("-") else None)
     unit = UNIT_SPELLINGS.get(cursor.token.key)
     if unit is not None:
         cursor.advance()

@@ -26,14 +26,18 @@ def parse(text: str) -> ast.Statement | ast.QueryNode:
     """The one statement of the text; a semicolon may end it."""
     cursor = Cursor(text)
     if cursor.token.kind is END:
-        raise QuerySyntaxError("the text is empty", hint="write a query, such as SELECT * FROM river").at(text, None)
+        raise QuerySyntaxError("the text is empty", hint="write a query, such as SELECT * FROM river").at(
+            text, None
+        )
     statement = parse_statement(cursor)
     if cursor.accept(";"):
         while cursor.accept(";"):
             pass
         if cursor.token.kind is not END:
             cursor.refuse(
-                "more than one statement", cursor.token.span, "give one statement at a time, or run the text as a script"
+                "more than one statement",
+                cursor.token.span,
+                "give one statement at a time, or run the text as a script",
             )
     if cursor.token.kind is not END:
         cursor.fail(END_LABEL)

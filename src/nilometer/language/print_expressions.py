@@ -11,7 +11,7 @@ import re
 from math import isfinite
 
 from nilometer.language import ast
-from nilometer.language.parse_expressions import AND, COMPARISON, LEVELS, MINUS, NOT, OR, POWER, SUM
+from nilometer.language.parse_expressions import COMPARISON, LEVELS, MINUS, NOT, POWER, SUM
 from nilometer.language.vocabulary import NOT_AN_ALIAS, RESERVED, UNIT_SPELLINGS, fold
 from nilometer.types import format_time
 
@@ -43,7 +43,11 @@ def print_expression(node: ast.Expression) -> str:
         case ast.Unary(operator, operand):
             # -(2) stays apart from the constant -2, and -(-x) from a comment.
             bare = isinstance(operand, ast.Constant | ast.DurationConstant) or _level(operand) <= MINUS
-            return f"{operator}({print_expression(operand)})" if bare else f"{operator}{print_expression(operand)}"
+            return (
+                f"{operator}({print_expression(operand)})"
+                if bare
+                else f"{operator}{print_expression(operand)}"
+            )
         case ast.Binary(operator, left, right):
             return _binary(operator, left, right)
         case ast.IsNull(operand, negated):
@@ -57,7 +61,9 @@ def print_expression(node: ast.Expression) -> str:
             listed = ", ".join(map(print_expression, items))
             # IN ((SELECT ...)) would be read as IN (SELECT ...).
             lone_query = len(items) == 1 and isinstance(items[0], ast.ScalarQuery)
-            return f"{_inside(operand, SUM)} {_in(negated)} {f'{{{listed}}}' if lone_query else f'({listed})'}"
+            return (
+                f"{_inside(operand, SUM)} {_in(negated)} {f'{{{listed}}}' if lone_query else f'({listed})'}"
+            )
         case ast.InQuery(operand, query, negated):
             return f"{_inside(operand, SUM)} {_in(negated)} {_query(query)}"
         case ast.Exists(query):

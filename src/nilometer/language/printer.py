@@ -40,7 +40,11 @@ def print_statement(node: ast.Statement | ast.QueryNode) -> str:
                 else "",
             )
         case ast.CopySensors(path, stream):
-            return _words("COPY SENSORS", f"OF {identifier(stream)}" if stream is not None else "", f"FROM {string(path)}")
+            return _words(
+                "COPY SENSORS",
+                f"OF {identifier(stream)}" if stream is not None else "",
+                f"FROM {string(path)}",
+            )
         case ast.CreateNetwork(name, path, sink):
             return _words(
                 f"CREATE NETWORK {identifier(name)} FROM {string(path)}",

@@ -1,7 +1,11 @@
 """A syntax tree -> its nodes.
 
 >>> from nilometer.language import ast, parse
->>> [node.text for node in walk(parse("SELECT R.depth FROM river R WHERE rain > 5")) if isinstance(node, ast.Name)]
+>>> [
+...     node.text
+...     for node in walk(parse("SELECT R.depth FROM river R WHERE rain > 5"))
+...     if isinstance(node, ast.Name)
+... ]
 ['R.depth', 'rain']
 """
 
