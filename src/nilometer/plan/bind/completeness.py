@@ -1,0 +1,95 @@
+"""COMPLETENESS() -> for every windowed stream an Aggregate that counts its readings against those expected, joined on.
+
+Of a join of several windows it is the least of theirs; without any expected rate it is NULL.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from nilometer.expressions import Call, ColumnReference, Expression, Literal, columns_of, conjunction, type_of, uses_now
+from nilometer.plan import logical
+from nilometer.plan.scalar import evaluate
+from nilometer.types import BOOLEAN, FLOAT
+
+if TYPE_CHECKING:
+    from nilometer.plan.bind.queries import SelectBinder
+    from nilometer.plan.bind.scope import Relation
+
+
+def completeness_of(
+    query: SelectBinder, node: logical.Node, keys: list[logical.Projection] | None
+) -> tuple[logical.Node, Expression]:
+    """The plan with the completeness of each windowed stream joined on, and the expression of the least."""
+    values: list[Expression] = []
+    for relation in query.scope.relations:
+        window = relation.node
+        if not isinstance(window, logical.TimeWindow):
+            continue
+        leaf = window.input.input if isinstance(window.input, logical.Sample) else window.input
+        if not isinstance(leaf, logical.Acquire) or leaf.stream.interval is None:
+            continue
+        id_name = next((c.name for c in leaf.schema if c.name.lower() == f"{relation.alias}.id".lower()), None)
+        if id_name is None:
+            continue
+        by_id = keys is not None and len(keys) == 1 and keys[0].expression == ColumnReference(id_name, leaf.stream.id_type)
+        counted = _counted(query, relation, window, leaf, id_name, by_id)
+        condition: Expression | None = None
+        if by_id and keys is not None:
+            key = counted.keys[0]
+            reference = ColumnReference(keys[0].name, type_of(keys[0].expression))
+            condition = Call("=", (reference, ColumnReference(key.name, type_of(key.expression))), BOOLEAN)
+        node = logical.Join(node, counted, logical.JoinKind.LEFT, condition)
+        assert counted.completeness is not None
+        values.append(ColumnReference(counted.completeness.name, FLOAT))
+    if not values:
+        return node, Literal(None, FLOAT)
+    return node, values[0] if len(values) == 1 else Call("least", tuple(values), FLOAT)
+
+
+def _counted(
+    query: SelectBinder,
+    relation: Relation,
+    window: logical.TimeWindow,
+    leaf: logical.Acquire,
+    id_name: str,
+    by_id: bool,
+) -> logical.Aggregate:
+    context = query.context
+    stream = leaf.stream
+    static = {f"{relation.alias}.{column.name}" for column in context.catalog.static_columns(stream.name)} | {id_name}
+    selecting = [
+        part for part in query.where if columns_of(part) and columns_of(part) <= static and not uses_now(part)
+    ]
+    declared = context.catalog.sensors(stream.name)
+    chosen = None
+    if declared:
+        rows = {
+            sensor.id: {
+                f"{relation.alias}.{column.name}": None for column in context.catalog.static_columns(stream.name)
+            }
+            | {f"{relation.alias}.{name}": value for name, value in sensor.attributes}
+            | {f"{relation.alias}.location": sensor.location, id_name: sensor.id}
+            for sensor in declared
+        }
+        chosen = frozenset(
+            identifier for identifier, row in rows.items() if all(evaluate(part, row, None) is True for part in selecting)
+        )
+    narrowed = logical.Acquire(
+        stream,
+        leaf.alias,
+        leaf.columns,
+        predicate=conjunction(selecting) if chosen is None else None,
+        sensors=chosen if selecting else None,
+    )
+    input_node: logical.Node = narrowed
+    interval = stream.interval or 1
+    if isinstance(window.input, logical.Sample):
+        input_node = logical.Sample(narrowed, window.input.every)
+        interval = max(interval, window.input.every)
+    over = window.with_inputs((input_node,))
+    keys = (logical.Projection(context.fresh("key"), ColumnReference(id_name, stream.id_type)),) if by_id else ()
+    completeness = logical.Completeness(
+        context.fresh("completeness"), interval, None if chosen is None else len(chosen), id_name
+    )
+    return logical.Aggregate(over, keys, (), completeness)

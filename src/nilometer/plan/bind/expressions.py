@@ -1,0 +1,431 @@
+"""Syntax expressions -> typed, bound expressions; operands are brought to one type here, so that no host coerces.
+
+Aggregates come out as `expressions.Aggregate` nodes and LAG / DELTA / RATE, COMPLETENESS and scalar subqueries as
+references made by the hooks of the `ExpressionBinder`'s owner (see `queries.py`), which knows where they may stand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from nilometer.catalog import functions
+from nilometer.errors import BindError
+from nilometer.expressions import (
+    Aggregate,
+    Call,
+    Case,
+    ColumnReference,
+    Expression,
+    InList,
+    Literal,
+    Now,
+    type_of,
+)
+from nilometer.language import ast
+from nilometer.plan.bind.parameters import length_of, parameter_literal, seconds_to_duration
+from nilometer.plan.bind.scope import Scope, nearest, quoted
+from nilometer.types import (
+    BOOLEAN,
+    DURATION,
+    FLOAT,
+    INT,
+    INT_MAXIMUM,
+    INT_MINIMUM,
+    NULL,
+    POINT,
+    STRING,
+    TIME,
+    Kind,
+    Type,
+    parse_time,
+)
+
+Hook = Callable[[ast.Expression], Expression]
+
+OUTER = "^"
+"""Marks a column of the outer query inside a subquery, whose own aliases may be the same (Fjords' Query 2)."""
+
+ORDERED = (Kind.INT, Kind.FLOAT, Kind.STRING, Kind.BOOLEAN, Kind.TIME, Kind.DURATION)
+
+
+def as_float(expression: Expression) -> Expression:
+    """INT to FLOAT; a literal is converted at once."""
+    if type_of(expression).kind is Kind.FLOAT:
+        return expression
+    if isinstance(expression, Literal):
+        return Literal(None if expression.value is None else float(expression.value), FLOAT)
+    return Call("float", (expression,), FLOAT)
+
+
+class ExpressionBinder:
+    """Binds expressions in one scope.
+
+    `special` is asked for function calls and subqueries that only the query around can place: it returns the bound
+    expression, or raises. `aggregates` says whether aggregate calls may stand here; if not, why not.
+    """
+
+    def __init__(self, scope: Scope, special: Hook, aggregates_refused: str | None = None) -> None:
+        self.scope = scope
+        self.context = scope.context
+        self.special = special
+        self.aggregates_refused = aggregates_refused
+        self._inside_aggregate = False
+
+    # ---- entry points ------------------------------------------------------------------------------------------------
+
+    def bind(self, node: ast.Expression) -> Expression:
+        """Any expression."""
+        match node:
+            case ast.Constant(value=value):
+                return self._constant(node, value)
+            case ast.TimeConstant(microseconds=value):
+                return Literal(value, TIME)
+            case ast.PointConstant(x=x, y=y):
+                return Literal((float(x), float(y)), POINT)
+            case ast.DurationConstant(count=count, unit=unit):
+                return self._duration(node, count, unit)
+            case ast.NowConstant():
+                return Now()
+            case ast.Name():
+                return self._name(node)
+            case ast.Star():
+                self.context.fail("'*' cannot stand here", node, hint="COUNT(*) counts rows; SELECT * gives all columns")
+            case ast.Unary(operator="-", operand=operand):
+                return self._negative(node, self.bind(operand))
+            case ast.Unary(operand=operand):
+                return Call("not", (self.condition(operand),), BOOLEAN)
+            case ast.Binary(operator="AND" | "OR" as word, left=left, right=right):
+                return self._logical(word.lower(), self.condition(left), self.condition(right))
+            case ast.Binary(operator=operator, left=left, right=right):
+                return self._binary(node, operator, self.bind(left), self.bind(right))
+            case ast.IsNull(operand=operand, negated=negated):
+                return self._negate(Call("is_null", (self.bind(operand),), BOOLEAN), negated)
+            case ast.Between(operand=operand, low=low, high=high, negated=negated):
+                value = self.bind(operand)
+                both = self._logical(
+                    "and",
+                    self._binary(node, ">=", value, self.bind(low)),
+                    self._binary(node, "<=", value, self.bind(high)),
+                )
+                return self._negate(both, negated)
+            case ast.Like(operand=operand, pattern=pattern, negated=negated):
+                return self._negate(self._like(node, self.bind(operand), self.bind(pattern)), negated)
+            case ast.In(operand=operand, items=items, negated=negated):
+                return self._negate(self._in(node, self.bind(operand), items), negated)
+            case ast.Case():
+                return self._case(node)
+            case ast.FunctionCall():
+                return self._function(node)
+            case ast.InQuery() | ast.Exists() | ast.ScalarQuery():
+                return self.special(node)
+            case _:
+                raise BindError(f"{type(node).__name__} is not an expression").at(self.context.text, node.span)
+
+    def condition(self, node: ast.Expression) -> Expression:
+        """An expression that must be a condition."""
+        bound = self.bind(node)
+        if type_of(bound).kind not in (Kind.BOOLEAN, Kind.NULL):
+            self.context.fail(
+                f"a condition was expected here, not a value of type {type_of(bound)}",
+                node,
+                hint="compare it with something, such as ... > 0",
+            )
+        return bound
+
+    # ---- leaves ------------------------------------------------------------------------------------------------------
+
+    def _constant(self, node: ast.Constant, value: object) -> Literal:
+        match value:
+            case None:
+                return Literal(None, NULL)
+            case bool():
+                return Literal(value, BOOLEAN)
+            case int():
+                if not INT_MINIMUM <= value <= INT_MAXIMUM:
+                    self.context.fail(
+                        f"{value} does not fit a 64-bit INT", node, hint=f"write it as a FLOAT: {value}.0"
+                    )
+                return Literal(value, INT)
+            case float():
+                return Literal(value, FLOAT)
+            case _:
+                return Literal(value, STRING)
+
+    def _duration(self, node: ast.DurationConstant, count: int | float, unit: str) -> Literal:
+        try:
+            length = length_of(count, unit)
+        except ValueError as error:
+            self.context.fail(str(error), node)
+        if length.rows:
+            self.context.fail("a number of rows cannot stand in an expression", node, hint="rows belong in a [window]")
+        return Literal(length.value, DURATION)
+
+    def _name(self, node: ast.Name) -> Expression:
+        reference = self.scope.resolve(node)
+        if reference is not None:
+            return reference
+        bare = node.parts[0].lower() if len(node.parts) == 1 else None
+        if bare == "tick" or (bare == "time" and self.scope.time_is_tick):
+            return Now()
+        if self.scope.outer is not None:
+            reference = self.scope.outer.resolve(node)
+            if reference is not None:
+                return ColumnReference(OUTER + reference.name, reference.type)
+        if len(node.parts) == 1:
+            known, value = self.context.parameter(node.parts[0])
+            if known:
+                try:
+                    return parameter_literal(value)
+                except ValueError as error:
+                    self.context.fail(str(error), node)
+        names = self.scope.known_names()
+        if len(node.parts) > 1:
+            aliases = [relation.alias for relation in self.scope.relations]
+            self.context.fail(
+                f"no relation '{node.parts[0]}' in this query",
+                node,
+                detail=f"FROM has {quoted(aliases)}",
+                hint=nearest(node.parts[0], aliases),
+            )
+        columns = [bare for relation in self.scope.relations for bare, _ in relation.columns()]
+        self.context.fail(
+            f"no column or parameter '{node.text}'",
+            node,
+            detail=f"the columns here are {quoted(list(dict.fromkeys(columns)))}",
+            hint=nearest(node.text, names) or f"if it is a parameter, give it a value: --set {node.text}=...",
+        )
+
+    # ---- operators ---------------------------------------------------------------------------------------------------
+
+    def _negate(self, expression: Expression, negated: bool) -> Expression:
+        return Call("not", (expression,), BOOLEAN) if negated else expression
+
+    def _logical(self, word: str, left: Expression, right: Expression) -> Expression:
+        parts: list[Expression] = []
+        for side in (left, right):
+            parts += side.arguments if isinstance(side, Call) and side.function == word else [side]
+        return Call(word, tuple(parts), BOOLEAN)
+
+    def _negative(self, node: ast.Expression, operand: Expression) -> Expression:
+        kind = type_of(operand).kind
+        if kind not in (Kind.INT, Kind.FLOAT, Kind.DURATION, Kind.NULL):
+            self.context.fail(f"'-' needs a number, not a value of type {type_of(operand)}", node)
+        if isinstance(operand, Literal):
+            return Literal(None if operand.value is None else -operand.value, operand.type)
+        return Call("negative", (operand,), type_of(operand))
+
+    def _binary(self, node: ast.Expression, operator: str, left: Expression, right: Expression) -> Expression:
+        if operator in ("=", "!=", "<", "<=", ">", ">="):
+            left, right = self._comparable(node, operator, left, right)
+            return Call(operator, (left, right), BOOLEAN)
+        return self._arithmetic(node, operator, left, right)
+
+    def _comparable(
+        self, node: ast.Expression, operator: str, left: Expression, right: Expression
+    ) -> tuple[Expression, Expression]:
+        left, right = self._adapt(left, right), self._adapt(right, left)
+        one, other = type_of(left), type_of(right)
+        if Kind.NULL in (one.kind, other.kind):
+            known = other if one.kind is Kind.NULL else one
+            return self._typed_null(left, known), self._typed_null(right, known)
+        if one.numeric and other.numeric:
+            return (left, right) if one.kind is other.kind else (as_float(left), as_float(right))
+        if one.kind is not other.kind or (one.kind not in ORDERED and not (one.kind is Kind.POINT and operator in "=!=")):
+            self.context.fail(
+                f"cannot compare {one} with {other}",
+                node,
+                detail=f"the left side is {left}, the right side {right}",
+                hint=self._clash_hint(one, other),
+            )
+        return left, right
+
+    def _adapt(self, side: Expression, other: Expression) -> Expression:
+        """Text beside a TIME is read as ISO-8601, and a number beside a DURATION is a number of seconds."""
+        kind = type_of(other).kind
+        if isinstance(side, Literal) and isinstance(side.value, str) and kind is Kind.TIME:
+            try:
+                return Literal(parse_time(side.value), TIME)
+            except ValueError:
+                return side
+        if isinstance(side, Literal) and side.type.numeric and side.value is not None and kind is Kind.DURATION:
+            return seconds_to_duration(side.value)
+        return side
+
+    def _typed_null(self, side: Expression, known: Type) -> Expression:
+        return Literal(None, known) if isinstance(side, Literal) and side.value is None else side
+
+    def _clash_hint(self, one: Type, other: Type) -> str | None:
+        kinds = {one.kind, other.kind}
+        if Kind.TIME in kinds and kinds & {Kind.INT, Kind.FLOAT}:
+            return "write a moment as TIME '2026-01-31T12:00:00Z', or compare with now - 15 MINUTES"
+        if Kind.TIME in kinds and Kind.STRING in kinds:
+            return "write the moment as ISO-8601: '2026-01-31T12:00:00Z'"
+        if Kind.STRING in kinds and kinds & {Kind.INT, Kind.FLOAT}:
+            return "text stands in single quotes, numbers in none"
+        return None
+
+    def _arithmetic(self, node: ast.Expression, operator: str, left: Expression, right: Expression) -> Expression:
+        one, other = type_of(left).kind, type_of(right).kind
+        if one is Kind.NULL and other is Kind.NULL:
+            return Literal(None, INT)
+        if one is Kind.NULL:
+            left, one = self._typed_null(left, type_of(right)), other
+        if other is Kind.NULL:
+            right, other = self._typed_null(right, type_of(left)), one
+        if {one, other} <= {Kind.INT, Kind.FLOAT}:
+            if operator == "^":
+                return Call("^", (as_float(left), as_float(right)), FLOAT)
+            if one is not other:
+                left, right = as_float(left), as_float(right)
+            return Call(operator, (left, right), type_of(left))
+        left, right = self._seconds(left, other, operator), self._seconds(right, one, operator)
+        one, other = type_of(left).kind, type_of(right).kind
+        match operator, one, other:
+            case "-", Kind.TIME, Kind.TIME:
+                return Call("-", (left, right), DURATION)
+            case "+" | "-", Kind.TIME, Kind.DURATION:
+                return Call(operator, (left, right), TIME)
+            case "+", Kind.DURATION, Kind.TIME:
+                return Call("+", (right, left), TIME)
+            case "+" | "-" | "%", Kind.DURATION, Kind.DURATION:
+                return Call(operator, (left, right), DURATION)
+            case "/", Kind.DURATION, Kind.DURATION:
+                return Call("/", (Call("float", (left,), FLOAT), Call("float", (right,), FLOAT)), FLOAT)
+            case "*" | "/", Kind.DURATION, Kind.INT:
+                return Call(operator, (left, right), DURATION)
+            case "*", Kind.INT, Kind.DURATION:
+                return Call("*", (right, left), DURATION)
+            case _:
+                self.context.fail(
+                    f"'{operator}' is not defined for {type_of(left)} and {type_of(right)}",
+                    node,
+                    hint=self._clash_hint(type_of(left), type_of(right))
+                    or ("join text with concat(a, b)" if Kind.STRING in (one, other) else None),
+                )
+
+    def _seconds(self, side: Expression, other: Kind, operator: str) -> Expression:
+        """`now - timeWindow` (Fjords' Query 2): a constant number beside a TIME is a number of seconds."""
+        constant = isinstance(side, Literal) and side.type.numeric and side.value is not None
+        if constant and operator in "+-" and other in (Kind.TIME, Kind.DURATION):
+            return seconds_to_duration(side.value)  # type: ignore[attr-defined]
+        return side
+
+    def _like(self, node: ast.Expression, operand: Expression, pattern: Expression) -> Expression:
+        if type_of(operand).kind not in (Kind.STRING, Kind.NULL):
+            self.context.fail(f"LIKE needs text, not a value of type {type_of(operand)}", node)
+        if not isinstance(pattern, Literal) or pattern.type.kind not in (Kind.STRING, Kind.NULL):
+            self.context.fail("the pattern of LIKE must be constant text", node, hint="such as 'gauge-%'")
+        if pattern.value is None:
+            return Literal(None, BOOLEAN)
+        return Call("like", (self._typed_null(operand, STRING), pattern), BOOLEAN)
+
+    def _in(self, node: ast.In, operand: Expression, items: tuple[ast.Expression, ...]) -> Expression:
+        bound: list[Expression] = []
+        for item in items:
+            value = self.bind(item)
+            if isinstance(value, Literal) and value.type.kind is Kind.LIST:
+                bound += value.value
+            else:
+                bound.append(value)
+        pairs = [self._comparable(node, "=", operand, item) for item in bound]
+        if not pairs:
+            return InList(operand, ())
+        if not all(isinstance(item, Literal) for _, item in pairs):
+            either: Expression = Call("=", pairs[0], BOOLEAN)
+            for pair in pairs[1:]:
+                either = self._logical("or", either, Call("=", pair, BOOLEAN))
+            return either
+        if type_of(operand).kind is Kind.INT and any(type_of(item).kind is Kind.FLOAT for _, item in pairs):
+            operand = as_float(operand)
+            pairs = [(operand, as_float(item)) for _, item in pairs]
+        if type_of(operand).kind is Kind.NULL:
+            return Literal(None, BOOLEAN)
+        return InList(pairs[0][0], tuple(item for _, item in pairs if isinstance(item, Literal)))
+
+    def _case(self, node: ast.Case) -> Expression:
+        conditions: list[Expression] = []
+        for when, _ in node.whens:
+            if node.operand is None:
+                conditions.append(self.condition(when))
+            else:
+                conditions.append(self._binary(when, "=", self.bind(node.operand), self.bind(when)))
+        values = [self.bind(then) for _, then in node.whens]
+        otherwise = Literal(None, NULL) if node.otherwise is None else self.bind(node.otherwise)
+        places = [then for _, then in node.whens] + [node.otherwise or node]
+        *values, otherwise = self.unify([*values, otherwise], places)
+        return Case(tuple(conditions), tuple(values), otherwise, type_of(otherwise))
+
+    def unify(self, values: list[Expression], places: list[ast.Expression]) -> list[Expression]:
+        """The values brought to one type; an error points at the first that does not fit."""
+        known = [type_of(value) for value in values if type_of(value).kind is not Kind.NULL]
+        if not known:
+            return [Literal(None, INT) for _ in values]
+        if all(type_.numeric for type_ in known) and any(type_.kind is Kind.FLOAT for type_ in known):
+            return [as_float(value) for value in values]
+        for value, place in zip(values, places, strict=True):
+            if type_of(value).kind not in (known[0].kind, Kind.NULL):
+                self.context.fail(f"{type_of(value)} does not fit beside {known[0]}", place)
+        return [self._typed_null(value, known[0].plain) for value in values]
+
+    # ---- functions ---------------------------------------------------------------------------------------------------
+
+    def _function(self, node: ast.FunctionCall) -> Expression:
+        signature = functions.resolve(node.name)
+        if signature is None:
+            self.context.fail(
+                f"no function '{node.name}'", node, hint=nearest(node.name, functions.names()) or "see docs/language.md"
+            )
+        if signature.kind == "special":
+            return self.special(node)
+        if signature.kind == "aggregate":
+            return self._aggregate(node, signature)
+        if node.distinct:
+            self.context.fail(f"DISTINCT makes no sense in {signature.name}()", node)
+        arguments = [self.bind(argument) for argument in node.arguments]
+        if signature.name in ("least", "greatest", "coalesce") and arguments:
+            arguments = self.unify(arguments, list(node.arguments))
+        if signature.wants_float:
+            arguments = [
+                as_float(argument) if type_of(argument).kind in (Kind.INT, Kind.NULL) else argument
+                for argument in arguments
+            ]
+        try:
+            result = signature.result(tuple(type_of(argument) for argument in arguments))
+        except ValueError as error:
+            self.context.fail(str(error), node, hint=f"for example {signature.example}")
+        if signature.name == "power":
+            return Call("^", tuple(arguments), FLOAT)
+        if signature.name == "mod":
+            return self._arithmetic(node, "%", arguments[0], arguments[1])
+        return Call(signature.name, tuple(arguments), result)
+
+    def _aggregate(self, node: ast.FunctionCall, signature: functions.FunctionSignature) -> Expression:
+        if self.aggregates_refused is not None:
+            self.context.fail(f"{signature.name.upper()}() cannot stand here", node, hint=self.aggregates_refused)
+        if self._inside_aggregate:
+            self.context.fail("an aggregate inside an aggregate", node, hint="compute the inner one in a subquery in FROM")
+        star = len(node.arguments) == 1 and isinstance(node.arguments[0], ast.Star)
+        if star:
+            if signature.name != "count" or node.distinct:
+                self.context.fail(f"'*' can only be counted, as COUNT(*)", node)
+            return Aggregate("count", None, False, INT)
+        # The second argument of Fjords' AVG(s.speed, w) is the window, taken care of in FROM.
+        if not 1 <= len(node.arguments) <= 2:
+            self.context.fail(
+                f"{signature.name.upper()}() takes one argument, and {len(node.arguments)} were given",
+                node,
+                hint=f"for example {signature.example}",
+            )
+        self._inside_aggregate = True
+        try:
+            argument = self.bind(node.arguments[0])
+        finally:
+            self._inside_aggregate = False
+        if type_of(argument).kind is Kind.NULL:
+            argument = Literal(None, INT)
+        try:
+            result = signature.result((type_of(argument),))
+        except ValueError as error:
+            self.context.fail(str(error), node, hint=f"for example {signature.example}")
+        return Aggregate(signature.name, argument, node.distinct, result)
+

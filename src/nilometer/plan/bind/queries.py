@@ -1,0 +1,471 @@
+"""SELECT and UNION -> logical plan (SNEE section 4.3: product, selection, projection; then windows, groups, subqueries)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from nilometer.expressions import (
+    Aggregate,
+    Call,
+    ColumnReference,
+    Expression,
+    Literal,
+    Now,
+    conjunction,
+    type_of,
+)
+from nilometer.language import ast
+from nilometer.plan import logical
+from nilometer.plan.bind.completeness import completeness_of
+from nilometer.plan.bind.expressions import OUTER, ExpressionBinder, as_float
+from nilometer.plan.bind.names import output_names
+from nilometer.plan.bind.scope import Bound, CatalogView, Context, Scope, quoted, walk_outside_subqueries
+from nilometer.plan.bind.sources import SourceBinder, combine
+from nilometer.plan.bind.subqueries import (
+    PreparedScalar,
+    attach_membership,
+    attach_scalar,
+    conjuncts_of,
+    prepare_scalar,
+    split_correlation,
+)
+from nilometer.plan.bind.windows import duration
+from nilometer.types import FLOAT, INT, Kind
+
+_COLLECTION = logical.Collection
+
+
+def bind(
+    query: ast.QueryNode,
+    catalog: CatalogView,
+    parameters: Mapping[str, Any] | None = None,
+    text: str | None = None,
+) -> logical.Deliver:
+    """Bind a whole query; the result delivers the columns of its select list (and the tick, of a window query)."""
+    context = Context(catalog, dict(parameters or {}), text)
+    bound = bind_query(context, query, None)
+    node = bound.node
+    if node.collection is _COLLECTION.WINDOWS:
+        node = logical.ToStream(node, logical.Relation.RSTREAM)
+    return logical.Deliver(node, bound.windowed, _deliver_within(context, query))
+
+
+def bind_query(context: Context, query: ast.QueryNode, outer: Scope | None) -> Bound:
+    """Bind a query that may stand inside another; windows stay windows unless RSTREAM, ISTREAM or DSTREAM is written."""
+    match query:
+        case ast.Union(left=left, right=right):
+            return _union(context, query, bind_query(context, left, outer), bind_query(context, right, outer))
+        case ast.Select():
+            return SelectBinder(context, query, outer).bind()
+        case _:
+            context.fail("this is not a query", query, hint="a query begins with SELECT")
+
+
+def _deliver_within(context: Context, query: ast.QueryNode) -> int | None:
+    match query:
+        case ast.Union(left=left, right=right):
+            both = [w for w in (_deliver_within(context, left), _deliver_within(context, right)) if w is not None]
+            return min(both) if both else None
+        case ast.Select(deliver=amount) if amount is not None:
+            return duration(context, amount, "DELIVER WITHIN")
+        case _:
+            return None
+
+
+def _union(context: Context, place: ast.Union, left: Bound, right: Bound) -> Bound:
+    one, other = left.node.schema, right.node.schema
+    if len(one) != len(other):
+        context.fail(
+            f"UNION of {len(one)} columns with {len(other)}",
+            place.right,
+            detail=f"the first query gives {quoted(one.names)}, the second {quoted(other.names)}",
+        )
+    if left.node.collection is not right.node.collection:
+        kinds = {_COLLECTION.STREAM: "a stream", _COLLECTION.WINDOWS: "windows", _COLLECTION.TABLE: "a table"}
+        context.fail(
+            f"UNION of {kinds[left.node.collection]} with {kinds[right.node.collection]}",
+            place.right,
+            hint="give both queries windows, or neither",
+        )
+    lefts: list[logical.Projection] = []
+    rights: list[logical.Projection] = []
+    for first, second in zip(one, other, strict=True):
+        a: Expression = ColumnReference(first.name, first.type.plain)
+        b: Expression = ColumnReference(second.name, second.type.plain)
+        if first.type.numeric and second.type.numeric and first.type.kind is not second.type.kind:
+            a, b = as_float(a), as_float(b)
+        elif first.type.kind is Kind.NULL:
+            a = Literal(None, second.type.plain)
+        elif second.type.kind is Kind.NULL:
+            b = Literal(None, first.type.plain)
+        if type_of(a) != type_of(b):
+            context.fail(
+                f"UNION of {first.type} with {second.type} in column '{first.name}'",
+                place.right,
+                detail=f"the second query's column is '{second.name}'",
+            )
+        lefts.append(logical.Projection(first.name, a, first.unit))
+        rights.append(logical.Projection(first.name, b, first.unit))
+    node = logical.Union(_projected(left.node, lefts), _projected(right.node, rights))
+    return Bound(node, left.windowed and right.windowed)
+
+
+def _projected(node: logical.Node, items: list[logical.Projection]) -> logical.Node:
+    same = all(
+        isinstance(item.expression, ColumnReference) and item.expression.name == item.name == column.name
+        for item, column in zip(items, node.schema, strict=True)
+    )
+    return node if same else logical.Project(node, tuple(items))
+
+
+class SelectBinder:
+    """Binds one SELECT. `node` is the plan so far; it grows upward clause by clause."""
+
+    def __init__(self, context: Context, select: ast.Select, outer: Scope | None) -> None:
+        self.context = context
+        self.select = select
+        self.scope = Scope(context, outer=outer)
+        self.node: logical.Node
+        self.where: tuple[Expression, ...] = ()
+        self.correlations: list[tuple[Expression, Expression]] = []
+        self.keys: list[logical.Projection] = []
+        self.items: dict[Aggregate, logical.AggregateItem] = {}
+        self.lagged: dict[logical.Lagged, str] = {}
+        self.scalars: dict[int, PreparedScalar] = {}
+        self.attached: set[str] = set()
+        self.aggregated = False
+
+    # ---- the whole ---------------------------------------------------------------------------------------------------
+
+    def bind(self) -> Bound:
+        """The bound query."""
+        self.bind_from_and_where()
+        if self.correlations:
+            self.context.fail(
+                "a subquery in FROM cannot see the query around it", self.select, hint="put the condition into WHERE"
+            )
+        self.aggregated = self._is_aggregated()
+        if self.aggregated:
+            projections = self._aggregate_query()
+        else:
+            projections = self._plain_query()
+        node: logical.Node = logical.Project(self.node, projections)
+        return self._to_stream(node)
+
+    def bind_from_and_where(self) -> None:
+        """FROM and WHERE; the conditions that tie a subquery to its outer query are put aside in `correlations`."""
+        SourceBinder(self.select, self.scope, bind_query).bind()
+        self.node = combine(self.scope, self.select)
+        if self.select.where is None:
+            return
+        binder = self.binder("aggregates of a group are conditions of HAVING", self._special_in_where)
+        plain: list[Expression] = []
+        for part in conjuncts_of(self.select.where):
+            inner, negated = _strip_not(part)
+            if isinstance(inner, ast.InQuery | ast.Exists):
+                self.node = attach_membership(self, inner, negated, binder)
+                continue
+            bound = binder.condition(part)
+            correlation = split_correlation(self.context, bound, part)
+            if correlation is None:
+                plain.append(bound)
+            else:
+                self.correlations.append(correlation)
+        self.where = tuple(plain)
+        predicate = conjunction(plain)
+        if predicate is not None:
+            self.node = logical.Select(self.node, predicate)
+
+    def binder(self, aggregates_refused: str | None, special: Any) -> ExpressionBinder:
+        """A binder of expressions in this query's scope."""
+        return ExpressionBinder(self.scope, special, aggregates_refused)
+
+    # ---- queries without aggregates ----------------------------------------------------------------------------------
+
+    def _plain_query(self) -> tuple[logical.Projection, ...]:
+        if self.select.having is not None:
+            self.context.fail("HAVING without GROUP BY or aggregates", self.select.having, hint="use WHERE")
+        binder = self.binder(None, self._special_in_items)
+        entries = self._bind_items(binder)
+        if self.lagged:
+            items = tuple(
+                logical.Lagged(name, item.function, item.expression, item.offset) for item, name in self.lagged.items()
+            )
+            self.node = logical.Lag(self.node, items)
+        return output_names(self.context, entries, self.scope)
+
+    def _bind_items(self, binder: ExpressionBinder) -> list[tuple[ast.SelectItem, Expression]]:
+        entries: list[tuple[ast.SelectItem, Expression]] = []
+        for item in self.select.items:
+            if isinstance(item.expression, ast.Star):
+                entries += [(item, reference) for reference in self._star(item.expression)]
+            else:
+                bound = binder.bind(item.expression)
+                self._no_outer(bound, item)
+                entries.append((item, bound))
+        return entries
+
+    def _star(self, star: ast.Star) -> list[ColumnReference]:
+        relations = self.scope.relations
+        if star.qualifier is not None:
+            relation = self.scope.relation(star.qualifier)
+            if relation is None:
+                aliases = [entry.alias for entry in relations]
+                self.context.fail(f"no relation '{star.qualifier}' in FROM", star, detail=f"FROM has {quoted(aliases)}")
+            relations = [relation]
+        schema = self.node.schema
+        return [ColumnReference(name, schema[name].type.plain) for relation in relations for name in relation.visible]
+
+    def _no_outer(self, bound: Expression, place: ast.Node) -> None:
+        from nilometer.expressions import columns_of
+
+        outer = [name for name in columns_of(bound) if name.startswith(OUTER)]
+        if outer:
+            self.context.fail(
+                f"'{outer[0][len(OUTER):]}' belongs to the outer query",
+                place,
+                hint="a subquery may use it only in WHERE, compared by '=' with one of its own columns",
+            )
+
+    # ---- queries with aggregates -------------------------------------------------------------------------------------
+
+    def _is_aggregated(self) -> bool:
+        if self.select.group_by:
+            return True
+        clauses = (*(item.expression for item in self.select.items), self.select.having)
+        return any(is_aggregate_call(node) for clause in clauses for node in walk_outside_subqueries(clause))
+
+    def check_aggregatable(self) -> None:
+        """Aggregation needs windows (or a table)."""
+        if self.node.collection is not _COLLECTION.STREAM:
+            return
+        clauses = (*(item.expression for item in self.select.items), self.select.having, *self.select.group_by)
+        place = next((n for c in clauses for n in walk_outside_subqueries(c) if is_aggregate_call(n)), self.select)
+        alias = self.scope.relations[0].alias
+        windowed = bool(self.select.bounds) or isinstance(self.node, logical.AsofJoin)
+        self.context.fail(
+            f"'{alias}' has no window, so there is nothing finite to aggregate",
+            place,
+            hint="aggregate it through a subquery: FROM ( SELECT ... ) [RANGE 10 MINUTES]"
+            if windowed
+            else f"write {alias} [RANGE 10 MINUTES] or {alias} [NOW]",
+        )
+
+    def _aggregate_query(self) -> tuple[logical.Projection, ...]:
+        self.check_aggregatable()
+        grouping = self.binder("a group is made of plain columns", self._special_refused)
+        for expression in self.select.group_by:
+            self._add_key(grouping.bind(expression), expression)
+        if self.select.having is not None:
+            self._keys_of_having_subqueries(self.select.having)
+        binder = self.binder(None, self._special_in_groups)
+        having = None if self.select.having is None else binder.condition(self.select.having)
+        for item in self.select.items:
+            if isinstance(item.expression, ast.Star):
+                self.context.fail("'*' beside aggregates", item, hint="name the columns of GROUP BY")
+        entries = self._bind_items(binder)
+        over_groups = [(item, self._over_groups(bound, item.expression)) for item, bound in entries]
+        condition = None if having is None else self._over_groups(having, self.select.having)
+        self.node = logical.Aggregate(self.node, tuple(self.keys), tuple(self.items.values()))
+        self._attach_scalars()
+        self._attach_completeness()
+        if condition is not None:
+            self.node = logical.Select(self.node, condition)
+        return output_names(self.context, over_groups, self.scope)
+
+    def _add_key(self, bound: Expression, place: ast.Node) -> None:
+        self._no_outer(bound, place)
+        if type_of(bound).kind in (Kind.LIST, Kind.STRUCT):
+            self.context.fail(f"a {type_of(bound)} cannot be grouped by", place)
+        if any(key.expression == bound for key in self.keys):
+            return
+        unit = self.node.schema[bound.name].unit if isinstance(bound, ColumnReference) else None
+        name = bound.name if isinstance(bound, ColumnReference) else self.context.fresh("group")
+        self.keys.append(logical.Projection(name, bound, unit))
+
+    def _keys_of_having_subqueries(self, having: ast.Expression) -> None:
+        """Columns of the outer query used in a HAVING subquery join the GROUP BY (Fjords' Query 2)."""
+        for node in walk_outside_subqueries(having):
+            if isinstance(node, ast.ScalarQuery):
+                prepared = prepare_scalar(self, node)
+                self.scalars[id(node)] = prepared
+                for _, outer in prepared.keys:
+                    self._add_key(outer, node)
+
+    def aggregate_column(self, aggregate: Aggregate) -> ColumnReference:
+        """The output column of an aggregate; equal aggregates are computed once."""
+        if aggregate not in self.items:
+            self.items[aggregate] = logical.AggregateItem(self.context.fresh(aggregate.function), aggregate)
+        return ColumnReference(self.items[aggregate].name, aggregate.type)
+
+    def _over_groups(self, expression: Expression, place: ast.Node | None) -> Expression:
+        """An expression of the select list or HAVING, over the groups: keys and aggregates become columns."""
+        for key in self.keys:
+            if key.expression == expression:
+                return ColumnReference(key.name, type_of(expression))
+        match expression:
+            case Aggregate():
+                return self.aggregate_column(expression)
+            case ColumnReference(name=name, type=type_):
+                if name in self.attached:
+                    return expression
+                if not self.keys and name.rsplit(".", 1)[-1].lower() == "time" and type_.kind is Kind.TIME:
+                    return Now()  # beside ungrouped aggregates x.time is the window's tick (SNEE Fig. 4b)
+                self.context.fail(
+                    f"'{name}' is neither grouped nor aggregated",
+                    self.scope.places.get(name, place),
+                    hint=f"add GROUP BY {name}, or aggregate it, such as MAX({name})",
+                )
+            case _:
+                children = tuple(self._over_groups(child, place) for child in expression.children())
+                return expression.with_children(children) if children else expression
+
+    # ---- subqueries, LAG, COMPLETENESS -------------------------------------------------------------------------------
+
+    def _special_in_where(self, node: ast.Expression) -> Expression:
+        if isinstance(node, ast.ScalarQuery):
+            return self._scalar_now(node)
+        if isinstance(node, ast.FunctionCall):
+            self.context.fail(
+                f"{node.name.upper()}() cannot stand in WHERE",
+                node,
+                hint="compute it in a subquery in FROM, and filter outside",
+            )
+        return self._special_refused(node)
+
+    def _special_in_items(self, node: ast.Expression) -> Expression:
+        if isinstance(node, ast.ScalarQuery):
+            return self._scalar_now(node)
+        if isinstance(node, ast.FunctionCall) and node.name.lower() == "completeness":
+            if self.node.collection is not _COLLECTION.WINDOWS:
+                self._completeness_needs_window(node)
+            self.node, value = completeness_of(self, self.node, None)
+            return value
+        if isinstance(node, ast.FunctionCall):
+            return self._lag(node)
+        return self._special_refused(node)
+
+    def _special_in_groups(self, node: ast.Expression) -> Expression:
+        if isinstance(node, ast.ScalarQuery):
+            if id(node) not in self.scalars:
+                self.scalars[id(node)] = prepare_scalar(self, node)
+            prepared = self.scalars[id(node)]
+            self.attached |= set(prepared.node.schema.names)
+            return prepared.value
+        if isinstance(node, ast.FunctionCall) and node.name.lower() == "completeness":
+            if self.node.collection is not _COLLECTION.WINDOWS:
+                self._completeness_needs_window(node)
+            self._wants_completeness = True
+            self.attached.add(_COMPLETENESS)
+            return ColumnReference(_COMPLETENESS, FLOAT)
+        if isinstance(node, ast.FunctionCall):
+            self.context.fail(
+                f"{node.name.upper()}() belongs to stream queries, not beside aggregates",
+                node,
+                hint="compute it in a subquery in FROM, give that a window, and aggregate outside",
+            )
+        return self._special_refused(node)
+
+    _wants_completeness = False
+
+    def _completeness_needs_window(self, node: ast.Node) -> None:
+        self.context.fail("COMPLETENESS() is of a window", node, hint="give the stream a window, such as [RANGE 1 HOUR]")
+
+    def _special_refused(self, node: ast.Expression) -> Expression:
+        if isinstance(node, ast.FunctionCall):
+            self.context.fail(f"{node.name.upper()}() cannot stand here", node)
+        if isinstance(node, ast.ScalarQuery):
+            self.context.fail("a subquery cannot stand here", node, hint="put it into FROM, WHERE or HAVING")
+        self.context.fail(
+            "IN (SELECT ...) and EXISTS must be conditions of WHERE of their own, joined by AND",
+            node,
+            hint="put it into WHERE, outside of OR, CASE and HAVING",
+        )
+
+    def _scalar_now(self, node: ast.ScalarQuery) -> Expression:
+        prepared = prepare_scalar(self, node)
+        self.node = attach_scalar(self.context, self.node, prepared, node, lambda outer: outer)
+        return prepared.value
+
+    def _attach_scalars(self) -> None:
+        for prepared in self.scalars.values():
+            self.node = attach_scalar(
+                self.context, self.node, prepared, prepared.place, lambda outer: self._over_groups(outer, None)
+            )
+
+    def _attach_completeness(self) -> None:
+        if not self._wants_completeness:
+            return
+        self.node, value = completeness_of(self, self.node, self.keys)
+        columns = [logical.Projection(c.name, ColumnReference(c.name, c.type.plain), c.unit) for c in self.node.schema]
+        self.node = logical.Project(self.node, (*columns, logical.Projection(_COMPLETENESS, value)))
+
+    def _lag(self, node: ast.FunctionCall) -> Expression:
+        name = node.name.upper()
+        if self.node.collection is not _COLLECTION.STREAM:
+            self.context.fail(
+                f"{name}() is for streams without windows",
+                node,
+                hint="compute it in a subquery in FROM, and give that a window",
+            )
+        if isinstance(self.node, logical.WindowJoin) or self.select.bounds:
+            self.context.fail(f"{name}() needs one source per tuple, and a WINDOW join has several", node)
+        most = 2 if name == "LAG" else 1
+        if not 1 <= len(node.arguments) <= most:
+            self.context.fail(f"{name}() takes {'one or two arguments' if most == 2 else 'one argument'}", node)
+        binder = self.binder(f"{name}() is over the tuples of a stream", self._special_refused)
+        expression = binder.bind(node.arguments[0])
+        offset = 1
+        if len(node.arguments) == 2:
+            number = binder.bind(node.arguments[1])
+            if not isinstance(number, Literal) or not isinstance(number.value, int) or number.value < 1:
+                self.context.fail("LAG looks back a whole number of tuples", node.arguments[1], hint="such as LAG(x, 2)")
+            offset = number.value
+        kind = type_of(expression).kind
+        if kind is Kind.NULL:
+            expression = Literal(None, INT)
+        elif name == "DELTA" and kind not in (Kind.INT, Kind.FLOAT) or name == "RATE" and kind not in (Kind.INT, Kind.FLOAT):
+            self.context.fail(f"{name}() needs a number, not a value of type {type_of(expression)}", node)
+        lagged = logical.Lagged("", logical.Shift(name), expression, offset)
+        if lagged not in self.lagged:
+            self.lagged[lagged] = self.context.fresh(name.lower())
+        return ColumnReference(self.lagged[lagged], lagged.type)
+
+    # ---- the kind of stream ------------------------------------------------------------------------------------------
+
+    def _to_stream(self, node: logical.Node) -> Bound:
+        relation = self.select.stream
+        if node.collection is not _COLLECTION.WINDOWS:
+            if relation in ("ISTREAM", "DSTREAM"):
+                self.context.fail(
+                    f"{relation} is of a window query",
+                    self.select,
+                    hint="give the stream a window, such as [NOW] or [RANGE 10 MINUTES]",
+                )
+            return Bound(node, False)
+        if relation is not None:
+            node = logical.ToStream(node, logical.Relation(relation))
+        return Bound(node, True)
+
+
+_COMPLETENESS = "completeness"
+
+
+def is_aggregate_call(node: ast.Node) -> bool:
+    """Whether a syntax node is a call of an aggregate function."""
+    from nilometer.catalog import functions
+
+    if not isinstance(node, ast.FunctionCall):
+        return False
+    signature = functions.resolve(node.name)
+    return signature is not None and signature.kind == "aggregate"
+
+
+def _strip_not(node: ast.Expression) -> tuple[ast.Expression, bool]:
+    negated = False
+    while isinstance(node, ast.Unary) and node.operator == "NOT":
+        node, negated = node.operand, not negated
+    return node, negated
+
+

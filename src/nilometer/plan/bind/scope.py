@@ -1,0 +1,192 @@
+"""What names can mean at a place in a query: the relations of FROM, their columns, the outer query, the parameters."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, fields, is_dataclass
+from itertools import count
+from typing import Any, NoReturn, Protocol
+
+from nilometer.catalog.extents import Extent, Sensor
+from nilometer.errors import NOWHERE, BindError, Span
+from nilometer.expressions import ColumnReference
+from nilometer.language import ast
+from nilometer.plan import logical
+from nilometer.types import Column
+
+
+class CatalogView(Protocol):
+    """The part of the catalog that the binder reads."""
+
+    def extent(self, name: str) -> Extent | None:
+        """The extent of that name, whatever its case."""
+
+    def extents(self) -> tuple[Extent, ...]:
+        """All extents."""
+
+    def sensors(self, stream_name: str) -> tuple[Sensor, ...]:
+        """The declared sensors of a stream."""
+
+    def static_columns(self, stream_name: str) -> tuple[Column, ...]:
+        """Location and static attributes of the stream's sensors."""
+
+
+@dataclass(frozen=True)
+class Context:
+    """What stays the same while one query is bound."""
+
+    catalog: CatalogView
+    parameters: Mapping[str, Any]
+    text: str | None
+    numbers: Iterator[int] = field(default_factory=lambda: count(1))
+
+    def fresh(self, stem: str) -> str:
+        """A name for a column that the binder adds; columns of the query itself are qualified, so they cannot clash."""
+        return f"{stem}_{next(self.numbers)}"
+
+    def fail(self, message: str, node: ast.Node | None, *, detail: str | None = None, hint: str | None = None) -> NoReturn:
+        """Raise a BindError that points at the node."""
+        span: Span = NOWHERE if node is None else node.span
+        raise BindError(message, detail=detail, hint=hint).at(self.text, span)
+
+    def parameter(self, name: str) -> tuple[bool, Any]:
+        """Whether there is such a parameter, and its value; names are case-insensitive."""
+        for key, value in self.parameters.items():
+            if key.lower() == name.lower():
+                return True, value
+        return False, None
+
+
+@dataclass
+class Relation:
+    """One entry of FROM: an alias, the plan below it, the columns that `*` shows and those that can only be named."""
+
+    alias: str
+    node: logical.Node
+    visible: tuple[str, ...]
+    place: ast.Node
+    generated: bool = False
+
+    def columns(self) -> list[tuple[str, Column]]:
+        """(bare name, column) of its columns: those under its alias, for an ASOF join's sides share one node."""
+        prefix = self.alias + "."
+        return [(c.name[len(prefix) :], c) for c in self.node.schema if c.name.startswith(prefix)]
+
+    def find(self, name: str) -> Column | None:
+        """The column of that bare name, whatever its case."""
+        return next((column for bare, column in self.columns() if bare.lower() == name.lower()), None)
+
+
+@dataclass
+class Scope:
+    """The relations of one SELECT, and the scope of the query around it.
+
+    `time_is_tick`: a WINDOW join, where a bare `time` is the latest member's. `preferred`: the left side of an ASOF
+    join, whose `time` and `id` win.
+    """
+
+    context: Context
+    relations: list[Relation] = field(default_factory=list)
+    outer: Scope | None = None
+    time_is_tick: bool = False
+    preferred: str | None = None
+    places: dict[str, ast.Node] = field(default_factory=dict)
+
+    def relation(self, alias: str) -> Relation | None:
+        """The relation of that alias, whatever its case."""
+        return next((r for r in self.relations if r.alias.lower() == alias.lower()), None)
+
+    def resolve(self, name: ast.Name) -> ColumnReference | None:
+        """The column that a name means here; None if it means none; an error if it means several."""
+        column = self._resolve_qualified(name) if len(name.parts) > 1 else self._resolve_bare(name)
+        if column is None:
+            return None
+        reference = ColumnReference(column.name, column.type.plain)
+        self.places.setdefault(column.name, name)
+        return reference
+
+    def _resolve_qualified(self, name: ast.Name) -> Column | None:
+        # Three-part names (STEAM section 4: S.SensorValue.temperature) name the stream-typed attribute in the middle.
+        relation = self.relation(name.parts[0])
+        if relation is None:
+            return None
+        column = relation.find(name.parts[-1])
+        if column is None:
+            known = [bare for bare, _ in relation.columns()]
+            self.context.fail(
+                f"no column '{name.parts[-1]}' in '{relation.alias}'",
+                name,
+                detail=f"'{relation.alias}' has {quoted(known)}",
+                hint=nearest(name.parts[-1], known),
+            )
+        return column
+
+    def _resolve_bare(self, name: ast.Name) -> Column | None:
+        found = [(r, c) for r in self.relations if (c := r.find(name.parts[0])) is not None]
+        if len(found) > 1 and self.preferred is not None and name.parts[0].lower() in ("time", "id"):
+            found = [(r, c) for r, c in found if r.alias == self.preferred] or found
+        if len(found) > 1:
+            choices = [f"{relation.alias}.{name.parts[0]}" for relation, _ in found]
+            self.context.fail(
+                f"'{name.parts[0]}' could be any of {quoted(choices)}", name, hint=f"write {choices[0]} or {choices[1]}"
+            )
+        return found[0][1] if found else None
+
+    def known_names(self) -> list[str]:
+        """Everything that could have been written, for hints."""
+        names: list[str] = []
+        for relation in self.relations:
+            names.append(relation.alias)
+            for bare, _ in relation.columns():
+                names += [bare, f"{relation.alias}.{bare}"]
+        return names + list(self.context.parameters)
+
+
+@dataclass(frozen=True)
+class Bound:
+    """A bound query: its plan (without Deliver), and whether its rows come from windows (and so have a tick)."""
+
+    node: logical.Node
+    windowed: bool
+
+
+def quoted(names: list[str] | tuple[str, ...], limit: int = 12) -> str:
+    """'a', 'b', 'c' and 4 more."""
+    shown = ", ".join(f"'{name}'" for name in names[:limit])
+    return shown + (f" and {len(names) - limit} more" if len(names) > limit else "")
+
+
+def nearest(name: str, known: list[str] | tuple[str, ...]) -> str | None:
+    """A hint at the closest known name."""
+    by_lower = {candidate.lower(): candidate for candidate in known}
+    close = difflib.get_close_matches(name.lower(), list(by_lower), n=1, cutoff=0.6)
+    return f"did you mean '{by_lower[close[0]]}'?" if close else None
+
+
+def walk_ast(node: Any) -> Iterator[ast.Node]:
+    """Every syntax node in a tree, parents first, subqueries included."""
+    if isinstance(node, ast.Node):
+        yield node
+    if is_dataclass(node):
+        for entry in fields(node):
+            if entry.name != "span":
+                yield from walk_ast(getattr(node, entry.name))
+    elif isinstance(node, tuple):
+        for part in node:
+            yield from walk_ast(part)
+
+
+def walk_outside_subqueries(node: Any) -> Iterator[ast.Node]:
+    """Every syntax node of an expression, not looking into subqueries."""
+    if isinstance(node, ast.QueryNode):
+        return
+    if isinstance(node, ast.Node):
+        yield node
+    if is_dataclass(node):
+        for entry in fields(node):
+            if entry.name != "span":
+                yield from walk_outside_subqueries(getattr(node, entry.name))
+    elif isinstance(node, tuple):
+        for part in node:
+            yield from walk_outside_subqueries(part)

@@ -1,0 +1,407 @@
+"""FROM -> relations: extents, subqueries, ASOF joins, SIMILAR and SILENT, each with its window."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from nilometer.catalog import functions
+from nilometer.catalog.extents import Stream, Table
+from nilometer.expressions import Call, Expression, columns_of, conjuncts
+from nilometer.language import ast
+from nilometer.plan import logical
+from nilometer.plan.bind.expressions import ExpressionBinder
+from nilometer.plan.bind.scope import Bound, Context, Relation, Scope, nearest, quoted, walk_ast, walk_outside_subqueries
+from nilometer.plan.bind.windows import amount_length, duration, window_over
+from nilometer.types import INT, Type
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    BindQuery = Callable[[Context, ast.QueryNode, Scope | None], Bound]
+
+
+class SourceBinder:
+    """Binds the FROM clause of one SELECT into a scope."""
+
+    def __init__(self, select: ast.Select, scope: Scope, bind_query: BindQuery) -> None:
+        self.select = select
+        self.scope = scope
+        self.context = scope.context
+        self.bind_query = bind_query
+        # Static attributes are columns of the stream too (STEAM section 3.3); only those named are looked up.
+        self.named = {node.parts[-1].lower() for node in walk_ast(select) if isinstance(node, ast.Name)}
+        self.windows = self._windows_of_aggregates()
+        self.sample = None if select.sample is None else duration(self.context, select.sample, "SAMPLE EVERY")
+        self._last_extent: ast.ExtentSource | None = None
+
+    def bind(self) -> None:
+        """Fill the scope's relations, in the order of FROM."""
+        if not self.select.sources:
+            self.context.fail("nothing to select from", self.select, hint="name a stream: SELECT * FROM river")
+        for source in self.select.sources:
+            for relation in self.relations(source):
+                clash = self.scope.relation(relation.alias)
+                if clash is not None:
+                    self.context.fail(
+                        f"'{relation.alias}' stands twice in FROM",
+                        source,
+                        hint=f"give one of them an alias: ... {relation.alias} AS {relation.alias}2",
+                    )
+                self.scope.relations.append(relation)
+
+    def relations(self, source: ast.Source) -> list[Relation]:
+        """The relations of one entry of FROM (an ASOF join has two or more, over one node)."""
+        match source:
+            case ast.ExtentSource():
+                return [self._extent(source)]
+            case ast.QuerySource():
+                return [self._subquery(source)]
+            case ast.SimilarSource():
+                return [self._similar(source)]
+            case ast.SilentSource():
+                return [self._silent(source)]
+            case ast.AsofSource():
+                return self._asof(source)
+            case _:
+                raise AssertionError(source)
+
+    # ---- extents -----------------------------------------------------------------------------------------------------
+
+    def _extent(self, source: ast.ExtentSource, *, sampled: bool = True) -> Relation:
+        extent = self.context.catalog.extent(source.name)
+        alias = source.alias or source.name
+        if extent is None and self._last_extent is not None and source.alias is None:
+            # FROM SensorTables A, B, C (STEAM section 6.2): a further alias of the extent before.
+            source = replace(source, name=self._last_extent.name, alias=source.name)
+            return self._extent(source, sampled=sampled)
+        if extent is None:
+            known = [entry.name for entry in self.context.catalog.extents()]
+            self.context.fail(
+                f"no stream or table '{source.name}'",
+                source,
+                detail=f"declared are {quoted(known)}" if known else "nothing has been declared yet",
+                hint=nearest(source.name, known) or "declare it with CREATE STREAM or CREATE TABLE",
+            )
+        if source.alias is not None:
+            self._last_extent = source
+        if isinstance(extent, Table):
+            return self._table(extent, alias, source)
+        statics = tuple(
+            column
+            for column in self.context.catalog.static_columns(extent.name)
+            if column.name.lower() in self.named and extent.column(column.name) is None
+        )
+        node: logical.Node = logical.Acquire(extent, alias, extent.columns + statics)
+        if self.sample is not None and sampled:
+            node = logical.Sample(node, self.sample)
+        window = self.windows.get(alias.lower())
+        if window is not None and source.window is not None:
+            self.context.fail(
+                f"'{alias}' has a window here and another in an aggregate", source.window, hint="leave one of them out"
+            )
+        chosen = source.window or window
+        if chosen is not None:
+            node = window_over(self.context, chosen, node)
+        visible = tuple(f"{alias}.{column.name}" for column in extent.columns)
+        return Relation(alias, node, visible, source)
+
+    def _table(self, table: Table, alias: str, source: ast.ExtentSource) -> Relation:
+        if source.window is not None:
+            self.context.fail(
+                f"'{table.name}' is a stored table and has no window",
+                source.window,
+                hint="leave the window out: a table is joined as it is",
+            )
+        node = logical.Stored(table, alias, table.columns)
+        return Relation(alias, node, node.schema.names, source)
+
+    def _windows_of_aggregates(self) -> dict[str, ast.Window]:
+        """AVG(s.speed, w) sets the window of s to RANGE w (Fjords section 4.1)."""
+        found: dict[str, ast.Window] = {}
+        clauses = (*(item.expression for item in self.select.items), self.select.having)
+        for node in (node for clause in clauses for node in walk_outside_subqueries(clause)):
+            if not isinstance(node, ast.FunctionCall) or len(node.arguments) != 2:
+                continue
+            signature = functions.resolve(node.name)
+            if signature is None or signature.kind != "aggregate":
+                continue
+            alias = self._alias_of_argument(node)
+            window = ast.RangeWindow(self._window_amount(node.arguments[1]), span=node.arguments[1].span)
+            if alias in found and found[alias] != window:
+                self.context.fail(f"two different windows for '{alias}'", node.arguments[1], hint="use one and the same")
+            found[alias] = window
+        return found
+
+    def _alias_of_argument(self, node: ast.FunctionCall) -> str:
+        names = [n for n in walk_outside_subqueries(node.arguments[0]) if isinstance(n, ast.Name) and len(n.parts) > 1]
+        if names:
+            return names[0].parts[0].lower()
+        extents = [source for source in self.select.sources if isinstance(source, ast.ExtentSource)]
+        if len(extents) == 1:
+            return (extents[0].alias or extents[0].name).lower()
+        self.context.fail(
+            "whose window is this?", node, hint="qualify the column with its stream: AVG(s.speed, 10 MINUTES)"
+        )
+
+    def _window_amount(self, argument: ast.Expression) -> ast.Amount:
+        match argument:
+            case ast.Name(parts=(name,)):
+                return ast.Amount(name, span=argument.span)
+            case ast.DurationConstant(count=count, unit=unit):
+                return ast.Amount(count, unit, span=argument.span)
+            case _:
+                self.context.fail(
+                    "the second argument of an aggregate is its window",
+                    argument,
+                    hint="give a length, such as AVG(s.speed, 10 MINUTES), or a parameter's name",
+                )
+
+    # ---- subqueries --------------------------------------------------------------------------------------------------
+
+    def _subquery(self, source: ast.QuerySource) -> Relation:
+        bound = self.bind_query(self.context, source.query, None)
+        alias = source.alias or f"query{len(self.scope.relations) + 1}"
+        node: logical.Node = logical.Rename(bound.node, alias)
+        if self.sample is not None and node.collection is logical.Collection.STREAM:
+            node = logical.Sample(node, self.sample)
+        node = self._windowed(source.window, node, source)
+        return Relation(alias, node, node.schema.names, source, generated=source.alias is None)
+
+    def _windowed(self, window: ast.Window | None, node: logical.Node, place: ast.Node) -> logical.Node:
+        if window is None:
+            return node
+        match node.collection:
+            case logical.Collection.WINDOWS:
+                self.context.fail(
+                    "a window over windows",
+                    window,
+                    detail="the query inside already has a window",
+                    hint="leave this window out, or make the inner query a stream with ISTREAM, DSTREAM or RSTREAM",
+                )
+            case logical.Collection.TABLE:
+                self.context.fail("a window over a stored table", window, hint="leave the window out")
+            case _:
+                return window_over(self.context, window, node)
+
+    # ---- stream operators --------------------------------------------------------------------------------------------
+
+    def _stream(self, source: ast.Source, what: str) -> Relation:
+        """A source that must be one unwindowed stream."""
+        relation = self._extent(source) if isinstance(source, ast.ExtentSource) else self.relations(source)[0]
+        if relation.node.collection is not logical.Collection.STREAM:
+            kind = "a stored table" if relation.node.collection is logical.Collection.TABLE else "windowed"
+            self.context.fail(f"{what} takes a stream, and '{relation.alias}' is {kind}", source)
+        return relation
+
+    def _id_type(self, relation: Relation) -> Type:
+        column = relation.find("id")
+        return column.type.plain if column is not None else INT
+
+    def _similar(self, source: ast.SimilarSource) -> Relation:
+        inner = self._stream(source.source, "SIMILAR")
+        column = inner.find(source.column.parts[-1])
+        if column is None:
+            known = [bare for bare, _ in inner.columns()]
+            self.context.fail(
+                f"no column '{source.column.parts[-1]}' in '{inner.alias}'",
+                source.column,
+                detail=f"'{inner.alias}' has {quoted(known)}",
+                hint=nearest(source.column.parts[-1], known),
+            )
+        epsilon = self._epsilon(source)
+        if epsilon and not column.type.numeric:
+            self.context.fail(
+                f"WITHIN needs numbers, and '{source.column.text}' is {column.type}",
+                source.column,
+                hint="leave WITHIN out: equal values are similar",
+            )
+        alias = source.alias or "similar"
+        node = logical.Similar(
+            inner.node,
+            column.name,
+            epsilon,
+            self._similar_window(source),
+            logical.SimilarForm(source.form),
+            alias,
+            self._id_type(inner),
+        )
+        return Relation(alias, node, node.schema.names, source)
+
+    def _epsilon(self, source: ast.SimilarSource) -> float:
+        value: object = source.epsilon
+        if isinstance(value, str):
+            known, value = self.context.parameter(value)
+            if not known:
+                self.context.fail(f"no value for the parameter '{source.epsilon}'", source)
+        if value is None:
+            return 0.0
+        if isinstance(value, bool) or not isinstance(value, int | float) or value < 0:
+            self.context.fail("WITHIN needs a number that is not negative", source)
+        return float(value)
+
+    def _similar_window(self, source: ast.SimilarSource) -> int:
+        hint = "write SIMILAR(s, v) [RANGE 10 SECONDS]: how far apart in time similar readings may be"
+        match source.window:
+            case None:
+                self.context.fail("SIMILAR needs a window", source, hint=hint)
+            case ast.RangeWindow(length=amount, slide=None):
+                pass
+            case ast.FromToWindow(start=amount, end=None, slide=None) | ast.FromToWindow(
+                start=None, end=amount, slide=None
+            ) if amount is not None:
+                pass
+            case _:
+                self.context.fail("SIMILAR takes a plain range of time", source.window, hint=hint)
+        length = amount_length(self.context, amount)
+        if length.rows or length.value < 0:
+            self.context.fail("SIMILAR takes a plain range of time", source.window, hint=hint)
+        return length.value
+
+    def _silent(self, source: ast.SilentSource) -> Relation:
+        inner = self._stream(source.source, "SILENT")
+        sensors: frozenset[int | str] = frozenset()
+        stream: Stream | None = None
+        leaves = [node for node in logical.walk_plan(inner.node) if isinstance(node, logical.Acquire)]
+        if len(leaves) == 1:
+            stream = leaves[0].stream
+        if isinstance(inner.node, logical.Acquire):
+            sensors = frozenset(sensor.id for sensor in self.context.catalog.sensors(inner.node.stream.name))
+        if source.duration is not None:
+            length = duration(self.context, source.duration, "SILENT FOR")
+        elif stream is not None and stream.interval is not None:
+            length = 3 * stream.interval
+        else:
+            self.context.fail(
+                f"how long is silence? '{inner.alias}' has no expected rate",
+                source,
+                hint="write SILENT(s FOR 5 MINUTES), or declare the stream with EXPECT EVERY ...",
+            )
+        alias = source.alias or "silent"
+        node: logical.Node = logical.Silent(inner.node, length, alias, self._id_type(inner), sensors)
+        node = self._windowed(source.window, node, source)
+        return Relation(alias, node, node.schema.names, source)
+
+    def _asof(self, source: ast.AsofSource) -> list[Relation]:
+        left = self.relations(source.left)
+        right = self.relations(source.right)
+        for relation in (*left, *right):
+            if relation.node.collection is not logical.Collection.STREAM:
+                table = relation.node.collection is logical.Collection.TABLE
+                self.context.fail(
+                    "ASOF JOIN is between two streams without windows",
+                    relation.place,
+                    detail=f"'{relation.alias}' is {'a stored table' if table else 'windowed'}",
+                    hint="join a table by listing it in FROM" if table else "use WITHIN to bound the age",
+                )
+        both = Scope(self.context, left + right)
+        binder = ExpressionBinder(both, self._refuse, "ON compares columns of the two streams")
+        lefts = {name for relation in left for name in relation.node.schema.names}
+        rights = {name for relation in right for name in relation.node.schema.names}
+        keys: list[tuple[Expression, Expression]] = []
+        for part in conjuncts(binder.condition(source.condition)):
+            if isinstance(part, Call) and part.function == "=" and len(part.arguments) == 2:
+                one, other = part.arguments
+                if columns_of(one) and columns_of(one) <= lefts and columns_of(other) and columns_of(other) <= rights:
+                    keys.append((one, other))
+                    continue
+                if columns_of(one) and columns_of(one) <= rights and columns_of(other) and columns_of(other) <= lefts:
+                    keys.append((other, one))
+                    continue
+            self.context.fail(
+                "ON of an ASOF JOIN takes equalities between the two streams, joined by AND",
+                source.condition,
+                detail=f"found {part}",
+                hint="put any other condition into WHERE",
+            )
+        within = None if source.within is None else duration(self.context, source.within, "WITHIN", positive=False)
+        for relation in right:
+            if self._shares_alias(left, relation):
+                self.context.fail(f"'{relation.alias}' stands on both sides", source, hint="give one an alias")
+        node = logical.AsofJoin(left[0].node, right[0].node, tuple(keys), within)
+        if self.scope.preferred is None:
+            self.scope.preferred = left[0].alias
+        return [replace(relation, node=node) for relation in (*left, *right)]
+
+    def _shares_alias(self, left: list[Relation], relation: Relation) -> bool:
+        return any(other.alias.lower() == relation.alias.lower() for other in left)
+
+    def _refuse(self, node: ast.Expression) -> Expression:
+        self.context.fail("this cannot stand in ON", node)
+
+
+def combine(scope: Scope, select: ast.Select) -> logical.Node:
+    """The product of all relations, or the WINDOW join of STEAM; refuses what cannot be joined."""
+    nodes: list[tuple[logical.Node, Relation]] = []
+    for relation in scope.relations:
+        if not any(node is relation.node for node, _ in nodes):
+            nodes.append((relation.node, relation))
+    if select.bounds:
+        return _window_join(scope, select)
+    context = scope.context
+    streams = [(n, r) for n, r in nodes if n.collection is logical.Collection.STREAM]
+    windows = [(n, r) for n, r in nodes if n.collection is logical.Collection.WINDOWS]
+    if streams and (len(streams) > 1 or windows):
+        lonely = streams[-1] if len(streams) > 1 else streams[0]
+        other = next(r.alias for n, r in nodes if n is not lonely[0] and n.collection is not logical.Collection.TABLE)
+        context.fail(
+            f"'{lonely[1].alias}' has no window, so it cannot be joined with '{other}'",
+            lonely[1].place,
+            detail="a product of endless streams never ends",
+            hint=f"write {lonely[1].alias} [NOW] or {lonely[1].alias} [RANGE 10 MINUTES], or add a WINDOW clause",
+        )
+    node = nodes[0][0]
+    for right, _ in nodes[1:]:
+        node = logical.Join(node, right, logical.JoinKind.INNER)
+    return node
+
+
+def _window_join(scope: Scope, select: ast.Select) -> logical.Node:
+    context = scope.context
+    for relation in scope.relations:
+        joined = isinstance(relation.node, logical.AsofJoin)
+        if relation.node.collection is not logical.Collection.STREAM or joined:
+            context.fail(
+                f"'{relation.alias}' cannot take part in a WINDOW clause",
+                relation.place,
+                detail="a WINDOW clause joins streams that have no window of their own",
+                hint="leave out its [window]" if relation.node.collection is logical.Collection.WINDOWS else None,
+            )
+    if len(scope.relations) < 2:
+        context.fail("a WINDOW clause needs at least two streams", select.bounds[0], hint="use [RANGE ...] for one")
+    bounds: list[logical.WindowBound] = []
+    for bound in select.bounds:
+        width = duration(context, bound.width, "a WINDOW", positive=False)
+        if bound.left is None or bound.right is None:
+            count = len(scope.relations)
+            bounds += [logical.WindowBound(i, j, width) for i in range(count) for j in range(i + 1, count)]
+            continue
+        ends: list[int] = []
+        for name in (bound.left, bound.right):
+            relation_or_none = scope.relation(name)
+            if relation_or_none is None:
+                aliases = [relation.alias for relation in scope.relations]
+                context.fail(
+                    f"no stream '{name}' in FROM", bound, detail=f"FROM has {quoted(aliases)}", hint=nearest(name, aliases)
+                )
+            ends.append(scope.relations.index(relation_or_none))
+        if ends[0] == ends[1]:
+            context.fail("a WINDOW is between two different streams", bound)
+        bounds.append(logical.WindowBound(min(ends), max(ends), width))
+    reached = {0}
+    for _ in scope.relations:
+        for edge in bounds:
+            if edge.left in reached or edge.right in reached:
+                reached |= {edge.left, edge.right}
+    missing = [r.alias for index, r in enumerate(scope.relations) if index not in reached]
+    if missing:
+        context.fail(
+            f"no WINDOW connects {quoted(missing)} with '{scope.relations[0].alias}'",
+            select.bounds[0],
+            detail="streams that no window ties together would have to be kept for ever",
+            hint=f"add AND WINDOW({scope.relations[0].alias}, {missing[0]}) = ...",
+        )
+    scope.time_is_tick = True
+    return logical.WindowJoin(tuple(relation.node for relation in scope.relations), tuple(bounds))
+
+

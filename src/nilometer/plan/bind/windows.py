@@ -1,0 +1,98 @@
+"""Window specifications -> TimeWindow and RowWindow nodes, with the rules of the language for missing and mixed units."""
+
+from __future__ import annotations
+
+from nilometer.language import ast
+from nilometer.plan import logical
+from nilometer.plan.bind.parameters import Length, length_of, parameter_length
+from nilometer.plan.bind.scope import Context, nearest
+
+
+def amount_length(context: Context, amount: ast.Amount, default_unit: str | None = None) -> Length:
+    """The length of one amount; a parameter's value may bring its own unit."""
+    try:
+        if isinstance(amount.count, str):
+            known, value = context.parameter(amount.count)
+            if not known:
+                context.fail(
+                    f"no value for the parameter '{amount.count}'",
+                    amount,
+                    hint=nearest(amount.count, list(context.parameters))
+                    or f"give it one: --set {amount.count}='10 MINUTES', or db.sql(query, {amount.count}='10 MINUTES')",
+                )
+            unit = amount.unit or (default_unit if default_unit == "ROWS" else None)
+            if unit is not None and isinstance(value, int | float) and not isinstance(value, bool):
+                return length_of(value, unit)
+            return parameter_length(value)
+        unit = amount.unit or default_unit
+        if unit is None:
+            context.fail(
+                f"'{amount.count}' has no unit",
+                amount,
+                detail="neither has any other part of the window that could lend it one",
+                hint=f"write {amount.count} SECONDS, MINUTES, HOURS, DAYS or ROWS",
+            )
+        return length_of(amount.count, unit)
+    except ValueError as error:
+        context.fail(str(error), amount)
+
+
+def duration(context: Context, amount: ast.Amount, what: str, *, positive: bool = True) -> int:
+    """A length of time in microseconds, where rows make no sense."""
+    length = amount_length(context, amount)
+    if length.rows:
+        context.fail(f"{what} is a length of time, not a number of rows", amount, hint="write 10 SECONDS, 5 MINUTES ...")
+    if length.value < 0 or (positive and length.value == 0):
+        context.fail(f"{what} must be longer than nothing", amount)
+    return length.value
+
+
+def window_over(context: Context, window: ast.Window, stream: logical.Node) -> logical.Node:
+    """The window node over a stream of tuples."""
+    offsets: list[ast.Amount | None]
+    match window:
+        case ast.NowWindow():
+            offsets = [None]
+        case ast.AtWindow(offset=offset):
+            offsets = [offset]
+        case ast.FromToWindow(start=start, end=end):
+            offsets = [start, end]
+        case ast.RangeWindow(length=length):
+            offsets = [length]
+        case _:
+            offsets = []
+    slide_amount: ast.Amount | None = getattr(window, "slide", None)
+    units = [a.unit for a in (*offsets, slide_amount) if a is not None and a.unit is not None]
+    default = units[0] if units else None
+    lengths = [None if a is None else amount_length(context, a, default) for a in offsets]
+    slide = None if slide_amount is None else amount_length(context, slide_amount, default)
+    kinds = {length.rows for length in (*lengths, slide) if length is not None}
+    if len(kinds) > 1:
+        context.fail(
+            "a window cannot mix time and rows",
+            window,
+            hint="give all its parts in time (SECONDS, MINUTES ...) or all in ROWS",
+        )
+    for amount, length in zip(offsets, lengths, strict=True):
+        if length is not None and length.value < 0:
+            context.fail(
+                "a window cannot end in the future",
+                amount or window,
+                detail="its bounds count back from now: NOW, or NOW - 5 MINUTES",
+                hint="write NOW - ... instead of NOW + ...",
+            )
+    if slide is not None and slide.value <= 0:
+        context.fail("a window must slide by more than nothing", slide_amount)
+    if isinstance(window, ast.RangeWindow) and lengths[0] is not None and lengths[0].value == 0:
+        context.fail("RANGE 0 is always empty", window, hint="for the tuples of this very tick write [NOW]")
+    rows = kinds == {True}
+    values = [0 if length is None else length.value for length in lengths]
+    far = None if isinstance(window, ast.UnboundedWindow) else max(values)
+    near = 0 if isinstance(window, ast.RangeWindow | ast.UnboundedWindow) else min(values)
+    if rows:
+        if isinstance(window, ast.RangeWindow) and far is not None:
+            far -= 1
+        return logical.RowWindow(stream, far, near, 1 if slide is None else slide.value)
+    return logical.TimeWindow(
+        stream, far, near, None if slide is None else slide.value, isinstance(window, ast.RangeWindow)
+    )
