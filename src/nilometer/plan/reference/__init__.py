@@ -1,0 +1,11 @@
+"""The reference evaluator: a logical plan and the logs to its answer, naive and obviously right.
+
+It shares nothing with the hosts it judges but the plan itself: no operators, no kernels, the standard library only.
+"""
+
+from nilometer.plan.reference.answer import Answer, Occurrence
+from nilometer.plan.reference.comparison import normalise, same_answer
+from nilometer.plan.reference.evaluate import evaluate
+from nilometer.plan.reference.feed import Feed
+
+__all__ = ["evaluate", "Feed", "Answer", "Occurrence", "normalise", "same_answer"]

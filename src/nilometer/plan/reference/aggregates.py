@@ -1,0 +1,80 @@
+"""Bags to aggregated bags: one row per group, or one row for all, also of an empty bag; and COMPLETENESS."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from nilometer.errors import InternalError
+from nilometer.plan.logical import Aggregate, AggregateItem, Completeness, TimeWindow
+from nilometer.plan.reference.bags import Bag
+from nilometer.plan.reference.rows import Evaluation, Row, Values, freeze
+from nilometer.plan.scalar import aggregate, evaluate
+
+
+def aggregated(node: Aggregate, bag: Bag, now: int | None) -> list[Values]:
+    """The aggregates of a bag: without keys one row whatever is in it, with keys one row for each group there is."""
+    return [
+        {**keys, **{item.name: _item(item, group, now) for item in node.items}}
+        for keys, group in grouped(node, bag, now)
+    ]
+
+
+def grouped(node: Aggregate, bag: Bag, now: int | None) -> list[tuple[dict[str, Any], list[Values]]]:
+    """The groups of a bag, each with its keys (NULL = NULL), in the order in which they turn up."""
+    if not node.keys:
+        return [({}, list(bag))]
+    groups: dict[Any, tuple[dict[str, Any], list[Values]]] = {}
+    for values in bag:
+        keys = {key.name: evaluate(key.expression, values, now) for key in node.keys}
+        groups.setdefault(freeze(keys), (keys, []))[1].append(values)
+    return list(groups.values())
+
+
+def _item(item: AggregateItem, group: Bag, now: int | None) -> Any:
+    expression = item.aggregate
+    if expression.argument is None:
+        return len(group)  # COUNT(*)
+    values = [evaluate(expression.argument, row, now) for row in group]
+    return aggregate(expression.function, expression.distinct, values)
+
+
+def with_completeness(
+    node: Aggregate, evaluations: Sequence[Evaluation], rows: Sequence[Row], first_tick: int | None
+) -> list[Evaluation]:
+    """The aggregates of a stream's time windows with their completeness: the readings that are there (before WHERE,
+    which stands above) over those expected; grouped by id, one sensor's over those expected of it."""
+    completeness, window = node.completeness, node.input
+    if completeness is None or not isinstance(window, TimeWindow):
+        raise InternalError("wrong plan: COMPLETENESS of what is not a time window")
+    result = []
+    for evaluation in evaluations:
+        sensors = 1 if node.keys else _sensors(completeness, rows, evaluation.tick)
+        bag = []
+        for keys, group in grouped(node, evaluation.bag, evaluation.tick):
+            values = {**keys, **{item.name: _item(item, group, evaluation.tick) for item in node.items}}
+            # Readings due = sensors x length / interval, kept whole as long as it can be.
+            due = sensors * _length(completeness, window, evaluation.tick, first_tick)
+            values[completeness.name] = len(group) * completeness.interval / due if due > 0 else None
+            bag.append(values)
+        result.append(Evaluation(evaluation.tick, tuple(bag)))
+    return result
+
+
+def _sensors(completeness: Completeness, rows: Sequence[Row], tick: int) -> int:
+    """How many sensors are expected to report: those declared, else those heard so far."""
+    if completeness.sensors is not None:
+        return completeness.sensors
+    return len({row.id for row in rows if row.tick <= tick and row.id is not None})
+
+
+def _length(completeness: Completeness, window: TimeWindow, tick: int, first_tick: int | None) -> int:
+    """The length of the window at a tick, clipped at the stream's first tick. The first reading stands for the interval
+    that it ends, and so does that on a closed start: [NOW] is one interval long."""
+    if first_tick is None:
+        return 0
+    start = first_tick - completeness.interval
+    if window.start is not None:
+        closed = 0 if window.open_start else completeness.interval
+        start = max(start, tick - window.start - closed)
+    return max(0, tick - window.end - start)

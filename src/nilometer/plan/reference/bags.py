@@ -1,0 +1,57 @@
+"""Bags to bags at one tick: selection, projection, renaming and joining, the same for tables, for a window's content
+and, one tuple at a time, for streams. `now` is the tick they are done at, None for tables."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from nilometer.expressions import Expression
+from nilometer.plan.logical import Join, JoinKind, Project, Rename, Select, Union
+from nilometer.plan.reference.rows import Values
+from nilometer.plan.scalar import evaluate
+
+Bag = Sequence[Values]
+
+
+def each(node: Select | Project | Rename, bag: Bag, now: int | None) -> list[Values]:
+    """What a node that looks at one row at a time makes of a bag."""
+    match node:
+        case Select(predicate=predicate):
+            return [values for values in bag if holds(predicate, values, now)]
+        case Project(items=items):
+            return [{item.name: evaluate(item.expression, values, now) for item in items} for values in bag]
+        case Rename():
+            return [renamed(values, node.input.schema.names, node.schema.names) for values in bag]
+
+
+def holds(predicate: Expression | None, values: Values, now: int | None) -> bool:
+    """Whether the predicate is true: neither false nor NULL. No predicate holds always."""
+    return predicate is None or evaluate(predicate, values, now) is True
+
+
+def renamed(values: Values, old: Sequence[str], new: Sequence[str]) -> Values:
+    """The same values under other names, by position."""
+    return {to: values[name] for name, to in zip(old, new, strict=True)}
+
+
+def united(node: Union, left: Bag, right: Bag) -> list[Values]:
+    """The bag union: columns by position, named as on the left."""
+    return [*left, *(renamed(values, node.right.schema.names, node.left.schema.names) for values in right)]
+
+
+def joined(node: Join, left: Bag, right: Bag, now: int | None) -> list[Values]:
+    """The join of two bags, by trying every pair."""
+    nothing = dict.fromkeys(node.right.schema.names)
+    rows: list[Values] = []
+    for one in left:
+        matches = [{**one, **other} for other in right if holds(node.predicate, {**one, **other}, now)]
+        match node.kind:
+            case JoinKind.INNER:
+                rows += matches
+            case JoinKind.LEFT:
+                rows += matches or [{**one, **nothing}]
+            case JoinKind.SEMI:
+                rows += [one] if matches else []
+            case JoinKind.ANTI:
+                rows += [] if matches else [one]
+    return rows

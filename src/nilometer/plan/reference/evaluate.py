@@ -1,0 +1,207 @@
+"""A logical plan and the logs it reads to its answer: the judge of every host.
+
+Written straight from "Meaning" in the language, to be read beside it; naive on purpose. A plan is evaluated from the
+leaves up, all at once, on everything the logs hold, with the one W that they give. A stream that is made tuple by tuple
+(selected, projected, united, joined with a table or within a WINDOW) shows every accepted tuple; what depends on an
+order or on completeness shows only what lies below W.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from nilometer.catalog.extents import Sensor
+from nilometer.errors import InternalError
+from nilometer.plan import logical
+from nilometer.plan.logical import Collection, Node
+from nilometer.plan.reference.aggregates import aggregated, with_completeness
+from nilometer.plan.reference.answer import Answer, Occurrence
+from nilometer.plan.reference.bags import each, joined, renamed, united
+from nilometer.plan.reference.combination import combine
+from nilometer.plan.reference.differences import to_stream
+from nilometer.plan.reference.extents import acquire, stored
+from nilometer.plan.reference.feed import Feed
+from nilometer.plan.reference.rows import Evaluation, Row, Values
+from nilometer.plan.reference.silent import silent
+from nilometer.plan.reference.similar import similar
+from nilometer.plan.reference.sources import lag, sample
+from nilometer.plan.reference.stream_joins import asof_join, window_join
+from nilometer.plan.reference.watermark import arrive, feed_of, first_tick, leaves, query_watermark
+from nilometer.plan.reference.windows import row_window, time_window
+
+
+@dataclass(frozen=True)
+class World:
+    """All that an answer depends on besides the plan."""
+
+    feeds: Mapping[str, Feed]
+    tables: Mapping[str, Sequence[Mapping[str, Any]]]
+    sensors: Mapping[str, Sequence[Sensor]]
+    watermark: int
+
+
+def evaluate(
+    plan: Node,
+    feeds: Mapping[str, Feed],
+    tables: Mapping[str, Sequence[Mapping[str, Any]]] | None = None,
+    sensors: Mapping[str, Sequence[Sensor]] | None = None,
+    *,
+    finished: bool = True,
+) -> Answer:
+    """The answer of a plan.
+
+    `feeds`, `tables` and `sensors` are keyed by the lower-case name of the stream or table. `finished` False is the
+    answer so far while the streams still run: no end of a stream raises W.
+    """
+    watermark = query_watermark(plan, feeds, finished)
+    world = World(feeds, tables or {}, sensors or {}, watermark)
+    body, with_tick = (plan.input, plan.tick) if isinstance(plan, logical.Deliver) else (plan, False)
+    names = body.schema.names
+    rows = tuple(
+        ((tick,) if with_tick else ()) + tuple(values[name] for name in names)
+        for tick, values in _rows(body, world)
+    )
+    return Answer((("tick",) if with_tick else ()) + names, rows, watermark, tuple(_books(plan, feeds)))
+
+
+def _rows(node: Node, world: World) -> list[tuple[int | None, Values]]:
+    """The rows of any collection with their ticks, in their order; a table's have none."""
+    match node.collection:
+        case Collection.STREAM:
+            ordered = sorted(stream(node, world), key=lambda row: (row.tick, row.time))
+            return [(row.tick, row.values) for row in ordered]
+        case Collection.WINDOWS:
+            return [
+                (evaluation.tick, values) for evaluation in windows(node, world) for values in evaluation.bag
+            ]
+        case Collection.TABLE:
+            return [(None, values) for values in table(node, world)]
+
+
+def _books(plan: Node, feeds: Mapping[str, Feed]) -> list[Occurrence]:
+    books = []
+    for leaf in leaves(plan):
+        arrivals = arrive(leaf.stream, feed_of(leaf.stream, feeds))
+        books.append(Occurrence(leaf.stream.name, leaf.alias, arrivals.read, arrivals.late))
+    return books
+
+
+def stream(node: Node, world: World) -> list[Row]:
+    """The tuples of a node that yields a stream."""
+    match node:
+        case logical.Acquire():
+            return acquire(node, world.feeds, world.sensors)
+        case logical.Select() | logical.Project() | logical.Rename():
+            return [
+                replace(row, values=values)
+                for row in stream(node.input, world)
+                for values in each(node, [row.values], row.tick)
+            ]
+        case logical.Union(left=left, right=right):
+            names = right.schema.names, left.schema.names
+            return [
+                *stream(left, world),
+                *(replace(row, values=renamed(row.values, *names)) for row in stream(right, world)),
+            ]
+        case logical.Join(left=left, right=right) if right.collection is Collection.TABLE:
+            rows = table(right, world)
+            return [
+                replace(row, values=values)
+                for row in stream(left, world)
+                for values in joined(node, [row.values], rows, row.tick)
+            ]
+        case logical.Join(left=left, right=right):
+            rows = table(left, world)
+            return [
+                replace(row, values=values)
+                for row in stream(right, world)
+                for values in joined(node, rows, [row.values], row.tick)
+            ]
+        case logical.Sample():
+            return sample(node, stream(node.input, world), world.watermark)
+        case logical.Lag():
+            return lag(node, stream(node.input, world), world.watermark)
+        case logical.Silent():
+            anchor = first_tick(node.input, world.feeds)
+            return silent(node, stream(node.input, world), anchor, world.watermark)
+        case logical.Similar():
+            return similar(node, stream(node.input, world), world.watermark)
+        case logical.AsofJoin(left=left, right=right):
+            return asof_join(node, stream(left, world), stream(right, world), world.watermark)
+        case logical.WindowJoin(streams=streams):
+            return window_join(node, [stream(one, world) for one in streams])
+        case logical.ToStream():
+            return to_stream(node, windows(node.input, world))
+        case logical.Deliver():
+            return stream(node.input, world)
+    raise InternalError(f"no stream: {type(node).__name__}")
+
+
+def windows(node: Node, world: World) -> list[Evaluation]:
+    """The evaluations of a node that yields windows, in order."""
+    match node:
+        case logical.TimeWindow():
+            anchor = first_tick(node.input, world.feeds)
+            return time_window(node, stream(node.input, world), anchor, world.watermark)
+        case logical.RowWindow():
+            return row_window(node, stream(node.input, world), world.watermark)
+        case logical.Select() | logical.Project() | logical.Rename():
+            return [
+                replace(evaluation, bag=tuple(each(node, evaluation.bag, evaluation.tick)))
+                for evaluation in windows(node.input, world)
+            ]
+        case logical.Union(left=left, right=right):
+            return combine(
+                windows(left, world), windows(right, world), lambda one, other, _: united(node, one, other)
+            )
+        case logical.Join(left=left, right=right) if right.collection is Collection.TABLE:
+            rows = table(right, world)
+            return [
+                replace(evaluation, bag=tuple(joined(node, evaluation.bag, rows, evaluation.tick)))
+                for evaluation in windows(left, world)
+            ]
+        case logical.Join(left=left, right=right) if left.collection is Collection.TABLE:
+            rows = table(left, world)
+            return [
+                replace(evaluation, bag=tuple(joined(node, rows, evaluation.bag, evaluation.tick)))
+                for evaluation in windows(right, world)
+            ]
+        case logical.Join(left=left, right=right):
+            return combine(
+                windows(left, world),
+                windows(right, world),
+                lambda one, other, tick: joined(node, one, other, tick),
+            )
+        case logical.Aggregate(input=window, completeness=completeness) if completeness is not None:
+            below = window.inputs[0]
+            return with_completeness(
+                node, windows(window, world), stream(below, world), first_tick(below, world.feeds)
+            )
+        case logical.Aggregate():
+            return [
+                replace(evaluation, bag=tuple(aggregated(node, evaluation.bag, evaluation.tick)))
+                for evaluation in windows(node.input, world)
+            ]
+        case logical.Deliver():
+            return windows(node.input, world)
+    raise InternalError(f"no windows: {type(node).__name__}")
+
+
+def table(node: Node, world: World) -> list[Values]:
+    """The rows of a node that yields a table."""
+    match node:
+        case logical.Stored():
+            return stored(node, world.tables)
+        case logical.Select() | logical.Project() | logical.Rename():
+            return each(node, table(node.input, world), None)
+        case logical.Union(left=left, right=right):
+            return united(node, table(left, world), table(right, world))
+        case logical.Join(left=left, right=right):
+            return joined(node, table(left, world), table(right, world), None)
+        case logical.Aggregate():
+            return aggregated(node, table(node.input, world), None)
+        case logical.Deliver():
+            return table(node.input, world)
+    raise InternalError(f"no table: {type(node).__name__}")

@@ -1,0 +1,71 @@
+"""The three shapes that plans are evaluated to, and how their values are ordered and compared.
+
+- a stream is a list of `Row`s: values, tagged with a tick, an event time, a source and a position;
+- windows are a list of `Evaluation`s, in order: a tick and a bag of values;
+- a table is a list of values.
+
+>>> sorted(["b", 2, None, 1.5], key=order_key)
+[None, 1.5, 2, 'b']
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+Values = Mapping[str, Any]
+"""The visible columns of a row, by name."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """A tuple of a stream. What a join or a window made has no source and no position."""
+
+    tick: int
+    time: int
+    id: int | str | None
+    position: int | None
+    values: Values
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """A window at one of its ticks. Row windows may be evaluated several times at one tick."""
+
+    tick: int
+    bag: tuple[Values, ...]
+
+
+def order_key(value: Any) -> tuple[Any, ...]:
+    """A key that orders any two values: NULL first, then numbers, text, and lists and structs by their parts."""
+    match value:
+        case None:
+            return (0,)
+        case bool() | int() | float():
+            return (1, value)
+        case str():
+            return (2, value)
+        case _ if isinstance(value, Mapping):
+            return (3, tuple(order_key(part) for part in value.values()))
+        case _:
+            return (3, tuple(order_key(part) for part in value))
+
+
+def stream_order(row: Row) -> tuple[Any, ...]:
+    """The order of a stream's tuples: (time, id, position), and then the values where a derived stream has no position."""
+    return (row.time, order_key(row.id), order_key(row.position), order_key(row.values))
+
+
+def source_order(row: Row) -> tuple[Any, ...]:
+    """The order of one source's tuples: (time, position), and then the values."""
+    return (row.time, order_key(row.position), order_key(row.values))
+
+
+def freeze(value: Any) -> Any:
+    """The value in a form that can be hashed, equal where the values are equal (NULL = NULL)."""
+    if isinstance(value, Mapping):
+        return tuple(freeze(part) for part in value.values())
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return tuple(freeze(part) for part in value)
+    return value

@@ -1,0 +1,44 @@
+"""A stream to the silences of its sensors: `(time, id, state, last_time)`.
+
+A sensor is silent once it has not been heard for the duration d: at last_time + d, unless a tuple of it has a time up
+to then, that moment included. It has returned with its next tuple. A declared sensor that was never heard is silent d
+after the stream's first tick. An event is known when W has passed it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from nilometer.plan.logical import Silent
+from nilometer.plan.reference.rows import Row, order_key
+
+Event = tuple[int, str, int | None]
+"""The time, the state and the time last heard before it."""
+
+
+def silent(node: Silent, rows: Sequence[Row], first_tick: int | None, watermark: int) -> list[Row]:
+    """The events of all sensors, by sensor. A tuple without an id is no sensor's."""
+    heard = {row.id for row in rows if row.id is not None}
+    result = []
+    for sensor in sorted(heard | node.sensors, key=order_key):
+        times = sorted({row.time for row in rows if row.id == sensor})
+        begin = first_tick if sensor in node.sensors else None
+        for time, state, last in _events(times, node.duration, begin):
+            if time < watermark:
+                values = dict(zip(node.schema.names, (time, sensor, state, last), strict=True))
+                result.append(Row(time, time, sensor, None, values))
+    return result
+
+
+def _events(times: Sequence[int], duration: int, begin: int | None) -> Iterator[Event]:
+    """The events of one sensor, heard at `times`; `begin` is when a declared sensor's first tuple begins to be due."""
+    if begin is not None and (not times or times[0] > begin + duration):
+        yield begin + duration, "silent", None
+        if times:
+            yield times[0], "returned", None
+    for index, time in enumerate(times):
+        following = times[index + 1] if index + 1 < len(times) else None
+        if following is None or following > time + duration:
+            yield time + duration, "silent", time
+            if following is not None:
+                yield following, "returned", time

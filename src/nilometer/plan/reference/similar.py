@@ -1,0 +1,55 @@
+"""SNJoin's variable-arity join (Definition 1): each tuple with the strictly earlier ones of other sources that are alike.
+
+The order is (time, id, position). Alike: values no further apart than epsilon, times no further apart than the window.
+Tuples without a source or a value are like nothing; a tuple without a match gives no row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import product
+from typing import Any
+
+from nilometer.plan.logical import Similar, SimilarForm
+from nilometer.plan.reference.rows import Row, order_key, stream_order
+
+
+def similar(node: Similar, rows: Sequence[Row], watermark: int) -> list[Row]:
+    """The matches of every tuple below W; the rows keep the tuple's tick, time, id and position."""
+    ordered = sorted((row for row in rows if row.tick < watermark), key=stream_order)
+    result = []
+    for index, row in enumerate(ordered):
+        matches = [earlier for earlier in ordered[:index] if _alike(node, row, earlier)]
+        for tail in _tails(node, matches):
+            head = (row.time, row.id, row.values[node.column])
+            result.append(replace(row, values=dict(zip(node.schema.names, head + tail, strict=True))))
+    return result
+
+
+def _alike(node: Similar, row: Row, earlier: Row) -> bool:
+    value, other = row.values[node.column], earlier.values[node.column]
+    if row.id is None or earlier.id is None or row.id == earlier.id or value is None or other is None:
+        return False
+    if row.time - earlier.time > node.window:
+        return False
+    # Without WITHIN alike is equal, which text is too; with it, values are numbers.
+    return bool(value == other if node.epsilon == 0 else abs(value - other) <= node.epsilon)
+
+
+def _tails(node: Similar, matches: Sequence[Row]) -> list[tuple[Any, ...]]:
+    """What stands behind (time, id, value), for each row that the matches give."""
+    if not matches:
+        return []
+    if node.form is SimilarForm.PAIRS:
+        return [(other.time, other.id, other.values[node.column]) for other in matches]
+    members: dict[Any, list[int]] = {}
+    for other in sorted(matches, key=lambda row: (order_key(row.id), row.time)):
+        members.setdefault(other.id, []).append(other.time)
+    arity = 1 + len(members)
+    if node.form is SimilarForm.LIST:
+        return [(arity, [{"id": source, "times": times} for source, times in members.items()])]
+    return [
+        (arity, [{"id": source, "time": time} for source, time in zip(members, times, strict=True)])
+        for times in product(*members.values())
+    ]

@@ -1,0 +1,66 @@
+"""Streams with streams: ASOF JOIN, and STEAM's WINDOW join."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from nilometer.plan.logical import AsofJoin, WindowJoin
+from nilometer.plan.reference.bags import holds
+from nilometer.plan.reference.rows import Row, Values, stream_order
+from nilometer.plan.scalar import evaluate
+
+
+def asof_join(node: AsofJoin, left: Sequence[Row], right: Sequence[Row], watermark: int) -> list[Row]:
+    """Per left tuple the right tuple of its key with the greatest time up to its own (ties: the last by id and
+    position), not older than WITHIN, that age included; else NULLs.
+
+    A left tuple waits until W has passed its time, for only then are all right tuples up to it known. It therefore
+    takes its place in the answer at its time, even where its stream is sensed and its tick was earlier.
+    """
+    nothing: Values = dict.fromkeys(node.right.schema.names)
+    result = []
+    for row in left:
+        if row.time >= watermark:
+            continue
+        candidates = [other for other in right if other.time <= row.time and _keys_equal(node, row, other)]
+        found = max(candidates, key=stream_order, default=None)
+        if found is not None and node.within is not None and row.time - found.time > node.within:
+            found = None
+        values = {**row.values, **(found.values if found is not None else nothing)}
+        result.append(Row(row.time, row.time, row.id, row.position, values))
+    return result
+
+
+def _keys_equal(node: AsofJoin, row: Row, other: Row) -> bool:
+    """Whether all keys are equal; a key that is NULL equals nothing."""
+    for left, right in node.keys:
+        mine, theirs = evaluate(left, row.values, row.tick), evaluate(right, other.values, other.tick)
+        if mine is None or theirs is None or mine != theirs:
+            return False
+    return True
+
+
+def window_join(node: WindowJoin, streams: Sequence[Sequence[Row]]) -> list[Row]:
+    """The N-tuples, one member of each stream, that keep every bound between two members' times and satisfy the
+    predicate; its time and tick are the latest member's. A tuple may meet itself under another alias."""
+    combinations: list[tuple[Row, ...]] = [()]
+    for stream in streams:
+        combinations = [
+            (*some, row) for some in combinations for row in stream if _bounded(node, (*some, row))
+        ]
+    result = []
+    for members in combinations:
+        time = max(member.time for member in members)
+        values = {name: value for member in members for name, value in member.values.items()}
+        if holds(node.predicate, values, time):
+            result.append(Row(time, time, None, None, values))
+    return result
+
+
+def _bounded(node: WindowJoin, members: Sequence[Row]) -> bool:
+    """Whether the first members keep all bounds among themselves."""
+    return all(
+        abs(members[bound.left].time - members[bound.right].time) <= bound.width
+        for bound in node.bounds
+        if max(bound.left, bound.right) < len(members)
+    )

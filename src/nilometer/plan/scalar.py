@@ -1,0 +1,306 @@
+"""Bound expressions and a row to a value: the language's arithmetic in plain Python, one row at a time.
+
+This is the meaning that every host's columnar arithmetic must equal ("Types" in the language): NULL in, NULL out;
+AND, OR and NOT three-valued; INT/INT truncates toward zero; `%` has the dividend's sign; x/0 is NULL; an INT beyond 64
+bits is an error; a FLOAT that is not a finite number is NULL. TIME and DURATION are ints of microseconds.
+
+The names of the scalar functions are fixed here: the keys of `STRICT`, and those `_call` treats by hand because they
+look at their NULLs (`and or not is_null coalesce least greatest`).
+
+>>> from nilometer.expressions import Call, ColumnReference, Literal
+>>> from nilometer.types import INT
+>>> evaluate(Call("/", (ColumnReference("R.depth", INT), Literal(2, INT)), INT), {"R.depth": -7}, None)
+-3
+>>> aggregate("median", False, [4, None, 1, 2, 3])
+2.5
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+import re
+from collections.abc import Callable, Mapping, Sequence
+from fractions import Fraction
+from typing import Any
+
+from nilometer.errors import DataError, InternalError
+from nilometer.expressions import Call, Case, ColumnReference, Expression, InList, Literal, Now
+from nilometer.types import INT_MAXIMUM, INT_MINIMUM, Kind
+
+
+def evaluate(expression: Expression, row: Mapping[str, Any], now: int | None) -> Any:
+    """The value of a bound expression for one row; `now` is the tick it is evaluated at (None: there is none, NULL)."""
+    match expression:
+        case Literal(value=value, type=type_):
+            return float(value) if type_.kind is Kind.FLOAT and value is not None else value
+        case ColumnReference(name=name):
+            return row[name]
+        case Now():
+            return now
+        case Case(conditions=conditions, values=values, otherwise=otherwise):
+            # Only the arm that is taken is evaluated: CASE is how a user guards against an overflow.
+            for condition, value in zip(conditions, values, strict=True):
+                if evaluate(condition, row, now) is True:
+                    return evaluate(value, row, now)
+            return evaluate(otherwise, row, now)
+        case InList(operand=operand, items=items):
+            return _in_list(evaluate(operand, row, now), [evaluate(item, row, now) for item in items])
+        case Call():
+            return _call(expression, row, now)
+        case _:
+            raise InternalError(f"no scalar expression: {expression}")
+
+
+def _call(call: Call, row: Mapping[str, Any], now: int | None) -> Any:
+    values = [evaluate(argument, row, now) for argument in call.arguments]
+    match call.function:
+        case "and":
+            return _and(values)
+        case "or":
+            negated = _and([_not(value) for value in values])
+            return _not(negated)
+        case "not":
+            return _not(values[0])
+        case "is_null":
+            return values[0] is None
+        case "coalesce":
+            return next((value for value in values if value is not None), None)
+        case "least":
+            return min((value for value in values if value is not None), default=None)
+        case "greatest":
+            return max((value for value in values if value is not None), default=None)
+    function = STRICT.get(call.function)
+    if function is None:
+        raise InternalError(f"no function {call.function!r}")
+    if any(value is None for value in values):
+        return None
+    if call.type.kind is Kind.FLOAT and call.function in _NUMERIC:
+        # The expression's type, not the Python type that happens to hold a value, decides which arithmetic it is.
+        values = [float(value) for value in values]
+    try:
+        result = function(*values)
+    except (ValueError, OverflowError):  # how Python's math says "not a finite number"
+        return None
+    return _checked(result, call)
+
+
+def _checked(result: Any, call: Call) -> Any:
+    """The result if its type can hold it: an INT must fit 64 bits, a FLOAT that is not finite is NULL."""
+    match result:
+        case bool():
+            return result
+        case int() if not INT_MINIMUM <= result <= INT_MAXIMUM:
+            raise overflow(str(call), result)
+        case float() if not math.isfinite(result):
+            return None
+    return result
+
+
+def overflow(what: str, value: int) -> DataError:
+    """The error of an INT that does not fit."""
+    return DataError(
+        "integer overflow",
+        detail=f"{what} is {value}, which does not fit 64 bits",
+        hint="compute with FLOAT, as in x * 1.0",
+    )
+
+
+# ---- three-valued logic ----------------------------------------------------------------------------------------------
+
+
+def _not(value: Any) -> Any:
+    return None if value is None else not value
+
+
+def _and(values: Sequence[Any]) -> Any:
+    if any(value is False for value in values):
+        return False
+    return None if any(value is None for value in values) else True
+
+
+def _in_list(value: Any, items: Sequence[Any]) -> Any:
+    """SQL's IN: an OR of equalities. So an empty list holds nothing, not even NULL."""
+    if not items:
+        return False
+    if value is None:
+        return None
+    if any(item is not None and value == item for item in items):
+        return True
+    return None if any(item is None for item in items) else False
+
+
+# ---- functions: NULL in, NULL out ------------------------------------------------------------------------------------
+
+
+def _divide(dividend: Any, divisor: Any) -> Any:
+    if divisor == 0:
+        return None
+    if isinstance(dividend, float) or isinstance(divisor, float):
+        return dividend / divisor
+    quotient = abs(dividend) // abs(divisor)  # truncates toward zero, where Python's // would floor
+    return quotient if (dividend < 0) == (divisor < 0) else -quotient
+
+
+def _remainder(dividend: Any, divisor: Any) -> Any:
+    if divisor == 0:
+        return None
+    if isinstance(dividend, float) or isinstance(divisor, float):
+        return math.fmod(dividend, divisor)
+    rest = abs(dividend) % abs(divisor)  # the dividend's sign, where Python's % has the divisor's
+    return rest if dividend >= 0 else -rest
+
+
+def _square_root(value: Any) -> Any:
+    return math.sqrt(value)
+
+
+def _ceil(value: Any) -> Any:
+    return float(math.ceil(value)) if isinstance(value, float) else value
+
+
+def _floor(value: Any) -> Any:
+    return float(math.floor(value)) if isinstance(value, float) else value
+
+
+def _round(value: Any) -> Any:
+    """Half away from zero; the fraction of a double is exact, so no half is missed or invented."""
+    if not isinstance(value, float):
+        return value
+    whole = math.floor(abs(value))
+    return math.copysign(whole + 1 if abs(value) - whole >= 0.5 else whole, value)
+
+
+def _sign(value: Any) -> Any:
+    sign = (value > 0) - (value < 0)
+    return float(sign) if isinstance(value, float) else sign
+
+
+def _like(text: str, pattern: str) -> bool:
+    """`%` is any text, `_` any one character; there is no escape, and case counts."""
+    wildcards = {"%": ".*", "_": "."}
+    expression = "".join(wildcards.get(character) or re.escape(character) for character in pattern)
+    return re.fullmatch(expression, text, re.DOTALL) is not None
+
+
+def _string(value: Any) -> str:
+    if isinstance(value, str):
+        return value
+    if isinstance(value, int) and not isinstance(value, bool):
+        return str(value)
+    raise InternalError(f"no cast of {value!r} to STRING")
+
+
+_NUMERIC = frozenset(("+", "-", "*", "/", "%", "^", "mod", "power", "negative"))
+
+STRICT: dict[str, Callable[..., Any]] = {
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
+    "/": _divide,
+    "%": _remainder,
+    "mod": _remainder,
+    "^": math.pow,
+    "power": math.pow,
+    "negative": operator.neg,
+    "=": operator.eq,
+    "!=": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+    "float": float,
+    "string": _string,
+    "abs": abs,
+    "sqrt": _square_root,
+    "sqr": lambda value: value * value,
+    "ceil": _ceil,
+    "floor": _floor,
+    "round": _round,
+    "sign": _sign,
+    "ln": math.log,
+    "log10": math.log10,
+    "exp": math.exp,
+    "sin": math.sin,
+    "cos": math.cos,
+    "tan": math.tan,
+    "like": _like,
+    "lower": str.lower,
+    "upper": str.upper,
+    "length": len,
+    "concat": lambda *parts: "".join(parts),
+    "distance": math.dist,
+    "x": operator.itemgetter(0),
+    "y": operator.itemgetter(1),
+}
+"""The functions that give NULL for any NULL argument, by the name that a bound `Call` has."""
+
+
+# ---- aggregates ------------------------------------------------------------------------------------------------------
+
+
+def aggregate(function: str, distinct: bool, values: Sequence[Any]) -> Any:
+    """One aggregate over a bag of argument values, None for NULL. NULLs are left out; of nothing, COUNT is 0 and all
+    others NULL. (COUNT(*) has no argument: it is the number of rows, which the caller knows.)"""
+    present = [value for value in values if value is not None]
+    if distinct:
+        present = list(dict.fromkeys(present))
+    if function == "count":
+        return len(present)
+    if function not in _AGGREGATES:
+        raise InternalError(f"no aggregate {function!r}")
+    if not present:
+        return None
+    try:
+        result = _AGGREGATES[function](present)
+    except (ValueError, OverflowError):  # a FLOAT too great to be held
+        return None
+    return None if isinstance(result, float) and not math.isfinite(result) else result
+
+
+def _sum(values: list[Any]) -> Any:
+    if any(isinstance(value, float) for value in values):
+        return math.fsum(values)
+    total = sum(values)
+    # The whole sum is judged, not the partial ones: whether it fits must not depend on the order.
+    if not INT_MINIMUM <= total <= INT_MAXIMUM:
+        raise overflow("SUM", total)
+    return total
+
+
+def _average(values: list[Any]) -> float:
+    if any(isinstance(value, float) for value in values):
+        return math.fsum(values) / len(values)
+    return float(Fraction(sum(values), len(values)))
+
+
+def _variance(values: list[Any]) -> float | None:
+    """The sample variance, in exact fractions; NULL of a single value."""
+    if len(values) == 1:
+        return None
+    exact = [Fraction(value) for value in values]
+    mean = sum(exact) / len(exact)
+    return float(sum((value - mean) ** 2 for value in exact) / (len(exact) - 1))
+
+
+def _deviation(values: list[Any]) -> float | None:
+    variance = _variance(values)
+    return None if variance is None else math.sqrt(variance)
+
+
+def _median(values: list[Any]) -> float:
+    """The mean of the middle two, which of an odd number are one and the same."""
+    ordered = sorted(values)
+    lower, upper = ordered[(len(ordered) - 1) // 2], ordered[len(ordered) // 2]
+    return float((Fraction(lower) + Fraction(upper)) / 2)
+
+
+_AGGREGATES: dict[str, Callable[[list[Any]], Any]] = {
+    "sum": _sum,
+    "avg": _average,
+    "min": min,
+    "max": max,
+    "stdev": _deviation,
+    "variance": _variance,
+    "median": _median,
+}
