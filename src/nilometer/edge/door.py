@@ -1,0 +1,173 @@
+"""Readings of one stream, in log order -> accepted tuples with their system columns, and the books.
+
+What the door decides, columnar, before any operator sees a tuple (language.md, "Meaning"): a reading without a time is
+garbled; one stamped more than FUTURE ahead of its arrival is quarantined; one whose KEY was seen before is a duplicate;
+one whose tick lies below the stream's watermark *before it* is late. The rest are accepted, with `@tick`, `@time`, `@id`
+and `@position`. The law: how the readings are cut into batches changes nothing.
+
+The watermark runs in log order: the greatest tick so far less DELAY, or what a heartbeat says. A late tuple is below it
+and cannot raise it, nor can a duplicate whose key holds the time; so lateness is one cumulative maximum.
+"""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from nilometer.catalog.extents import Stream
+from nilometer.edge.ledger import Ledger
+from nilometer.errors import DataError
+from nilometer.operators.frames import dtype, from_bytes, to_bytes
+from nilometer.operators.logic import ID, POSITION, TICK, TIME
+from nilometer.types import INT_MINIMUM
+
+NEVER = INT_MINIMUM
+"""The watermark of a stream from which nothing has been heard: minus infinity."""
+
+
+class Door:
+    """The one entrance of a stream."""
+
+    def __init__(self, stream: Stream) -> None:
+        self.stream = stream
+        self.ledger = Ledger()
+        self.watermark = NEVER
+        self.first_tick: int | None = None
+        self.greatest_tick: int | None = None
+        self.greatest_time: int | None = None
+        self._position = 0
+        self._keys = _key_columns(stream)
+        # A key that holds the time cannot come again once the watermark has passed it: the copy is late.
+        self._timed = bool({TIME, TICK} & set(self._keys))
+        self._seen: pl.DataFrame | None = None
+
+    def heartbeat(self, tick: int) -> None:
+        """A promise: from here on, no tuple with an earlier tick."""
+        self.watermark = max(self.watermark, tick)
+
+    def admit(self, rows: pl.DataFrame, *, garbled: int = 0, arrived: int | None = None) -> pl.DataFrame:
+        """The accepted ones of a batch in log order. `garbled` is how many more a reader could not read; `arrived` is when
+        the batch came, which a replayed file does not know."""
+        received = rows.height + garbled
+        rows = rows.filter(pl.col(self._column("time")).is_not_null())
+        garbled = received - rows.height
+        future = 0
+        if arrived is not None:
+            before = rows.height
+            rows = rows.filter(pl.col(self._column("time")) <= arrived + self.stream.future)
+            future = before - rows.height
+        rows = self._tagged(rows)
+        if self._timed:
+            rows, late = self._in_time(rows)
+            rows, duplicate = self._first_of_key(rows)
+        else:
+            rows, duplicate = self._first_of_key(rows)
+            rows, late = self._in_time(rows)
+        self._note(rows)
+        self.ledger += Ledger(received, garbled, future, duplicate, late, rows.height)
+        return rows
+
+    def _column(self, name: str) -> str:
+        column = self.stream.column(name)
+        assert column is not None, f"a stream without {name}"
+        return column.name
+
+    def _tagged(self, rows: pl.DataFrame) -> pl.DataFrame:
+        time = pl.col(self._column("time"))
+        every = self.stream.every
+        tick = time if every is None else time.floordiv(every) * every
+        source = pl.col(self._column("id")).cast(dtype(self.stream.id_type))
+        position = pl.int_range(self._position, self._position + rows.height, dtype=pl.Int64)
+        self._position += rows.height
+        return rows.select(
+            tick.cast(pl.Int64).alias(TICK),
+            time.cast(pl.Int64).alias(TIME),
+            source.alias(ID),
+            position.alias(POSITION),
+            pl.all(),
+        )
+
+    def _in_time(self, rows: pl.DataFrame) -> tuple[pl.DataFrame, int]:
+        """The rows that are not late, and how many are; the watermark moves on."""
+        if not rows.height:
+            return rows, 0
+        ticks: npt.NDArray[np.int64] = rows[TICK].to_numpy()
+        reached = np.maximum(np.maximum.accumulate(ticks) - self.stream.delay, self.watermark)
+        before = np.concatenate(([self.watermark], reached[:-1]))
+        self.watermark = int(reached[-1])
+        late = ticks < before
+        count = int(np.count_nonzero(late))
+        return (rows.filter(pl.Series(~late)) if count else rows), count
+
+    def _first_of_key(self, rows: pl.DataFrame) -> tuple[pl.DataFrame, int]:
+        """The rows whose key comes for the first time (NULL = NULL), and how many are copies; remembers the keys while they
+        can come again."""
+        if not self._keys:
+            return rows, 0
+        fresh = rows.unique(self._keys, keep="first", maintain_order=True)
+        seen = self._seen
+        if seen is not None:
+            if self._timed:
+                seen = seen.filter(pl.col(TICK) >= self.watermark)
+            fresh = fresh.join(seen, on=self._keys, how="anti", nulls_equal=True, maintain_order="left")
+        kept = fresh.select(*dict.fromkeys((TICK, *self._keys)) if self._timed else self._keys)
+        self._seen = kept if seen is None else pl.concat([seen, kept])
+        return fresh, rows.height - fresh.height
+
+    def _note(self, rows: pl.DataFrame) -> None:
+        if not rows.height:
+            return
+        if self.first_tick is None:
+            self.first_tick = rows[TICK][0]
+        tick, time = rows.select(pl.col(TICK).max(), pl.col(TIME).max()).row(0)
+        self.greatest_tick = max(tick, self.greatest_tick if self.greatest_tick is not None else tick)
+        self.greatest_time = max(time, self.greatest_time if self.greatest_time is not None else time)
+
+    # ---- state -------------------------------------------------------------------------------------------------------
+
+    def snapshot(self) -> dict[str, bytes]:
+        """The whole state, as panes."""
+        numbers = {
+            "ledger": self.ledger.as_dict(),
+            "watermark": self.watermark,
+            "first_tick": self.first_tick,
+            "greatest_tick": self.greatest_tick,
+            "greatest_time": self.greatest_time,
+            "position": self._position,
+        }
+        panes = {"numbers": json.dumps(numbers).encode()}
+        if self._seen is not None:
+            panes["seen"] = to_bytes(self._seen)
+        return panes
+
+    def restore(self, panes: dict[str, bytes]) -> None:
+        """Take back what `snapshot` gave, into a fresh door of the same stream."""
+        numbers = json.loads(panes["numbers"])
+        self.ledger = Ledger(**numbers["ledger"])
+        self.watermark = numbers["watermark"]
+        self.first_tick = numbers["first_tick"]
+        self.greatest_tick = numbers["greatest_tick"]
+        self.greatest_time = numbers["greatest_time"]
+        self._position = numbers["position"]
+        self._seen = from_bytes(panes["seen"]) if "seen" in panes else None
+
+
+def _key_columns(stream: Stream) -> list[str]:
+    """The columns of the declared KEY; time, id and tick are system columns."""
+    system = {"time": TIME, "tick": TICK, "id": ID}
+    columns = []
+    for name in stream.key:
+        column = stream.column(name)
+        if name.lower() in system:
+            columns.append(system[name.lower()])
+        elif column is not None:
+            columns.append(column.name)
+        else:
+            raise DataError(
+                f"the KEY of '{stream.name}' names '{name}', which is not a column of it",
+                hint=f"its columns are {', '.join(c.name for c in stream.columns)}",
+            )
+    return columns

@@ -1,0 +1,87 @@
+"""CSV -> raw text columns. The first line names the columns; `,` `;` or a tab separates; quotes as in RFC 4180.
+
+The law: a line with too many or too few fields is set aside and the rest are read; an unquoted empty field is NULL.
+
+>>> read_csv(b"time,depth\\n1,20\\n2,\\n").columns.rows()
+[('1', '20'), ('2', None)]
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+import pyarrow as pa
+import pyarrow.csv as arrow_csv
+
+from nilometer.edge.readers.lines import nonblank_lines, repaired, spoiled_rows
+from nilometer.edge.readers.reading import DEAD_LETTERS, DeadLetter, RawFile
+
+
+def read_csv(data: bytes) -> RawFile:
+    """The columns of a CSV file, as text."""
+    text, damaged = repaired(data)
+    body = text.lstrip(b"\r\n \t")
+    if not body:
+        return RawFile(pl.DataFrame(), lambda rows: rows + 2)
+    broken: list[tuple[int, str]] = []
+    columns = _parse(body, broken, threads=True)
+    if broken:
+        broken.clear()
+        columns = _parse(body, broken, threads=False)  # only a single thread knows the number of a record
+    records = columns.height + len(broken) + 1
+    aside = np.array([number - 1 for number, _ in broken], dtype=np.int64)
+
+    def record_lines(places: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        # Records are the lines that are not blank, unless a quoted field spans several: then only their number is known.
+        found = nonblank_lines(text)
+        return found[places] if found.size == records else places + 1
+
+    def lines(rows: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        return record_lines(np.setdiff1d(np.arange(1, records), aside)[rows])
+
+    letters: tuple[DeadLetter, ...] = ()
+    if broken:
+        first = record_lines(aside[:DEAD_LETTERS]).tolist()
+        letters = tuple(DeadLetter(line, reason) for line, (_, reason) in zip(first, broken, strict=False))
+    return RawFile(columns, lines, letters, len(broken), spoiled_rows(columns) if damaged else None)
+
+
+def _parse(text: bytes, broken: list[tuple[int, str]], *, threads: bool) -> pl.DataFrame:
+    def set_aside(row: arrow_csv.InvalidRow) -> str:
+        broken.append(
+            (row.number or 0, f"{row.actual_columns} fields where {row.expected_columns} are named")
+        )
+        return "skip"
+
+    header = text.split(b"\n", 1)[0]
+    separator = max((",", ";", "\t"), key=lambda sign: header.count(sign.encode()))
+    names = _names(next(csv.reader([header.decode()], delimiter=separator)))
+    table = arrow_csv.read_csv(
+        io.BytesIO(text),
+        read_options=arrow_csv.ReadOptions(use_threads=threads, column_names=names, skip_rows_after_names=1),
+        parse_options=arrow_csv.ParseOptions(
+            delimiter=separator, newlines_in_values=b'"' in text, invalid_row_handler=set_aside
+        ),
+        convert_options=arrow_csv.ConvertOptions(
+            column_types={name: pa.large_string() for name in names},
+            strings_can_be_null=True,
+            null_values=[""],
+            quoted_strings_can_be_null=False,
+        ),
+    )
+    frame = pl.from_arrow(table)
+    assert isinstance(frame, pl.DataFrame)
+    return frame
+
+
+def _names(fields: list[str]) -> list[str]:
+    """The trimmed names; one that stands twice is numbered, so that the first wins."""
+    names: list[str] = []
+    for place, field in enumerate(fields, start=1):
+        name = field.strip() or f"column_{place}"
+        names.append(name if name not in names else f"{name}#{place}")
+    return names

@@ -1,0 +1,42 @@
+"""Bytes of a text file -> sound UTF-8, and the line numbers of its records.
+
+The law: a byte that is no UTF-8 spoils its own row, never the file.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
+
+
+def repaired(data: bytes) -> tuple[bytes, bool]:
+    """The text without its byte-order mark, and whether it had bytes that are no UTF-8 (each now REPLACEMENT)."""
+    data = data.removeprefix(b"\xef\xbb\xbf")
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        return data.decode(errors="replace").encode(), True
+    return data, False
+
+
+def split_lines(text: bytes) -> pl.Series:
+    """The lines, without their ends."""
+    whole = pl.Series("line", [text.decode()])
+    return whole.str.split("\n").explode().str.strip_suffix("\r")
+
+
+def nonblank_lines(text: bytes) -> npt.NDArray[np.int64]:
+    """The 1-based numbers of the lines that hold anything."""
+    filled = split_lines(text).str.strip_chars() != ""
+    return filled.arg_true().to_numpy().astype(np.int64) + 1
+
+
+def spoiled_rows(columns: pl.DataFrame) -> pl.Series | None:
+    """Which rows hold a REPLACEMENT; None for a file without columns."""
+    if not columns.width:
+        return None
+    marks = pl.any_horizontal(pl.all().str.contains(REPLACEMENT, literal=True).fill_null(False))
+    return columns.select(marks.alias("spoiled")).to_series()
