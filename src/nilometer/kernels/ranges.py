@@ -1,0 +1,36 @@
+"""Ranges of positions -> the positions themselves: how windows are expanded without a loop per window or tuple.
+
+>>> expand(np.array([0, 1, 5]), np.array([2, 3, 5]))
+(array([0, 0, 1, 1]), array([0, 1, 1, 2]))
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+Integers = npt.NDArray[np.int64]
+
+
+def expand(low: Integers, high: Integers) -> tuple[Integers, Integers]:
+    """For ranges [low, high): which range each position belongs to, and the position; empty where high <= low."""
+    counts = np.maximum(high - low, 0)
+    owners = np.repeat(np.arange(len(low), dtype=np.int64), counts)
+    # Position = its range's start + its rank inside the range = (start - rows before the range) + running number.
+    before = np.cumsum(counts) - counts
+    positions = np.arange(len(owners), dtype=np.int64) + np.repeat(low - before, counts)
+    return owners, positions
+
+
+def multiples(step: int, first: int, limit: int) -> Integers:
+    """The multiples of `step` in [first, limit)."""
+    start = -(-first // step) * step
+    return np.arange(start, limit, step, dtype=np.int64) if start < limit else np.empty(0, dtype=np.int64)
+
+
+def windows(ticks: Integers, evaluations: Integers, reach: int | None, end: int) -> tuple[Integers, Integers]:
+    """The ranges [low, high) of the sorted ticks that lie in (T - reach, T - end], for every evaluation T."""
+    high = np.searchsorted(ticks, evaluations - end, side="right")
+    if reach is None:
+        return np.zeros_like(high), high
+    return np.searchsorted(ticks, evaluations - reach, side="right"), high
