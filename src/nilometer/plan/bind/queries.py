@@ -48,7 +48,8 @@ def bind(
     node = bound.node
     if node.collection is _COLLECTION.WINDOWS:
         node = logical.ToStream(node, logical.Relation.RSTREAM)
-    return logical.Deliver(node, bound.windowed, _deliver_within(context, query))
+    named = any(name.lower() == "tick" for name in node.schema.names)
+    return logical.Deliver(node, bound.windowed and not named, _deliver_within(context, query))
 
 
 def bind_query(context: Context, query: ast.QueryNode, outer: Scope | None) -> Bound:

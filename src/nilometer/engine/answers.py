@@ -1,0 +1,130 @@
+"""Answers: rows as Python values, JSON and text, the same from every host.
+
+In frames and reference rows TIME is int microseconds and POINT a pair; here TIME becomes an aware datetime (Python) or
+ISO-8601 text (JSON and tables).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+from nilometer.types import TIME, Column, Kind, Schema, Type, format_duration, format_time
+
+if TYPE_CHECKING:
+    import polars as pl
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A finished answer: its schema, its rows as tuples in that order, and the books of the streams read."""
+
+    schema: Schema
+    rows: Sequence[tuple[Any, ...]]
+    watermark: int | None = None
+    ledgers: dict[str, dict[str, int]] = field(default_factory=dict)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The names of the columns."""
+        return self.schema.names
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        """Rows as dictionaries of Python values."""
+        types = [column.type for column in self.schema]
+        for row in self.rows:
+            values = (to_python(value, type_) for value, type_ in zip(row, types, strict=True))
+            yield dict(zip(self.columns, values, strict=True))
+
+    def json_rows(self) -> Iterator[str]:
+        """One JSON object a row; TIME as ISO-8601."""
+        types = [column.type for column in self.schema]
+        for row in self.rows:
+            values = (to_json(value, type_) for value, type_ in zip(row, types, strict=True))
+            yield json.dumps(dict(zip(self.columns, values, strict=True)), ensure_ascii=False)
+
+    def text_rows(self) -> Iterator[tuple[str, ...]]:
+        """The values as text, for tables."""
+        types = [column.type for column in self.schema]
+        for row in self.rows:
+            yield tuple(to_text(value, type_) for value, type_ in zip(row, types, strict=True))
+
+
+def answer_schema(schema: Schema, tick: bool) -> Schema:
+    """What is delivered: a window query's rows have their tick in front."""
+    return Schema((Column("tick", TIME), *schema.columns)) if tick else schema
+
+
+def rows_of(frame: pl.DataFrame, schema: Schema) -> list[tuple[Any, ...]]:
+    """A frame's rows as plain tuples; POINT as (x, y)."""
+    points = [c.name for c in schema if c.type.kind is Kind.POINT]
+    rows = frame.select(schema.names).rows()
+    if not points:
+        return rows
+    at = [schema.names.index(name) for name in points]
+    return [
+        tuple((v["x"], v["y"]) if i in at and v is not None else v for i, v in enumerate(row)) for row in rows
+    ]
+
+
+def to_python(value: Any, type_: Type) -> Any:
+    """A value as Python has it."""
+    match value, type_.kind:
+        case None, _:
+            return None
+        case microseconds, Kind.TIME:
+            try:
+                return _EPOCH + timedelta(microseconds=microseconds)
+            except OverflowError:
+                return microseconds
+        case microseconds, Kind.DURATION:
+            return timedelta(microseconds=microseconds)
+        case items, Kind.LIST:
+            return [to_python(item, type_.element) for item in items] if type_.element else items
+        case fields, Kind.STRUCT:
+            return {f.name: to_python(fields[f.name], f.type) for f in type_.fields}
+        case _:
+            return value
+
+
+def to_json(value: Any, type_: Type) -> Any:
+    """A value as JSON has it."""
+    match value, type_.kind:
+        case None, _:
+            return None
+        case microseconds, Kind.TIME:
+            return format_time(microseconds)
+        case microseconds, Kind.DURATION:
+            return format_duration(microseconds)
+        case items, Kind.LIST:
+            return [to_json(item, type_.element) for item in items] if type_.element else items
+        case fields, Kind.STRUCT:
+            return {f.name: to_json(fields[f.name], f.type) for f in type_.fields}
+        case point, Kind.POINT:
+            return list(point)
+        case _:
+            return value
+
+
+def to_text(value: Any, type_: Type) -> str:
+    """A value for a person."""
+    shown = to_json(value, type_)
+    match shown:
+        case None:
+            return "NULL"
+        case bool():
+            return "true" if shown else "false"
+        case float():
+            return f"{shown:.12g}"
+        case list() | dict():
+            return json.dumps(shown, ensure_ascii=False)
+        case _:
+            return str(shown)

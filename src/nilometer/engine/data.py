@@ -1,0 +1,236 @@
+"""Where a query's readings come from: files of a data directory, and what was appended in memory.
+
+A stream's log here is a sequence of entries, in log order: frames of readings and heartbeats. Each host reads the same
+entries; the durable log of the edge will take their place without the hosts noticing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from nilometer.catalog import Catalog, Sensor, Stream, Table
+from nilometer.errors import DataError
+from nilometer.types import Kind
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from nilometer.plan.reference import Feed
+
+SCHEMA_FILE = "schema.sql"
+ENDINGS = (".csv", ".csv.gz", ".jsonl", ".jsonl.gz", ".ndjson", ".ndjson.gz", ".json", ".json.gz", ".parquet")
+
+
+@dataclass(frozen=True)
+class Frame:
+    """A batch of typed readings in log order, and how many beside them could not be read."""
+
+    rows: pl.DataFrame
+    garbled: int = 0
+
+
+@dataclass(frozen=True)
+class Beat:
+    """A heartbeat: from here on, no tuple with an earlier tick."""
+
+    tick: int
+
+
+@dataclass
+class Data:
+    """All readings at hand, by the stream's lower-case name."""
+
+    files: dict[str, Path] = field(default_factory=dict)
+    appended: dict[str, list[Frame | Beat]] = field(default_factory=dict)
+    base: Path | None = None
+    _read: dict[str, list[Frame | Beat]] = field(default_factory=dict)
+    dead_letters: dict[str, tuple[str, ...]] = field(default_factory=dict)
+
+    # ---- attaching ---------------------------------------------------------------------------------------------------
+
+    def attach_directory(self, directory: Path, catalog: Catalog) -> None:
+        """Every stream's file in the directory, by name: `river.csv`, `River.jsonl` ..."""
+        self.base = directory
+        by_name = {path.name.lower(): path for path in sorted(directory.iterdir()) if path.is_file()}
+        for stream in catalog.streams():
+            for ending in ENDINGS:
+                path = by_name.get(stream.name.lower() + ending)
+                if path is not None:
+                    self.attach_file(stream.name, path, catalog)
+                    break
+
+    def attach_file(self, name: str, path: Path, catalog: Catalog) -> None:
+        """Let a file be the log of a stream; where `id` was not declared, the file says whether ids are numbers or text."""
+        from nilometer.edge.readers import sniff_id_type
+
+        stream = catalog.stream(name)
+        if not stream.id_declared:
+            found = sniff_id_type(path)
+            if found is not None and found.kind is Kind.STRING and stream.id_type.kind is not Kind.STRING:
+                catalog.replace_stream(with_id_type(stream, Kind.STRING))
+        self.files[stream.name.lower()] = path
+        self._read.pop(stream.name.lower(), None)
+
+    def append(self, stream: Stream, rows: pl.DataFrame | Iterable[Mapping[str, Any]]) -> int:
+        """Append readings to a stream's log in memory; gives how many could be read."""
+        import polars as pl
+
+        from nilometer.edge.readers import read_frame
+
+        frame = rows if isinstance(rows, pl.DataFrame) else frame_of(list(rows), stream)
+        reading = read_frame(frame, stream)
+        self.appended.setdefault(stream.name.lower(), []).append(Frame(reading.rows, reading.garbled))
+        if reading.dead_letters:
+            self.dead_letters[stream.name.lower()] = tuple(map(str, reading.dead_letters))
+        return reading.rows.height
+
+    def heartbeat(self, stream: Stream, tick: int) -> None:
+        """Append a heartbeat."""
+        self.appended.setdefault(stream.name.lower(), []).append(Beat(tick))
+
+    # ---- reading -----------------------------------------------------------------------------------------------------
+
+    def entries(self, stream: Stream) -> list[Frame | Beat]:
+        """The log of a stream: its file, then what was appended."""
+        key = stream.name.lower()
+        if key not in self._read:
+            path = self.files.get(key)
+            if path is None:
+                self._read[key] = []
+            else:
+                from nilometer.edge.readers import read
+
+                reading = read(path, stream)
+                self._read[key] = [Frame(reading.rows, reading.garbled)]
+                self.dead_letters[key] = tuple(f"{path.name}, {letter}" for letter in reading.dead_letters)
+        return self._read[key] + self.appended.get(key, [])
+
+    def has(self, stream: Stream) -> bool:
+        """Whether the stream has a file or anything appended."""
+        return stream.name.lower() in self.files or stream.name.lower() in self.appended
+
+    def table(self, table: Table, catalog: Catalog) -> pl.DataFrame:
+        """The snapshot of a stored extent."""
+        if table.url == "catalog:sensors":
+            return sensors_frame(catalog, table)
+        from nilometer.edge.readers import read_table
+
+        return read_table(table, self.base)
+
+
+def with_id_type(stream: Stream, kind: Kind) -> Stream:
+    """The stream with ids of that kind."""
+    from nilometer.types import Column, Type
+
+    columns = tuple(Column(c.name, Type(kind), c.unit) if c.name.lower() == "id" else c for c in stream.columns)
+    return replace(stream, columns=columns)
+
+
+def frame_of(rows: Sequence[Mapping[str, Any]], stream: Stream) -> pl.DataFrame:
+    """Python rows as a frame: datetimes become microseconds, points structs; names in any case."""
+    from datetime import datetime
+
+    import polars as pl
+
+    from nilometer.operators.frames import dtype
+    from nilometer.types import parse_time
+
+    known = {column.name.lower(): column for column in stream.columns}
+    data: dict[str, list[Any]] = {column.name: [] for column in stream.columns}
+    for number, row in enumerate(rows, start=1):
+        found = {name.lower(): value for name, value in row.items()}
+        stray = [name for name in row if name.lower() not in known]
+        if stray:
+            raise DataError(
+                f"reading {number} has a column '{stray[0]}' that '{stream.name}' does not declare",
+                hint=f"its columns are {', '.join(data)}",
+            )
+        for lower, column in known.items():
+            value = found.get(lower)
+            if column.type.kind is Kind.TIME:
+                if isinstance(value, datetime):
+                    value = parse_time(value.isoformat())
+                elif isinstance(value, str):
+                    try:
+                        value = parse_time(value)
+                    except ValueError:
+                        raise DataError(f"reading {number}: '{value}' is not a time", hint="use ISO-8601") from None
+                elif value is not None and lower == "time" and stream.time_unit is not None:
+                    value = round(value * stream.time_unit)
+            elif column.type.kind is Kind.POINT and isinstance(value, tuple | list):
+                value = {"x": float(value[0]), "y": float(value[1])}
+            data[column.name].append(value)
+    try:
+        frame = pl.DataFrame(
+            {c.name: pl.Series(c.name, data[c.name], dtype=dtype(c.type), strict=True) for c in stream.columns}
+        )
+    except (TypeError, ValueError, pl.exceptions.PolarsError) as error:
+        raise DataError(f"a reading does not fit '{stream.name}'", detail=str(error).splitlines()[0]) from None
+    return frame.with_columns(pl.col(c.name).fill_nan(None) for c in stream.columns if c.type.kind is Kind.FLOAT)
+
+
+def sensors_frame(catalog: Catalog, table: Table) -> pl.DataFrame:
+    """The `sensors` relation as a frame."""
+    import polars as pl
+
+    from nilometer.operators.frames import dtype
+
+    rows = catalog.sensor_rows()
+    columns = {}
+    for column in table.columns:
+        values = [row.get(column.name) for row in rows]
+        if column.type.kind is Kind.POINT:
+            values = [None if v is None else {"x": v[0], "y": v[1]} for v in values]
+        elif column.type.kind is Kind.STRING:
+            values = [None if v is None else str(v) for v in values]
+        columns[column.name] = pl.Series(column.name, values, dtype=dtype(column.type), strict=False)
+    return pl.DataFrame(columns)
+
+
+def feed_of(data: Data, stream: Stream) -> Feed:
+    """The same log for the reference evaluator: Python rows, doubles by KEY taken out one by one."""
+    from nilometer.plan.reference import Feed
+
+    items: list[Any] = []
+    seen: set[tuple[Any, ...]] = set()
+    names = {column.name.lower(): column.name for column in stream.columns}
+    points = [column.name for column in stream.columns if column.type.kind is Kind.POINT]
+    for entry in data.entries(stream):
+        if isinstance(entry, Beat):
+            items.append(entry.tick)
+            continue
+        for row in entry.rows.iter_rows(named=True):
+            time = row[names["time"]]
+            if time is None:
+                continue
+            tick = time if stream.every is None else time // stream.every * stream.every
+            if stream.key:
+                key = tuple(tick if name.lower() == "tick" else row[names[name.lower()]] for name in stream.key)
+                if key in seen:
+                    continue
+                seen.add(key)
+            for name in points:
+                if row[name] is not None:
+                    row[name] = (row[name]["x"], row[name]["y"])
+            items.append(row)
+    return Feed(tuple(items))
+
+
+def table_rows(frame: pl.DataFrame) -> list[dict[str, Any]]:
+    """A stored extent's rows for the reference evaluator."""
+    rows = frame.rows(named=True)
+    for row in rows:
+        for name, value in row.items():
+            if isinstance(value, dict) and set(value) == {"x", "y"}:
+                row[name] = (value["x"], value["y"])
+    return rows
+
+
+def sensors_by_stream(catalog: Catalog) -> dict[str, tuple[Sensor, ...]]:
+    """The declared sensors, by the stream's lower-case name."""
+    return {stream.name.lower(): catalog.sensors(stream.name) for stream in catalog.streams()}
+
+

@@ -1,0 +1,208 @@
+"""The database: a catalog, the data at hand, and queries over them. It composes the packages and decides nothing itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from nilometer.catalog import Catalog, QueryDefinition
+from nilometer.engine.data import SCHEMA_FILE, Data
+from nilometer.engine.declare import sensor_of, stream_of, table_of
+from nilometer.engine.query import Query
+from nilometer.errors import ConfigurationError, DataError, NilometerError
+from nilometer.language import ast, parse, parse_script, print_statement
+from nilometer.types import format_duration, parse_time
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+class Database:
+    """Sensors are declared with `execute`, questions asked with `sql`."""
+
+    def __init__(self, catalog: Catalog, host: str = "gateway") -> None:
+        self.catalog = catalog
+        self.host = host
+        self.data = Data()
+
+    # ---- declaring ---------------------------------------------------------------------------------------------------
+
+    def execute(self, text: str, **parameters: Any) -> list[Any]:
+        """Run a script of declarations, SHOW, EXPLAIN and queries; one result for each statement.
+
+        A declaration gives None, SHOW rows (dictionaries), EXPLAIN text, a query a `Query`.
+        """
+        return [self._execute(statement, text, parameters) for statement in parse_script(text)]
+
+    def _execute(self, statement: ast.Statement | ast.QueryNode, text: str, parameters: Mapping[str, Any]) -> Any:
+        try:
+            match statement:
+                case ast.QueryNode():
+                    return Query(self, text, statement, parameters)
+                case ast.CreateStream():
+                    self.catalog.add_stream(stream_of(statement, text))
+                case ast.CreateTable():
+                    self.catalog.add_table(table_of(statement, text, self.data.base))
+                case ast.CreateSensor():
+                    self._add_sensors([sensor_of(statement)])
+                case ast.CopySensors(path=path, stream=stream):
+                    from nilometer.catalog.sensors_file import read_sensors
+
+                    self._add_sensors(read_sensors(self._path(path), stream))
+                case ast.CreateNetwork(name=name, path=path, sink=sink):
+                    from nilometer.catalog.network_file import import_network
+
+                    self.catalog.add_network(import_network(self._path(path), name, sink))
+                case ast.CreateQuery(name=name, query=query, starting=starting):
+                    self._add_query(name, query, starting, text, parameters)
+                case ast.Drop(kind=kind, name=name, if_exists=if_exists, stream=stream):
+                    self.catalog.drop(kind, name, if_exists, stream)
+                case ast.Show(kind=kind):
+                    return self.show(kind)
+                case ast.Explain(query=query, stage=stage, verbose=verbose):
+                    return Query(self, text, query, parameters).explain(stage or "optimized", verbose=verbose)
+                case _:
+                    raise ConfigurationError(f"cannot execute {type(statement).__name__}")
+        except NilometerError as error:
+            raise error.at(text, statement.span) from None
+        return None
+
+    def _path(self, path: str) -> Path:
+        found = Path(path)
+        return found if found.is_absolute() or self.data.base is None else self.data.base / found
+
+    def _add_sensors(self, sensors: list[Any]) -> None:
+        """Declared sensors say whether ids are numbers or text, where the stream did not."""
+        from nilometer.engine.data import with_id_type
+        from nilometer.types import Kind
+
+        for name in dict.fromkeys(sensor.stream for sensor in sensors):
+            stream = self.catalog.extent(name)
+            text_ids = any(isinstance(sensor.id, str) for sensor in sensors if sensor.stream == name)
+            undeclared = stream is not None and not getattr(stream, "id_declared", True)
+            if undeclared and text_ids and not self.catalog.sensors(name):
+                self.catalog.replace_stream(with_id_type(self.catalog.stream(name), Kind.STRING))
+        self.catalog.add_sensors(sensors)
+
+    def _add_query(
+        self, name: str, query: ast.QueryNode, starting: str | int | None, text: str, parameters: Mapping[str, Any]
+    ) -> None:
+        Query(self, text, query, parameters)  # a query that does not bind is refused when it is declared
+        self.catalog.add_query(QueryDefinition(name, print_statement(query), starting))
+
+    # ---- data --------------------------------------------------------------------------------------------------------
+
+    def attach(self, stream: str, path: str | Path) -> None:
+        """Let a CSV, JSON-lines or Parquet file be the log of a stream."""
+        self.data.attach_file(stream, Path(path), self.catalog)
+
+    def append(self, stream: str, rows: pl.DataFrame | Iterable[Mapping[str, Any]]) -> int:
+        """Append readings to a stream, in log order; gives how many could be read."""
+        return self.data.append(self.catalog.stream(stream), rows)
+
+    def heartbeat(self, stream: str, time: str | int) -> None:
+        """Promise that no tuple with an earlier tick will come."""
+        self.data.heartbeat(self.catalog.stream(stream), parse_time(time) if isinstance(time, str) else time)
+
+    # ---- asking ------------------------------------------------------------------------------------------------------
+
+    def sql(self, text: str, **parameters: Any) -> Query:
+        """A query over the declared extents; keyword arguments are its parameters."""
+        statement = parse(text)
+        if isinstance(statement, ast.QueryNode):
+            return Query(self, text, statement, parameters)
+        raise ConfigurationError(
+            "sql() takes a query", detail=f"found {type(statement).__name__}", hint="use execute() for declarations"
+        ).at(text, statement.span)
+
+    def query(self, name: str) -> Query:
+        """A standing query of the catalog."""
+        found = self.catalog.query(name)
+        if found is None:
+            known = ", ".join(q.name for q in self.catalog.queries()) or "none"
+            raise ConfigurationError(f"no query '{name}'", detail=f"declared are: {known}")
+        return self.sql(found.text)
+
+    def show(self, kind: str) -> list[dict[str, Any]]:
+        """STREAMS, TABLES, SENSORS, NETWORKS or QUERIES, as rows."""
+        match kind.upper():
+            case "STREAMS":
+                return [
+                    {
+                        "name": stream.name,
+                        "kind": "sensed" if stream.sensed else "pushed",
+                        "columns": ", ".join(map(str, stream.columns)),
+                        "interval": None if stream.interval is None else format_duration(stream.interval),
+                        "delay": format_duration(stream.delay),
+                        "sensors": len(self.catalog.sensors(stream.name)),
+                    }
+                    for stream in self.catalog.streams()
+                ]
+            case "TABLES":
+                return [
+                    {"name": table.name, "columns": ", ".join(map(str, table.columns)), "url": _without_password(table.url)}
+                    for table in self.catalog.tables()
+                ]
+            case "SENSORS":
+                return self.catalog.sensor_rows()
+            case "NETWORKS":
+                return [
+                    {"name": n.name, "sink": n.sink, "nodes": len(n.nodes), "links": len(n.links)}
+                    for n in self.catalog.networks()
+                ]
+            case "QUERIES":
+                return [{"name": q.name, "text": q.text, "starting": q.starting} for q in self.catalog.queries()]
+            case _:
+                raise ConfigurationError(f"cannot show '{kind}'")
+
+
+def _without_password(url: str) -> str:
+    from urllib.parse import urlsplit
+
+    parts = urlsplit(url)
+    return url.replace(f":{parts.password}@", ":***@") if parts.password else url
+
+
+def connect(data: str | Path | None = None, *, catalog: str | None = None, on: str = "gateway") -> Database:
+    """Open a database.
+
+    Parameters
+    ----------
+    data:
+        A directory with `schema.sql` (declarations) and one CSV, JSON-lines or Parquet file per stream; None for an
+        empty database, to be filled with `execute` and `append`.
+    catalog:
+        Where the catalog is kept: a SQLite file or URL, or a PostgreSQL URL; None keeps it in memory.
+    on:
+        The host that answers, unless a query says otherwise: `gateway` or `reference`.
+    """
+    if catalog is None:
+        database = Database(Catalog(), on)
+    else:
+        from nilometer.catalog.store import CatalogStore
+
+        database = Database(CatalogStore(catalog).load(), on)
+    if data is not None:
+        _open_directory(database, Path(data))
+    return database
+
+
+def _open_directory(database: Database, directory: Path) -> None:
+    if directory.is_file() and directory.name == SCHEMA_FILE:
+        directory = directory.parent
+    if not directory.is_dir():
+        raise DataError(
+            f"no data directory '{directory}'", hint=f"give a directory with {SCHEMA_FILE} and one file per stream"
+        )
+    schema = directory / SCHEMA_FILE
+    if not schema.is_file():
+        found = ", ".join(sorted(path.name for path in directory.iterdir())[:12]) or "nothing"
+        raise DataError(
+            f"no {SCHEMA_FILE} in '{directory}'",
+            detail=f"found {found}",
+            hint="declare the streams there: CREATE STREAM river (depth INT) SENSED EVERY 15 MINUTES;",
+        )
+    database.data.base = directory
+    database.execute(schema.read_text(encoding="utf-8"))
+    database.data.attach_directory(directory, database.catalog)

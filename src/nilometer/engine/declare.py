@@ -1,0 +1,166 @@
+"""Declarations (CREATE STREAM, TABLE, SENSOR, NETWORK; COPY SENSORS) -> entries of the catalog."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import NoReturn
+
+from nilometer.catalog import Sensor, Stream, Table, stream_columns
+from nilometer.errors import CatalogError, NilometerError
+from nilometer.language import ast
+from nilometer.plan.bind.parameters import length_of
+from nilometer.types import DAY, HOUR, INT, MICROSECOND, MILLISECOND, MINUTE, SECOND, TIME, Column, Kind, Type
+
+TYPES = {
+    "INT": Kind.INT,
+    "INTEGER": Kind.INT,
+    "BIGINT": Kind.INT,
+    "SMALLINT": Kind.INT,
+    "FLOAT": Kind.FLOAT,
+    "REAL": Kind.FLOAT,
+    "DOUBLE": Kind.FLOAT,
+    "STRING": Kind.STRING,
+    "TEXT": Kind.STRING,
+    "VARCHAR": Kind.STRING,
+    "BOOLEAN": Kind.BOOLEAN,
+    "BOOL": Kind.BOOLEAN,
+    "TIME": Kind.TIME,
+    "TIMESTAMP": Kind.TIME,
+    "POINT": Kind.POINT,
+}
+
+TIME_UNITS = {"us": MICROSECOND, "ms": MILLISECOND, "s": SECOND, "min": MINUTE, "h": HOUR, "d": DAY}
+"""The UCUM units that an INT `time` may have."""
+
+WIDTHS = {Kind.INT: (8, 16, 32, 64), Kind.FLOAT: (32, 64)}
+
+
+def _fail(text: str | None, node: ast.Node, message: str, hint: str | None = None) -> NoReturn:
+    raise CatalogError(message, hint=hint).at(text, node.span)
+
+
+def duration_of(amount: ast.Amount, text: str | None, what: str, *, positive: bool = True) -> int:
+    """A length of time in a declaration, in microseconds; parameters have no place there."""
+    if isinstance(amount.count, str) or amount.unit is None:
+        _fail(text, amount, f"{what} needs a length of time", "such as 15 MINUTES")
+    try:
+        length = length_of(amount.count, amount.unit)
+    except ValueError as error:
+        _fail(text, amount, str(error))
+    if length.rows:
+        _fail(text, amount, f"{what} is a length of time, not a number of rows", "such as 15 MINUTES")
+    if length.value < 0 or (positive and length.value == 0):
+        _fail(text, amount, f"{what} must be longer than nothing")
+    return length.value
+
+
+def column_of(definition: ast.ColumnDefinition, text: str | None) -> Column:
+    """A declared column, its unit checked."""
+    kind = TYPES.get(definition.type.upper())
+    if kind is None:
+        _fail(
+            text, definition, f"no type '{definition.type}'", "the types are INT, FLOAT, STRING, BOOLEAN, TIME and POINT"
+        )
+    width = definition.width
+    if width is not None and kind is not Kind.STRING and width not in WIDTHS.get(kind, ()):
+        allowed = WIDTHS.get(kind)
+        _fail(
+            text,
+            definition,
+            f"{kind} cannot be {width} bits wide",
+            f"its widths are {', '.join(map(str, allowed))}" if allowed else f"{kind} has no width",
+        )
+    if definition.unit is not None:
+        from nilometer.catalog.units import parse_unit
+
+        try:
+            parse_unit(definition.unit)
+        except NilometerError as error:
+            raise error.at(text, definition.span) from None
+    return Column(definition.name, Type(kind, width if kind in WIDTHS else None), definition.unit)
+
+
+def _check_names(columns: tuple[ast.ColumnDefinition, ...], text: str | None) -> None:
+    seen: set[str] = set()
+    for definition in columns:
+        if definition.name.lower() in seen:
+            _fail(text, definition, f"the column '{definition.name}' is declared twice")
+        if definition.name.lower() == "tick":
+            _fail(text, definition, "'tick' is the evaluation tick of every window", "choose another name")
+        seen.add(definition.name.lower())
+
+
+def stream_of(statement: ast.CreateStream, text: str | None) -> Stream:
+    """A declared stream."""
+    _check_names(statement.columns, text)
+    time_unit: int | None = None
+    id_declared = False
+    declared: list[Column] = []
+    for definition in statement.columns:
+        column = column_of(definition, text)
+        match column.name.lower(), column.type.kind:
+            case "time", Kind.INT:
+                if definition.unit not in TIME_UNITS:
+                    _fail(
+                        text,
+                        definition,
+                        "an INT 'time' needs a unit of time",
+                        "write time INT UNIT 's' (or 'ms', 'us', 'min', 'h', 'd'), or time TIME",
+                    )
+                time_unit = TIME_UNITS[definition.unit]
+                column = Column(column.name, TIME)
+            case "time", kind if kind is not Kind.TIME:
+                _fail(text, definition, f"'time' is the event time, and cannot be {column.type}", "make it TIME")
+            case "id", kind:
+                if kind not in (Kind.INT, Kind.STRING):
+                    _fail(text, definition, f"'id' is the source, and cannot be {column.type}", "make it INT or STRING")
+                id_declared = True
+        declared.append(column)
+    columns = stream_columns(tuple(declared), _implicit_id(statement))
+    names = {column.name.lower() for column in columns} | {"tick"}
+    for name in statement.key:
+        if name.lower() not in names:
+            _fail(
+                text,
+                statement,
+                f"KEY names '{name}', which is not a column of '{statement.name}'",
+                f"the columns are {', '.join(column.name for column in columns)}",
+            )
+    return Stream(
+        statement.name,
+        columns,
+        every=None if statement.every is None else duration_of(statement.every, text, "SENSED EVERY"),
+        url=statement.url,
+        delay=0 if statement.delay is None else duration_of(statement.delay, text, "DELAY", positive=False),
+        key=statement.key,
+        expect=None if statement.expect is None else duration_of(statement.expect, text, "EXPECT EVERY"),
+        future=MINUTE if statement.future is None else duration_of(statement.future, text, "FUTURE", positive=False),
+        time_unit=time_unit,
+        id_declared=id_declared,
+    )
+
+
+def _implicit_id(statement: ast.CreateStream) -> Type:
+    """Part of an MQTT topic is text; else sources are numbered, until the data or the sensors say otherwise."""
+    wildcard = statement.url is not None and statement.url.startswith("mqtt") and "+" in statement.url
+    return Type(Kind.STRING) if wildcard else INT
+
+
+def table_of(statement: ast.CreateTable, text: str | None, base: Path | None) -> Table:
+    """A declared stored extent; its columns are read from the store when none were declared."""
+    _check_names(statement.columns, text)
+    columns = tuple(column_of(definition, text) for definition in statement.columns)
+    if not columns:
+        from nilometer.edge.readers import describe_table
+
+        try:
+            columns = describe_table(statement.url, statement.table or statement.name, base)
+        except NilometerError as error:
+            raise error.at(text, statement.span) from None
+    refresh = None if statement.refresh is None else duration_of(statement.refresh, text, "REFRESH EVERY")
+    return Table(statement.name, columns, statement.url, statement.table, refresh)
+
+
+def sensor_of(statement: ast.CreateSensor) -> Sensor:
+    """A declared sensor."""
+    return Sensor(statement.identifier, statement.stream, statement.location, statement.attributes)

@@ -1,0 +1,178 @@
+"""A query: its text, its plan at every stage, and its answer on a host."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from nilometer.engine.answers import Answer, answer_schema
+from nilometer.engine.hosts import HOSTS
+from nilometer.errors import ConfigurationError, NilometerError
+from nilometer.language import ast
+from nilometer.plan import logical, physical
+from nilometer.plan.bind import bind
+from nilometer.plan.explain import explain_text, to_json
+from nilometer.types import Schema
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from nilometer.engine.database import Database
+    from nilometer.optimizer import Optimized
+
+STAGES = ("ast", "logical", "optimized", "physical")
+
+
+class Query:
+    """One continuous question. Iterating runs it over the data at hand and gives rows as dictionaries."""
+
+    def __init__(
+        self, database: Database, text: str, tree: ast.QueryNode, parameters: Mapping[str, Any], profile: str = "default"
+    ) -> None:
+        self.database = database
+        self.text = text
+        self.tree = tree
+        self.parameters = dict(parameters)
+        self.profile = profile
+        _ = self.logical  # errors are reported where the query is made, not where it is first run
+
+    # ---- plans -------------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def logical(self) -> logical.Deliver:
+        """The bound plan."""
+        return bind(self.tree, self.database.catalog, self.parameters, self.text)
+
+    @cached_property
+    def optimized(self) -> Optimized:
+        """The optimized plan and the trace of the rules."""
+        from nilometer.optimizer import OptimizerContext, optimize
+
+        return optimize(self.logical, OptimizerContext(self.database.catalog), self.profile)
+
+    @cached_property
+    def physical(self) -> physical.Node:
+        """The physical plan: algorithms chosen."""
+        from nilometer.optimizer import choose
+
+        return choose(self.optimized.plan)
+
+    @property
+    def schema(self) -> Schema:
+        """The columns of the answer; a window query's begin with `tick`."""
+        return answer_schema(self.logical.schema, self.logical.tick)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The names of the answer's columns."""
+        return self.schema.names
+
+    def explain(self, stage: str = "optimized", *, verbose: bool = False) -> str:
+        """The plan at a stage: ast, logical, optimized or physical; verbose shows the plan after each rule."""
+        match stage:
+            case "ast":
+                return _ast_text(self.tree)
+            case "logical":
+                return explain_text(self.logical)
+            case "optimized" if verbose:
+                return self.optimized.verbose_text()
+            case "optimized":
+                return explain_text(self.optimized.plan)
+            case "physical" if verbose:
+                return self.optimized.verbose_text() + "\n\nphysical\n" + explain_text(self.physical)
+            case "physical":
+                return explain_text(self.physical)
+            case _:
+                raise ConfigurationError(f"no stage '{stage}'", hint=f"the stages are {', '.join(STAGES)}")
+
+    def explain_json(self, stage: str = "optimized") -> dict[str, Any]:
+        """The plan at a stage as JSON."""
+        match stage:
+            case "ast":
+                return {"stage": stage, "plan": _ast_json(self.tree)}
+            case "logical":
+                plan: Any = self.logical
+            case "optimized":
+                plan = self.optimized.plan
+            case "physical":
+                plan = self.physical
+            case _:
+                raise ConfigurationError(f"no stage '{stage}'", hint=f"the stages are {', '.join(STAGES)}")
+        return {"stage": stage, "plan": to_json(plan), "text": explain_text(plan)}
+
+    # ---- answers -----------------------------------------------------------------------------------------------------
+
+    def run(self, on: str | None = None, *, finished: bool = True, batch_rows: int | None = None) -> Answer:
+        """The answer on a host (`gateway` or `reference`) over the data at hand.
+
+        `finished` False is the answer so far, as while the streams still run.
+        """
+        name = on or self.database.host
+        host = HOSTS.get(name)
+        if host is None:
+            raise ConfigurationError(f"no host '{name}'", hint=f"the hosts are {', '.join(HOSTS)}")
+        try:
+            return host(self, finished, batch_rows)
+        except NilometerError as error:
+            raise error.at(self.text, None) from None
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        return iter(self.run())
+
+    def frame(self, on: str | None = None) -> pl.DataFrame:
+        """The answer as a Polars frame, with TIME columns as UTC datetimes."""
+        import polars as pl
+
+        from nilometer.operators.frames import dtype
+        from nilometer.types import Kind
+
+        answer = self.run(on)
+        columns = {}
+        for index, column in enumerate(answer.schema):
+            values = [row[index] for row in answer.rows]
+            if column.type.kind is Kind.POINT:
+                values = [None if value is None else {"x": value[0], "y": value[1]} for value in values]
+            series = pl.Series(column.name, values, dtype=dtype(column.type))
+            columns[column.name] = series.cast(pl.Datetime("us", "UTC")) if column.type.kind is Kind.TIME else series
+        return pl.DataFrame(columns)
+
+    def __repr__(self) -> str:
+        return f"<Query {' '.join(self.text.split())!r}>"
+
+
+def _ast_json(node: Any) -> Any:
+    from dataclasses import fields, is_dataclass
+
+    if is_dataclass(node) and not isinstance(node, type):
+        entries = {f.name: _ast_json(getattr(node, f.name)) for f in fields(node) if f.name != "span"}
+        return {"node": type(node).__name__} | {k: v for k, v in entries.items() if v not in (None, [], False)}
+    if isinstance(node, tuple):
+        return [_ast_json(part) for part in node]
+    return node
+
+
+def _ast_text(node: Any, depth: int = 0) -> str:
+    """The syntax tree, one node a line."""
+    from dataclasses import fields, is_dataclass
+
+    scalars, children = [], []
+    for entry in fields(node):
+        value = getattr(node, entry.name)
+        if entry.name == "span" or value is None or value in ((), False):
+            continue
+        if is_dataclass(value):
+            children.append((entry.name, value))
+        elif isinstance(value, tuple) and any(is_dataclass(part) for part in value):
+            children += [(entry.name, part) for part in value]
+        else:
+            scalars.append(f"{entry.name}={json.dumps(value, ensure_ascii=False)}")
+    lines = [type(node).__name__ + (" " + " ".join(scalars) if scalars else "")]
+    for name, child in children:
+        if isinstance(child, tuple):
+            for part in child:
+                lines.append("  " * (depth + 1) + f"{name}: " + _ast_text(part, depth + 1))
+        else:
+            lines.append("  " * (depth + 1) + f"{name}: " + _ast_text(child, depth + 1))
+    return "\n".join(lines)
