@@ -1,0 +1,149 @@
+"""Text -> a plan: the inverse of `explain_text`. Blank lines are passed over; lines take the language's comments.
+
+Leaves are looked up in the catalog, expressions are typed by the schema of what is below them, and the nodes check
+themselves: a text that makes no sense raises.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from nilometer.language.cursor import END, Cursor
+from nilometer.plan import logical, physical
+from nilometer.plan.explain import readers
+from nilometer.plan.explain.expressions import PlanTextError
+from nilometer.plan.explain.readers import Extents, Parameters, Reader, Reading
+from nilometer.plan.explain.text import ELIDED
+
+
+@dataclass
+class Line:
+    """One line of the text and the lines under it; `elided` says that it bears the mark of a [NOW] window."""
+
+    cursor: Cursor
+    elided: bool
+    children: list[Line] = field(default_factory=list)
+
+
+def parse_plan(text: str, catalog: Extents) -> logical.Node:
+    """The logical plan of a text."""
+    node = _build(_tree(text), LOGICAL, catalog)
+    assert isinstance(node, logical.Node)
+    return node
+
+
+def parse_physical_plan(text: str, catalog: Extents) -> physical.Node:
+    """The physical plan of a text."""
+    node = _build(_tree(text), PHYSICAL, catalog)
+    assert isinstance(node, physical.Node)
+    return node
+
+
+# ---- lines -----------------------------------------------------------------------------------------------------------
+
+
+def _tree(text: str) -> Line:
+    stack: list[tuple[int, Line]] = []
+    root: Line | None = None
+    for number, raw in enumerate(text.split("\n"), 1):
+        body = raw.strip()
+        if not body:
+            continue
+        indent = len(raw) - len(raw.lstrip(" "))
+        elided = body.endswith(" " + ELIDED)
+        line = Line(Cursor(body.removesuffix(" " + ELIDED)), elided)
+        while stack and stack[-1][0] >= indent:
+            stack.pop()
+        if stack:
+            stack[-1][1].children.append(line)
+        elif root is None:
+            root = line
+        else:
+            raise PlanTextError(
+                f"line {number}: a second root", hint="a plan has one; indent the inputs by two spaces"
+            )
+        stack.append((indent, line))
+    if root is None:
+        raise PlanTextError("the plan is empty")
+    return root
+
+
+def _build(line: Line, algebra: dict[str, tuple[type[Any], Reader]], catalog: Extents) -> Any:
+    inputs = tuple(_build(child, algebra, catalog) for child in line.children)
+    cursor = line.cursor
+    operator = cursor.advance().key
+    if operator not in algebra:
+        raise PlanTextError(f"no operator '{operator}'", hint=f"there are {', '.join(sorted(algebra))}")
+    kind, reader = algebra[operator]
+    bracketed = cursor.accept("[")
+    parameters = reader(Reading(cursor, inputs, catalog))
+    if bracketed:
+        cursor.expect("]")
+    if cursor.token.kind is not END:
+        cursor.fail("the end of the line")
+    try:
+        node = _construct(kind, inputs, parameters)
+    except TypeError:
+        raise PlanTextError(f"{operator} does not take {len(inputs)} inputs") from None
+    return physical.TimeWindow(node, 0, 0, None, False, elided=True) if line.elided else node
+
+
+def _construct(kind: type[Any], inputs: tuple[Any, ...], parameters: Parameters) -> Any:
+    if kind in (logical.WindowJoin, physical.NlwJoin):
+        return kind(inputs, **parameters)
+    return kind(*inputs, **parameters)
+
+
+# ---- the operators of each algebra ----------------------------------------------------------------------------------
+
+LOGICAL: dict[str, tuple[type[Any], Reader]] = {
+    "ACQUIRE": (logical.Acquire, readers.read_acquire),
+    "STORED": (logical.Stored, readers.read_stored),
+    "SELECT": (logical.Select, readers.read_select),
+    "PROJECT": (logical.Project, readers.read_project),
+    "RENAME": (logical.Rename, readers.read_rename),
+    "UNION": (logical.Union, readers.read_nothing),
+    "SAMPLE": (logical.Sample, readers.read_sample),
+    "LAG": (logical.Lag, readers.read_lag),
+    "SILENT": (logical.Silent, readers.read_silent),
+    "SIMILAR": (logical.Similar, readers.read_similar),
+    "ASOF_JOIN": (logical.AsofJoin, readers.read_asof_join),
+    "WINDOW_JOIN": (logical.WindowJoin, readers.read_window_join),
+    "TIME_WINDOW": (logical.TimeWindow, readers.read_time_window),
+    "ROW_WINDOW": (logical.RowWindow, readers.read_row_window),
+    "JOIN": (logical.Join, readers.read_join),
+    "AGGREGATE": (logical.Aggregate, readers.read_aggregate),
+    "RSTREAM": (logical.ToStream, readers.read_to_stream(logical.Relation.RSTREAM)),
+    "ISTREAM": (logical.ToStream, readers.read_to_stream(logical.Relation.ISTREAM)),
+    "DSTREAM": (logical.ToStream, readers.read_to_stream(logical.Relation.DSTREAM)),
+    "DELIVER": (logical.Deliver, readers.read_deliver),
+}
+
+PHYSICAL: dict[str, tuple[type[Any], Reader]] = {
+    "SP_ACQUIRE": (physical.SpAcquire, readers.read_acquire),
+    "STORED_SCAN": (physical.StoredScan, readers.read_stored),
+    "SELECT": (physical.Select, readers.read_select),
+    "PROJECT": (physical.Project, readers.read_project),
+    "RENAME": (physical.Rename, readers.read_rename),
+    "UNION": (physical.Union, readers.read_nothing),
+    "EXCHANGE": (physical.Exchange, readers.read_exchange),
+    "SAMPLE": (physical.Sample, readers.read_sample),
+    "LAG": (physical.Lag, readers.read_lag),
+    "SILENT": (physical.Silent, readers.read_silent),
+    "SN_JOIN": (physical.SnJoin, readers.read_similar),
+    "ASOF_JOIN": (physical.AsofJoin, readers.read_asof_join),
+    "NLW_JOIN": (physical.NlwJoin, readers.read_window_join),
+    "TIME_WINDOW": (physical.TimeWindow, readers.read_time_window),
+    "ROW_WINDOW": (physical.RowWindow, readers.read_row_window),
+    "NL_JOIN": (physical.NlJoin, readers.read_join),
+    "HASH_JOIN": (physical.HashJoin, readers.read_hash_join),
+    "AGGR": (physical.Aggregate, readers.read_aggregate),
+    "AGGR_INIT": (physical.AggregateInit, readers.read_aggregate),
+    "AGGR_MERGE": (physical.AggregateMerge, readers.read_aggregate_above),
+    "AGGR_EVAL": (physical.AggregateEvaluate, readers.read_aggregate_above),
+    "RSTREAM": (physical.RStream, readers.read_nothing),
+    "ISTREAM": (physical.IStream, readers.read_nothing),
+    "DSTREAM": (physical.DStream, readers.read_nothing),
+    "DELIVER": (physical.Deliver, readers.read_deliver),
+}

@@ -1,0 +1,386 @@
+"""The clauses of one line of plan text -> the parameters of its node: the inverse of `text.print_parameters`.
+
+Each reader takes what stands between the brackets, and leaves the place behind it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeVar
+
+from nilometer.catalog.extents import Extent, Stream, Table
+from nilometer.expressions import Aggregate, Call, ColumnReference, Expression
+from nilometer.language import ast
+from nilometer.language.cursor import STRING, Cursor
+from nilometer.language.parse_expressions import parse_expression, parse_name, parse_number
+from nilometer.plan import logical, physical
+from nilometer.plan.explain.expressions import PlanTextError, read_duration, read_expression
+from nilometer.plan.explain.windows import row_window_parameters, time_window_parameters
+from nilometer.types import Column, Kind, Schema, Type
+
+
+class Extents(Protocol):
+    """The part of the catalog that plan text needs."""
+
+    def extent(self, name: str) -> Extent | None:
+        """The extent of that name, whatever its case."""
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What the reader of one line works with."""
+
+    cursor: Cursor
+    inputs: tuple[logical.Node, ...] | tuple[physical.Node, ...]
+    catalog: Extents
+
+    @property
+    def schema(self) -> Schema:
+        """All columns below."""
+        return Schema(tuple(column for node in self.inputs for column in node.schema))
+
+    def expression(self, schema: Schema | None = None) -> Expression:
+        """The expression that is next."""
+        return read_expression(parse_expression(self.cursor), self.schema if schema is None else schema)
+
+    def duration(self) -> int:
+        """The duration that is next."""
+        return read_duration(parse_expression(self.cursor))
+
+    def name(self) -> str:
+        """The name that is next, dots and all."""
+        return parse_name(self.cursor).text
+
+
+T = TypeVar("T")
+
+Parameters = dict[str, Any]
+Reader = Callable[[Reading], Parameters]
+
+
+# ---- the clauses of each operator ------------------------------------------------------------------------------------
+
+
+def read_nothing(_reading: Reading) -> Parameters:
+    return {}
+
+
+def _several(reading: Reading, read: Callable[[], T]) -> tuple[T, ...]:
+    found = [read()]
+    while reading.cursor.accept(","):
+        found.append(read())
+    return tuple(found)
+
+
+def _extent_and_alias(reading: Reading) -> tuple[Extent, str]:
+    name = reading.name()
+    extent = reading.catalog.extent(name)
+    if extent is None:
+        raise PlanTextError(f"no stream or table '{name}'")
+    reading.cursor.expect("AS")
+    alias = reading.name()
+    reading.cursor.expect(";")
+    return extent, alias
+
+
+def _columns(reading: Reading, extent: Extent) -> tuple[Column, ...]:
+    if reading.cursor.at(";", "]"):
+        return ()
+
+    def column() -> Column:
+        name = reading.name()
+        if not reading.cursor.at(",", ";", "]"):
+            return Column(name, _type(reading.cursor), _unit(reading.cursor))
+        found = next((column for column in extent.columns if column.name == name), None)
+        if found is None:
+            raise PlanTextError(
+                f"no column '{name}' in '{extent.name}'", hint="a static attribute needs its type"
+            )
+        return found
+
+    return _several(reading, column)
+
+
+def _type(cursor: Cursor) -> Type:
+    kind = Kind(cursor.advance().key)
+    width = None
+    if cursor.accept("("):
+        width = int(parse_number(cursor))
+        cursor.expect(")")
+    return Type(kind, width)
+
+
+def _unit(cursor: Cursor) -> str | None:
+    return cursor.string() if cursor.accept("UNIT") else None
+
+
+def _sensors(cursor: Cursor) -> frozenset[int | str]:
+    found: list[int | str] = []
+    cursor.expect("{")
+    while not cursor.accept("}"):
+        if cursor.token.kind is STRING:
+            found.append(cursor.string())
+        else:
+            found.append(int(parse_number(cursor, negative=cursor.accept("-"))))
+        if not cursor.at("}"):
+            cursor.expect(",")
+    return frozenset(found)
+
+
+def read_acquire(reading: Reading) -> Parameters:
+    extent, alias = _extent_and_alias(reading)
+    if not isinstance(extent, Stream):
+        raise PlanTextError(f"'{extent.name}' is not a stream")
+    parameters: Parameters = {"stream": extent, "alias": alias, "columns": _columns(reading, extent)}
+    while reading.cursor.accept(";"):
+        match reading.cursor.expect_any("READS", "WHERE", "SENSORS", "EVERY"):
+            case "READS":
+                parameters["reads"] = _columns(reading, extent)
+            case "WHERE":
+                wide = parameters["columns"] + parameters.get("reads", ())
+                schema = Schema(tuple(Column(f"{alias}.{c.name}", c.type) for c in wide))
+                parameters["predicate"] = reading.expression(schema)
+            case "SENSORS":
+                parameters["sensors"] = _sensors(reading.cursor)
+            case _:  # the stream's own acquisition interval, repeated for the reader
+                reading.duration()
+    return parameters
+
+
+def read_stored(reading: Reading) -> Parameters:
+    extent, alias = _extent_and_alias(reading)
+    if not isinstance(extent, Table):
+        raise PlanTextError(f"'{extent.name}' is not a table")
+    return {"table": extent, "alias": alias, "columns": _columns(reading, extent)}
+
+
+def read_select(reading: Reading) -> Parameters:
+    return {"predicate": reading.expression()}
+
+
+def _projections(reading: Reading) -> tuple[logical.Projection, ...]:
+    def projection() -> logical.Projection:
+        expression = reading.expression()
+        if reading.cursor.accept("AS"):
+            name = reading.name()
+        elif isinstance(expression, ColumnReference):
+            name = expression.name
+        else:
+            reading.cursor.fail("AS")
+        return logical.Projection(name, expression, _unit(reading.cursor))
+
+    return _several(reading, projection)
+
+
+def read_project(reading: Reading) -> Parameters:
+    return {"items": () if reading.cursor.at("]") else _projections(reading)}
+
+
+def read_rename(reading: Reading) -> Parameters:
+    return {"alias": reading.name()}
+
+
+def read_sample(reading: Reading) -> Parameters:
+    reading.cursor.expect("EVERY")
+    return {"every": reading.duration()}
+
+
+def read_lag(reading: Reading) -> Parameters:
+    def lagged() -> logical.Lagged:
+        tree = parse_expression(reading.cursor)
+        reading.cursor.expect("AS")
+        match tree:
+            case ast.FunctionCall(name, (argument, ast.Constant(int() as offset))):
+                pass
+            case ast.FunctionCall(name, (argument,)):
+                offset = 1
+            case _:
+                raise PlanTextError("LAG, DELTA or RATE of an expression was expected")
+        expression = read_expression(argument, reading.schema)
+        return logical.Lagged(reading.name(), logical.Shift(name.upper()), expression, offset)
+
+    return {"items": _several(reading, lagged)}
+
+
+def _alias_and_id(reading: Reading) -> Parameters:
+    reading.cursor.expect("AS")
+    alias = reading.name()
+    reading.cursor.expect("BY")
+    id_type = _type(reading.cursor)
+    reading.cursor.expect(";")
+    return {"alias": alias, "id_type": id_type}
+
+
+def read_silent(reading: Reading) -> Parameters:
+    parameters = _alias_and_id(reading)
+    reading.cursor.expect("FOR")
+    parameters["duration"] = reading.duration()
+    if reading.cursor.accept(";"):
+        reading.cursor.expect("SENSORS")
+        parameters["sensors"] = _sensors(reading.cursor)
+    return parameters
+
+
+def read_similar(reading: Reading) -> Parameters:
+    parameters = _alias_and_id(reading)
+    parameters["column"] = reading.name()
+    reading.cursor.expect("WITHIN")
+    parameters["epsilon"] = float(parse_number(reading.cursor))
+    reading.cursor.expect(";")
+    reading.cursor.expect("RANGE")
+    parameters["window"] = reading.duration()
+    reading.cursor.expect(";")
+    parameters["form"] = logical.SimilarForm(reading.cursor.expect_any(*logical.SimilarForm))
+    return parameters
+
+
+def _equality(reading: Reading) -> tuple[Expression, Expression]:
+    match reading.expression():
+        case Call("=", (left, right)):
+            return left, right
+        case other:
+            raise PlanTextError(f"an equality was expected, not {other}")
+
+
+def read_asof_join(reading: Reading) -> Parameters:
+    reading.cursor.expect("KEYS")
+    parameters: Parameters = {"keys": (), "within": None}
+    if not reading.cursor.at(";", "]"):
+        parameters["keys"] = _several(reading, lambda: _equality(reading))
+    if reading.cursor.accept(";"):
+        reading.cursor.expect("WITHIN")
+        parameters["within"] = reading.duration()
+    return parameters
+
+
+def _pair_of_inputs(cursor: Cursor) -> tuple[int, int]:
+    cursor.expect("(")
+    left = int(parse_number(cursor))
+    cursor.expect(",")
+    right = int(parse_number(cursor))
+    cursor.expect(")")
+    return left, right
+
+
+def read_window_join(reading: Reading) -> Parameters:
+    cursor = reading.cursor
+
+    def bound() -> logical.WindowBound:
+        cursor.expect("WINDOW")
+        left, right = _pair_of_inputs(cursor)
+        cursor.expect("=")
+        return logical.WindowBound(left, right, reading.duration())
+
+    def key() -> physical.KeyPair:
+        left, right = _pair_of_inputs(cursor)
+        left_expression, right_expression = _equality(reading)
+        return physical.KeyPair(left, left_expression, right, right_expression)
+
+    parameters: Parameters = {"bounds": _several(reading, bound)}
+    while cursor.accept(";"):
+        if cursor.accept("KEYS"):
+            parameters["keys"] = _several(reading, key)
+        else:
+            cursor.expect("ON")
+            parameters["predicate"] = reading.expression()
+    return parameters
+
+
+def read_join(reading: Reading) -> Parameters:
+    return {"kind": _join_kind(reading), "predicate": _on(reading)}
+
+
+def read_hash_join(reading: Reading) -> Parameters:
+    kind = _join_kind(reading)
+    reading.cursor.expect(";")
+    reading.cursor.expect("KEYS")
+    keys = _several(reading, lambda: _equality(reading))
+    return {"kind": kind, "keys": keys, "residual": _on(reading)}
+
+
+def _join_kind(reading: Reading) -> logical.JoinKind:
+    return logical.JoinKind(reading.cursor.expect_any(*logical.JoinKind))
+
+
+def _on(reading: Reading) -> Expression | None:
+    if not reading.cursor.accept(";"):
+        return None
+    reading.cursor.expect("ON")
+    return reading.expression()
+
+
+def read_aggregate(reading: Reading) -> Parameters:
+    """The clauses of AGGREGATE, AGGR and AGGR_INIT."""
+    cursor = reading.cursor
+    parameters: Parameters = {"keys": (), "items": ()}
+    while not cursor.at("]"):
+        if cursor.accept("BY"):
+            parameters["keys"] = _projections(reading)
+        elif cursor.at("COMPLETENESS") and cursor.peek().key == "AS":
+            parameters["completeness"] = _completeness(reading)
+        else:
+            parameters["items"] = _several(reading, lambda: _aggregate_item(reading))
+        if not cursor.at("]"):
+            cursor.expect(";")
+    return parameters
+
+
+def read_aggregate_above(reading: Reading) -> Parameters:
+    """AGGR_MERGE and AGGR_EVAL do what the AGGR_INIT below them says."""
+    below: Any = reading.inputs[0] if reading.inputs else None
+    while isinstance(below, physical.Exchange):
+        below = below.input
+    if not isinstance(below, physical.AggregateInit | physical.AggregateMerge):
+        raise PlanTextError("AGGR_MERGE and AGGR_EVAL stand above an AGGR_INIT")
+    return {"keys": below.keys, "items": below.items, "completeness": below.completeness}
+
+
+def _aggregate_item(reading: Reading) -> logical.AggregateItem:
+    aggregate = reading.expression()
+    if not isinstance(aggregate, Aggregate):
+        raise PlanTextError(f"an aggregate was expected, not {aggregate}")
+    reading.cursor.expect("AS")
+    return logical.AggregateItem(reading.name(), aggregate, _unit(reading.cursor))
+
+
+def _completeness(reading: Reading) -> logical.Completeness:
+    cursor = reading.cursor
+    cursor.expect("COMPLETENESS")
+    cursor.expect("AS")
+    name = reading.name()
+    cursor.expect("BY")
+    id_column = reading.name()
+    cursor.expect("EVERY")
+    interval = reading.duration()
+    sensors = int(parse_number(cursor)) if cursor.accept("OF") else None
+    return logical.Completeness(name, interval, sensors, id_column)
+
+
+def read_exchange(reading: Reading) -> Parameters:
+    if reading.cursor.accept("ONE"):
+        reading.cursor.expect("BUCKET")
+        return {"keys": ()}
+    reading.cursor.expect("BY")
+    return {"keys": _several(reading, reading.expression)}
+
+
+def read_deliver(reading: Reading) -> Parameters:
+    cursor = reading.cursor
+    parameters: Parameters = {"tick": cursor.accept("TICK"), "within": None}
+    if cursor.accept(";") or cursor.at("WITHIN"):
+        cursor.expect("WITHIN")
+        parameters["within"] = reading.duration()
+    return parameters
+
+
+def read_to_stream(relation: logical.Relation) -> Reader:
+    return lambda _reading: {"relation": relation}
+
+
+def read_time_window(reading: Reading) -> Parameters:
+    return time_window_parameters(reading.cursor)
+
+
+def read_row_window(reading: Reading) -> Parameters:
+    return row_window_parameters(reading.cursor)

@@ -1,0 +1,217 @@
+"""A plan -> text: one node a line, inputs two spaces further in, parameters in brackets, clauses parted by semicolons.
+
+Stable, and read back by `parse`: `parse_plan(explain_text(plan), catalog) == plan`.
+
+    DELIVER [TICK]
+      PROJECT [R.time AS time, R.depth AS depth]
+        TIME_WINDOW [RANGE 1 HOUR SLIDE 1 HOUR]
+          ACQUIRE [river AS R; time, depth; WHERE R.depth > 10]
+"""
+
+from __future__ import annotations
+
+from nilometer.catalog.extents import Extent
+from nilometer.expressions import Call, ColumnReference, Expression
+from nilometer.plan import logical, physical
+from nilometer.plan.explain.expressions import print_expression, print_name
+from nilometer.plan.explain.windows import print_row_window, print_time_window
+from nilometer.types import BOOLEAN, Column, Type, format_duration
+
+PlanNode = logical.Node | physical.Node
+
+LOGICAL_NAMES: dict[type[logical.Node], str] = {
+    logical.Acquire: "ACQUIRE",
+    logical.Stored: "STORED",
+    logical.Select: "SELECT",
+    logical.Project: "PROJECT",
+    logical.Rename: "RENAME",
+    logical.Union: "UNION",
+    logical.Sample: "SAMPLE",
+    logical.Lag: "LAG",
+    logical.Silent: "SILENT",
+    logical.Similar: "SIMILAR",
+    logical.AsofJoin: "ASOF_JOIN",
+    logical.WindowJoin: "WINDOW_JOIN",
+    logical.TimeWindow: "TIME_WINDOW",
+    logical.RowWindow: "ROW_WINDOW",
+    logical.Join: "JOIN",
+    logical.Aggregate: "AGGREGATE",
+    logical.Deliver: "DELIVER",
+}
+
+ELIDED = "@now"
+"""The mark, at the end of its input's line, of a [NOW] window that needs no operator."""
+
+
+def explain_text(node: PlanNode) -> str:
+    """The text of a logical or physical plan, without a line end at the end."""
+    lines: list[str] = []
+    _explain(node, 0, "", lines)
+    return "\n".join(lines)
+
+
+def operator_name(node: PlanNode) -> str:
+    """The operator as the text names it."""
+    match node:
+        case physical.Node():
+            return node.operator
+        case logical.ToStream(relation=relation):
+            return str(relation)
+        case _:
+            return LOGICAL_NAMES[type(node)]
+
+
+def _explain(node: PlanNode, depth: int, mark: str, lines: list[str]) -> None:
+    if isinstance(node, physical.TimeWindow) and node.elided:
+        _explain(node.input, depth, f" {ELIDED}{mark}", lines)
+        return
+    clauses = print_parameters(node)
+    parameters = f" [{'; '.join(clauses)}]" if clauses else ""
+    lines.append("  " * depth + operator_name(node) + parameters + mark)
+    for child in node.inputs:
+        _explain(child, depth + 1, "", lines)
+
+
+def print_parameters(node: PlanNode) -> list[str]:
+    """The clauses of one node."""
+    match node:
+        case logical.Acquire() | physical.SpAcquire():
+            return _acquire(node)
+        case logical.Stored() | physical.StoredScan():
+            columns = [print_column(column, node.table) for column in node.columns]
+            return [f"{print_name(node.table.name)} AS {print_name(node.alias)}", ", ".join(columns)]
+        case logical.Select() | physical.Select():
+            return [print_expression(node.predicate)]
+        case logical.Project() | physical.Project():
+            return [", ".join(map(_projection, node.items))]
+        case logical.Rename() | physical.Rename():
+            return [print_name(node.alias)]
+        case logical.Sample() | physical.Sample():
+            return [f"EVERY {format_duration(node.every)}"]
+        case logical.Lag() | physical.Lag():
+            return [", ".join(map(_lagged, node.items))]
+        case logical.Silent() | physical.Silent():
+            sensors = [_sensors(node.sensors)] if node.sensors else []
+            return [
+                f"AS {_typed_alias(node.alias, node.id_type)}",
+                f"FOR {format_duration(node.duration)}",
+                *sensors,
+            ]
+        case logical.Similar() | physical.SnJoin():
+            within = f"{print_name(node.column)} WITHIN {node.epsilon!r}"
+            alias = f"AS {_typed_alias(node.alias, node.id_type)}"
+            return [alias, within, f"RANGE {format_duration(node.window)}", str(node.form)]
+        case logical.AsofJoin() | physical.AsofJoin():
+            return [f"KEYS {_keys(node.keys)}", *_within(node.within)]
+        case logical.WindowJoin():
+            return [_bounds(node.bounds), *_on(node.predicate)]
+        case physical.NlwJoin():
+            return [_bounds(node.bounds), *_numbered_keys(node.keys), *_on(node.predicate)]
+        case logical.TimeWindow() | physical.TimeWindow():
+            return [print_time_window(node.start, node.end, node.slide, node.open_start)]
+        case logical.RowWindow() | physical.RowWindow():
+            return [print_row_window(node.start, node.end, node.slide)]
+        case logical.Join() | physical.NlJoin():
+            return [str(node.kind), *_on(node.predicate)]
+        case physical.HashJoin():
+            return [str(node.kind), f"KEYS {_keys(node.keys)}", *_on(node.residual)]
+        case logical.Aggregate() | physical.Aggregate() | physical.AggregateInit():
+            return _aggregate(node.keys, node.items, node.completeness)
+        case physical.Exchange():
+            return ["BY " + ", ".join(map(print_expression, node.keys)) if node.keys else "ONE BUCKET"]
+        case logical.Deliver() | physical.Deliver():
+            return [*(["TICK"] if node.tick else []), *_within(node.within)]
+        case _:  # AGGR_MERGE and AGGR_EVAL do what the AGGR_INIT below them says
+            return []
+
+
+def print_column(column: Column, extent: Extent) -> str:
+    """A column of a leaf by its name; with its type where the extent does not say it (a sensor's static attribute)."""
+    name = print_name(column.name)
+    if column in extent.columns:
+        return name
+    return f"{name} {column.type}" + _unit(column.unit)
+
+
+def _acquire(node: logical.Acquire | physical.SpAcquire) -> list[str]:
+    clauses = [f"{print_name(node.stream.name)} AS {print_name(node.alias)}"]
+    clauses.append(", ".join(print_column(column, node.stream) for column in node.columns))
+    if node.reads:
+        clauses.append("READS " + ", ".join(print_column(column, node.stream) for column in node.reads))
+    if node.predicate is not None:
+        clauses.append(f"WHERE {print_expression(node.predicate)}")
+    if node.sensors is not None:
+        clauses.append(_sensors(node.sensors))
+    if isinstance(node, physical.SpAcquire) and node.every is not None:
+        clauses.append(f"EVERY {format_duration(node.every)}")
+    return clauses
+
+
+def _unit(unit: str | None) -> str:
+    return "" if unit is None else " UNIT '" + unit.replace("'", "''") + "'"
+
+
+def _sensors(sensors: frozenset[int | str]) -> str:
+    ordered = sorted(sensors, key=lambda sensor: (isinstance(sensor, str), sensor))
+    texts = [repr(s) if isinstance(s, int) else "'" + s.replace("'", "''") + "'" for s in ordered]
+    return f"SENSORS {{{', '.join(texts)}}}"
+
+
+def _typed_alias(alias: str, id_type: Type) -> str:
+    return f"{print_name(alias)} BY {id_type}"
+
+
+def _projection(item: logical.Projection) -> str:
+    text = print_expression(item.expression)
+    if not (isinstance(item.expression, ColumnReference) and item.expression.name == item.name):
+        text += f" AS {print_name(item.name)}"
+    return text + _unit(item.unit)
+
+
+def _lagged(item: logical.Lagged) -> str:
+    offset = "" if item.offset == 1 else f", {item.offset}"
+    return f"{item.function}({print_expression(item.expression)}{offset}) AS {print_name(item.name)}"
+
+
+def _keys(keys: tuple[tuple[Expression, Expression], ...]) -> str:
+    return ", ".join(print_expression(Call("=", pair, BOOLEAN)) for pair in keys)
+
+
+def _numbered_keys(keys: tuple[physical.KeyPair, ...]) -> list[str]:
+    pairs = [
+        f"({k.left}, {k.right}) {print_expression(Call('=', (k.left_expression, k.right_expression), BOOLEAN))}"
+        for k in keys
+    ]
+    return ["KEYS " + ", ".join(pairs)] if pairs else []
+
+
+def _within(duration: int | None) -> list[str]:
+    return [] if duration is None else [f"WITHIN {format_duration(duration)}"]
+
+
+def _on(predicate: Expression | None) -> list[str]:
+    return [] if predicate is None else [f"ON {print_expression(predicate)}"]
+
+
+def _bounds(bounds: tuple[logical.WindowBound, ...]) -> str:
+    return ", ".join(f"WINDOW({b.left}, {b.right}) = {format_duration(b.width)}" for b in bounds)
+
+
+def _aggregate(
+    keys: tuple[logical.Projection, ...],
+    items: tuple[logical.AggregateItem, ...],
+    completeness: logical.Completeness | None,
+) -> list[str]:
+    clauses: list[str] = []
+    if keys:
+        clauses.append("BY " + ", ".join(map(_projection, keys)))
+    if items:
+        texts = [f"{print_expression(i.aggregate)} AS {print_name(i.name)}{_unit(i.unit)}" for i in items]
+        clauses.append(", ".join(texts))
+    if completeness is not None:
+        count = "" if completeness.sensors is None else f" OF {completeness.sensors}"
+        clauses.append(
+            f"COMPLETENESS AS {print_name(completeness.name)} BY {print_name(completeness.id_column)}"
+            f" EVERY {format_duration(completeness.interval)}{count}"
+        )
+    return clauses
