@@ -5,7 +5,7 @@ AND, OR and NOT three-valued; INT/INT truncates toward zero; `%` has the dividen
 bits is an error; a FLOAT that is not a finite number is NULL. TIME and DURATION are ints of microseconds.
 
 The names of the scalar functions are fixed here: the keys of `STRICT`, and those `_call` treats by hand because they
-look at their NULLs (`and or not is_null coalesce least greatest`).
+look at their NULLs (`and or not is_null coalesce least greatest`) or at a type (`string`).
 
 >>> from nilometer.expressions import Call, ColumnReference, Literal
 >>> from nilometer.types import INT
@@ -20,13 +20,13 @@ from __future__ import annotations
 import math
 import operator
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
 from nilometer.errors import DataError, InternalError
-from nilometer.expressions import Call, Case, ColumnReference, Expression, InList, Literal, Now
-from nilometer.types import INT_MAXIMUM, INT_MINIMUM, Kind
+from nilometer.expressions import Call, Case, ColumnReference, Expression, InList, Literal, Now, type_of
+from nilometer.types import INT_MAXIMUM, INT_MINIMUM, Kind, format_duration, format_time
 
 
 def evaluate(expression: Expression, row: Mapping[str, Any], now: int | None) -> Any:
@@ -53,57 +53,83 @@ def evaluate(expression: Expression, row: Mapping[str, Any], now: int | None) ->
 
 
 def _call(call: Call, row: Mapping[str, Any], now: int | None) -> Any:
-    values = [evaluate(argument, row, now) for argument in call.arguments]
+    arguments = (
+        evaluate(argument, row, now) for argument in call.arguments
+    )  # one by one, as they are asked for
     match call.function:
         case "and":
-            return _and(values)
+            return _and(arguments)
         case "or":
-            negated = _and([_not(value) for value in values])
-            return _not(negated)
+            return _not(_and(_not(value) for value in arguments))
         case "not":
-            return _not(values[0])
+            return _not(next(arguments))
         case "is_null":
-            return values[0] is None
+            return next(arguments) is None
         case "coalesce":
-            return next((value for value in values if value is not None), None)
+            return next((value for value in arguments if value is not None), None)
         case "least":
-            return min((value for value in values if value is not None), default=None)
+            return min((value for value in arguments if value is not None), default=None)
         case "greatest":
-            return max((value for value in values if value is not None), default=None)
+            return max((value for value in arguments if value is not None), default=None)
+        case "string":
+            return text_of(next(arguments), type_of(call.arguments[0]).kind)
     function = STRICT.get(call.function)
     if function is None:
         raise InternalError(f"no function {call.function!r}")
+    values = list(arguments)
     if any(value is None for value in values):
         return None
     if call.type.kind is Kind.FLOAT and call.function in _NUMERIC:
         # The expression's type, not the Python type that happens to hold a value, decides which arithmetic it is.
         values = [float(value) for value in values]
     try:
-        result = function(*values)
+        return _held(function(*values), call)
     except (ValueError, OverflowError):  # how Python's math says "not a finite number"
         return None
-    return _checked(result, call)
 
 
-def _checked(result: Any, call: Call) -> Any:
-    """The result if its type can hold it: an INT must fit 64 bits, a FLOAT that is not finite is NULL."""
+def _held(result: Any, call: Call) -> Any:
+    """The result as the call's type holds it: an INT must fit 64 bits, a FLOAT that is not finite is NULL."""
     match result:
-        case bool():
+        case bool() | None:
             return result
+        case float() | int() if call.type.kind is Kind.FLOAT:
+            return float(result) if math.isfinite(result) else None
         case int() if not INT_MINIMUM <= result <= INT_MAXIMUM:
             raise overflow(str(call), result)
-        case float() if not math.isfinite(result):
-            return None
     return result
 
 
 def overflow(what: str, value: int) -> DataError:
     """The error of an INT that does not fit."""
     return DataError(
-        "integer overflow",
-        detail=f"{what} is {value}, which does not fit 64 bits",
-        hint="compute with FLOAT, as in x * 1.0",
+        f"integer overflow in {what}",
+        detail=f"{value} does not fit 64 bits",
+        hint="compute with FLOAT, for instance by multiplying by 1.0 first",
     )
+
+
+def text_of(value: Any, kind: Kind) -> str | None:
+    """A value as STRING."""
+    match kind:
+        case _ if value is None:
+            return None
+        case Kind.STRING:
+            return str(value)
+        case Kind.INT:
+            return str(value)
+        case Kind.FLOAT:
+            return repr(float(value))
+        case Kind.BOOLEAN:
+            return "TRUE" if value else "FALSE"
+        case Kind.TIME:
+            return format_time(value)
+        case Kind.DURATION:
+            return format_duration(value)
+        case Kind.POINT:
+            return f"POINT({value[0]!r}, {value[1]!r})"
+        case _:
+            raise InternalError(f"no text of a {kind}")
 
 
 # ---- three-valued logic ----------------------------------------------------------------------------------------------
@@ -113,10 +139,15 @@ def _not(value: Any) -> Any:
     return None if value is None else not value
 
 
-def _and(values: Sequence[Any]) -> Any:
-    if any(value is False for value in values):
-        return False
-    return None if any(value is None for value in values) else True
+def _and(values: Iterable[Any]) -> Any:
+    """False as soon as one is: what stands behind it is not looked at, so it cannot overflow."""
+    result: bool | None = True
+    for value in values:
+        if value is False:
+            return False
+        if value is None:
+            result = None
+    return result
 
 
 def _in_list(value: Any, items: Sequence[Any]) -> Any:
@@ -151,10 +182,6 @@ def _remainder(dividend: Any, divisor: Any) -> Any:
     return rest if dividend >= 0 else -rest
 
 
-def _square_root(value: Any) -> Any:
-    return math.sqrt(value)
-
-
 def _ceil(value: Any) -> Any:
     return float(math.ceil(value)) if isinstance(value, float) else value
 
@@ -171,9 +198,8 @@ def _round(value: Any) -> Any:
     return math.copysign(whole + 1 if abs(value) - whole >= 0.5 else whole, value)
 
 
-def _sign(value: Any) -> Any:
-    sign = (value > 0) - (value < 0)
-    return float(sign) if isinstance(value, float) else sign
+def _sign(value: Any) -> int:
+    return int(value > 0) - int(value < 0)
 
 
 def _like(text: str, pattern: str) -> bool:
@@ -181,14 +207,6 @@ def _like(text: str, pattern: str) -> bool:
     wildcards = {"%": ".*", "_": "."}
     expression = "".join(wildcards.get(character) or re.escape(character) for character in pattern)
     return re.fullmatch(expression, text, re.DOTALL) is not None
-
-
-def _string(value: Any) -> str:
-    if isinstance(value, str):
-        return value
-    if isinstance(value, int) and not isinstance(value, bool):
-        return str(value)
-    raise InternalError(f"no cast of {value!r} to STRING")
 
 
 _NUMERIC = frozenset(("+", "-", "*", "/", "%", "^", "mod", "power", "negative"))
@@ -210,9 +228,8 @@ STRICT: dict[str, Callable[..., Any]] = {
     ">": operator.gt,
     ">=": operator.ge,
     "float": float,
-    "string": _string,
     "abs": abs,
-    "sqrt": _square_root,
+    "sqrt": math.sqrt,
     "sqr": lambda value: value * value,
     "ceil": _ceil,
     "floor": _floor,
@@ -264,7 +281,7 @@ def _sum(values: list[Any]) -> Any:
     total = sum(values)
     # The whole sum is judged, not the partial ones: whether it fits must not depend on the order.
     if not INT_MINIMUM <= total <= INT_MAXIMUM:
-        raise overflow("SUM", total)
+        raise overflow("a SUM", total)
     return total
 
 

@@ -18,7 +18,7 @@ from nilometer.plan import logical
 from nilometer.plan.logical import Collection, Node
 from nilometer.plan.reference.aggregates import aggregated, with_completeness
 from nilometer.plan.reference.answer import Answer, Occurrence
-from nilometer.plan.reference.bags import each, joined, renamed, united
+from nilometer.plan.reference.bags import each, joined, united
 from nilometer.plan.reference.combination import combine
 from nilometer.plan.reference.differences import to_stream
 from nilometer.plan.reference.extents import acquire, stored
@@ -26,7 +26,7 @@ from nilometer.plan.reference.feed import Feed
 from nilometer.plan.reference.rows import Evaluation, Row, Values
 from nilometer.plan.reference.silent import silent
 from nilometer.plan.reference.similar import similar
-from nilometer.plan.reference.sources import lag, sample
+from nilometer.plan.reference.sources import lag, sample, united_streams
 from nilometer.plan.reference.stream_joins import asof_join, window_join
 from nilometer.plan.reference.watermark import arrive, feed_of, first_tick, leaves, query_watermark
 from nilometer.plan.reference.windows import row_window, time_window
@@ -100,11 +100,7 @@ def stream(node: Node, world: World) -> list[Row]:
                 for values in each(node, [row.values], row.tick)
             ]
         case logical.Union(left=left, right=right):
-            names = right.schema.names, left.schema.names
-            return [
-                *stream(left, world),
-                *(replace(row, values=renamed(row.values, *names)) for row in stream(right, world)),
-            ]
+            return united_streams(node, stream(left, world), stream(right, world))
         case logical.Join(left=left, right=right) if right.collection is Collection.TABLE:
             rows = table(right, world)
             return [

@@ -1,6 +1,6 @@
-"""Streams to streams, source by source: SAMPLE EVERY, and LAG, DELTA and RATE.
+"""Streams to streams, source by source: SAMPLE EVERY, and LAG, DELTA and RATE; and what a union does to sources.
 
-Both depend on the order of a source's tuples, so tuples at W or later wait: an earlier one may still arrive.
+The first two depend on the order of a source's tuples, so tuples at W or later wait: an earlier one may still arrive.
 """
 
 from __future__ import annotations
@@ -10,10 +10,25 @@ from dataclasses import replace
 from typing import Any
 
 from nilometer.expressions import Call, Literal, type_of
-from nilometer.plan.logical import Lag, Lagged, Sample, Shift
+from nilometer.plan.logical import (
+    Acquire,
+    Collection,
+    Join,
+    Lag,
+    Lagged,
+    Node,
+    Sample,
+    Shift,
+    Silent,
+    Similar,
+    ToStream,
+    Union,
+    WindowJoin,
+)
+from nilometer.plan.reference.bags import united
 from nilometer.plan.reference.rows import Row, source_order
 from nilometer.plan.scalar import evaluate
-from nilometer.types import FLOAT, SECOND, floor_to
+from nilometer.types import FLOAT, SECOND, Type, floor_to
 
 
 def by_source(rows: Sequence[Row], watermark: int) -> list[list[Row]]:
@@ -62,3 +77,33 @@ def _lagged(item: Lagged, source: Sequence[Row], index: int) -> Any:
         return change
     seconds = (row.time - earlier.time) / SECOND
     return evaluate(Call("/", (Literal(change, FLOAT), Literal(seconds, FLOAT)), FLOAT), {}, None)
+
+
+def united_streams(node: Union, left: Sequence[Row], right: Sequence[Row]) -> list[Row]:
+    """The tuples of both streams. Positions in two logs cannot be compared, so none is kept; nor are ids, where those of
+    one side are INT and those of the other STRING: 5 and '5' are neither one source nor surely two."""
+    bags = [row.values for row in left], [row.values for row in right]
+    values = united(node, *bags)
+    kinds = {kind for side in node.inputs if (kind := source_type(side)) is not None}
+    return [
+        replace(row, id=row.id if len(kinds) <= 1 else None, position=None, values=value)
+        for row, value in zip((*left, *right), values, strict=True)
+    ]
+
+
+def source_type(node: Node) -> Type | None:
+    """The type of a stream's ids; None for one whose tuples have no source, as joins and windows make them."""
+    match node:
+        case Acquire(stream=stream):
+            return stream.id_type.plain
+        case Silent(id_type=id_type) | Similar(id_type=id_type):
+            return id_type.plain
+        case Union(left=left, right=right):
+            kinds = [kind for side in (left, right) if (kind := source_type(side)) is not None]
+            return kinds[0] if len(set(kinds)) == 1 else None
+        case WindowJoin() | ToStream():
+            return None
+        case Join(left=left, right=right):
+            return source_type(left if left.collection is Collection.STREAM else right)
+        case _:
+            return source_type(node.inputs[0])
