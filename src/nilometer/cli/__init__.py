@@ -1,1 +1,1 @@
-
+"""argv -> engine calls, text or JSON. No logic of its own."""

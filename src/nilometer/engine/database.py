@@ -109,7 +109,10 @@ class Database:
 
     def sql(self, text: str, **parameters: Any) -> Query:
         """A query over the declared extents; keyword arguments are its parameters."""
-        statement = parse(text)
+        return self.query_of(parse(text), text, **parameters)
+
+    def query_of(self, statement: ast.Statement | ast.QueryNode, text: str, **parameters: Any) -> Query:
+        """A query that has been parsed already."""
         if isinstance(statement, ast.QueryNode):
             return Query(self, text, statement, parameters)
         raise ConfigurationError(

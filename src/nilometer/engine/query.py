@@ -87,7 +87,7 @@ class Query:
             case _:
                 raise ConfigurationError(f"no stage '{stage}'", hint=f"the stages are {', '.join(STAGES)}")
 
-    def explain_json(self, stage: str = "optimized") -> dict[str, Any]:
+    def explain_json(self, stage: str = "optimized", *, verbose: bool = False) -> dict[str, Any]:
         """The plan at a stage as JSON."""
         match stage:
             case "ast":
@@ -100,7 +100,10 @@ class Query:
                 plan = self.physical
             case _:
                 raise ConfigurationError(f"no stage '{stage}'", hint=f"the stages are {', '.join(STAGES)}")
-        return {"stage": stage, "plan": to_json(plan), "text": explain_text(plan)}
+        result = {"stage": stage, "plan": to_json(plan), "text": explain_text(plan)}
+        if verbose:
+            result["rules"] = self.optimized.trace_json()
+        return result
 
     # ---- answers -----------------------------------------------------------------------------------------------------
 

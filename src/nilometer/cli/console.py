@@ -1,0 +1,89 @@
+"""Rows to stdout as text or JSON lines, messages to stderr."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any, NoReturn
+
+from nilometer.errors import NilometerError
+
+
+def message(text: str) -> None:
+    """A line for the person, not for the pipe."""
+    print(text, file=sys.stderr, flush=True)
+
+
+def fail(error: NilometerError, as_json: bool) -> NoReturn:
+    """Report an error and end."""
+    if as_json:
+        print(json.dumps(error.as_dict(), ensure_ascii=False), file=sys.stderr)
+    else:
+        colour = sys.stderr.isatty()
+        label = "\033[1;31merror:\033[0m " if colour else "error: "
+        message(label + str(error))
+    sys.exit(error.exit_code)
+
+
+def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    """Aligned columns; the header is underlined."""
+    lines = [tuple(row) for row in rows]
+    widths = [max([len(name), *(len(row[i]) for row in lines)]) for i, name in enumerate(columns)]
+    print("  ".join(name.ljust(width) for name, width in zip(columns, widths, strict=True)).rstrip())
+    print("  ".join("-" * width for width in widths))
+    for row in lines:
+        print("  ".join(value.ljust(width) for value, width in zip(row, widths, strict=True)).rstrip())
+
+
+def print_records(records: Sequence[dict[str, Any]], as_json: bool) -> None:
+    """Dictionaries as a table, or one JSON object a line."""
+    if as_json:
+        for record in records:
+            print(json.dumps(record, ensure_ascii=False))
+        return
+    if not records:
+        return
+    columns = list(dict.fromkeys(name for record in records for name in record))
+    print_table(columns, ([_text(record.get(name)) for name in columns] for record in records))
+
+
+def _text(value: Any) -> str:
+    match value:
+        case None:
+            return "-"
+        case (float() as x, float() as y):
+            return f"({x:g}, {y:g})"
+        case _:
+            return str(value)
+
+
+def read_sql(text: str) -> str:
+    """The query: as given, from stdin for `-`, or from a file."""
+    if text == "-":
+        return sys.stdin.read()
+    if text.endswith((".sql", ".cq")) and Path(text).is_file():
+        return Path(text).read_text(encoding="utf-8")
+    return text
+
+
+def parameters_of(settings: Sequence[str]) -> dict[str, Any]:
+    """`--set name=value`: JSON where it is JSON, a list where there are commas, else text ('1 HOUR')."""
+    values: dict[str, Any] = {}
+    for setting in settings:
+        name, equals, text = setting.partition("=")
+        if not equals or not name.strip():
+            raise NilometerError(f"--set takes name=value, not '{setting}'", hint="such as --set w='10 MINUTES'")
+        values[name.strip()] = _value(text.strip())
+    return values
+
+
+def _value(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError:
+        pass
+    if "," in text:
+        return [_value(part.strip()) for part in text.strip("(){}[]").split(",")]
+    return text.strip("'") if text.startswith("'") and text.endswith("'") else text

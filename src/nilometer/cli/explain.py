@@ -1,0 +1,47 @@
+"""`nilometer explain`: show a query's plan at every stage."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from nilometer.cli.console import parameters_of, read_sql
+from nilometer.cli.options import CatalogOption, DataOption, JsonOption, ProfileOption, SetOption, SqlArgument, database_of
+
+
+def register(application: typer.Typer) -> None:
+    """Add the verb."""
+    application.command("explain")(explain)
+
+
+def explain(
+    sql: SqlArgument,
+    data: DataOption = None,
+    stage: Annotated[str, typer.Option("--stage", help="ast, logical, optimized or physical.")] = "optimized",
+    verbose: Annotated[bool, typer.Option("--verbose", help="Show the plan after each rule, changed or not.")] = False,
+    json: JsonOption = False,
+    set_: SetOption = None,
+    catalog: CatalogOption = None,
+    profile: ProfileOption = "default",
+) -> None:
+    """Show the plan of a query; nothing is read but the declarations.
+
+    Example: nilometer explain --data field/ --stage physical "SELECT AVG(depth) FROM river [RANGE 1 HOUR]"
+    """
+    from json import dumps
+
+    from nilometer.language import ast, parse
+
+    database = database_of(data, catalog)
+    text = read_sql(sql)
+    statement = parse(text)
+    if isinstance(statement, ast.Explain):
+        stage, verbose = statement.stage or stage, verbose or statement.verbose
+        statement = statement.query
+    query = database.query_of(statement, text, **parameters_of(set_ or []))
+    query.profile = profile
+    if json:
+        print(dumps(query.explain_json(stage, verbose=verbose), ensure_ascii=False))
+    else:
+        print(query.explain(stage, verbose=verbose))

@@ -1,0 +1,67 @@
+"""The command line: one verb a file, listed in `VERBS`.
+
+Rows go to stdout, messages to stderr. Exit codes: 0 well, 1 the user's error, 2 wrong usage, 70 a bug of ours.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+import click
+import typer
+
+from nilometer.cli import bench, demo, explain, query, reproduce, sensors, streams
+from nilometer.cli.console import fail
+from nilometer.errors import InternalError, NilometerError
+
+VERBS = (demo, query, explain, streams, sensors, bench, reproduce)
+
+application = typer.Typer(
+    name="nilometer",
+    help="A database for sensor streams: declare sensors, ask one continuous question in SQL.",
+    epilog="./nilo also knows: test, lint, types, contract, format, lock.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+for verb in VERBS:
+    verb.register(application)
+
+
+@application.callback()
+def _root(
+    version: bool = typer.Option(False, "--version", help="Show the version and exit.", is_eager=True),
+) -> None:
+    if version:
+        from nilometer import __version__
+
+        typer.echo(f"nilometer {__version__}")
+        raise typer.Exit
+
+
+def main() -> None:
+    """The console script."""
+    as_json = "--json" in sys.argv[1:]
+    try:
+        application()
+    except NilometerError as error:
+        fail(error, as_json)
+    except BrokenPipeError:
+        # The reader of our rows has gone (`| head`): that is no error; keep Python from complaining while it closes.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(0)
+    except (click.exceptions.Abort, KeyboardInterrupt):
+        sys.exit(130)
+    except RecursionError:
+        fail(NilometerError("the query is nested too deeply", hint="take it apart with subqueries in FROM"), as_json)
+    except Exception as error:
+        if os.environ.get("NILOMETER_DEBUG"):
+            raise
+        hint = "run again with NILOMETER_DEBUG=1 for the traceback, and report it"
+        fail(InternalError(f"a bug of ours: {type(error).__name__}: {error}", hint=hint), as_json)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,60 @@
+"""`nilometer query`: ask a question of the data at hand."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from nilometer.cli.console import message, parameters_of, print_table, read_sql
+from nilometer.cli.options import CatalogOption, DataOption, JsonOption, ProfileOption, SetOption, SqlArgument, database_of
+
+
+def register(application: typer.Typer) -> None:
+    """Add the verb."""
+    application.command("query")(query)
+
+
+def query(
+    sql: SqlArgument,
+    data: DataOption = None,
+    on: Annotated[str, typer.Option("--on", envvar="NILOMETER_ON", help="The host: gateway or reference.")] = "gateway",
+    json: JsonOption = False,
+    limit: Annotated[int | None, typer.Option("--limit", min=0, help="At most so many rows.")] = None,
+    set_: SetOption = None,
+    catalog: CatalogOption = None,
+    profile: ProfileOption = "default",
+) -> None:
+    """Run a query over finite data, by event time, and print its rows.
+
+    Example: nilometer query --data field/ "SELECT id, AVG(depth) FROM river [RANGE 1 HOUR SLIDE 1 HOUR] GROUP BY id"
+    """
+    from nilometer.engine import Answer
+
+    database = database_of(data, catalog, on)
+    asked = database.sql(read_sql(sql), **parameters_of(set_ or []))
+    asked.profile = profile
+    answer: Answer = asked.run(on)
+    shown = answer if limit is None else Answer(answer.schema, answer.rows[:limit], answer.watermark, answer.ledgers)
+    if json:
+        for line in shown.json_rows():
+            print(line)
+    else:
+        print_table(shown.columns, shown.text_rows())
+    message(summary(answer, len(shown)))
+    for name, letters in database.data.dead_letters.items():
+        for letter in letters[:3]:
+            message(f"garbled in {name}: {letter}")
+
+
+def summary(answer: object, shown: int) -> str:
+    """One line on what was read and given."""
+    from nilometer.engine import Answer
+
+    assert isinstance(answer, Answer)
+    count = len(answer.rows)
+    text = f"{count} row{'' if count == 1 else 's'}" + (f", {shown} shown" if shown != count else "")
+    for name, ledger in answer.ledgers.items():
+        parts = [f"{ledger[key]} {key}" for key in ("read", "late", "duplicate", "garbled") if ledger.get(key)]
+        text += f"; {name}: {', '.join(parts) or 'nothing read'}"
+    return text

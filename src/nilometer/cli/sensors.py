@@ -1,0 +1,35 @@
+"""`nilometer sensors`: the declared sensors, with location and static attributes."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from nilometer.cli.console import message, print_records
+from nilometer.cli.options import CatalogOption, DataOption, JsonOption, database_of
+
+
+def register(application: typer.Typer) -> None:
+    """Add the verb."""
+    application.command("sensors")(sensors)
+
+
+def sensors(
+    data: DataOption = None,
+    stream: Annotated[str | None, typer.Option("--stream", help="Only those of one stream.")] = None,
+    json: JsonOption = False,
+    catalog: CatalogOption = None,
+) -> None:
+    """List the sensors: id, stream, location, attributes.
+
+    Example: nilometer sensors --data field/ --stream river
+    """
+    database = database_of(data, catalog)
+    records = database.show("SENSORS")
+    if stream is not None:
+        name = database.catalog.stream(stream).name
+        records = [record for record in records if record["stream"] == name]
+    print_records(records, json)
+    if not records:
+        message("no sensors are declared; use CREATE SENSOR or COPY SENSORS in schema.sql")
