@@ -113,30 +113,30 @@ def tokenize(text: str) -> list[Token]:
 def _number(text: str, spelling: str, start: int, end: int) -> Token:
     """A number; letters may follow it without a space only if they are a unit (`10min`)."""
     following = _PATTERN.match(text, end)
-    if (
-        following is not None
-        and following.lastgroup == "word"
-        and fold(following.group()) not in UNIT_SPELLINGS
-    ):
-        whole = spelling + following.group()
-        _fail(
-            text,
-            start,
-            following.end(),
-            f"'{whole}' is neither a number nor a name",
-            f'a name that begins with a digit stands in double quotes: "{whole}"',
-        )
+    if following is not None and following.lastgroup == "word":
+        _refuse_letters(text, spelling, following.group(), start)
     if spelling.isdigit():
         # -(2**63) is an INT, so 2**63 passes here and the parser takes it only after a minus.
         digits = spelling.lstrip("0")
         if len(digits) > len(str(INT_MAXIMUM)) or (digits and int(digits) > INT_MAXIMUM + 1):
-            _fail(
-                text, start, end, "the whole number is too large for INT", "write it as a FLOAT, such as 1e30"
-            )
+            hint = "write it as a FLOAT, such as 1e30"
+            _fail(text, start, end, "the whole number is too large for INT", hint)
         return Token(TokenKind.INT, spelling, "", start, end)
     if float(spelling) == float("inf"):
         _fail(text, start, end, "the number is too large for FLOAT", "the largest FLOAT is about 1.8e308")
     return Token(TokenKind.FLOAT, spelling, "", start, end)
+
+
+def _refuse_letters(text: str, digits: str, word: str, start: int) -> None:
+    """Refuse letters that stick to a number, unless they are a unit."""
+    if fold(word) in UNIT_SPELLINGS:
+        return
+    whole = digits + word
+    if fold(word) == "M":
+        hint = f"did you mean {digits} MINUTES?"
+    else:
+        hint = f'a name that begins with a digit stands in double quotes: "{whole}"'
+    _fail(text, start, start + len(whole), f"'{whole}' is neither a number nor a name", hint)
 
 
 def _refuse_character(text: str, position: int) -> NoReturn:

@@ -64,7 +64,7 @@ def syntax_error(cursor: Cursor, hint: str | None) -> QuerySyntaxError:
         # `FORM` has passed for an alias: the mistake is there, not where the parser noticed it.
         culprit = place.before
         hint = f"did you mean {keyword}?"
-        labels = labels if keyword in labels else place.labels_before
+        labels = labels if keyword in _keywords(labels) else place.labels_before
     hint = hint or _unclosed(place) or _missing_operator(place)
     message = f"expected {_alternatives(labels)}, found {_describe(culprit)}"
     return QuerySyntaxError(message, hint=hint).at(place.text, culprit.span)
@@ -119,7 +119,8 @@ def _closest(word: str, keywords: Sequence[str]) -> str | None:
     whole = {name: keyword for keyword in keywords for name in (keyword.split()[0], keyword)}
     # A slip drops, adds or swaps a letter; and very short words are like anything.
     near = [name for name in whole if len(name) >= 3 and abs(len(name) - len(word)) <= 1]
-    found = get_close_matches(word, near, n=1, cutoff=0.66)
+    swapped = [name for name in near if sorted(name) == sorted(word)]
+    found = swapped or get_close_matches(word, near, n=1, cutoff=0.7)
     return whole[found[0]] if found else None
 
 
@@ -237,6 +238,8 @@ def _second_window(place: Place) -> str | None:
 
 
 def _window_clause(place: Place) -> str | None:
+    if place.before.key == "WINDOW" and place.tokens[place.index - 2].key == ",":
+        return "take out the comma before WINDOW"
     if place.before.key == "WINDOW":
         return "write WINDOW = 5 MINUTES, or WINDOW(a, b) = 5 MINUTES"
     return None

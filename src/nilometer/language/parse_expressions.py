@@ -88,13 +88,14 @@ def _operation(cursor: Cursor, minimum: int) -> ast.Expression:
 def _comparison(cursor: Cursor, left: ast.Expression, start: int) -> ast.Expression:
     """One predicate, or a chain of comparisons, whose first operand is already read."""
     result: ast.Expression | None = None
-    operand = left
+    operand, operand_start = left, start
     while cursor.token.key in COMPARISONS:
         operator = cursor.advance().key
+        right_start = cursor.token.start
         right = _operation(cursor, SUM)
-        link = ast.Binary(operator, operand, right, span=cursor.span_from(operand.span.start))
+        link = ast.Binary(operator, operand, right, span=cursor.span_from(operand_start))
         result = link if result is None else ast.Binary("AND", result, link, span=cursor.span_from(start))
-        operand = right
+        operand, operand_start = right, right_start
     if result is None:
         result = _predicate(cursor, left, start)
     if LEVELS.get(cursor.token.key) == COMPARISON:

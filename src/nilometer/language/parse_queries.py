@@ -108,6 +108,8 @@ def _bounds(cursor: Cursor) -> tuple[ast.WindowBound, ...]:
         return ()
     if cursor.accept("="):
         width = parse_duration(cursor)
+        if cursor.at("AND"):
+            cursor.fail("WHERE", hint="WINDOW = w is for all pairs; or give each its own: WINDOW(a, b) = w")
         return (ast.WindowBound(None, None, width, span=cursor.span_from(start)),)
     bounds = [_pair_bound(cursor, start)]
     while cursor.accept("AND"):

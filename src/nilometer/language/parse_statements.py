@@ -135,7 +135,8 @@ def _create_sensor(cursor: Cursor, start: int) -> ast.CreateSensor:
     if cursor.accept("AT"):
         if cursor.at("POINT"):
             cursor.advance()
-        cursor.expect("(")
+        if not cursor.accept("("):
+            cursor.fail(hint="a place stands in parentheses: AT (120.0, 44.5)")
         x = float(_signed_number(cursor))
         cursor.expect(",")
         y = float(_signed_number(cursor))
@@ -202,7 +203,12 @@ def _create_query(cursor: Cursor, start: int) -> ast.CreateQuery:
     starting: str | int | None = None
     if cursor.accept("STARTING", "STARTING AT") or cursor.at("AT"):
         cursor.expect("AT")
-        starting = "BEGINNING" if cursor.accept("BEGINNING") else parse_moment(cursor)
+        if cursor.accept("BEGINNING"):
+            starting = "BEGINNING"
+        elif cursor.token.kind is STRING:
+            starting = parse_moment(cursor)
+        else:
+            cursor.fail("a time in single quotes", hint="write such as '2026-11-15T08:30:00Z'")
     cursor.expect("AS")
     query = parse_query(cursor)
     return ast.CreateQuery(name, query, starting, span=cursor.span_from(start))

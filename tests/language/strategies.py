@@ -1,0 +1,210 @@
+"""Hypothesis strategies for syntax trees of every kind, as `parse` could have made them.
+
+`expressions(depth)`, `sources(depth)`, `queries(depth)` and `statements()` nest at most `depth` levels.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+from hypothesis import strategies as st
+
+from nilometer.language import ast
+from nilometer.language.vocabulary import (
+    NOT_AN_ALIAS,
+    SHOW_KINDS,
+    STAGES,
+    STREAM_WORDS,
+    TIME_UNITS,
+    UNIT_SPELLINGS,
+)
+from nilometer.types import INT_MAXIMUM, INT_MINIMUM
+
+DEPTH = 3
+
+# Plain names, names that must be quoted, and every word that means something somewhere.
+names = st.one_of(
+    st.sampled_from(
+        ["depth", "time", "id", "River", "r2", "_x", "Größe", "ſelect", "point", "odd name", 'a"b', "1st"]
+    ),
+    st.sampled_from(
+        sorted(NOT_AN_ALIAS | UNIT_SPELLINGS.keys() | {"TIME", "POINT", "SIMILAR", "SILENT", "TO", "KEY"})
+    ),
+    st.text(min_size=1, max_size=8),
+)
+optional_names = st.none() | names
+strings = st.text(max_size=12)
+ints = st.integers(INT_MINIMUM, INT_MAXIMUM)
+floats = st.floats(allow_nan=False, allow_infinity=False)
+naturals = st.integers(0, INT_MAXIMUM) | st.floats(0, allow_nan=False, allow_infinity=False)
+units = st.sampled_from([*TIME_UNITS, "ROWS"])
+constants: st.SearchStrategy[Any] = st.none() | st.booleans() | ints | floats | strings
+
+# ---- windows ---------------------------------------------------------------------------------------------------------
+
+parameters = st.builds(ast.Amount, names, st.none() | units)
+amounts = parameters | st.builds(ast.Amount, naturals, st.none() | units)
+# Only windows have ends, which may lie in the future, for the binder to refuse.
+offsets = amounts | st.builds(ast.Amount, ints | floats, st.none() | units)
+durations = st.builds(ast.Amount, names, st.none() | st.sampled_from(TIME_UNITS)) | st.builds(
+    ast.Amount, naturals, st.sampled_from(TIME_UNITS)
+)
+optional_durations = st.none() | durations
+slides = st.none() | amounts
+windows: st.SearchStrategy[ast.Window] = st.one_of(
+    st.builds(ast.NowWindow, slides),
+    st.builds(ast.AtWindow, st.none() | offsets, slides),
+    st.builds(ast.FromToWindow, st.none() | offsets, st.none() | offsets, slides),
+    st.builds(ast.RangeWindow, offsets, slides),
+    st.builds(ast.UnboundedWindow, slides),
+)
+optional_windows = st.none() | windows
+
+# ---- expressions -----------------------------------------------------------------------------------------------------
+
+column_names = st.builds(ast.Name, st.lists(names, min_size=1, max_size=3).map(tuple))
+leaves: st.SearchStrategy[ast.Expression] = st.one_of(
+    column_names,
+    st.builds(ast.Constant, constants),
+    st.builds(ast.TimeConstant, ints),
+    st.builds(ast.PointConstant, floats, floats),
+    st.builds(ast.DurationConstant, ints | floats, units),
+    st.builds(ast.NowConstant),
+    st.builds(ast.FunctionCall, names, st.just((ast.Star(),))),
+)
+OPERATORS = ("OR", "AND", "=", "!=", "<", "<=", ">", ">=", "+", "-", "*", "/", "%", "^")
+
+
+@cache
+def expressions(depth: int = DEPTH) -> st.SearchStrategy[ast.Expression]:
+    """Expressions of all kinds."""
+    if depth == 0:
+        return leaves
+    inner = expressions(depth - 1)
+    lists = st.lists(inner, min_size=1, max_size=3).map(tuple)
+    kinds: list[st.SearchStrategy[ast.Expression]] = [
+        leaves,
+        st.builds(ast.Unary, st.sampled_from(["-", "NOT"]), inner),
+        st.builds(ast.Binary, st.sampled_from(OPERATORS), inner, inner),
+        st.builds(ast.IsNull, inner, st.booleans()),
+        st.builds(ast.Between, inner, inner, inner, st.booleans()),
+        st.builds(ast.Like, inner, inner, st.booleans()),
+        st.builds(ast.In, inner, lists, st.booleans()),
+        st.builds(
+            ast.Case,
+            st.none() | inner,
+            st.lists(st.tuples(inner, inner), min_size=1, max_size=2).map(tuple),
+            st.none() | inner,
+        ),
+        st.builds(ast.FunctionCall, names, st.just(()) | lists),
+        st.builds(ast.FunctionCall, names, lists, st.just(True)),
+    ]
+    if depth > 1:
+        subqueries = queries(depth - 2)
+        kinds += [
+            st.builds(ast.InQuery, inner, subqueries, st.booleans()),
+            st.builds(ast.Exists, subqueries),
+            st.builds(ast.ScalarQuery, subqueries),
+        ]
+    return st.one_of(kinds)
+
+
+# ---- queries ---------------------------------------------------------------------------------------------------------
+
+extents = st.builds(ast.ExtentSource, names, optional_windows, optional_names)
+
+
+@cache
+def sources(depth: int = DEPTH) -> st.SearchStrategy[ast.Source]:
+    """What may stand in FROM."""
+    if depth == 0:
+        return extents
+    inner = sources(depth - 1)
+    epsilons = st.none() | names | naturals
+    forms = st.sampled_from(["LIST", "PAIRS", "FLATTEN"])
+    return st.one_of(
+        extents,
+        st.builds(ast.QuerySource, queries(depth - 1), optional_windows, optional_names),
+        st.builds(ast.AsofSource, inner, inner, expressions(depth - 1), optional_durations),
+        st.builds(ast.SimilarSource, inner, column_names, epsilons, forms, optional_windows, optional_names),
+        st.builds(ast.SilentSource, inner, optional_durations, optional_windows, optional_names),
+    )
+
+
+bounds = (
+    st.just(())
+    | st.tuples(st.builds(ast.WindowBound, st.none(), st.none(), durations))
+    | st.lists(st.builds(ast.WindowBound, names, names, durations), min_size=1, max_size=3).map(tuple)
+)
+
+
+@cache
+def selects(depth: int = DEPTH) -> st.SearchStrategy[ast.Select]:
+    """SELECT with any of its clauses."""
+    values = expressions(depth)
+    items = st.builds(ast.SelectItem, st.builds(ast.Star, optional_names)) | st.builds(
+        ast.SelectItem, values, optional_names
+    )
+    return st.builds(
+        ast.Select,
+        st.lists(items, min_size=1, max_size=3).map(tuple),
+        st.lists(sources(depth), min_size=1, max_size=3).map(tuple),
+        st.none() | st.sampled_from(STREAM_WORDS),
+        bounds,
+        st.none() | values,
+        st.lists(values, max_size=2).map(tuple),
+        st.none() | values,
+        optional_durations,
+        optional_durations,
+    )
+
+
+@cache
+def queries(depth: int = DEPTH) -> st.SearchStrategy[ast.QueryNode]:
+    """SELECT and UNION."""
+    if depth == 0:
+        return selects(0)
+    return selects(depth) | st.builds(ast.Union, queries(depth - 1), queries(depth - 1))
+
+
+# ---- declarations ----------------------------------------------------------------------------------------------------
+
+columns = st.lists(
+    st.builds(
+        ast.ColumnDefinition,
+        names,
+        st.sampled_from(["INT", "FLOAT", "STRING", "BOOLEAN", "TIME", "POINT"]),
+        st.none() | st.integers(0, 64),
+        st.none() | strings,
+    ),
+    max_size=3,
+).map(tuple)
+keys = st.lists(names, max_size=3).map(tuple)
+identifiers = ints | strings
+attributes = st.lists(st.tuples(names, constants), max_size=3).map(tuple)
+declared = st.sampled_from(["QUERY", "STREAM", "TABLE", "NETWORK"])
+
+
+def declarations(depth: int = DEPTH) -> st.SearchStrategy[ast.Statement]:
+    """Every statement that is not a query."""
+    options = (optional_durations, keys, optional_durations, optional_durations)
+    starts = st.none() | st.just("BEGINNING") | ints
+    return st.one_of(
+        st.builds(ast.CreateStream, names, columns, durations, st.none(), *options),
+        st.builds(ast.CreateStream, names, columns, st.none(), st.none() | strings, *options),
+        st.builds(ast.CreateTable, names, columns, strings, optional_names, optional_durations),
+        st.builds(ast.CreateSensor, identifiers, names, st.none() | st.tuples(floats, floats), attributes),
+        st.builds(ast.CopySensors, strings, optional_names),
+        st.builds(ast.CreateNetwork, names, strings, st.none() | identifiers),
+        st.builds(ast.CreateQuery, names, queries(depth), starts),
+        st.builds(ast.Drop, declared, names, st.booleans()),
+        st.builds(ast.Drop, st.just("SENSOR"), identifiers, st.booleans(), optional_names),
+        st.builds(ast.Show, st.sampled_from(SHOW_KINDS)),
+        st.builds(ast.Explain, queries(depth), st.none() | st.sampled_from(STAGES), st.booleans()),
+    )
+
+
+def statements(depth: int = DEPTH) -> st.SearchStrategy[ast.Statement | ast.QueryNode]:
+    """Everything that `parse` can return."""
+    return queries(depth) | declarations(depth)
