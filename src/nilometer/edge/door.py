@@ -6,7 +6,8 @@ one whose tick lies below the stream's watermark *before it* is late. The rest a
 and `@position`. The law: how the readings are cut into batches changes nothing.
 
 The watermark runs in log order: the greatest tick so far less DELAY, or what a heartbeat says. A late tuple is below it
-and cannot raise it, nor can a duplicate whose key holds the time; so lateness is one cumulative maximum.
+and cannot raise it, nor can a duplicate whose key holds the time; so lateness is one cumulative maximum. A late copy
+counts as a duplicate: it is not in the log.
 """
 
 from __future__ import annotations
@@ -18,9 +19,10 @@ import numpy.typing as npt
 import polars as pl
 
 from nilometer.catalog.extents import Stream
+from nilometer.edge.duplicates import SeenKeys
 from nilometer.edge.ledger import Ledger
 from nilometer.errors import DataError
-from nilometer.operators.frames import dtype, from_bytes, to_bytes
+from nilometer.operators.frames import dtype
 from nilometer.operators.logic import ID, POSITION, TICK, TIME
 from nilometer.types import INT_MINIMUM
 
@@ -39,10 +41,8 @@ class Door:
         self.greatest_tick: int | None = None
         self.greatest_time: int | None = None
         self._position = 0
-        self._keys = _key_columns(stream)
-        # A key that holds the time cannot come again once the watermark has passed it: the copy is late.
-        self._timed = bool({TIME, TICK} & set(self._keys))
-        self._seen: pl.DataFrame | None = None
+        keys = _key_columns(stream)
+        self._seen = SeenKeys(keys) if keys else None
 
     def heartbeat(self, tick: int) -> None:
         """A promise: from here on, no tuple with an earlier tick."""
@@ -60,14 +60,16 @@ class Door:
             rows = rows.filter(pl.col(self._column("time")) <= arrived + self.stream.future)
             future = before - rows.height
         rows = self._tagged(rows)
-        if self._timed:
-            rows, late = self._in_time(rows)
-            rows, duplicate = self._first_of_key(rows)
+        tagged = rows.height
+        if self._seen is None:
+            rows, late = self._split(rows)
+        elif self._seen.timed:
+            rows, late = map(self._seen.take, self._split(rows))
         else:
-            rows, duplicate = self._first_of_key(rows)
-            rows, late = self._in_time(rows)
+            rows, late = self._split(self._seen.take(rows))
         self._note(rows)
-        self.ledger += Ledger(received, garbled, future, duplicate, late, rows.height)
+        duplicate = tagged - rows.height - late.height
+        self.ledger += Ledger(received, garbled, future, duplicate, late.height, rows.height)
         return rows
 
     def _column(self, name: str) -> str:
@@ -90,32 +92,18 @@ class Door:
             pl.all(),
         )
 
-    def _in_time(self, rows: pl.DataFrame) -> tuple[pl.DataFrame, int]:
-        """The rows that are not late, and how many are; the watermark moves on."""
+    def _split(self, rows: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+        """The rows in time and the late ones; the watermark moves on."""
         if not rows.height:
-            return rows, 0
+            return rows, rows
         ticks: npt.NDArray[np.int64] = rows[TICK].to_numpy()
         reached = np.maximum(np.maximum.accumulate(ticks) - self.stream.delay, self.watermark)
         before = np.concatenate(([self.watermark], reached[:-1]))
         self.watermark = int(reached[-1])
         late = ticks < before
-        count = int(np.count_nonzero(late))
-        return (rows.filter(pl.Series(~late)) if count else rows), count
-
-    def _first_of_key(self, rows: pl.DataFrame) -> tuple[pl.DataFrame, int]:
-        """The rows whose key comes for the first time (NULL = NULL), and how many are copies; remembers the keys while they
-        can come again."""
-        if not self._keys:
-            return rows, 0
-        fresh = rows.unique(self._keys, keep="first", maintain_order=True)
-        seen = self._seen
-        if seen is not None:
-            if self._timed:
-                seen = seen.filter(pl.col(TICK) >= self.watermark)
-            fresh = fresh.join(seen, on=self._keys, how="anti", nulls_equal=True, maintain_order="left")
-        kept = fresh.select(*dict.fromkeys((TICK, *self._keys)) if self._timed else self._keys)
-        self._seen = kept if seen is None else pl.concat([seen, kept])
-        return fresh, rows.height - fresh.height
+        if not late.any():
+            return rows, rows.clear()
+        return rows.filter(pl.Series(~late)), rows.filter(pl.Series(late))
 
     def _note(self, rows: pl.DataFrame) -> None:
         if not rows.height:
@@ -138,10 +126,8 @@ class Door:
             "greatest_time": self.greatest_time,
             "position": self._position,
         }
-        panes = {"numbers": json.dumps(numbers).encode()}
-        if self._seen is not None:
-            panes["seen"] = to_bytes(self._seen)
-        return panes
+        seen = {} if self._seen is None else self._seen.snapshot()
+        return {"numbers": json.dumps(numbers).encode()} | seen
 
     def restore(self, panes: dict[str, bytes]) -> None:
         """Take back what `snapshot` gave, into a fresh door of the same stream."""
@@ -152,7 +138,8 @@ class Door:
         self.greatest_tick = numbers["greatest_tick"]
         self.greatest_time = numbers["greatest_time"]
         self._position = numbers["position"]
-        self._seen = from_bytes(panes["seen"]) if "seen" in panes else None
+        if self._seen is not None:
+            self._seen.restore(panes)
 
 
 def _key_columns(stream: Stream) -> list[str]:
