@@ -18,8 +18,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
+from threading import RLock
 from typing import Any, Protocol
 
+from nilometer.catalog.declarations import check_extent
 from nilometer.catalog.extents import Extent, Sensor, Stream, Table, stream_columns
 from nilometer.catalog.near_misses import join_names, near_misses
 from nilometer.catalog.network import Network
@@ -56,10 +58,11 @@ class Contents:
 
 @dataclass
 class Change:
-    """What one declaration takes away and then puts in; an item put under a name in use replaces what was there."""
+    """What one declaration takes away, replaces in its place and adds, to be done in this order."""
 
     removed: list[Item] = field(default_factory=list)
-    put: list[Item] = field(default_factory=list)
+    replaced: list[Stream] = field(default_factory=list)
+    added: list[Item] = field(default_factory=list)
 
 
 class Keeper(Protocol):
@@ -68,8 +71,8 @@ class Keeper(Protocol):
     def changing(self, seen: int) -> AbstractContextManager[tuple[int, Contents | None]]:
         """A transaction: gives the revision, and the contents where they are newer than the revision seen."""
 
-    def keep(self, change: Change, contents: Contents) -> None:
-        """Write the change, inside the transaction; the contents are those before it."""
+    def keep(self, change: Change) -> None:
+        """Write the change, inside the transaction."""
 
     def refresh(self, seen: int) -> tuple[int, Contents | None]:
         """The revision, and the contents where they are newer than the revision seen."""
@@ -86,6 +89,7 @@ class Catalog:
         self._keeper = keeper
         self._revision = revision
         self._sensor_set: SensorSet | None = None
+        self._turn = RLock()
 
     # ---- looking up ----------------------------------------------------------------------------------------------
 
@@ -168,14 +172,15 @@ class Catalog:
 
     def replace_stream(self, stream: Stream) -> None:
         """Declare a stream anew, when its data show more (the type of `id`); its sensors stay, with ids of that type."""
+        check_extent(stream)
         with self._change() as change:
             before = self.stream(stream.name)
-            change.put.append(stream)
+            change.replaced.append(stream)
             self._sensors.check_stream(stream)
             if before.id_type != stream.id_type:
                 retyped = self._sensors.retyped(stream)
                 change.removed += [old for old, _ in retyped]
-                change.put += [new for _, new in retyped]
+                change.added += [new for _, new in retyped]
 
     def add_sensor(self, sensor: Sensor) -> None:
         """Declare one sensor of a stream."""
@@ -187,19 +192,20 @@ class Catalog:
             streams = {sensor.stream.lower(): self.stream(sensor.stream) for sensor in sensors}
             added = self._sensors.adding(sensors, streams)
             change.removed += added.removed
-            change.put += [*added.streams, *added.sensors]
+            change.replaced += added.streams
+            change.added += added.sensors
 
     def add_network(self, network: Network) -> None:
         """Declare a network."""
         with self._change() as change:
             _check_new("network", network.name, self._contents.networks)
-            change.put.append(network)
+            change.added.append(network)
 
     def add_query(self, query: QueryDefinition) -> None:
         """Declare a standing query."""
         with self._change() as change:
             _check_new("query", query.name, self._contents.queries)
-            change.put.append(query)
+            change.added.append(query)
 
     def drop(self, kind: str, name: str | int, if_exists: bool = False, stream: str | None = None) -> bool:
         """Forget a STREAM (with its sensors), TABLE, SENSOR (`stream` says whose), NETWORK or QUERY.
@@ -220,13 +226,14 @@ class Catalog:
     @property
     def _sensors(self) -> SensorSet:
         if self._sensor_set is None:
-            self._sensor_set = SensorSet(tuple(self._contents.sensors.values()))
+            self._sensor_set = SensorSet(self._contents.sensors.values())
         return self._sensor_set
 
     def _add_extent(self, extent: Extent) -> None:
+        check_extent(extent)
         with self._change() as change:
             _check_new("extent", extent.name, self._contents.extents)
-            change.put.append(extent)
+            change.added.append(extent)
 
     def _find(self, kind: str, name: str | int, stream: str | None, if_exists: bool) -> Item | None:
         if kind == "SENSOR":
@@ -262,19 +269,24 @@ class Catalog:
 
     @contextmanager
     def _change(self) -> Iterator[Change]:
+        """Collects a change; what is in the block sees the newest contents, and nobody changes them meanwhile."""
         change = Change()
-        if self._keeper is None:
-            yield change
-        else:
-            with self._keeper.changing(self._revision) as (revision, newer):
-                self._renew(revision, newer)
+        with self._turn:
+            if self._keeper is None:
                 yield change
-                if change.removed or change.put:
-                    self._keeper.keep(change, self._contents)
-                    revision += 1
-            self._revision = revision
-        _apply(change, self._contents)
-        self._sensor_set = None
+            else:
+                with self._keeper.changing(self._revision) as (revision, newer):
+                    self._renew(revision, newer)
+                    yield change
+                    if change.removed or change.replaced or change.added:
+                        self._keeper.keep(change)
+                        revision += 1
+                self._revision = revision
+            _apply(change, self._contents)
+            if change.removed or self._sensor_set is None:
+                self._sensor_set = None
+            else:
+                self._sensor_set.extend(item for item in change.added if isinstance(item, Sensor))
 
     def _renew(self, revision: int, newer: Contents | None) -> None:
         if newer is not None:
@@ -305,7 +317,7 @@ def _apply(change: Change, contents: Contents) -> None:
                 del contents.networks[item.name.lower()]
             case QueryDefinition():
                 del contents.queries[item.name.lower()]
-    for item in change.put:
+    for item in (*change.replaced, *change.added):
         match item:
             case Stream() | Table():
                 contents.extents[item.name.lower()] = item

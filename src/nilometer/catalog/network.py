@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 
 from nilometer.catalog.near_misses import join_names, near_misses
 from nilometer.errors import CatalogError
+from nilometer.types import INT_MAXIMUM
 
 NodeId = int | str
 
@@ -133,7 +134,7 @@ def _check_nodes(network: Network) -> None:
             )
         seen.add(node.id)
         for what, amount in (("ram", node.ram), ("flash", node.flash), ("energy", node.energy)):
-            if amount is not None and not (amount >= 0 and math.isfinite(amount)):
+            if amount is not None and not 0 <= amount <= INT_MAXIMUM:
                 raise CatalogError(
                     f"node {node.id!r} of network '{network.name}' has an impossible {what}",
                     detail=f"{what} is {amount}",

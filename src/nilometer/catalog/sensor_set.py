@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import Any
 
 from nilometer.catalog.extents import Sensor, Stream
@@ -60,21 +59,26 @@ class Addition:
 
 
 class SensorSet:
-    """All sensors of a catalog, as declared."""
+    """All sensors of a catalog, as declared. Grows in place, so that declaring a sensor costs the same however many
+    there are."""
 
-    def __init__(self, sensors: tuple[Sensor, ...]) -> None:
-        self._all = sensors
+    def __init__(self, sensors: Iterable[Sensor] = ()) -> None:
+        self._all: list[Sensor] = []
+        self._by_stream: dict[str, list[Sensor]] = {}
+        self._keys: set[tuple[str, int | str]] = set()
+        self._attributes: dict[str, Attribute] = {}
+        self._text_ids = False
+        self.extend(sensors)
 
-    @cached_property
-    def _by_stream(self) -> dict[str, list[Sensor]]:
-        grouped: dict[str, list[Sensor]] = {}
-        for sensor in self._all:
-            grouped.setdefault(sensor.stream.lower(), []).append(sensor)
-        return grouped
-
-    @cached_property
-    def _attributes(self) -> dict[str, Attribute]:
-        return _collect(self._all, {})
+    def extend(self, sensors: Iterable[Sensor]) -> None:
+        """Take in sensors that were checked by `adding`."""
+        for sensor in sensors:
+            key = sensor.stream.lower()
+            self._all.append(sensor)
+            self._by_stream.setdefault(key, []).append(sensor)
+            self._keys.add((key, sensor.id))
+            self._text_ids |= isinstance(sensor.id, str)
+            _collect(sensor, self._attributes)
 
     def declared(self, stream: str) -> list[Sensor]:
         """The sensors of a stream, just as they were declared."""
@@ -82,7 +86,7 @@ class SensorSet:
 
     def of(self, stream: str | None) -> tuple[Sensor, ...]:
         """The sensors of a stream, or of all, with attributes named and typed as the columns are."""
-        sensors = self._all if stream is None else self.declared(stream)
+        sensors: Iterable[Sensor] = self._all if stream is None else self.declared(stream)
         return tuple(replace(sensor, attributes=tuple(self._typed(sensor).items())) for sensor in sensors)
 
     def _typed(self, sensor: Sensor) -> dict[str, Any]:
@@ -103,8 +107,11 @@ class SensorSet:
 
     def relation_columns(self) -> tuple[Column, ...]:
         """The columns of `sensors`."""
-        id_type = STRING if any(isinstance(sensor.id, str) for sensor in self._all) else INT
-        fixed = (Column("id", id_type), Column("stream", STRING), Column("location", POINT))
+        fixed = (
+            Column("id", STRING if self._text_ids else INT),
+            Column("stream", STRING),
+            Column("location", POINT),
+        )
         return fixed + tuple(attribute.column for attribute in self._attributes.values())
 
     def rows(self) -> list[dict[str, Any]]:
@@ -141,10 +148,11 @@ class SensorSet:
                 text_ids.add(key)
             elif stream.id_type == STRING:
                 text_ids.add(key)
-        taken = {(s.stream.lower(), s.id) for s in self._all} - {
-            (s.stream.lower(), s.id) for s in addition.removed
+        freed = {(s.stream.lower(), s.id) for s in addition.removed}
+        taken = {(s.stream.lower(), s.id) for s in addition.sensors}
+        attributes = {
+            key: replace(known, streams=dict(known.streams)) for key, known in self._attributes.items()
         }
-        taken |= {(s.stream.lower(), s.id) for s in addition.sensors}
         new = []
         for sensor in sensors:
             key = sensor.stream.lower()
@@ -156,14 +164,15 @@ class SensorSet:
                     detail=f"'{stream.name}' declares its column id as INT",
                     hint="give a number, or declare the stream with (id STRING, ...)",
                 )
-            if (key, whole.id) in taken:
+            place = (key, whole.id)
+            if place in taken or (place in self._keys and place not in freed):
                 raise CatalogError(
                     f"there is a sensor {whole.id!r} of '{stream.name}' already",
                     hint=f"choose another id, or DROP SENSOR {whole.id!r} OF {stream.name} first",
                 )
-            taken.add((key, whole.id))
+            taken.add(place)
+            _collect(whole, attributes)
             new.append(whole)
-        _collect(new, _collect(self._all, {}))
         addition.sensors += new
         return addition
 
@@ -258,26 +267,24 @@ def _type_of_value(who: str, name: str, value: Any) -> Type | None:
     )
 
 
-def _collect(sensors: Iterable[Sensor], known: dict[str, Attribute]) -> dict[str, Attribute]:
-    """The attributes of the sensors, added to those known; a CatalogError where two types clash."""
-    for sensor in sensors:
-        for name, value in sensor.attributes:
-            attribute = known.setdefault(name.lower(), Attribute(name))
-            attribute.streams[sensor.stream.lower()] = None
-            found = _type_of_value(f"sensor {sensor.id!r}", name, value)
-            if found is None or found == attribute.type:
-                continue
-            if attribute.type is None:
-                attribute.type, attribute.example = found, (sensor, value)
-            elif {found.kind, attribute.type.kind} == {Kind.INT, Kind.FLOAT}:
-                attribute.type = FLOAT
-            else:
-                assert attribute.example is not None
-                other, example = attribute.example
-                raise CatalogError(
-                    f"attribute '{name}' of sensor {sensor.id!r} of '{sensor.stream}' is {found}, "
-                    f"but elsewhere it is {attribute.type}",
-                    detail=f"{value!r} here, {example!r} of sensor {other.id!r} of '{other.stream}'",
-                    hint="give both the same type, or one of them another name",
-                )
-    return known
+def _collect(sensor: Sensor, known: dict[str, Attribute]) -> None:
+    """Add the attributes of a sensor to those known; a CatalogError where two types clash."""
+    for name, value in sensor.attributes:
+        attribute = known.setdefault(name.lower(), Attribute(name))
+        attribute.streams[sensor.stream.lower()] = None
+        found = _type_of_value(f"sensor {sensor.id!r}", name, value)
+        if found is None or found == attribute.type:
+            continue
+        if attribute.type is None:
+            attribute.type, attribute.example = found, (sensor, value)
+        elif {found.kind, attribute.type.kind} == {Kind.INT, Kind.FLOAT}:
+            attribute.type = FLOAT
+        else:
+            assert attribute.example is not None
+            other, example = attribute.example
+            raise CatalogError(
+                f"attribute '{name}' of sensor {sensor.id!r} of '{sensor.stream}' is {found}, "
+                f"but elsewhere it is {attribute.type}",
+                detail=f"{value!r} here, {example!r} of sensor {other.id!r} of '{other.stream}'",
+                hint="give both the same type, or one of them another name",
+            )

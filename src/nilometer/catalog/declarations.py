@@ -1,0 +1,81 @@
+"""What every declared extent must be: a stream or table that cannot be is refused, with the reason."""
+
+from __future__ import annotations
+
+from nilometer.catalog.extents import Extent, Stream, Table
+from nilometer.catalog.near_misses import near_misses
+from nilometer.catalog.units import parse_unit
+from nilometer.errors import CatalogError
+from nilometer.types import INT_MAXIMUM, Column, Kind, format_duration
+
+COLUMN_KINDS = (Kind.INT, Kind.FLOAT, Kind.STRING, Kind.BOOLEAN, Kind.TIME, Kind.POINT)
+
+
+def check_extent(extent: Extent) -> None:
+    """Raise a CatalogError where the declaration cannot be taken."""
+    _check_columns(extent)
+    match extent:
+        case Stream():
+            _check_stream(extent)
+        case Table():
+            _check_duration(extent, "REFRESH EVERY", extent.refresh, 1)
+
+
+def _check_columns(extent: Extent) -> None:
+    seen: set[str] = set()
+    for column in extent.columns:
+        if column.name.lower() in seen:
+            raise CatalogError(
+                f"column '{column.name}' stands twice in '{extent.name}'",
+                hint="names ignore case; give one of the two another name",
+            )
+        seen.add(column.name.lower())
+        _check_column(extent, column)
+
+
+def _check_column(extent: Extent, column: Column) -> None:
+    if column.type.kind not in COLUMN_KINDS:
+        raise CatalogError(
+            f"column '{column.name}' of '{extent.name}' cannot be {column.type}",
+            hint=f"a column is {', '.join(COLUMN_KINDS[:-1])} or {COLUMN_KINDS[-1]}",
+        )
+    if column.unit is not None:
+        try:
+            parse_unit(column.unit)
+        except CatalogError as error:
+            raise CatalogError(
+                f"column '{column.name}' of '{extent.name}': {error.message}",
+                detail=error.detail,
+                hint=error.hint,
+            ) from None
+
+
+def _check_stream(stream: Stream) -> None:
+    time, source = stream.column("time"), stream.column("id")
+    if time is None or time.type.kind is not Kind.TIME:
+        raise CatalogError(f"stream '{stream.name}' needs a column time of type TIME")
+    if source is None or source.type.kind not in (Kind.INT, Kind.STRING):
+        raise CatalogError(
+            f"stream '{stream.name}' needs a column id that is INT or STRING",
+            detail=f"id is {source.type}" if source else None,
+            hint="id is the source of a reading: its number or its name",
+        )
+    _check_duration(stream, "SENSED EVERY", stream.every, 1)
+    _check_duration(stream, "EXPECT EVERY", stream.expect, 1)
+    _check_duration(stream, "DELAY", stream.delay, 0)
+    _check_duration(stream, "FUTURE", stream.future, 0)
+    for name in stream.key:
+        if stream.column(name) is None:
+            raise CatalogError(
+                f"the key of '{stream.name}' names '{name}', which is no column of it",
+                hint=near_misses(name, [column.name for column in stream.columns]),
+            )
+
+
+def _check_duration(extent: Extent, clause: str, duration: int | None, least: int) -> None:
+    if duration is not None and not least <= duration <= INT_MAXIMUM:
+        raise CatalogError(
+            f"{clause} of '{extent.name}' is too {'short' if duration < least else 'long'}",
+            detail=f"it is {format_duration(duration)}",
+            hint="give a duration " + ("above 0" if least else "of 0 or more"),
+        )

@@ -1,0 +1,264 @@
+"""A TOML, CSV or GeoJSON file -> a network.
+
+TOML: `[network]` with `sink` and `profile`, `[defaults]` for all nodes, `[[nodes]]`, `[[links]]`, `[profile]` with
+parameters that differ. CSV: a file of links (`source,target,quality,cost`) and beside it, if there is one, a file of nodes
+(`links.csv` and `nodes.csv`, `brook.csv` and `brook-nodes.csv`). GeoJSON: Points are nodes, LineStrings are links, by
+the properties `source` and `target` or by the places of their ends.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, NoReturn
+
+from nilometer.catalog.near_misses import near_misses
+from nilometer.catalog.network import CostProfile, Link, Network, NetworkNode, NodeId
+from nilometer.catalog.profiles import DEFAULT_PROFILE, cost_profile
+from nilometer.catalog.text_files import CsvFile, CsvRow, read_csv, read_geojson, read_text, typed
+from nilometer.errors import CatalogError
+
+NODE_KEYS = ("id", "ram", "flash", "energy", "x", "y", "location", "streams", "sink")
+LINK_KEYS = ("source", "target", "quality", "cost")
+
+Fail = Callable[[str, str | None, str | None], NoReturn]
+"""Raises a CatalogError with message, detail and hint, and the place in the file."""
+
+
+def import_network(path: str | Path, name: str, sink: NodeId | None = None) -> Network:
+    """The network in the file, under that name; `sink` overrides the one in the file."""
+    path = Path(path)
+    match path.suffix.lower():
+        case ".toml":
+            return _from_toml(path, name, sink)
+        case ".geojson" | ".json":
+            return _from_geojson(path, name, sink)
+        case ".csv":
+            return _from_csv(path, name, sink)
+    raise CatalogError(
+        f"cannot tell what '{path.name}' is",
+        hint="a network is read from .toml, .csv or .geojson",
+    )
+
+
+def _network(
+    path: Path,
+    name: str,
+    sink: NodeId | None,
+    nodes: list[NetworkNode],
+    links: list[Link],
+    profile: CostProfile,
+) -> Network:
+    if sink is None:
+        raise CatalogError(
+            f"{path.name} does not say which node is the sink",
+            hint=f"say it: CREATE NETWORK {name} FROM '{path.name}' SINK {nodes[0].id if nodes else 0}",
+        )
+    # A file may write an id as a number here and as text there.
+    known = {str(node.id): node.id for node in nodes}
+    ends = (
+        (known.get(str(link.source), link.source), known.get(str(link.target), link.target)) for link in links
+    )
+    joined = tuple(Link(*pair, link.quality, link.cost) for pair, link in zip(ends, links, strict=True))
+    return Network(name, known.get(str(sink), sink), tuple(nodes), joined, profile)
+
+
+# ---- TOML ------------------------------------------------------------------------------------------------------------
+
+
+def _from_toml(path: Path, name: str, sink: NodeId | None) -> Network:
+    try:
+        whole = tomllib.loads(read_text(path))
+    except tomllib.TOMLDecodeError as error:
+        raise CatalogError(f"{path.name} is not TOML", detail=str(error).lower()) from None
+    _known_keys(whole, ("network", "defaults", "nodes", "links", "profile"), _failing(path.name))
+    head, defaults = _table(path, whole, "network"), _table(path, whole, "defaults")
+    _known_keys(head, ("sink", "profile"), _failing(f"{path.name}, [network]"))
+    _known_keys(defaults, ("ram", "flash", "energy"), _failing(f"{path.name}, [defaults]"))
+    nodes = [
+        _node(defaults | row, _failing(f"{path.name}, [[nodes]] {number}"))
+        for number, row in enumerate(_rows(path, whole, "nodes"), 1)
+    ]
+    links = [
+        _link(row, _failing(f"{path.name}, [[links]] {number}"))
+        for number, row in enumerate(_rows(path, whole, "links"), 1)
+    ]
+    fail = _failing(f"{path.name}, [profile]")
+    changed = {key: _number(value, key, fail) for key, value in _table(path, whole, "profile").items()}
+    profile = cost_profile(str(head.get("profile", DEFAULT_PROFILE)), changed)
+    return _network(path, name, head.get("sink") if sink is None else sink, nodes, links, profile)
+
+
+def _table(path: Path, whole: dict[str, Any], key: str) -> dict[str, Any]:
+    found = whole.get(key, {})
+    if not isinstance(found, dict):
+        raise CatalogError(f"{path.name}: '{key}' is not a table", hint=f"write [{key}] above it")
+    return found
+
+
+def _rows(path: Path, whole: dict[str, Any], key: str) -> list[dict[str, Any]]:
+    found = whole.get(key, [])
+    if not isinstance(found, list) or not all(isinstance(row, dict) for row in found):
+        raise CatalogError(
+            f"{path.name}: '{key}' is not a list of tables", hint=f"write [[{key}]] above each"
+        )
+    return found
+
+
+# ---- CSV -------------------------------------------------------------------------------------------------------------
+
+
+def _from_csv(path: Path, name: str, sink: NodeId | None) -> Network:
+    link_file = read_csv(path)
+    link_file.require("source", "target")
+    node_path = _nodes_beside(path)
+    node_file = read_csv(node_path) if node_path.exists() and node_path != path else None
+    texts = [row.required(end) for row in link_file.rows for end in ("source", "target")]
+    if node_file is not None:
+        node_file.require("id")
+        texts += [row.required("id") for row in node_file.rows]
+    # One type for all ids: a number only where every id is one.
+    identifiers = dict(zip(texts, typed(texts), strict=True))
+    links = [_csv_link(row, identifiers) for row in link_file.rows]
+    if node_file is None:
+        ids = dict.fromkeys(end for link in links for end in (link.source, link.target))
+        nodes, marked = [NetworkNode(identifier) for identifier in ids], None
+    else:
+        nodes, marked = _csv_nodes(node_file, identifiers)
+    return _network(path, name, marked if sink is None else sink, nodes, links, cost_profile(DEFAULT_PROFILE))
+
+
+def _nodes_beside(path: Path) -> Path:
+    if "links" in path.name:
+        return path.with_name(path.name.replace("links", "nodes"))
+    return path.with_name(f"{path.stem}-nodes{path.suffix}")
+
+
+def _csv_link(row: CsvRow, identifiers: Mapping[str, NodeId]) -> Link:
+    quality, cost = row.number("quality"), row.number("cost")
+    return Link(
+        identifiers[row.cells["source"]],
+        identifiers[row.cells["target"]],
+        1.0 if quality is None else quality,
+        1.0 if cost is None else cost,
+    )
+
+
+def _csv_nodes(file: CsvFile, identifiers: Mapping[str, NodeId]) -> tuple[list[NetworkNode], NodeId | None]:
+    _known_keys(file.columns, NODE_KEYS, _failing(f"{file.path.name}, line 1"))
+    nodes, sink = [], None
+    for row in file.rows:
+        raw: dict[str, Any] = {"id": identifiers[row.cells["id"]], "streams": row.cells.get("streams", "")}
+        for column in ("ram", "flash", "energy", "x", "y"):
+            number = row.number(column)
+            if number is not None:
+                raw[column] = int(number) if number.is_integer() else number
+        nodes.append(_node(raw, _failing(f"{file.path.name}, line {row.line}")))
+        if row.cells.get("sink", "").lower() in ("true", "1", "yes"):
+            sink = nodes[-1].id
+    return nodes, sink
+
+
+# ---- GeoJSON ---------------------------------------------------------------------------------------------------------
+
+
+def _from_geojson(path: Path, name: str, sink: NodeId | None) -> Network:
+    whole, features = read_geojson(path)
+    nodes: list[NetworkNode] = []
+    places: dict[tuple[float, float], NodeId] = {}
+    marked = whole.get("sink")
+    for feature in features:
+        if feature.geometry == "Point":
+            fail = _failing(f"{path.name}, feature {feature.number}")
+            # GeoJSON carries properties for many readers; we take ours.
+            raw = {key: value for key, value in feature.properties.items() if key in NODE_KEYS}
+            node = _node(raw | {"location": feature.positions[0]}, fail)
+            nodes.append(node)
+            places[feature.positions[0]] = node.id
+            marked = node.id if feature.properties.get("sink") is True else marked
+    links = []
+    for feature in features:
+        if feature.geometry != "LineString":
+            continue
+        raw = {key: value for key, value in feature.properties.items() if key in LINK_KEYS}
+        for end, place in (("source", feature.positions[0]), ("target", feature.positions[-1])):
+            if end not in raw and place not in places:
+                feature.fail(
+                    f"no node at its {'start' if end == 'source' else 'end'}",
+                    f"it is at {place}",
+                    "name the nodes by the properties source and target, or end the line at a node's very place",
+                )
+            raw.setdefault(end, places.get(place))
+        links.append(_link(raw, _failing(f"{path.name}, feature {feature.number}")))
+    profile = cost_profile(str(whole.get("profile", DEFAULT_PROFILE)))
+    return _network(path, name, marked if sink is None else sink, nodes, links, profile)
+
+
+# ---- nodes and links from plain values -------------------------------------------------------------------------------
+
+
+def _node(raw: Mapping[str, Any], fail: Fail) -> NetworkNode:
+    _known_keys(raw, NODE_KEYS, fail)
+    place = raw.get("location")
+    if place is None and ("x" in raw or "y" in raw):
+        place = (raw.get("x"), raw.get("y"))
+    if place is not None:
+        if not isinstance(place, list | tuple) or len(place) != 2:
+            fail("a location is two numbers", f"found {place!r}", "write location = [x, y]")
+        place = (_number(place[0], "x", fail), _number(place[1], "y", fail))
+    streams = raw.get("streams", ())
+    if isinstance(streams, str):
+        streams = [part for part in streams.replace(",", " ").replace(";", " ").split() if part]
+    if not isinstance(streams, list | tuple) or not all(isinstance(stream, str) for stream in streams):
+        fail("streams are a list of names", f"found {streams!r}", 'write streams = ["river"]')
+    return NetworkNode(
+        _identifier(raw, "id", fail),
+        _whole(raw.get("ram"), "ram", fail),
+        _whole(raw.get("flash"), "flash", fail),
+        None if raw.get("energy") is None else _number(raw["energy"], "energy", fail),
+        place,
+        tuple(streams),
+    )
+
+
+def _link(raw: Mapping[str, Any], fail: Fail) -> Link:
+    _known_keys(raw, LINK_KEYS, fail)
+    return Link(
+        _identifier(raw, "source", fail),
+        _identifier(raw, "target", fail),
+        _number(raw.get("quality", 1.0), "quality", fail),
+        _number(raw.get("cost", 1.0), "cost", fail),
+    )
+
+
+def _identifier(raw: Mapping[str, Any], key: str, fail: Fail) -> NodeId:
+    value = raw.get(key)
+    if isinstance(value, bool) or not isinstance(value, int | str):
+        fail(f"'{key}' is missing or no id", f"{key} is {value!r}", "an id is a whole number or a string")
+    return value
+
+
+def _number(value: Any, key: str, fail: Fail) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        fail(f"'{key}' is not a number", f"{key} is {value!r}", None)
+    return float(value)
+
+
+def _whole(value: Any, key: str, fail: Fail) -> int | None:
+    if value is not None and (isinstance(value, bool) or not isinstance(value, int)):
+        fail(f"'{key}' is not a whole number of bytes", f"{key} is {value!r}", None)
+    return value
+
+
+def _known_keys(raw: Mapping[str, Any], known: tuple[str, ...], fail: Fail) -> None:
+    for key in raw:
+        if key not in known:
+            fail(f"'{key}' has no meaning here", None, near_misses(key, known))
+
+
+def _failing(where: str) -> Fail:
+    def fail(message: str, detail: str | None, hint: str | None) -> NoReturn:
+        raise CatalogError(f"{where}: {message}", detail=detail, hint=hint)
+
+    return fail

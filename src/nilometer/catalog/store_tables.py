@@ -1,0 +1,130 @@
+"""The tables of a stored catalog. Names follow OGC SensorThings: datastreams with observed properties, things with
+locations; networks, nodes, links and queries are ours. Imports SQLAlchemy: reached only through the store.
+
+`position` is the order of declaration. Ids are text with their type beside them, as a thing's id is INT or STRING.
+"""
+
+from __future__ import annotations
+
+import sqlalchemy as sql
+
+metadata = sql.MetaData()
+
+catalog_version = sql.Table(
+    "catalog_version",
+    metadata,
+    sql.Column("version", sql.Integer, nullable=False),
+    sql.Column("revision", sql.BigInteger, nullable=False),
+)
+"""One row: the version of these tables, and a number that every change raises."""
+
+datastreams = sql.Table(
+    "datastreams",
+    metadata,
+    sql.Column("key", sql.Text, primary_key=True),
+    sql.Column("position", sql.BigInteger, nullable=False),
+    sql.Column("name", sql.Text, nullable=False),
+    sql.Column(
+        "kind", sql.Text, sql.CheckConstraint("kind IN ('sensed', 'pushed', 'stored')"), nullable=False
+    ),
+    sql.Column("url", sql.Text),
+    sql.Column("sensed_every", sql.BigInteger),
+    sql.Column("expect_every", sql.BigInteger),
+    sql.Column("delay", sql.BigInteger),
+    sql.Column("future", sql.BigInteger),
+    sql.Column("key_columns", sql.JSON),
+    sql.Column("time_unit", sql.BigInteger),
+    sql.Column("id_declared", sql.Boolean),
+    sql.Column("stored_table", sql.Text),
+    sql.Column("refresh_every", sql.BigInteger),
+)
+"""Streams and stored tables; `key` is the name in small letters. Durations are microseconds."""
+
+observed_properties = sql.Table(
+    "observed_properties",
+    metadata,
+    sql.Column("datastream", sql.ForeignKey("datastreams.key", ondelete="CASCADE"), primary_key=True),
+    sql.Column("position", sql.Integer, primary_key=True, autoincrement=False),
+    sql.Column("name", sql.Text, nullable=False),
+    sql.Column("type", sql.Text, nullable=False),
+    sql.Column("width", sql.Integer),
+    sql.Column("unit_of_measurement", sql.Text),
+)
+"""The columns of a datastream, with their UCUM unit."""
+
+things = sql.Table(
+    "things",
+    metadata,
+    sql.Column("datastream", sql.ForeignKey("datastreams.key", ondelete="CASCADE"), primary_key=True),
+    sql.Column("id", sql.Text, primary_key=True),
+    sql.Column("id_type", sql.Text, nullable=False),
+    sql.Column("position", sql.BigInteger, nullable=False),
+    sql.Column("properties", sql.JSON, nullable=False),
+)
+"""The sensors, with their static attributes."""
+
+locations = sql.Table(
+    "locations",
+    metadata,
+    sql.Column("datastream", sql.Text, primary_key=True),
+    sql.Column("thing", sql.Text, primary_key=True),
+    sql.Column("x", sql.Double, nullable=False),
+    sql.Column("y", sql.Double, nullable=False),
+    sql.ForeignKeyConstraint(["datastream", "thing"], ["things.datastream", "things.id"], ondelete="CASCADE"),
+)
+"""Where a thing is."""
+
+networks = sql.Table(
+    "networks",
+    metadata,
+    sql.Column("key", sql.Text, primary_key=True),
+    sql.Column("position", sql.BigInteger, nullable=False),
+    sql.Column("name", sql.Text, nullable=False),
+    sql.Column("sink", sql.Text, nullable=False),
+    sql.Column("sink_type", sql.Text, nullable=False),
+    sql.Column("profile", sql.Text, nullable=False),
+    sql.Column("profile_parameters", sql.JSON, nullable=False),
+)
+"""Mote networks, each with its cost profile."""
+
+nodes = sql.Table(
+    "nodes",
+    metadata,
+    sql.Column("network", sql.ForeignKey("networks.key", ondelete="CASCADE"), primary_key=True),
+    sql.Column("position", sql.Integer, primary_key=True, autoincrement=False),
+    sql.Column("id", sql.Text, nullable=False),
+    sql.Column("id_type", sql.Text, nullable=False),
+    sql.Column("ram", sql.BigInteger),
+    sql.Column("flash", sql.BigInteger),
+    sql.Column("energy", sql.Double),
+    sql.Column("x", sql.Double),
+    sql.Column("y", sql.Double),
+    sql.Column("streams", sql.JSON, nullable=False),
+)
+"""Motes: bytes, joules, place, and the streams they sense."""
+
+links = sql.Table(
+    "links",
+    metadata,
+    sql.Column("network", sql.ForeignKey("networks.key", ondelete="CASCADE"), primary_key=True),
+    sql.Column("position", sql.Integer, primary_key=True, autoincrement=False),
+    sql.Column("source", sql.Text, nullable=False),
+    sql.Column("source_type", sql.Text, nullable=False),
+    sql.Column("target", sql.Text, nullable=False),
+    sql.Column("target_type", sql.Text, nullable=False),
+    sql.Column("quality", sql.Double, nullable=False),
+    sql.Column("cost", sql.Double, nullable=False),
+)
+"""Radio links."""
+
+queries = sql.Table(
+    "queries",
+    metadata,
+    sql.Column("key", sql.Text, primary_key=True),
+    sql.Column("position", sql.BigInteger, nullable=False),
+    sql.Column("name", sql.Text, nullable=False),
+    sql.Column("text", sql.Text, nullable=False),
+    sql.Column("starting", sql.Text),
+    sql.Column("starting_at", sql.BigInteger),
+)
+"""Standing queries: `starting` is BEGINNING, or `starting_at` a time in microseconds, or neither: from now."""
