@@ -161,11 +161,13 @@ class ExpressionBinder:
         return Literal(length.value, DURATION)
 
     def _name(self, node: ast.Name) -> Expression:
+        bare = node.parts[0].lower() if len(node.parts) == 1 else None
+        if bare == "time" and self.scope.time_is_tick:
+            return Now()
         reference = self.scope.resolve(node)
         if reference is not None:
             return reference
-        bare = node.parts[0].lower() if len(node.parts) == 1 else None
-        if bare == "tick" or (bare == "time" and self.scope.time_is_tick):
+        if bare == "tick":
             return Now()
         if self.scope.outer is not None:
             reference = self.scope.outer.resolve(node)

@@ -1,0 +1,397 @@
+"""Hypothesis strategies: random queries, as text, over random, disordered streams with late rows, NULLs and ties.
+
+Queries are text on purpose: the parser, the binder and the printer are on trial too. Floats are multiples of 1/64, so
+that sums are exact whatever the order.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from hypothesis import strategies as st
+
+BASE = 1_767_225_600_000_000  # 2026-01-01T00:00:00Z
+SECOND = 1_000_000
+
+SCHEMA = """
+CREATE STREAM a (x INT, v FLOAT, name STRING, ok BOOLEAN) PUSHED DELAY 3 SECONDS EXPECT EVERY 1 SECOND;
+CREATE STREAM b (x INT, v FLOAT, name STRING, ok BOOLEAN) PUSHED;
+CREATE STREAM s (x INT, v FLOAT, name STRING, ok BOOLEAN) SENSED EVERY 2 SECONDS DELAY 2 SECONDS;
+CREATE SENSOR 1 OF s AT (0.0, 0.0) WITH kind = 'gauge', zone = 1;
+CREATE SENSOR 2 OF s AT (3.0, 4.0) WITH kind = 'rain', zone = 2;
+CREATE SENSOR 3 OF s WITH kind = 'gauge';
+"""
+
+TABLE_ROWS = [
+    {"k": 1, "label": "red", "weight": 0.5},
+    {"k": 2, "label": "blue", "weight": 1.25},
+    {"k": 2, "label": None, "weight": None},
+    {"k": None, "label": "red", "weight": 2.0},
+]
+
+STREAMS = ("a", "b", "s")
+COLUMNS = {"x": "INT", "id": "INT", "v": "FLOAT", "name": "STRING", "ok": "BOOLEAN", "time": "TIME"}
+
+sixty_fourths = st.integers(-256, 256).map(lambda n: n / 64)
+
+
+@dataclass(frozen=True)
+class Case:
+    """A query and the logs it runs over: per stream a list of rows (dictionaries) and heartbeats (ints)."""
+
+    sql: str
+    logs: dict[str, list[Any]]
+
+
+@st.composite
+def readings(draw: Any, most: int = 14) -> list[Any]:
+    """A stream's log: mostly rising times with jumps back, ties, NULLs, and now and then a heartbeat."""
+    entries: list[Any] = []
+    now = draw(st.integers(0, 6)) * SECOND // 2
+    for _ in range(draw(st.integers(0, most))):
+        now = max(0, now + draw(st.sampled_from((0, 0, 1, 1, 2, 3, 5, -1, -2, -4, -8))) * SECOND // 2)
+        if draw(st.integers(0, 15)) == 0:
+            entries.append(BASE + now)
+            continue
+        entries.append(
+            {
+                "time": BASE + now,
+                "id": draw(st.sampled_from((1, 1, 2, 2, 3, None))),
+                "x": draw(st.none() | st.integers(-3, 5)),
+                "v": draw(st.none() | sixty_fourths),
+                "name": draw(st.sampled_from(("red", "blue", "b%", "", None))),
+                "ok": draw(st.sampled_from((True, False, None))),
+            }
+        )
+    return entries
+
+
+# ---- expressions -----------------------------------------------------------------------------------------------------
+
+
+@st.composite
+def number(draw: Any, aliases: list[str], depth: int = 2, *, floats: bool = True) -> str:
+    """A numeric expression over the aliases' columns."""
+    alias = draw(st.sampled_from(aliases))
+    leaves = [f"{alias}.x", f"{alias}.id", str(draw(st.integers(-4, 7)))]
+    if floats:
+        leaves += [f"{alias}.v", repr(draw(sixty_fourths))]
+    if depth == 0 or draw(st.integers(0, 2)):
+        return draw(st.sampled_from(leaves))
+    left = draw(number(aliases, depth - 1, floats=floats))
+    right = draw(number(aliases, depth - 1, floats=floats))
+    form = draw(st.integers(0, 6))
+    if form <= 3:
+        return f"({left} {draw(st.sampled_from(('+', '-', '*', '/', '%')))} {right})"
+    if form == 4:
+        return f"{draw(st.sampled_from(('abs', 'sign', 'floor', 'round')))}({left})"
+    if form == 5:
+        return f"CASE WHEN {draw(condition(aliases, 0))} THEN {left} ELSE {right} END"
+    return f"{draw(st.sampled_from(('least', 'greatest', 'coalesce')))}({left}, {right})"
+
+
+@st.composite
+def condition(draw: Any, aliases: list[str], depth: int = 2) -> str:
+    """A condition over the aliases' columns."""
+    alias = draw(st.sampled_from(aliases))
+    if depth and not draw(st.integers(0, 2)):
+        left, right = draw(condition(aliases, depth - 1)), draw(condition(aliases, depth - 1))
+        word = draw(st.sampled_from(("AND", "OR", "NOT")))
+        return f"NOT ({left})" if word == "NOT" else f"({left} {word} {right})"
+    operator = draw(st.sampled_from(("=", "!=", "<", "<=", ">", ">=")))
+    form = draw(st.integers(0, 8))
+    match form:
+        case 0 | 1 | 2:
+            left = draw(number(aliases, min(depth, 1)))
+            return f"{left} {operator} {draw(number(aliases, 0))}"
+        case 3:
+            return f"{alias}.{draw(st.sampled_from(tuple(COLUMNS)))} IS {draw(st.sampled_from(('', 'NOT ')))}NULL"
+        case 4:
+            return f"{alias}.name {draw(st.sampled_from(('=', '<', '>=')))} {draw(st.sampled_from(_NAMES))}"
+        case 5:
+            return f"{alias}.name {draw(st.sampled_from(('', 'NOT ')))}LIKE '{draw(st.sampled_from(('b%', '_ed', '%', '')))}'"
+        case 6:
+            items = draw(st.lists(st.sampled_from(("1", "2", "3", "0.5", "NULL", "-1")), min_size=1, max_size=3))
+            return f"{alias}.x {draw(st.sampled_from(('', 'NOT ')))}IN ({', '.join(items)})"
+        case 7:
+            return f"{alias}.x BETWEEN {draw(st.integers(-3, 2))} AND {draw(st.integers(0, 5))}"
+        case _:
+            return f"{alias}.ok"
+
+
+_NAMES = ("'red'", "'blue'", "''")
+
+
+@st.composite
+def any_value(draw: Any, aliases: list[str]) -> str:
+    """An expression of any type."""
+    alias = draw(st.sampled_from(aliases))
+    if draw(st.booleans()):
+        return f"{alias}.{draw(st.sampled_from(tuple(COLUMNS)))}"
+    return draw(number(aliases)) if draw(st.integers(0, 3)) else f"CASE WHEN {draw(condition(aliases, 1))} THEN 1 END"
+
+
+@st.composite
+def items(draw: Any, aliases: list[str], least: int = 1, most: int = 3) -> str:
+    """A select list of values, with names."""
+    values = draw(st.lists(any_value(aliases), min_size=least, max_size=most))
+    return ", ".join(f"{value} AS c{n}" for n, value in enumerate(values, 1))
+
+
+@st.composite
+def where(draw: Any, aliases: list[str], *extra: str) -> str:
+    """WHERE or nothing."""
+    parts = list(extra)
+    if draw(st.booleans()):
+        parts.append(draw(condition(aliases)))
+    return f" WHERE {' AND '.join(f'({part})' if 'OR' in part else part for part in parts)}" if parts else ""
+
+
+# ---- windows ---------------------------------------------------------------------------------------------------------
+
+seconds = st.sampled_from((1, 2, 3, 4, 5, 7, 10))
+
+
+@st.composite
+def time_window(draw: Any, *, slides: bool = True) -> str:
+    """A window over time."""
+    far, near = sorted((draw(st.integers(0, 8)), draw(st.integers(0, 8))), reverse=True)
+    spec = draw(
+        st.sampled_from(
+            (
+                "NOW",
+                f"RANGE {draw(seconds)} SECONDS",
+                f"FROM NOW - {far} SECONDS TO NOW - {near} SECONDS",
+                f"FROM NOW - {far} SECONDS TO NOW",
+                f"AT NOW - {far} SECONDS",
+                "UNBOUNDED",
+                f"RANGE {draw(st.integers(1, 9)) * 500} MILLISECONDS",
+            )
+        )
+    )
+    slide = f" SLIDE {draw(seconds)} SECONDS" if slides and draw(st.booleans()) else ""
+    return f"[{spec}{slide}]"
+
+
+@st.composite
+def row_window(draw: Any) -> str:
+    """A window over rows."""
+    far, near = sorted((draw(st.integers(0, 5)), draw(st.integers(0, 5))), reverse=True)
+    spec = draw(st.sampled_from((f"RANGE {draw(st.integers(1, 6))} ROWS", f"FROM NOW - {far} ROWS TO NOW - {near} ROWS")))
+    slide = f" SLIDE {draw(st.integers(1, 4))} ROWS" if draw(st.booleans()) else ""
+    return f"[{spec}{slide}]"
+
+
+def window() -> Any:
+    """Any window."""
+    return st.one_of(time_window(), time_window(), time_window(), row_window())
+
+
+# ---- sources ---------------------------------------------------------------------------------------------------------
+
+
+@st.composite
+def stream_source(draw: Any, alias: str) -> str:
+    """A stream without a window: an extent or a subquery."""
+    name = draw(st.sampled_from(STREAMS))
+    if draw(st.integers(0, 3)):
+        return f"{name} AS {alias}"
+    inner = draw(where(["q"]))
+    return f"(SELECT q.time, q.id, q.x, q.v, q.name, q.ok FROM {name} q{inner}) AS {alias}"
+
+
+@st.composite
+def windowed_source(draw: Any, alias: str) -> str:
+    """A windowed stream."""
+    name = draw(st.sampled_from(STREAMS))
+    chosen = draw(window())
+    match draw(st.integers(0, 7)):
+        case 0:
+            return f"(SELECT q.time, q.id, q.x, q.v, q.name, q.ok FROM {name} q{draw(where(['q']))}) {chosen} {alias}"
+        case 1:
+            kind = draw(st.sampled_from(("RSTREAM", "ISTREAM", "DSTREAM")))
+            inner = draw(time_window())
+            return f"({kind} SELECT q.time, q.id, q.x, q.v, q.name, q.ok FROM {name} {inner} q) {chosen} {alias}"
+        case _:
+            return f"{name} {chosen} {alias}"
+
+
+# ---- queries ---------------------------------------------------------------------------------------------------------
+
+AGGREGATES = ("COUNT", "SUM", "AVG", "MIN", "MAX", "STDEV", "VARIANCE", "MEDIAN")
+
+
+@st.composite
+def aggregate(draw: Any, aliases: list[str]) -> str:
+    """An aggregate call."""
+    if not draw(st.integers(0, 4)):
+        return "COUNT(*)"
+    function = draw(st.sampled_from(AGGREGATES))
+    if function in ("MIN", "MAX", "COUNT") and draw(st.booleans()):
+        argument = f"{draw(st.sampled_from(aliases))}.{draw(st.sampled_from(tuple(COLUMNS)))}"
+    else:
+        argument = draw(number(aliases, 1))
+    distinct = "DISTINCT " if not draw(st.integers(0, 5)) else ""
+    return f"{function}({distinct}{argument})"
+
+
+@st.composite
+def stream_query(draw: Any) -> str:
+    """Select, project, LAG, SAMPLE over one stream, perhaps with the table."""
+    source = draw(stream_source("r"))
+    chosen = draw(items(["r"]))
+    extra = []
+    if draw(st.booleans()):
+        chosen += ", " + draw(
+            st.sampled_from(("LAG(r.x) AS l", "LAG(r.name, 2) AS l", "DELTA(r.v) AS l", "RATE(r.x) AS l", "LAG(r.v + 1, 3) AS l"))
+        )
+    if not draw(st.integers(0, 3)):
+        source += ", t"
+        chosen += ", t.label AS label"
+        if draw(st.booleans()):
+            extra.append("t.k = r.x")
+    if not draw(st.integers(0, 5)):
+        extra.append(f"r.x {draw(st.sampled_from(('IN', 'NOT IN')))} (SELECT t2.k FROM t AS t2{draw(st.sampled_from(('', ' WHERE t2.k > 0')))})")
+    sample = f" SAMPLE EVERY {draw(seconds)} SECONDS" if not draw(st.integers(0, 3)) else ""
+    return f"SELECT {chosen} FROM {source}{draw(where(['r'], *extra))}{sample}"
+
+
+@st.composite
+def window_query(draw: Any) -> str:
+    """Windows: plain, aggregated, grouped, differences."""
+    source = draw(windowed_source("r"))
+    kind = draw(st.sampled_from(("", "", "RSTREAM ", "ISTREAM ", "DSTREAM ")))
+    extra = []
+    if not draw(st.integers(0, 4)):
+        source += ", t"
+        if draw(st.booleans()):
+            extra.append("r.x = t.k")
+    if not draw(st.integers(0, 5)):
+        extra.append(f"r.v {draw(st.sampled_from(('>', '<=')))} (SELECT AVG(q.v) FROM {draw(st.sampled_from(STREAMS))} {draw(time_window())} q)")
+    if not draw(st.integers(0, 6)):
+        extra.append(f"r.x > (SELECT COUNT(*) FROM {draw(st.sampled_from(STREAMS))} {draw(time_window())} q WHERE q.id = r.id)")
+    if not draw(st.integers(0, 6)):
+        extra.append(f"r.x {draw(st.sampled_from(('IN', 'NOT IN')))} (SELECT q.x FROM {draw(st.sampled_from(STREAMS))} {draw(time_window())} q)")
+    condition_text = draw(where(["r"], *extra))
+    if not draw(st.integers(0, 8)):
+        condition_text += (" AND" if condition_text else " WHERE") + " r.time >= now - 3 SECONDS"
+    match draw(st.integers(0, 3)):
+        case 0:
+            return f"{kind}SELECT {draw(items(['r']))} FROM {source}{condition_text}"
+        case 1:
+            values = draw(st.lists(aggregate(["r"]), min_size=1, max_size=3))
+            chosen = ", ".join(f"{value} AS c{n}" for n, value in enumerate(values, 1))
+            time = ", r.time AS at" if draw(st.booleans()) else ""
+            return f"{kind}SELECT {chosen}{time} FROM {source}{condition_text}"
+        case _:
+            key = draw(st.sampled_from(("r.id", "r.name", "r.x", "r.ok", "r.id, r.name", "r.x % 2")))
+            values = draw(st.lists(aggregate(["r"]), min_size=1, max_size=2))
+            chosen = ", ".join(f"{value} AS c{n}" for n, value in enumerate(values, 1))
+            having = f" HAVING {draw(aggregate(['r']))} IS NOT NULL AND COUNT(*) > {draw(st.integers(0, 2))}" if draw(st.booleans()) else ""
+            return f"{kind}SELECT {key.split(',')[0]} AS k, {chosen} FROM {source}{condition_text} GROUP BY {key}{having}"
+
+
+@st.composite
+def join_query(draw: Any) -> str:
+    """Windows with windows."""
+    left, right = draw(windowed_source("r")), draw(windowed_source("q"))
+    link = draw(st.sampled_from(("r.id = q.id", "r.x = q.x", "r.x < q.x", "r.id = q.id AND r.v <= q.v", "r.name = q.name", "")))
+    condition_text = draw(where(["r", "q"], *([link] if link else [])))
+    kind = draw(st.sampled_from(("", "", "ISTREAM ", "DSTREAM ")))
+    third = ""
+    if not draw(st.integers(0, 4)):
+        third = f", {draw(windowed_source('w'))}"
+    if draw(st.booleans()):
+        return f"{kind}SELECT {draw(items(['r', 'q'], 2))} FROM {left}, {right}{third}{condition_text}"
+    return f"{kind}SELECT {draw(aggregate(['r', 'q']))} AS c FROM {left}, {right}{third}{condition_text}"
+
+
+@st.composite
+def bounded_join_query(draw: Any) -> str:
+    """STEAM's WINDOW clause over 2 or 3 streams."""
+    aliases = ["r", "q", "w"][: draw(st.integers(2, 3))]
+    sources = ", ".join(f"{draw(st.sampled_from(STREAMS))} AS {alias}" for alias in aliases)
+    width = lambda: f"{draw(seconds)} SECONDS"  # noqa: E731
+    if draw(st.booleans()):
+        bounds = f"WINDOW = {width()}"
+    else:
+        pairs = list(zip(aliases, aliases[1:], strict=False))
+        if len(aliases) == 3 and draw(st.booleans()):
+            pairs.append(("r", "w"))
+        bounds = "WINDOW" + " AND WINDOW".join(f"({one}, {other}) = {width()}" for one, other in pairs)
+    links = [draw(st.sampled_from((f"{x}.id = {y}.id", f"{x}.x = {y}.x", f"{x}.x < {y}.x"))) for x, y in zip(aliases, aliases[1:], strict=False)]
+    body = f"SELECT {draw(items(aliases, 2))}, time AS at FROM {sources} {bounds}{draw(where(aliases, *links))}"
+    if draw(st.booleans()):
+        return body
+    return f"SELECT COUNT(*) AS n, MAX(j.c1) AS m FROM ({body}) {draw(time_window())} j"
+
+
+@st.composite
+def asof_query(draw: Any) -> str:
+    """ASOF JOIN."""
+    within = f" WITHIN {draw(seconds)} SECONDS" if draw(st.booleans()) else ""
+    key = draw(st.sampled_from(("r.id = q.id", "r.x = q.x", "r.id = q.id AND r.name = q.name")))
+    body = f"SELECT {draw(items(['r', 'q'], 2))}, q.time AS found FROM {draw(stream_source('r'))} ASOF JOIN {draw(stream_source('q'))} ON {key}{within}{draw(where(['r', 'q']))}"
+    return body if draw(st.booleans()) else f"SELECT COUNT(*) AS n, COUNT(j.found) AS f FROM ({body}) {draw(window())} j"
+
+
+@st.composite
+def special_query(draw: Any) -> str:
+    """SIMILAR, SILENT, COMPLETENESS, static attributes."""
+    name = draw(st.sampled_from(STREAMS))
+    match draw(st.integers(0, 5)):
+        case 0 | 1:
+            column = draw(st.sampled_from(("x", "v", "name")))
+            eps = f" WITHIN {draw(st.sampled_from(('0.5', '1', '0')))}" if column != "name" and draw(st.booleans()) else ""
+            form = draw(st.sampled_from(("", " PAIRS", " FLATTEN")))
+            return f"SELECT * FROM SIMILAR({name}, {column}{eps}{form}) [RANGE {draw(seconds)} SECONDS]"
+        case 2:
+            return f"SELECT * FROM SILENT({name} FOR {draw(seconds)} SECONDS)"
+        case 3:
+            group = draw(st.booleans())
+            chosen = "r.id AS k, " if group else ""
+            tail = " GROUP BY r.id" if group else ""
+            return f"SELECT {chosen}COUNT(*) AS n, COMPLETENESS() AS c FROM {name} {draw(time_window())} r{draw(where(['r']))}{tail}"
+        case 4:
+            predicate = draw(st.sampled_from(("r.kind = 'gauge'", "r.zone > 1", "distance(r.location, POINT(0.0, 0.0)) < 6", "r.kind IS NULL", "r.zone = r.x")))
+            values = draw(st.sampled_from(("COUNT(*) AS n, SUM(r.x) AS t", "r.id AS i, r.kind AS k, r.v AS v")))
+            return f"SELECT {values} FROM s {draw(window())} r WHERE {predicate}"
+        case _:
+            return f"SELECT r.id AS i, r.kind AS k, r.x AS x FROM s r{draw(where(['r'], 'r.zone IS NOT NULL'))}"
+
+
+@st.composite
+def union_query(draw: Any) -> str:
+    """UNION of streams, of windows, of differences."""
+    if draw(st.booleans()):
+        one, other = (f"SELECT r.x AS n, r.name AS m FROM {draw(stream_source('r'))}{draw(where(['r']))}" for _ in range(2))
+    else:
+        kind = draw(st.sampled_from(("", "ISTREAM ", "RSTREAM ")))
+        one, other = (
+            f"{kind}SELECT {draw(st.sampled_from(('r.x', 'r.v')))} AS n, r.name AS m FROM {draw(windowed_source('r'))}{draw(where(['r']))}"
+            for _ in range(2)
+        )
+    body = f"{one} UNION {other}"
+    if draw(st.booleans()) or "SELECT r" not in body or ("[" in body and "STREAM" not in body):
+        return body
+    return f"SELECT COUNT(*) AS c, MAX(u.n) AS m FROM ({body}) {draw(window())} u"
+
+
+@st.composite
+def cases(draw: Any) -> Case:
+    """A random query and random logs."""
+    sql = draw(
+        st.one_of(
+            stream_query(),
+            window_query(),
+            window_query(),
+            window_query(),
+            join_query(),
+            bounded_join_query(),
+            asof_query(),
+            special_query(),
+            union_query(),
+        )
+    )
+    return Case(sql, {name: draw(readings()) for name in STREAMS})

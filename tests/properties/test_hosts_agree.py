@@ -1,0 +1,114 @@
+"""The reference evaluator judges: the optimizer's plans and every host must give its answers, on random queries and logs."""
+
+from __future__ import annotations
+
+import os
+
+import polars as pl
+import pytest
+from hypothesis import HealthCheck, given, note, settings
+from random_queries import SCHEMA, STREAMS, TABLE_ROWS, Case, cases
+
+import nilometer
+from nilometer.engine.data import feed_of, sensors_by_stream, table_rows
+from nilometer.errors import BindError, DataError
+from nilometer.language import parse, print_statement
+from nilometer.plan import logical
+from nilometer.plan.explain import explain_text, parse_plan
+from nilometer.plan.reference import evaluate, same_answer
+
+LONG = os.environ.get("HYPOTHESIS_PROFILE") == "long"
+RELAXED = settings(
+    deadline=None, suppress_health_check=list(HealthCheck), max_examples=3000 if LONG else 250, print_blob=True
+)
+
+
+@pytest.fixture(scope="module")
+def table_file(tmp_path_factory: pytest.TempPathFactory) -> str:
+    path = tmp_path_factory.mktemp("table") / "t.parquet"
+    pl.DataFrame(TABLE_ROWS, schema={"k": pl.Int64, "label": pl.String, "weight": pl.Float64}).write_parquet(path)
+    return str(path)
+
+
+def database_with(case: Case, table_file: str) -> nilometer.Database:
+    database = nilometer.connect()
+    database.execute(SCHEMA + f"CREATE TABLE t (k INT, label STRING, weight FLOAT) STORED AT '{table_file}';")
+    for name in STREAMS:
+        stream = database.catalog.stream(name)
+        for entry in case.logs[name]:
+            if isinstance(entry, int):
+                database.data.heartbeat(stream, entry)
+            else:
+                database.append(name, [entry])
+    return database
+
+
+def judged(database: nilometer.Database, plan: logical.Node, finished: bool) -> object:
+    nodes = list(logical.walk_plan(plan))
+    feeds = {n.stream.name.lower(): feed_of(database.data, n.stream) for n in nodes if isinstance(n, logical.Acquire)}
+    tables = {
+        n.table.name.lower(): table_rows(database.data.table(n.table, database.catalog))
+        for n in nodes
+        if isinstance(n, logical.Stored)
+    }
+    return evaluate(plan, feeds, tables, sensors_by_stream(database.catalog), finished=finished)
+
+
+def bound(database: nilometer.Database, case: Case) -> nilometer.Query | None:
+    note(case.sql)
+    return database.sql(case.sql)
+
+
+@given(cases())
+@RELAXED
+def test_a_query_prints_and_parses_back(case: Case) -> None:
+    tree = parse(case.sql)
+    assert parse(print_statement(tree)) == tree
+
+
+@given(case=cases())
+@RELAXED
+def test_the_optimizer_never_changes_an_answer(table_file: str, case: Case) -> None:
+    database = database_with(case, table_file)
+    query = bound(database, case)
+    for finished in (True, False):
+        try:
+            expected = judged(database, query.logical, finished)
+        except DataError:
+            return  # integer overflow: a rule may avoid computing what is not asked for
+        found = judged(database, query.optimized.plan, finished)
+        difference = same_answer(expected, found)
+        assert difference is None, f"{difference}\n{explain_text(query.logical)}\n{explain_text(query.optimized.plan)}"
+
+
+@given(case=cases())
+@RELAXED
+def test_plan_text_parses_back(table_file: str, case: Case) -> None:
+    database = database_with(Case(case.sql, {name: [] for name in STREAMS}), table_file)
+    query = bound(database, case)
+    for plan in (query.logical, query.optimized.plan):
+        assert parse_plan(explain_text(plan), database.catalog) == plan
+
+
+@given(case=cases())
+@RELAXED
+def test_the_gateway_agrees_with_the_reference(table_file: str, case: Case) -> None:
+    database = database_with(case, table_file)
+    query = bound(database, case)
+    for finished in (True, False):
+        try:
+            expected = query.run("reference", finished=finished)
+        except DataError:
+            with pytest.raises(DataError):
+                query.run("gateway", finished=finished)
+            return
+        for batch_rows in (None, 1, 3):
+            found = query.run("gateway", finished=finished, batch_rows=batch_rows)
+            difference = same_answer(expected, found)
+            assert difference is None, f"{difference} (batches of {batch_rows})\n{query.explain('physical')}"
+
+
+def test_the_random_queries_bind() -> None:
+    """A generator whose queries are refused would test nothing."""
+    with pytest.raises(BindError):
+        nilometer.connect().sql("SELECT * FROM nowhere")
