@@ -1,0 +1,80 @@
+"""Window joins: windows ⋈ windows at the union of their ticks; windows ⋈ table at the windows' ticks.
+
+    at T:  left's latest window at or before T  ⋈  right's latest window at or before T        (language.md, "Window joins")
+
+Rows meet within a tick; equal keys are found by hash, the residual (NOW is the tick) by looking at pairs in bounded
+chunks (operators/matching.py). A side's evaluations of one round are all those below the watermark, on both ports
+alike, so every tick of their union can be evaluated in the round it comes in. The state is each side's latest window.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import polars as pl
+
+from nilometer.kernels.candidates import split
+from nilometer.operators import frames
+from nilometer.operators.latest import LatestWindow, union_of_ticks
+from nilometer.operators.logic import WINDOW_COLUMNS, Output, Progress
+from nilometer.operators.lookup import Lookup
+from nilometer.operators.matching import JoinSpec
+
+ROWS_AT_ONCE = 2_000_000
+
+
+@dataclass(frozen=True)
+class WindowsJoin(JoinSpec):
+    """Windows (port 0) with windows (port 1)."""
+
+    by_tick: ClassVar[bool] = True
+
+    def build(self) -> WindowsJoinLogic:
+        return WindowsJoinLogic(self)
+
+
+class WindowsJoinLogic:
+    """Both sides' latest windows."""
+
+    def __init__(self, spec: WindowsJoin) -> None:
+        self._matcher = spec.matching.build()
+        self._sides = (LatestWindow(spec.left), LatestWindow(spec.right))
+        self._columns = frames.window_dtypes(spec.schema)
+
+    def update(self, port: int, rows: pl.DataFrame) -> None:
+        self._sides[port].take(rows)
+
+    def advance(self, progress: Progress) -> Output:
+        left, right = self._sides
+        ticks = union_of_ticks(
+            *(side.settle(listed) for side, listed in zip(self._sides, progress.evaluations, strict=True))
+        )
+        sizes = left.sizes(ticks) + right.sizes(ticks)
+        joined = [
+            self._matcher(left.rows(ticks[part]), right.rows(ticks[part]))
+            for part in split(sizes, ROWS_AT_ONCE)
+        ]
+        left.forget()
+        right.forget()
+        return Output(frames.concatenate(joined, self._columns), frames.evaluations(pl.Series(ticks)))
+
+    def snapshot(self) -> dict[str, bytes]:
+        return self._sides[0].to_panes("left") | self._sides[1].to_panes("right")
+
+    def restore(self, panes: dict[str, bytes]) -> None:
+        self._sides[0].from_panes("left", panes)
+        self._sides[1].from_panes("right", panes)
+
+
+@dataclass(frozen=True)
+class WindowsTableJoin(JoinSpec):
+    """Windows with a table, which is at port `table` (0 only for INNER)."""
+
+    table: int = 1
+
+    def __post_init__(self) -> None:
+        _ = self.build()
+
+    def build(self) -> Lookup:
+        return Lookup(self.matching, frames.window_dtypes(self.schema), WINDOW_COLUMNS, self.table)

@@ -1,0 +1,161 @@
+"""LAG, DELTA, RATE: a stream -> its tuples with columns computed from the source's earlier tuples.
+
+In the order (time, position) of each source's tuples (a NULL id is a source of its own), with x' the value n before:
+
+    LAG(x, n) = x'        DELTA(x) = x - x'        RATE(x) = (x - x') / seconds between them, NULL for none
+
+NULL where there is no such tuple, or (DELTA, RATE) where either value is NULL; an INT difference that overflows is a
+DataError. A tuple waits until its tick is complete; the state beside the waiting is each source's last n values.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+import polars as pl
+
+from nilometer.expressions import Call, ColumnReference, Expression, type_of
+from nilometer.operators import frames
+from nilometer.operators.evaluate import compile_expression
+from nilometer.operators.logic import ID, TIME, Output, Progress, no_evaluations
+from nilometer.operators.order import source_order
+from nilometer.operators.validation import require, require_choice, require_columns
+from nilometer.operators.waiting import Waiting
+from nilometer.types import FLOAT, INT, SECOND, Column, Schema, Type
+
+_RANK = "@rank"
+_LEFT = "@left"
+_NEW = "@new"
+
+
+class Shift(StrEnum):
+    """The functions over a source's earlier tuples."""
+
+    LAG = "LAG"
+    DELTA = "DELTA"
+    RATE = "RATE"
+
+
+@dataclass(frozen=True)
+class Lagged:
+    """`name` = LAG(expression, offset), DELTA(expression) or RATE(expression)."""
+
+    name: str
+    function: str
+    expression: Expression
+    offset: int = 1
+
+    @property
+    def type(self) -> Type:
+        """LAG and DELTA keep the type; RATE is FLOAT, per second."""
+        return FLOAT if self.function == Shift.RATE else type_of(self.expression).plain
+
+
+@dataclass(frozen=True)
+class Lag:
+    """Adds `items` to the tuples of a stream."""
+
+    input: Schema
+    items: tuple[Lagged, ...]
+    id_type: Type = INT
+
+    def __post_init__(self) -> None:
+        for item in self.items:
+            require_choice(item.function, Shift, "a function over earlier tuples")
+            require_columns(item.expression, self.input, item.function)
+            require(item.offset >= 1, "LAG by less than one tuple")
+            require(item.offset == 1 or item.function == Shift.LAG, "only LAG has an offset")
+
+    @property
+    def schema(self) -> Schema:
+        """The stream's columns and then the items."""
+        return self.input + Schema(tuple(Column(item.name, item.type) for item in self.items))
+
+    def build(self) -> LagLogic:
+        return LagLogic(self)
+
+
+class LagLogic:
+    """The tuples that wait, and the last values of each source."""
+
+    def __init__(self, spec: Lag) -> None:
+        self._columns = frames.stream_dtypes(spec.schema, spec.id_type)
+        self._visible = list(spec.input.names)
+        self._waiting = Waiting(frames.stream_dtypes(spec.input, spec.id_type))
+        self._depth = max((item.offset for item in spec.items), default=0)
+        self._items = spec.items
+        self._values = [
+            (f"@value{number}", compile_expression(item.expression)) for number, item in enumerate(spec.items)
+        ]
+        self._results = [compile_expression(_result(number, item)) for number, item in enumerate(spec.items)]
+        types = [frames.dtype(type_of(item.expression)) for item in spec.items]
+        names = [name for name, _ in self._values]
+        self._kept = {ID: self._columns[ID], TIME: pl.Int64()} | dict(zip(names, types, strict=True))
+        self._last = frames.empty(self._kept)
+
+    def update(self, port: int, rows: pl.DataFrame) -> None:  # noqa: ARG002 - one port
+        self._waiting.add(rows)
+
+    def advance(self, progress: Progress) -> Output:
+        rows = self._waiting.release(progress.watermark)
+        if not rows.height:
+            return Output(frames.empty(self._columns), no_evaluations())
+        rows = source_order(rows, self._visible)
+        rows = rows.with_columns(
+            pl.lit(True).alias(_NEW), *(evaluator(rows).alias(name) for name, evaluator in self._values)
+        )
+        # What was emitted before comes before: its ticks were complete.
+        known = self._last.with_columns(pl.lit(False).alias(_NEW))
+        ordered = _number(pl.concat([known, rows], how="diagonal"))
+        shifted = ordered.with_columns(
+            column
+            for number, item in enumerate(self._items)
+            for column in (
+                _earlier(f"@value{number}", item.offset).alias(f"@earlier{number}"),
+                ((pl.col(TIME) - _earlier(TIME, item.offset)) / SECOND).alias(f"@seconds{number}"),
+            )
+        ).filter(_NEW)
+        lagged = [
+            evaluator(shifted).alias(item.name)
+            for item, evaluator in zip(self._items, self._results, strict=True)
+        ]
+        self._last = ordered.filter(pl.col(_LEFT) < self._depth).select(*self._kept).rechunk()
+        return Output(shifted.with_columns(lagged).select(*self._columns), no_evaluations())
+
+    def snapshot(self) -> dict[str, bytes]:
+        return {"waiting": self._waiting.to_bytes(), "last": frames.to_bytes(self._last)}
+
+    def restore(self, panes: dict[str, bytes]) -> None:
+        self._waiting.from_bytes(panes["waiting"])
+        self._last = frames.from_bytes(panes["last"])
+
+
+def _result(number: int, item: Lagged) -> Expression:
+    """The item in terms of this tuple's value, the earlier one's and the seconds between them."""
+    plain = type_of(item.expression).plain
+    value, earlier = (ColumnReference(f"@{which}{number}", plain) for which in ("value", "earlier"))
+    if item.function == Shift.LAG:
+        return earlier
+    difference = Call("-", (value, earlier), plain)
+    if item.function == Shift.DELTA:
+        return difference
+    amount = difference if plain == FLOAT else Call("float", (difference,), FLOAT)
+    return Call("/", (amount, ColumnReference(f"@seconds{number}", FLOAT)), FLOAT)
+
+
+def _number(rows: pl.DataFrame) -> pl.DataFrame:
+    """Source by source, each row with its number in its source, from the start and from the end."""
+    ordered = rows.sort(ID, maintain_order=True)
+    place = pl.int_range(pl.len(), dtype=pl.Int64)
+    first = pl.col(ID).ne_missing(pl.col(ID).shift()) | (place == 0)
+    last = pl.col(ID).ne_missing(pl.col(ID).shift(-1)) | (place == pl.len() - 1)
+    return ordered.with_columns(
+        (place - pl.when(first).then(place).forward_fill()).alias(_RANK),
+        (pl.when(last).then(place).backward_fill() - place).alias(_LEFT),
+    )
+
+
+def _earlier(column: str, offset: int) -> pl.Expr:
+    """The value `offset` rows before in the same source."""
+    return pl.when(pl.col(_RANK) >= offset).then(pl.col(column).shift(offset))

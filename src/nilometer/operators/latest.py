@@ -1,0 +1,94 @@
+"""Latest windows: two operands' evaluations -> at each tick of their union, each side's latest window at or before.
+
+Window joins and unions of windows fire at the union of the operands' ticks (language.md, "Window joins"). The ticks are
+a set: where several evaluations of one side share a tick, the last counts. Before its first, a side is empty. The state
+of a side is its latest window alone.
+"""
+
+from __future__ import annotations
+
+from functools import reduce
+
+import numpy as np
+import polars as pl
+
+from nilometer.kernels.ranges import Integers, expand
+from nilometer.operators import frames
+from nilometer.operators.logic import EVALUATION, EVALUATIONS_SCHEMA, TICK, no_evaluations
+from nilometer.types import Schema
+
+
+class LatestWindow:
+    """One side: give it rows (`take`), then the round's evaluations (`settle`); ask `sizes` and `rows`; then `forget`."""
+
+    def __init__(self, schema: Schema) -> None:
+        self._columns = frames.window_dtypes(schema)
+        self._visible = list(schema.names)
+        self._parts: list[pl.DataFrame] = []
+        self._windows = no_evaluations()
+        self._settle_on(no_evaluations())
+
+    def take(self, rows: pl.DataFrame) -> None:
+        """Rows of evaluations that `settle` will name."""
+        if rows.height:
+            self._parts.append(frames.conform(rows, self._columns))
+
+    def settle(self, evaluations: pl.DataFrame) -> pl.Series:
+        """The round's evaluations are known; gives their ticks, ascending, each once."""
+        ordered = evaluations.select(pl.col(*EVALUATIONS_SCHEMA)).sort(EVALUATION)
+        last = ordered.unique(TICK, keep="last", maintain_order=True)
+        self._settle_on(pl.concat([self._windows, last]))
+        return last[TICK]
+
+    def _settle_on(self, windows: pl.DataFrame) -> None:
+        rows = frames.concatenate(self._parts, self._columns)
+        if not rows[EVALUATION].is_sorted():
+            rows = rows.sort(EVALUATION, maintain_order=True)
+        self._windows = windows
+        self._parts = [rows]
+        self._rows = rows.select(self._visible)
+        numbers = rows[EVALUATION].to_numpy()
+        wanted = windows[EVALUATION].to_numpy()
+        self._starts = np.searchsorted(numbers, wanted, side="left").astype(np.int64)
+        self._counts = np.searchsorted(numbers, wanted, side="right").astype(np.int64) - self._starts
+
+    def _ranges(self, ticks: Integers) -> tuple[Integers, Integers]:
+        window = np.searchsorted(self._windows[TICK].to_numpy(), ticks, side="right") - 1
+        none = window < 0
+        if none.all():
+            return np.zeros_like(ticks), np.zeros_like(ticks)
+        return self._starts[window], np.where(none, 0, self._counts[window])
+
+    def sizes(self, ticks: Integers) -> Integers:
+        """The number of rows in the latest window at each tick."""
+        return self._ranges(ticks)[1]
+
+    def rows(self, ticks: Integers) -> pl.DataFrame:
+        """The latest window's rows at each tick, with @evaluation = @tick = that tick."""
+        starts, counts = self._ranges(ticks)
+        owners, members = expand(starts, starts + counts)
+        at = pl.Series(ticks[owners])
+        return pl.DataFrame([at.alias(EVALUATION), at.alias(TICK), *self._rows[members].get_columns()])
+
+    def forget(self) -> None:
+        """The round is over: keep the latest window alone."""
+        if not self._windows.height:
+            return
+        self._windows = self._windows.tail(1)
+        kept = self._parts[0].slice(int(self._starts[-1]), int(self._counts[-1]))
+        self._parts = [kept.rechunk()]
+
+    def to_panes(self, name: str) -> dict[str, bytes]:
+        """The state, as two panes."""
+        rows = frames.concatenate(self._parts, self._columns)
+        return {f"{name}.rows": frames.to_bytes(rows), f"{name}.windows": frames.to_bytes(self._windows)}
+
+    def from_panes(self, name: str, panes: dict[str, bytes]) -> None:
+        """Take back what `to_panes` gave."""
+        self._parts = [frames.from_bytes(panes[f"{name}.rows"])]
+        self._windows = frames.from_bytes(panes[f"{name}.windows"])
+
+
+def union_of_ticks(*ticks: pl.Series) -> Integers:
+    """The set of all ticks, ascending."""
+    return reduce(np.union1d, [series.to_numpy() for series in ticks]).astype(np.int64)

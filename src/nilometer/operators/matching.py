@@ -1,0 +1,236 @@
+"""Matching: two frames and a condition -> the joined frame, in all four kinds. The core of the binary joins.
+
+Equal keys (NULL equals nothing) are found by hash: the right rows are grouped by key, so that each left row has one
+*range* of candidates; without keys the range is the whole right side, which is the nested loop. The residual is then
+evaluated on chunks of at most `PAIRS_AT_ONCE` pairs, and over the columns it reads alone, so that memory is bounded by
+the answer and not by the product.
+
+    INNER  all pairs · LEFT  those, and left rows without a pair with NULLs · SEMI / ANTI  left rows with / without a pair
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from functools import cached_property
+from typing import ClassVar
+
+import numpy as np
+import polars as pl
+
+from nilometer.expressions import Call, Expression, columns_of, conjunction, conjuncts, uses_now
+from nilometer.kernels.candidates import expand_in_chunks
+from nilometer.kernels.ranges import Integers, expand
+from nilometer.operators.evaluate import Evaluator, Predicate, compile_expression, compile_predicate
+from nilometer.operators.logic import TICK
+from nilometer.operators.validation import require, require_choice, require_columns, require_condition
+from nilometer.types import BOOLEAN, Schema
+
+PAIRS_AT_ONCE = 2_000_000
+
+
+class JoinKind(StrEnum):
+    """What becomes of pairs; SEMI and ANTI keep the left's columns alone."""
+
+    INNER = "INNER"
+    LEFT = "LEFT"
+    SEMI = "SEMI"
+    ANTI = "ANTI"
+
+    @property
+    def pairs(self) -> bool:
+        """Whether the right's columns are in the answer."""
+        return self in (JoinKind.INNER, JoinKind.LEFT)
+
+
+def join_kind(name: str) -> JoinKind:
+    """The kind of this name (the planner's own enumeration has the same names)."""
+    require_choice(name, JoinKind, "a join of the kind")
+    return JoinKind(name)
+
+
+KeyPairs = tuple[tuple[Expression, Expression], ...]
+
+
+@dataclass(frozen=True)
+class Matching:
+    """A join of `left` rows with `right` rows. With `by_tick` both frames carry `@tick`, and only equal ticks meet.
+
+    Residuals and keys may read NOW, which is the left row's tick. A right key that reads NOW where the right side is a
+    table has no column to read it from: such a pair becomes part of the residual.
+    """
+
+    left: Schema
+    right: Schema
+    kind: JoinKind
+    keys: KeyPairs = ()
+    residual: Expression | None = None
+    by_tick: bool = False
+
+    def __post_init__(self) -> None:
+        both = self.left + self.right
+        for left_key, right_key in self.keys:
+            require_columns(left_key, self.left, "a join's left key")
+            require_columns(right_key, self.right, "a join's right key")
+        if self.residual is not None:
+            require_condition(self.residual, both, "a join's residual")
+        if not self.by_tick:
+            awkward = [pair for pair in self.keys if uses_now(pair[1])]
+            if awkward:
+                equalities = [Call("=", pair, BOOLEAN) for pair in awkward]
+                object.__setattr__(self, "keys", tuple(pair for pair in self.keys if pair not in awkward))
+                object.__setattr__(self, "residual", conjunction([*equalities, *conjuncts(self.residual)]))
+
+    @property
+    def schema(self) -> Schema:
+        """The visible columns of the answer."""
+        return self.left + self.right if self.kind.pairs else self.left
+
+    def mirrored(self) -> Matching:
+        """The same join with its sides exchanged; only INNER has one."""
+        require(self.kind is JoinKind.INNER, f"a {self.kind} join whose left side is a table")
+        keys = tuple((right_key, left_key) for left_key, right_key in self.keys)
+        return replace(self, left=self.right, right=self.left, keys=keys)
+
+    def build(self) -> Matcher:
+        """The compiled join."""
+        return Matcher(self)
+
+
+@dataclass(frozen=True)
+class JoinSpec:
+    """What all Specs of binary joins share: both schemas, the kind, pairs of equal keys, and the rest of the condition."""
+
+    left: Schema
+    right: Schema
+    kind: str = JoinKind.INNER
+    keys: KeyPairs = ()
+    residual: Expression | None = None
+
+    by_tick: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        _ = self.schema
+
+    @property
+    def matching(self) -> Matching:
+        """The join, checked."""
+        kind = join_kind(self.kind)
+        return Matching(self.left, self.right, kind, self.keys, self.residual, self.by_tick)
+
+    @property
+    def schema(self) -> Schema:
+        """The visible columns of the answer."""
+        return self.matching.schema
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """Per left row the range of its candidates in `order`, a permutation of (some of) the right rows."""
+
+    low: Integers
+    high: Integers
+    order: Integers
+
+
+class Matcher:
+    """A compiled `Matching`: call it with two frames."""
+
+    def __init__(self, matching: Matching) -> None:
+        self._matching = matching
+        self._left_keys = [compile_expression(left_key) for left_key, _ in matching.keys]
+        self._right_keys = [compile_expression(right_key) for _, right_key in matching.keys]
+
+    @cached_property
+    def _residual(self) -> Predicate | None:
+        residual = self._matching.residual
+        return None if residual is None else compile_predicate(residual)
+
+    @cached_property
+    def _read(self) -> tuple[list[str], list[str]]:
+        residual = self._matching.residual
+        assert residual is not None
+        names = columns_of(residual)
+        left = [name for name in self._matching.left.names if name in names]
+        if uses_now(residual):
+            left.append(TICK)
+        return left, [name for name in self._matching.right.names if name in names]
+
+    def __call__(self, left: pl.DataFrame, right: pl.DataFrame) -> pl.DataFrame:
+        """The left's columns (system columns included), and in INNER and LEFT the right's visible ones."""
+        kind = self._matching.kind
+        visible = right.select(self._matching.right.names)
+        if not kind.pairs:
+            matched = self._matched(left, right)
+            return left.filter(pl.Series(matched if kind is JoinKind.SEMI else ~matched))
+        owners, members = self._pairs(left, right)
+        if kind is JoinKind.LEFT:
+            lonely = np.ones(left.height, dtype=np.bool_)
+            lonely[owners] = False
+            without = np.flatnonzero(lonely)
+            owners = np.concatenate([owners, without])
+            absent = pl.Series(np.zeros(0, dtype=np.int64)).extend_constant(None, len(without))
+            chosen = visible.select(pl.all().gather(pl.Series(members).append(absent)))
+        else:
+            chosen = visible[members]
+        return pl.concat([left[owners], chosen], how="horizontal")
+
+    def _matched(self, left: pl.DataFrame, right: pl.DataFrame) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+        candidates = self._candidates(left, right)
+        if self._residual is None:
+            return candidates.high > candidates.low
+        matched = np.zeros(left.height, dtype=np.bool_)
+        for owners, _ in self._tested(left, right, candidates, self._residual):
+            matched[owners] = True
+        return matched
+
+    def _pairs(self, left: pl.DataFrame, right: pl.DataFrame) -> tuple[Integers, Integers]:
+        candidates = self._candidates(left, right)
+        if self._residual is None:
+            owners, members = expand(candidates.low, candidates.high)
+            return owners, candidates.order[members]
+        found = list(self._tested(left, right, candidates, self._residual))
+        if not found:
+            nothing = np.zeros(0, dtype=np.int64)
+            return nothing, nothing
+        return np.concatenate([o for o, _ in found]), np.concatenate([m for _, m in found])
+
+    def _tested(
+        self, left: pl.DataFrame, right: pl.DataFrame, candidates: Candidates, residual: Predicate
+    ) -> list[tuple[Integers, Integers]]:
+        """The pairs that satisfy the residual."""
+        left_read, right_read = (
+            side.select(names) for side, names in zip((left, right), self._read, strict=True)
+        )
+        found = []
+        for owners, places in expand_in_chunks(candidates.low, candidates.high, PAIRS_AT_ONCE):
+            members = candidates.order[places]
+            columns = [*left_read[owners].get_columns(), *right_read[members].get_columns()]
+            holds = residual.mask(pl.DataFrame([pl.Series("@pair", owners), *columns])).to_numpy()
+            found.append((owners[holds], members[holds]))
+        return found
+
+    def _candidates(self, left: pl.DataFrame, right: pl.DataFrame) -> Candidates:
+        names = [f"@key{number}" for number in range(len(self._left_keys))]
+        left_keys = _keys(left, names, self._left_keys, self._matching.by_tick)
+        right_keys = _keys(right, names, self._right_keys, self._matching.by_tick)
+        if not right_keys.width:
+            high = np.full(left.height, right.height, dtype=np.int64)
+            return Candidates(np.zeros_like(high), high, np.arange(right.height, dtype=np.int64))
+        keys = right_keys.columns
+        groups = (
+            right_keys.with_row_index("@row").drop_nulls(keys).group_by(keys, maintain_order=True).agg("@row")
+        )
+        order = groups["@row"].explode(empty_as_null=False).to_numpy().astype(np.int64)
+        count = groups["@row"].list.len().cast(pl.Int64)
+        ends = count.cum_sum()
+        ranges = groups.select(*keys, (ends - count).alias("@low"), ends.alias("@high"))
+        found = left_keys.join(ranges, on=keys, how="left", maintain_order="left").select(
+            pl.col("@low", "@high").fill_null(0)
+        )
+        return Candidates(found["@low"].to_numpy(), found["@high"].to_numpy(), order)
+
+
+def _keys(rows: pl.DataFrame, names: list[str], keys: list[Evaluator], by_tick: bool) -> pl.DataFrame:
+    columns = [key(rows).alias(name) for name, key in zip(names, keys, strict=True)]
+    return pl.DataFrame([rows[TICK], *columns] if by_tick else columns)

@@ -1,0 +1,139 @@
+"""SILENT: a stream -> `(time, id, state, last_time)`, a row when a sensor falls silent and one when it returns.
+
+    heard at t, next at u > t + d:  (t + d, id, 'silent', t)  and  (u, id, 'returned', t)
+
+A tuple without an id is no sensor's. A declared sensor counts as expected from the stream's first tick on, without having been heard: its last_time is NULL.
+What happens at time e is known when every tuple of a time up to e has come: a row waits until e < watermark. The state
+is each sensor's last time, and the tuples beyond the watermark.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import polars as pl
+
+from nilometer.operators import frames
+from nilometer.operators.logic import ID, POSITION, TICK, TIME, Output, Progress, no_evaluations
+from nilometer.operators.validation import require
+from nilometer.operators.waiting import Waiting
+from nilometer.types import INT, STRING, Column, Schema, Type
+from nilometer.types import TIME as TIME_TYPE
+
+_HEARD = "@heard"  # false for the moment from which a sensor is expected
+_TOLD = "@told"  # whether the silence after this moment was reported
+_GAP = "@gap"
+
+
+@dataclass(frozen=True)
+class Silent:
+    """Sensors not heard for `duration` microseconds; `sensors` are the declared ones. Columns are `alias.time` and so on."""
+
+    duration: int
+    alias: str
+    id_type: Type = INT
+    sensors: frozenset[int | str] = frozenset()
+
+    def __post_init__(self) -> None:
+        require(self.duration > 0, "SILENT for no time")
+
+    @property
+    def schema(self) -> Schema:
+        """`alias.time`, `alias.id`, `alias.state`, `alias.last_time`."""
+        names = (("time", TIME_TYPE), ("id", self.id_type), ("state", STRING), ("last_time", TIME_TYPE))
+        return Schema(tuple(Column(f"{self.alias}.{name}", type_) for name, type_ in names))
+
+    def build(self) -> SilentLogic:
+        return SilentLogic(self)
+
+
+class SilentLogic:
+    """Per sensor the last moment (`@time`), whether it was heard then, and whether its silence since was told."""
+
+    def __init__(self, spec: Silent) -> None:
+        self._spec = spec
+        self._columns = frames.stream_dtypes(spec.schema, spec.id_type)
+        heard = {ID: self._columns[ID], TIME: pl.Int64()}
+        self._waiting = Waiting(heard, gate=TIME)
+        self._moments: frames.Dtypes = heard | {_HEARD: pl.Boolean(), _TOLD: pl.Boolean()}
+        self._last = frames.empty(self._moments)
+        self._expecting = bool(spec.sensors)
+
+    def update(self, port: int, rows: pl.DataFrame) -> None:  # noqa: ARG002 - one port
+        self._waiting.add(rows.drop_nulls(ID))
+
+    def advance(self, progress: Progress) -> Output:
+        moments = self._waiting.release(progress.watermark).with_columns(
+            pl.lit(True).alias(_HEARD), pl.lit(False).alias(_TOLD)
+        )
+        known = [self._last, moments]
+        if self._expecting and progress.first_tick is not None:
+            known.insert(0, self._expected(progress.first_tick))
+            self._expecting = False
+        ordered = self._with_gaps(pl.concat(known), progress.watermark)
+        last = pl.when(pl.col(_HEARD)).then(pl.col(TIME))
+        silent = ordered.filter(pl.col(_GAP) & ~pl.col(_TOLD)).select(
+            (pl.col(TIME) + self._spec.duration).alias(TICK),
+            ID,
+            pl.lit("silent").alias("@state"),
+            last.alias("@last"),
+        )
+        returned = ordered.filter(pl.col(_GAP) & pl.col("@next").is_not_null()).select(
+            pl.col("@next").alias(TICK), ID, pl.lit("returned").alias("@state"), last.alias("@last")
+        )
+        self._last = (
+            ordered.filter(pl.col("@next").is_null())
+            .with_columns((pl.col(_TOLD) | pl.col(_GAP)).alias(_TOLD))
+            .select(*self._moments)
+        )
+        return Output(self._rows(pl.concat([silent, returned])), no_evaluations())
+
+    def _expected(self, since: int) -> pl.DataFrame:
+        """The declared sensors, as if each had been due at the stream's first tick."""
+        sensors = pl.Series(ID, sorted(self._spec.sensors), dtype=self._moments[ID])
+        return sensors.to_frame().select(
+            ID,
+            pl.lit(since, dtype=pl.Int64).alias(TIME),
+            pl.lit(False).alias(_HEARD),
+            pl.lit(False).alias(_TOLD),
+        )
+
+    def _with_gaps(self, moments: pl.DataFrame, watermark: int) -> pl.DataFrame:
+        """Each sensor's moments in order, with the next one and whether a silence lies in between."""
+        # What was only expected comes before all that was heard, whatever its time.
+        ordered = moments.sort(ID, _HEARD, TIME)
+        same = pl.col(ID).eq_missing(pl.col(ID).shift(-1)) & (
+            pl.int_range(pl.len(), dtype=pl.Int64) < pl.len() - 1
+        )
+        following = pl.when(same).then(pl.col(TIME).shift(-1))
+        return ordered.with_columns(
+            following.alias("@next"),
+            (following.fill_null(watermark) > pl.col(TIME) + self._spec.duration).alias(_GAP),
+        )
+
+    def _rows(self, events: pl.DataFrame) -> pl.DataFrame:
+        time, id_, state, last_time = self._spec.schema.names
+        rows = events.sort(TICK, ID, "@state", descending=[False, False, True]).select(
+            TICK,
+            pl.col(TICK).alias(TIME),
+            ID,
+            pl.lit(None, dtype=pl.Int64).alias(POSITION),
+            pl.col(TICK).alias(time),
+            pl.col(ID).alias(id_),
+            pl.col("@state").alias(state),
+            pl.col("@last").alias(last_time),
+        )
+        return frames.conform(rows, self._columns)
+
+    def snapshot(self) -> dict[str, bytes]:
+        expecting = frames.to_bytes(pl.DataFrame({"expecting": [self._expecting]}))
+        return {
+            "waiting": self._waiting.to_bytes(),
+            "last": frames.to_bytes(self._last),
+            "expecting": expecting,
+        }
+
+    def restore(self, panes: dict[str, bytes]) -> None:
+        self._waiting.from_bytes(panes["waiting"])
+        self._last = frames.from_bytes(panes["last"])
+        self._expecting = bool(frames.from_bytes(panes["expecting"]).item())

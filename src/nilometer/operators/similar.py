@@ -1,0 +1,159 @@
+"""SIMILAR: a stream -> each tuple with the earlier, like tuples of other sources (SNJoin, Definition 1).
+
+In the order (time, id, position), the strictly earlier tuples of other sources with |value - value'| <= epsilon and time
+difference <= window. A tuple without a source or a value is like nothing; one without a match gives no row. The forms:
+
+    LIST     one row a tuple: arity, and per source the ascending times: 1 + sum |L_i| cells (algorithms, section 9.1)
+    PAIRS    one row a match
+    FLATTEN  one row a combination of one match per source: prod |L_i| rows, refused beyond `limit`
+
+This is the plain form: pairs are found by sorted search (kernels/similar_pairs.py) and written out. A tuple waits until
+its tick is complete; the state is the tuples that are not older than the window.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+import numpy as np
+import polars as pl
+
+from nilometer.kernels.similar_pairs import Values, similar_pairs
+from nilometer.operators import frames
+from nilometer.operators.logic import ID, POSITION, TICK, TIME, Output, Progress, no_evaluations
+from nilometer.operators.similar_forms import Matches, flattened, listed, paired
+from nilometer.operators.validation import require, require_choice
+from nilometer.operators.waiting import Waiting
+from nilometer.types import INT, INT_MINIMUM, Column, Kind, Schema, Type, list_of, struct_of
+from nilometer.types import TIME as TIME_TYPE
+
+ROWS_LIMIT = 10_000_000
+
+
+class SimilarForm(StrEnum):
+    """How the matches are given."""
+
+    LIST = "LIST"
+    PAIRS = "PAIRS"
+    FLATTEN = "FLATTEN"
+
+
+@dataclass(frozen=True)
+class Similar:
+    """The variable-arity join on `column` of a stream, within `epsilon` and `window` microseconds."""
+
+    input: Schema
+    column: str
+    epsilon: float
+    window: int
+    form: str
+    alias: str
+    id_type: Type = INT
+    limit: int = ROWS_LIMIT
+
+    def __post_init__(self) -> None:
+        require_choice(self.form, SimilarForm, "SIMILAR in the form")
+        require(self.column in self.input, f"SIMILAR on {self.column}, which is not there")
+        require(self.epsilon >= 0 and self.window >= 0, "SIMILAR within a negative distance")
+        require(
+            self.epsilon == 0 or self.value_type.kind in (Kind.INT, Kind.FLOAT, Kind.TIME, Kind.DURATION),
+            f"SIMILAR within a distance of {self.value_type}",
+        )
+
+    @property
+    def value_type(self) -> Type:
+        """The type of what is compared."""
+        return self.input[self.column].type.plain
+
+    @property
+    def schema(self) -> Schema:
+        """`alias.time`, `alias.id`, `alias.value`, and then what the form gives."""
+        id_, value = self.id_type, self.value_type
+        head = [Column("time", TIME_TYPE), Column("id", id_), Column("value", value)]
+        match SimilarForm(self.form):
+            case SimilarForm.LIST:
+                member = struct_of(Column("id", id_), Column("times", list_of(TIME_TYPE)))
+                tail = [Column("arity", INT), Column("members", list_of(member))]
+            case SimilarForm.PAIRS:
+                tail = [
+                    Column("other_time", TIME_TYPE),
+                    Column("other_id", id_),
+                    Column("other_value", value),
+                ]
+            case SimilarForm.FLATTEN:
+                member = struct_of(Column("id", id_), Column("time", TIME_TYPE))
+                tail = [Column("arity", INT), Column("members", list_of(member))]
+        return Schema(tuple(Column(f"{self.alias}.{column.name}", column.type) for column in head + tail))
+
+    def build(self) -> SimilarLogic:
+        return SimilarLogic(self)
+
+
+class SimilarLogic:
+    """The tuples that wait, and those of the last `window`, in order."""
+
+    def __init__(self, spec: Similar) -> None:
+        self._spec = spec
+        self._columns = frames.stream_dtypes(spec.schema, spec.id_type)
+        value = Schema((spec.input[spec.column],))
+        self._kept = frames.stream_dtypes(value, spec.id_type)
+        self._waiting = Waiting(self._kept)
+        self._recent = frames.empty(self._kept)
+
+    def update(self, port: int, rows: pl.DataFrame) -> None:  # noqa: ARG002 - one port
+        self._waiting.add(rows)
+
+    def advance(self, progress: Progress) -> Output:
+        fresh = self._waiting.release(progress.watermark).drop_nulls([ID, self._spec.column])
+        rows = frames.empty(self._columns)
+        if fresh.height:
+            rows = self._matches(fresh)
+        horizon = max(progress.watermark - self._spec.window, INT_MINIMUM)
+        self._recent = self._recent.filter(pl.col(TIME) >= horizon).rechunk()
+        return Output(rows, no_evaluations())
+
+    def _matches(self, fresh: pl.DataFrame) -> pl.DataFrame:
+        """The answers of fresh tuples, which join the recent ones."""
+        both = pl.concat([self._recent, fresh]).with_row_index("@row")
+        ordered = both.sort(TIME, ID, POSITION, maintain_order=True)
+        probes = np.flatnonzero((ordered["@row"] >= self._recent.height).to_numpy())
+        self._recent = ordered.drop("@row")
+        sources = ordered[ID].rank("dense").to_numpy().astype(np.int64)
+        epsilon, window = self._spec.epsilon, self._spec.window
+        times = ordered[TIME].to_numpy()
+        probe, other = similar_pairs(times, sources, self._values(ordered), probes, epsilon, window)
+        matches = Matches(ordered[TIME], ordered[ID], ordered[self._spec.column], sources, probe, other)
+        match SimilarForm(self._spec.form):
+            case SimilarForm.LIST:
+                probe, visible = listed(matches)
+            case SimilarForm.PAIRS:
+                probe, visible = paired(matches)
+            case SimilarForm.FLATTEN:
+                probe, visible = flattened(matches, self._spec.limit)
+        system = self._recent.select(TICK, TIME, ID, POSITION)[probe]
+        visible.columns = list(self._spec.schema.names)
+        return frames.conform(pl.concat([system, visible], how="horizontal"), self._columns)
+
+    def _values(self, ordered: pl.DataFrame) -> Values:
+        """Numbers as they are; of other types equal numbers for equal values."""
+        values = ordered[self._spec.column]
+        match self._spec.value_type.kind:
+            case Kind.FLOAT:
+                return values.to_numpy().astype(np.float64) + np.float64(
+                    0
+                )  # -0.0 and 0.0 are one value, also to a sort
+            case Kind.INT | Kind.TIME | Kind.DURATION:
+                return values.to_numpy().astype(np.int64, copy=False)
+            case Kind.POINT:
+                x, y = (values.struct.field(name).rank("dense").cast(pl.Int64) for name in ("x", "y"))
+                return (x * (len(values) + 1) + y).to_numpy()
+            case _:
+                return values.rank("dense").to_numpy().astype(np.int64)
+
+    def snapshot(self) -> dict[str, bytes]:
+        return {"waiting": self._waiting.to_bytes(), "recent": frames.to_bytes(self._recent)}
+
+    def restore(self, panes: dict[str, bytes]) -> None:
+        self._waiting.from_bytes(panes["waiting"])
+        self._recent = frames.from_bytes(panes["recent"])

@@ -1,0 +1,150 @@
+"""Windows to stream: RSTREAM, ISTREAM, DSTREAM (CQL; SNEE section 4.3).
+
+    RSTREAM at T = window(T)        ISTREAM at T = window(T) - window(T')        DSTREAM at T = window(T') - window(T)
+
+with T' the previous evaluation (the first: empty) and - the difference of bags over the visible columns, NULL = NULL,
+the tick left out. Equal rows of an evaluation are numbered; a row is in the difference if the other evaluation has no
+equal row of its number. Tuples have time = tick = T, no id and no position. The state is the last evaluation's rows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+import polars as pl
+
+from nilometer.operators import frames
+from nilometer.operators.logic import (
+    EVALUATION,
+    EVALUATIONS_SCHEMA,
+    ID,
+    POSITION,
+    TICK,
+    TIME,
+    Output,
+    Progress,
+    no_evaluations,
+)
+from nilometer.operators.validation import require_choice
+from nilometer.types import INT, Schema, Type
+
+_NUMBER = "@number"
+_OTHER = "@other"
+
+
+class Relation(StrEnum):
+    """CQL's window-to-stream operators."""
+
+    RSTREAM = "RSTREAM"
+    ISTREAM = "ISTREAM"
+    DSTREAM = "DSTREAM"
+
+
+@dataclass(frozen=True)
+class ToStream:
+    """`relation` of windows with these visible columns. `id_type` is the dtype of the (null) ids."""
+
+    schema: Schema
+    relation: str
+    id_type: Type = INT
+
+    def __post_init__(self) -> None:
+        require_choice(self.relation, Relation, "a window-to-stream operator")
+
+    def build(self) -> RStreamLogic | DifferenceLogic:
+        if self.relation == Relation.RSTREAM:
+            return RStreamLogic(self)
+        return DifferenceLogic(self)
+
+
+def _as_stream(rows: pl.DataFrame, columns: frames.Dtypes) -> pl.DataFrame:
+    """Rows with a tick as tuples of a stream."""
+    tuples = rows.with_columns(
+        pl.col(TICK).alias(TIME),
+        pl.lit(None, dtype=columns[ID]).alias(ID),
+        pl.lit(None, dtype=pl.Int64).alias(POSITION),
+    )
+    return tuples.select(*columns)
+
+
+class RStreamLogic:
+    """All rows of each evaluation."""
+
+    def __init__(self, spec: ToStream) -> None:
+        self._input = frames.window_dtypes(spec.schema)
+        self._columns = frames.stream_dtypes(spec.schema, spec.id_type)
+        self._parts: list[pl.DataFrame] = []
+
+    def update(self, port: int, rows: pl.DataFrame) -> None:  # noqa: ARG002 - one port
+        if rows.height:
+            self._parts.append(frames.conform(rows, self._input))
+
+    def advance(self, progress: Progress) -> Output:  # noqa: ARG002 - the evaluations have taken place
+        rows = frames.concatenate(self._parts, self._input)
+        self._parts = []
+        return Output(_as_stream(rows, self._columns), no_evaluations())
+
+    def snapshot(self) -> dict[str, bytes]:
+        return {"rows": frames.to_bytes(frames.concatenate(self._parts, self._input))}
+
+    def restore(self, panes: dict[str, bytes]) -> None:
+        self._parts = [frames.from_bytes(panes["rows"])]
+
+
+class DifferenceLogic:
+    """The difference to the previous evaluation, in one direction or the other."""
+
+    def __init__(self, spec: ToStream) -> None:
+        self._new = spec.relation == Relation.ISTREAM
+        self._input = frames.window_dtypes(spec.schema)
+        self._columns = frames.stream_dtypes(spec.schema, spec.id_type)
+        self._values = list(spec.schema.names)
+        self._parts: list[pl.DataFrame] = []
+        self._last = no_evaluations()
+
+    def update(self, port: int, rows: pl.DataFrame) -> None:  # noqa: ARG002 - one port
+        if rows.height:
+            self._parts.append(frames.conform(rows, self._input))
+
+    def advance(self, progress: Progress) -> Output:
+        (evaluations,) = progress.evaluations
+        if not evaluations.height:
+            return Output(frames.empty(self._columns), no_evaluations())
+        rows = frames.concatenate(self._parts, self._input)
+        steps = pl.concat([self._last, evaluations.select(*EVALUATIONS_SCHEMA).sort(EVALUATION)])
+        changes = self._changes(rows, steps)
+        self._last = steps.tail(1)
+        self._parts = [rows.filter(pl.col(EVALUATION) == self._last[EVALUATION].item())]
+        return Output(_as_stream(changes, self._columns), no_evaluations())
+
+    def _changes(self, rows: pl.DataFrame, steps: pl.DataFrame) -> pl.DataFrame:
+        # Per evaluation the one to compare with: the previous (whose rows are taken away), or the next.
+        shifted = steps.shift(1 if self._new else -1)
+        compared = pl.DataFrame(
+            [steps[EVALUATION], shifted[EVALUATION].alias(_OTHER), shifted[TICK].alias("@then")]
+        )
+        key = [*self._values, _NUMBER]
+        numbered = rows.with_columns(
+            pl.int_range(pl.len()).over([EVALUATION, *self._values]).alias(_NUMBER)
+        ).join(compared, on=EVALUATION, how="inner", maintain_order="left")
+        gone = numbered.join(
+            numbered.select(pl.col(EVALUATION).alias(_OTHER), *key),
+            on=[_OTHER, *key],
+            how="anti",
+            nulls_equal=True,
+            maintain_order="left",
+        )
+        if self._new:
+            # The last evaluation of earlier rounds is there to be compared with; it was given before.
+            return gone.filter(~pl.col(EVALUATION).is_in(self._last[EVALUATION].implode()))
+        # What is missing in the next evaluation left at that evaluation's tick; the last has no next one yet.
+        return gone.filter(pl.col("@then").is_not_null()).with_columns(pl.col("@then").alias(TICK))
+
+    def snapshot(self) -> dict[str, bytes]:
+        rows = frames.concatenate(self._parts, self._input)
+        return {"rows": frames.to_bytes(rows), "last": frames.to_bytes(self._last)}
+
+    def restore(self, panes: dict[str, bytes]) -> None:
+        self._parts = [frames.from_bytes(panes["rows"])]
+        self._last = frames.from_bytes(panes["last"])

@@ -1,0 +1,169 @@
+"""Union: two inputs of equal types -> their bag union, columns by position, named as on the left.
+
+Streams: each tuple as it comes; its @id is kept unless one side has INT ids and the other STRING ones (then null), its @position is null,
+for positions of two streams cannot be compared. Windows: at the union of the ticks, each side with its latest window
+at or before. Tables: once, and again when a side has a new version.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+import polars as pl
+
+from nilometer.operators import frames
+from nilometer.operators.latest import LatestWindow, union_of_ticks
+from nilometer.operators.logic import ID, POSITION, STREAM_COLUMNS, TICK, Output, Progress, no_evaluations
+from nilometer.operators.validation import require, require_choice
+from nilometer.types import INT, Schema, Type
+
+
+class Collection(StrEnum):
+    """What is united."""
+
+    STREAM = "STREAM"
+    WINDOWS = "WINDOWS"
+    TABLE = "TABLE"
+
+
+@dataclass(frozen=True)
+class Union:
+    """The union of `left` (port 0) and `right` (port 1), both of this collection.
+
+    `id_types` are those of the two streams' sources, None for one whose tuples have none.
+    """
+
+    left: Schema
+    right: Schema
+    collection: str
+    id_types: tuple[Type | None, Type | None] = (INT, INT)
+
+    def __post_init__(self) -> None:
+        require_choice(self.collection, Collection, "a union of")
+        alike = [frames.dtype(c.type) for c in self.left] == [frames.dtype(c.type) for c in self.right]
+        require(alike, f"a union of ({self.left}) and ({self.right})")
+
+    @property
+    def schema(self) -> Schema:
+        """The left's columns."""
+        return self.left
+
+    @property
+    def keeps_id(self) -> bool:
+        """Whether the tuples of the answer have sources."""
+        return len(self._kinds) <= 1
+
+    @property
+    def id_type(self) -> Type:
+        """The type of the answer's ids (all NULL if they are not kept)."""
+        return self._kinds[0] if len(self._kinds) == 1 else INT
+
+    @property
+    def _kinds(self) -> list[Type]:
+        return list(dict.fromkeys(type_.plain for type_ in self.id_types if type_ is not None))
+
+    def build(self) -> StreamUnion | WindowsUnion | TableUnion:
+        match Collection(self.collection):
+            case Collection.STREAM:
+                return StreamUnion(self)
+            case Collection.WINDOWS:
+                return WindowsUnion(self)
+            case Collection.TABLE:
+                return TableUnion(self)
+
+
+def _names(spec: Union) -> dict[str, str]:
+    """The right's names as the left's."""
+    return dict(zip(spec.right.names, spec.left.names, strict=True))
+
+
+class StreamUnion:
+    """Passes tuples on."""
+
+    def __init__(self, spec: Union) -> None:
+        self._names = _names(spec)
+        self._keeps_id = spec.keeps_id
+        self._columns = frames.stream_dtypes(spec.left, spec.id_type)
+        self._parts: list[pl.DataFrame] = []
+
+    def update(self, port: int, rows: pl.DataFrame) -> None:
+        if not rows.height:
+            return
+        if port == 1:
+            rows = rows.select(*STREAM_COLUMNS, *self._names).rename(self._names)
+        rows = rows.with_columns(pl.lit(None, dtype=pl.Int64).alias(POSITION))
+        if not self._keeps_id:
+            rows = rows.with_columns(pl.lit(None, dtype=self._columns[ID]).alias(ID))
+        self._parts.append(frames.conform(rows, self._columns))
+
+    def advance(self, progress: Progress) -> Output:  # noqa: ARG002 - nothing waits
+        rows = frames.concatenate(self._parts, self._columns)
+        self._parts = []
+        return Output(rows, no_evaluations())
+
+    def snapshot(self) -> dict[str, bytes]:
+        return {"rows": frames.to_bytes(frames.concatenate(self._parts, self._columns))}
+
+    def restore(self, panes: dict[str, bytes]) -> None:
+        self._parts = [frames.from_bytes(panes["rows"])]
+
+
+class WindowsUnion:
+    """Both sides' latest windows."""
+
+    def __init__(self, spec: Union) -> None:
+        self._names = _names(spec)
+        self._sides = (LatestWindow(spec.left), LatestWindow(spec.right))
+        self._columns = frames.window_dtypes(spec.left)
+
+    def update(self, port: int, rows: pl.DataFrame) -> None:
+        self._sides[port].take(rows)
+
+    def advance(self, progress: Progress) -> Output:
+        left, right = self._sides
+        ticks = union_of_ticks(
+            *(side.settle(listed) for side, listed in zip(self._sides, progress.evaluations, strict=True))
+        )
+        parts = [left.rows(ticks), right.rows(ticks).rename(self._names)]
+        left.forget()
+        right.forget()
+        rows = frames.concatenate(parts, self._columns).sort(TICK, maintain_order=True)
+        return Output(rows, frames.evaluations(pl.Series(ticks)))
+
+    def snapshot(self) -> dict[str, bytes]:
+        return self._sides[0].to_panes("left") | self._sides[1].to_panes("right")
+
+    def restore(self, panes: dict[str, bytes]) -> None:
+        self._sides[0].from_panes("left", panes)
+        self._sides[1].from_panes("right", panes)
+
+
+class TableUnion:
+    """Gives the united table in the first round, and again in a round that brought a new version of a side."""
+
+    def __init__(self, spec: Union) -> None:
+        self._names = _names(spec)
+        self._columns = frames.dtypes(spec.left)
+        self._tables = [frames.empty(self._columns), frames.empty(self._columns)]
+        self._changed = False
+
+    def update(self, port: int, rows: pl.DataFrame) -> None:
+        if port == 1:
+            rows = rows.select(*self._names).rename(self._names)
+        self._tables[port] = frames.conform(rows, self._columns)
+        self._changed = True
+
+    def advance(self, progress: Progress) -> Output:  # noqa: ARG002 - tables know no time
+        rows = frames.concatenate(self._tables if self._changed else (), self._columns)
+        self._changed = False
+        return Output(rows, no_evaluations())
+
+    def snapshot(self) -> dict[str, bytes]:
+        changed = frames.to_bytes(pl.DataFrame({"changed": [self._changed]}))
+        left, right = map(frames.to_bytes, self._tables)
+        return {"left": left, "right": right, "changed": changed}
+
+    def restore(self, panes: dict[str, bytes]) -> None:
+        self._tables = [frames.from_bytes(panes["left"]), frames.from_bytes(panes["right"])]
+        self._changed = bool(frames.from_bytes(panes["changed"]).item())

@@ -1,0 +1,168 @@
+"""STEAM's W-join over N streams (section 6.2): the N-tuples within every bound that satisfy the predicate.
+
+    (x_1, ..., x_N)  with  |time x_i - time x_j| <= w_ij  for every bound,  equal keys,  and the predicate
+
+The plain form: buffers in time order, and in each round the deltas of algorithms, section 9.3,
+
+    R_1' ... R_{i-1}' ⋈ ΔR_i ⋈ R_{i+1} ... R_N        (primes: with this round's tuples)
+
+so that each result is found once, in the round in which its last member arrives. A delta is extended stream by stream
+(window_join_steps.py). The widths that the bounds *imply* narrow the candidates and say when a tuple can be forgotten;
+the given bounds decide. Nothing waits for the watermark: a result is emitted as soon as it exists, with tick = time =
+its latest member's time, no id and no position.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import polars as pl
+
+from nilometer.expressions import Call, Expression, columns_of, conjunction, conjuncts, uses_now
+from nilometer.kernels.ranges import Integers
+from nilometer.kernels.window_bounds import UNCONNECTED, implied_widths
+from nilometer.operators import frames
+from nilometer.operators.evaluate import Predicate, compile_predicate
+from nilometer.operators.logic import ID, POSITION, TICK, TIME, Output, Progress, no_evaluations
+from nilometer.operators.validation import require, require_columns, require_condition
+from nilometer.operators.window_join_steps import Bound, Buffers, Graph, Key, extend, plan_steps
+from nilometer.types import BOOLEAN, INT, INT_MINIMUM, Schema, Type
+
+KeyPair = tuple[int, Expression, int, Expression]
+
+
+@dataclass(frozen=True)
+class WindowJoin:
+    """Streams of these schemas, at ports 0, 1, ...
+
+    `bounds` are (left, right, width): |time of left - time of right| <= width; they must connect all streams. `keys` are
+    (left, expression, right, expression): an equality between two of them. `predicate` is the rest of the condition;
+    NOW in it is the result's time. `id_type` is the dtype of the (null) ids.
+    """
+
+    streams: tuple[Schema, ...]
+    bounds: tuple[Bound, ...]
+    keys: tuple[KeyPair, ...] = ()
+    predicate: Expression | None = None
+    id_type: Type = INT
+
+    def __post_init__(self) -> None:
+        ports = set(range(len(self.streams)))
+        require(len(ports) >= 2, "a WINDOW join of fewer than two streams")
+        for left, right, width in self.bounds:
+            require(left != right and {left, right} <= ports, f"a window between {left} and {right}")
+            require(width >= 0, "a negative window")
+        require(bool((self.widths < UNCONNECTED).all()), "windows that do not connect all streams")
+        for left, left_key, right, right_key in self.keys:
+            require(left != right and {left, right} <= ports, f"a key between {left} and {right}")
+            require_columns(left_key, self.streams[left], "a WINDOW join's key")
+            require_columns(right_key, self.streams[right], "a WINDOW join's key")
+        if self.predicate is not None:
+            require_condition(self.predicate, self.schema, "a WINDOW join's predicate")
+
+    @property
+    def schema(self) -> Schema:
+        """All streams' columns."""
+        return Schema(tuple(column for schema in self.streams for column in schema))
+
+    @cached_property
+    def widths(self) -> Integers:
+        """The implied width between every two streams."""
+        return implied_widths(len(self.streams), self.bounds)
+
+    def build(self) -> WindowJoinLogic:
+        return WindowJoinLogic(self)
+
+
+class WindowJoinLogic:
+    """Per port the tuples that may still join, and those that came since the last round."""
+
+    def __init__(self, spec: WindowJoin) -> None:
+        ports = range(len(spec.streams))
+        self._columns = frames.stream_dtypes(spec.schema, spec.id_type)
+        self._inputs: list[frames.Dtypes] = [{TIME: pl.Int64()} | frames.dtypes(one) for one in spec.streams]
+        self._names = [list(schema.names) for schema in spec.streams]
+        conditions = _conditions(spec)
+        local = [tuple(c for c in conditions if _is_local(c, spec.streams[port])) for port in ports]
+        self._filters: list[Predicate] = [compile_predicate(conjunction(parts)) for parts in local]
+        graph = Graph(
+            tuple(frozenset(schema.names) for schema in spec.streams),
+            spec.widths,
+            spec.bounds,
+            tuple(Key(*pair) for pair in spec.keys if not _reads_now(pair)),
+            tuple(c for c in conditions if not any(c in parts for parts in local)),
+        )
+        self._keys = graph.keys
+        self._steps = [plan_steps(graph, start) for start in ports]
+        # A tuple is of use while any other stream may bring one within the implied width of it.
+        self._reach = [int(spec.widths[port].max()) for port in ports]
+        self._kept = [frames.empty(columns) for columns in self._inputs]
+        self._fresh: list[list[pl.DataFrame]] = [[] for _ in ports]
+
+    def update(self, port: int, rows: pl.DataFrame) -> None:
+        fit = self._filters[port](frames.conform(rows, self._inputs[port]))
+        if fit.height:
+            self._fresh[port].append(fit)
+
+    def advance(self, progress: Progress) -> Output:
+        results = frames.empty(self._columns)
+        if any(self._fresh):
+            buffers = Buffers(self._kept, self._fresh_rows(), self._keys)
+            found = [members for steps in self._steps for members in extend(buffers, steps)]
+            results = frames.concatenate(
+                [self._results(buffers, members) for members in found], self._columns
+            )
+            self._kept = buffers.rows
+            self._fresh = [[] for _ in self._fresh]
+        self._kept = [
+            rows.filter(pl.col(TIME) >= max(progress.watermark - reach, INT_MINIMUM)).rechunk()
+            for rows, reach in zip(self._kept, self._reach, strict=True)
+        ]
+        return Output(results, no_evaluations())
+
+    def _fresh_rows(self) -> list[pl.DataFrame]:
+        return [
+            frames.concatenate(part, dtypes) for part, dtypes in zip(self._fresh, self._inputs, strict=True)
+        ]
+
+    def _results(self, buffers: Buffers, members: dict[int, Integers]) -> pl.DataFrame:
+        """The rows of N-tuples, given as row numbers in each port's buffer."""
+        time = pl.Series(
+            TIME, np.maximum.reduce([buffers.times[port][rows] for port, rows in members.items()])
+        )
+        parts = [buffers.rows[port].select(self._names[port])[rows] for port, rows in sorted(members.items())]
+        rows = pl.concat([time.to_frame(), *parts], how="horizontal").with_columns(
+            pl.col(TIME).alias(TICK),
+            pl.lit(None, dtype=self._columns[ID]).alias(ID),
+            pl.lit(None, dtype=pl.Int64).alias(POSITION),
+        )
+        return rows.select(*self._columns)
+
+    def snapshot(self) -> dict[str, bytes]:
+        kept = {f"kept{port}": frames.to_bytes(rows) for port, rows in enumerate(self._kept)}
+        fresh = {f"fresh{port}": frames.to_bytes(rows) for port, rows in enumerate(self._fresh_rows())}
+        return kept | fresh
+
+    def restore(self, panes: dict[str, bytes]) -> None:
+        for port in range(len(self._kept)):
+            self._kept[port] = frames.from_bytes(panes[f"kept{port}"])
+            fresh = frames.from_bytes(panes[f"fresh{port}"])
+            self._fresh[port] = [fresh] if fresh.height else []
+
+
+def _reads_now(pair: KeyPair) -> bool:
+    return uses_now(pair[1]) or uses_now(pair[3])
+
+
+def _conditions(spec: WindowJoin) -> tuple[Expression, ...]:
+    """The predicate's conjuncts, and the keys that read NOW, which is known only when the latest member is."""
+    awkward = tuple(Call("=", (pair[1], pair[3]), BOOLEAN) for pair in spec.keys if _reads_now(pair))
+    return awkward + conjuncts(spec.predicate)
+
+
+def _is_local(condition: Expression, schema: Schema) -> bool:
+    """Whether a tuple of one stream decides it by itself: one that fails never joins, so it is not even kept."""
+    read = columns_of(condition)
+    return bool(read) and read <= set(schema.names) and not uses_now(condition)
