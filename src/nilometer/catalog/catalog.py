@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from threading import RLock
 from typing import Any, Protocol
 
@@ -175,6 +175,7 @@ class Catalog:
         check_extent(stream)
         with self._change() as change:
             before = self.stream(stream.name)
+            stream = replace(stream, name=before.name)
             change.replaced.append(stream)
             self._sensors.check_stream(stream)
             if before.id_type != stream.id_type:

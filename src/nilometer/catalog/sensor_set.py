@@ -68,10 +68,12 @@ class SensorSet:
         self._keys: set[tuple[str, int | str]] = set()
         self._attributes: dict[str, Attribute] = {}
         self._text_ids = False
+        self._given: dict[str | None, tuple[Sensor, ...]] = {}
         self.extend(sensors)
 
     def extend(self, sensors: Iterable[Sensor]) -> None:
         """Take in sensors that were checked by `adding`."""
+        self._given.clear()
         for sensor in sensors:
             key = sensor.stream.lower()
             self._all.append(sensor)
@@ -86,8 +88,11 @@ class SensorSet:
 
     def of(self, stream: str | None) -> tuple[Sensor, ...]:
         """The sensors of a stream, or of all, with attributes named and typed as the columns are."""
-        sensors: Iterable[Sensor] = self._all if stream is None else self.declared(stream)
-        return tuple(replace(sensor, attributes=tuple(self._typed(sensor).items())) for sensor in sensors)
+        key = None if stream is None else stream.lower()
+        if key not in self._given:
+            sensors = self._all if key is None else self.declared(key)
+            self._given[key] = tuple(replace(s, attributes=tuple(self._typed(s).items())) for s in sensors)
+        return self._given[key]
 
     def _typed(self, sensor: Sensor) -> dict[str, Any]:
         values = {}
@@ -245,7 +250,8 @@ def _checked(sensor: Sensor, stream: Stream) -> Sensor:
         seen.add(key)
         _type_of_value(who, name, value)
         attributes.append((name, None if isinstance(value, float) and math.isnan(value) else value))
-    return replace(sensor, stream=stream.name, attributes=tuple(attributes))
+    place = None if sensor.location is None else (float(sensor.location[0]), float(sensor.location[1]))
+    return replace(sensor, stream=stream.name, location=place, attributes=tuple(attributes))
 
 
 def _type_of_value(who: str, name: str, value: Any) -> Type | None:
