@@ -27,7 +27,7 @@ def sensed(every: int, name: str = "s", *, delay: int = 0) -> Stream:
     return Stream(name, stream_columns((Column("v", INT),)), every=every, delay=delay)
 
 
-def stored(name: str = "t", **columns: Type) -> logical.Stored:
+def stored(name: str = "t", /, **columns: Type) -> logical.Stored:
     """A table under its own name."""
     declared = tuple(Column(column, type_) for column, type_ in columns.items())
     return logical.Stored(Table(name, declared, "memory:"), name, declared)
