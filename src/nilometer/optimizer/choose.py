@@ -1,0 +1,137 @@
+"""A logical plan -> a physical plan: an algorithm for every operator (SNEE's step 3).
+
+An equality between the sides makes a hash join, else the loops are nested; aggregates whose partial results have a
+constant size become AGGR_INIT, AGGR_MERGE and AGGR_EVAL, others one step.
+"""
+
+from __future__ import annotations
+
+from nilometer.errors import InternalError
+from nilometer.expressions import ALGEBRAIC, Call, Expression, conjunction, conjuncts, type_of
+from nilometer.optimizer.context import OptimizerContext
+from nilometer.optimizer.rewriting import reads_only
+from nilometer.plan import logical, physical
+from nilometer.types import Kind
+
+HASHABLE = (Kind.INT, Kind.FLOAT, Kind.STRING, Kind.BOOLEAN, Kind.TIME, Kind.DURATION)
+
+
+def choose(node: logical.Node, _context: OptimizerContext | None = None) -> physical.Node:
+    """The physical form of a logical plan."""
+    match node:
+        case logical.Acquire(stream, alias, columns, reads, predicate, sensors):
+            return physical.SpAcquire(stream, alias, columns, reads, predicate, sensors)
+        case logical.Stored(table, alias, columns):
+            return physical.StoredScan(table, alias, columns)
+        case logical.Select(input, predicate):
+            return physical.Select(choose(input), predicate)
+        case logical.Project(input, items):
+            return physical.Project(choose(input), items)
+        case logical.Rename(input, alias):
+            return physical.Rename(choose(input), alias)
+        case logical.Union(left, right):
+            return physical.Union(choose(left), choose(right))
+        case logical.Sample(input, every):
+            return physical.Sample(choose(input), every)
+        case logical.Lag(input, items):
+            return physical.Lag(choose(input), items)
+        case logical.Silent(input, duration, alias, id_type, sensors):
+            return physical.Silent(choose(input), duration, alias, id_type, sensors)
+        case logical.Similar(input, column, epsilon, window, form, alias, id_type):
+            return physical.SnJoin(choose(input), column, epsilon, window, form, alias, id_type)
+        case logical.AsofJoin(left, right, keys, within):
+            return physical.AsofJoin(choose(left), choose(right), keys, within)
+        case logical.WindowJoin():
+            return _window_join(node)
+        case logical.TimeWindow(input, start, end, slide, open_start):
+            return physical.TimeWindow(choose(input), start, end, slide, open_start)
+        case logical.RowWindow(input, start, end, slide):
+            return physical.RowWindow(choose(input), start, end, slide)
+        case logical.Join():
+            return _join(node)
+        case logical.Aggregate():
+            return _aggregate(node)
+        case logical.ToStream(input, relation):
+            return _TO_STREAM[relation](choose(input))
+        case logical.Deliver(input, tick, within):
+            return physical.Deliver(choose(input), tick, within)
+        case _:
+            raise InternalError(f"no algorithm for {type(node).__name__}")
+
+
+_TO_STREAM = {
+    logical.Relation.RSTREAM: physical.RStream,
+    logical.Relation.ISTREAM: physical.IStream,
+    logical.Relation.DSTREAM: physical.DStream,
+}
+
+
+def _join(node: logical.Join) -> physical.Node:
+    left, right = choose(node.left), choose(node.right)
+    keys: list[tuple[Expression, Expression]] = []
+    residual: list[Expression] = []
+    for condition in conjuncts(node.predicate):
+        key = equality_between(condition, node.left, node.right)
+        if key is None:
+            residual.append(condition)
+        else:
+            keys.append(key)
+    if keys:
+        return physical.HashJoin(left, right, node.kind, tuple(keys), conjunction(residual))
+    return physical.NlJoin(left, right, node.kind, node.predicate)
+
+
+def equality_between(
+    condition: Expression, left: logical.Node, right: logical.Node
+) -> tuple[Expression, Expression] | None:
+    """The condition as a key of each side, if it is an equality between the two, of one type."""
+    match condition:
+        case Call("=", (one, other)) if _hashable(one, other):
+            if reads_only(one, left) and reads_only(other, right):
+                return one, other
+            if reads_only(other, left) and reads_only(one, right):
+                return other, one
+    return None
+
+
+def _hashable(one: Expression, other: Expression) -> bool:
+    return type_of(one).plain == type_of(other).plain and type_of(one).kind in HASHABLE
+
+
+def _window_join(node: logical.WindowJoin) -> physical.Node:
+    keys: list[physical.KeyPair] = []
+    residual: list[Expression] = []
+    for condition in conjuncts(node.predicate):
+        key = _numbered_key(condition, node.streams)
+        if key is None:
+            residual.append(condition)
+        else:
+            keys.append(key)
+    return physical.NlwJoin(tuple(map(choose, node.streams)), node.bounds, tuple(keys), conjunction(residual))
+
+
+def _numbered_key(condition: Expression, streams: tuple[logical.Node, ...]) -> physical.KeyPair | None:
+    for left in range(len(streams)):
+        for right in range(left + 1, len(streams)):
+            key = equality_between(condition, streams[left], streams[right])
+            if key is not None:
+                return physical.KeyPair(left, key[0], right, key[1])
+    return None
+
+
+def _aggregate(node: logical.Aggregate) -> physical.Node:
+    input = choose(node.input)
+    keys, items, completeness = node.keys, node.items, node.completeness
+    if not _in_steps(node):
+        return physical.Aggregate(input, keys, items, completeness)
+    partial = physical.AggregateInit(input, keys, items, completeness)
+    merged = physical.AggregateMerge(partial, keys, items, completeness)
+    return physical.AggregateEvaluate(merged, keys, items, completeness)
+
+
+def _in_steps(node: logical.Aggregate) -> bool:
+    # How many sensors have been heard cannot be merged from counts; how many are declared need not be.
+    known = node.completeness is None or node.completeness.sensors is not None or bool(node.keys)
+    return known and all(
+        item.aggregate.function in ALGEBRAIC and not item.aggregate.distinct for item in node.items
+    )

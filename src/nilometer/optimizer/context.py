@@ -1,0 +1,38 @@
+"""What the rules may ask besides the plan: the catalog's sensors and sizes, and the profile."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from nilometer.catalog.catalog import Catalog
+from nilometer.catalog.extents import Sensor, Stream, Table
+from nilometer.catalog.statistics import DEFAULT_ROWS, stream_statistics
+from nilometer.optimizer.profiles import DEFAULT, Profile
+
+
+class SensorCatalog(Protocol):
+    """The part of the catalog that the optimizer reads."""
+
+    def sensors(self, stream_name: str) -> tuple[Sensor, ...]:
+        """The declared sensors of a stream."""
+
+
+@dataclass(frozen=True)
+class OptimizerContext:
+    """`rows` are the known sizes of stored tables, by lower-case name."""
+
+    catalog: SensorCatalog
+    profile: Profile = DEFAULT
+    rows: Mapping[str, int] = field(default_factory=dict)
+
+    def sources(self, stream: Stream) -> int:
+        """How many sources feed a stream: its sensors, else the nodes of a network that sense it, else one."""
+        if isinstance(self.catalog, Catalog) and self.catalog.extent(stream.name) == stream:
+            return stream_statistics(self.catalog, stream.name).sources
+        return len(self.catalog.sensors(stream.name)) or 1
+
+    def table_rows(self, table: Table) -> int:
+        """How many rows a stored table has, as far as is known."""
+        return self.rows.get(table.name.lower(), DEFAULT_ROWS)

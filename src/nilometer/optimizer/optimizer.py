@@ -1,0 +1,167 @@
+"""The rules in their order, and the one runner that applies them.
+
+A phase runs its rules in order, again and again while one of them changes something, up to its limit. After every rule
+the runner checks that schema, collection and delivery are what they were: a rule may change how an answer is computed,
+never which. A profile may leave rules out by name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from time import perf_counter
+from typing import Any
+
+from nilometer.errors import InternalError
+from nilometer.optimizer.choose import choose
+from nilometer.optimizer.context import OptimizerContext
+from nilometer.optimizer.profiles import Profile, profile_named
+from nilometer.optimizer.rules.fold_constants import fold_constants
+from nilometer.optimizer.rules.merge_selections import merge_selections
+from nilometer.optimizer.rules.order_joins import order_joins
+from nilometer.optimizer.rules.push_projection_down import push_projection_down
+from nilometer.optimizer.rules.push_selection_below_window import push_selection_below_window
+from nilometer.optimizer.rules.push_selection_into_acquire import push_selection_into_acquire
+from nilometer.optimizer.rules.push_selection_into_join import push_selection_into_join
+from nilometer.optimizer.rules.push_selection_into_window_join import push_selection_into_window_join
+from nilometer.optimizer.rules.push_selection_through_projection import push_selection_through_projection
+from nilometer.optimizer.rules.push_selection_through_rename import push_selection_through_rename
+from nilometer.optimizer.rules.remove_now_window import remove_now_window
+from nilometer.optimizer.rules.remove_rstream import remove_rstream
+from nilometer.optimizer.rules.select_product_to_join import select_product_to_join
+from nilometer.optimizer.rules.static_predicate_to_sensor_set import static_predicate_to_sensor_set
+from nilometer.plan import logical, physical
+from nilometer.plan.explain import PlanNode
+
+Rule = Callable[[Any, OptimizerContext], Any]
+
+
+@dataclass(frozen=True)
+class Phase:
+    """Rules that run together; `limit` is how often the whole phase may run, more than once until nothing changes."""
+
+    name: str
+    reason: str
+    rules: tuple[Rule, ...]
+    limit: int = 1
+
+
+RULES: tuple[Phase, ...] = (
+    Phase(
+        "selections",
+        "a row that nobody wants is dropped where it arises",
+        (
+            fold_constants,
+            merge_selections,
+            push_selection_through_rename,
+            push_selection_through_projection,
+            push_selection_into_join,
+            push_selection_into_window_join,
+            push_selection_below_window,
+        ),
+        limit=100,
+    ),
+    Phase(
+        "acquisition",
+        "what is left at a stream is the sensors' work; after the selections have come down to it",
+        (push_selection_into_acquire, static_predicate_to_sensor_set),
+    ),
+    Phase(
+        "joins",
+        "conditions between extents make joins, and the sizes after selection order them",
+        (select_product_to_join, order_joins),
+    ),
+    Phase(
+        "columns",
+        "when every condition has found its place, it is known which columns are read where",
+        (push_projection_down,),
+    ),
+    Phase(
+        "choice",
+        "the logical plan is as good as it gets: an algorithm for every operator (SNEE's step 3)",
+        (choose,),
+    ),
+    Phase(
+        "operators",
+        "some algorithms need no operator at all",
+        (remove_now_window, remove_rstream),
+    ),
+)
+
+
+@dataclass(frozen=True)
+class Step:
+    """One rule as it was applied: the plan after it, and whether it is another than before."""
+
+    phase: str
+    rule: str
+    changed: bool
+    seconds: float
+    plan: PlanNode
+
+
+@dataclass(frozen=True)
+class Optimized:
+    """The optimized logical plan, the physical plan made of it, and what every rule did on the way."""
+
+    plan: logical.Node
+    physical: physical.Node
+    trace: tuple[Step, ...]
+
+
+def optimize(
+    plan: logical.Node, context: OptimizerContext, profile: str | Profile | None = None
+) -> Optimized:
+    """Run all phases over a bound plan. `profile` (a name, or a value) goes before the context's own."""
+    if profile is not None:
+        chosen = profile_named(profile) if isinstance(profile, str) else profile
+        context = replace(context, profile=chosen)
+    trace: list[Step] = []
+    optimized = plan
+    result: Any = plan
+    for phase in RULES:
+        result = run_phase(phase, result, context, trace)
+        if isinstance(result, logical.Node):
+            optimized = result
+    return Optimized(optimized, result, tuple(trace))
+
+
+def run_phase(phase: Phase, plan: Any, context: OptimizerContext, trace: list[Step]) -> Any:
+    """All rules of a phase, until none changes anything. The trace has every rule once, and later only its changes."""
+    for turn in range(phase.limit):
+        before = plan
+        for rule in phase.rules:
+            if rule.__name__ in context.profile.without:
+                continue
+            step = apply_rule(rule, plan, context, phase.name)
+            plan = step.plan
+            if step.changed or turn == 0:
+                trace.append(step)
+        if plan is before:
+            break
+    return plan
+
+
+def apply_rule(rule: Rule, plan: Any, context: OptimizerContext, phase: str = "") -> Step:
+    """One rule, timed and checked."""
+    name = rule.__name__
+    start = perf_counter()
+    after = rule(plan, context)
+    seconds = perf_counter() - start
+    changed = after is not plan and after != plan
+    if changed:
+        _check(name, plan, after)
+    return Step(phase, name, changed, seconds, after if changed else plan)
+
+
+def _check(name: str, before: PlanNode, after: PlanNode) -> None:
+    if before.schema != after.schema:
+        raise InternalError(f"{name} changed the schema: ({before.schema}) became ({after.schema})")
+    match before, after:
+        case logical.Deliver() | physical.Deliver(), logical.Deliver() | physical.Deliver():
+            # What it is over may change from windows' RSTREAM to windows: that is delivered alike.
+            same = (before.tick, before.within) == (after.tick, after.within)
+        case _:
+            same = before.collection is after.collection
+    if not same:
+        raise InternalError(f"{name} changed what is delivered")

@@ -1,0 +1,163 @@
+"""Acquire, buffer and ship only the columns that somebody reads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Set
+from dataclasses import replace
+
+from nilometer.expressions import Expression, columns_of
+from nilometer.optimizer.context import OptimizerContext
+from nilometer.plan import logical
+from nilometer.plan.logical import Collection, JoinKind, Node, Relation
+from nilometer.types import Column
+
+Names = Set[str]
+
+
+def push_projection_down(plan: Node, context: OptimizerContext) -> Node:
+    """`Project(a, x(Acquire(s; a, b, c))) => Project(a, x(Acquire(s; a, b)))   when x reads b, and nobody c`, whatever
+    x is made of: windows, joins, aggregates, subqueries.
+
+    Left whole are the inputs of ISTREAM and DSTREAM, which compare all values; of a union, which goes by position; and
+    of what orders the tuples of a stream that has no positions: there the values break ties.
+    """
+    return _Pruning(context.profile.projects_below_joins).prune(plan, frozenset(plan.schema.names), False)
+
+
+class _Pruning:
+    """`below_joins` False (profile `snee-2010`): an extent that is joined keeps all that it senses."""
+
+    def __init__(self, below_joins: bool) -> None:
+        self.below_joins = below_joins
+
+    def prune(self, node: Node, needed: Names, joined: bool) -> Node:
+        """The node without the columns, here and below, that are not needed; the same node if there are none."""
+        match node:
+            case logical.Acquire():
+                return self._acquire(node, needed, joined)
+            case logical.Stored():
+                return _stored(node, needed)
+            case logical.Project():
+                return self._project(node, needed, joined)
+            case logical.Aggregate():
+                return self._aggregate(node, needed, joined)
+            case logical.Lag():
+                return self._lag(node, needed, joined)
+            case _:
+                wanted = self._wanted(node, needed)
+                below = joined or isinstance(node, logical.Join | logical.WindowJoin | logical.AsofJoin)
+                return self._over(node, wanted, below)
+
+    def _over(self, node: Node, wanted: Iterable[Names], joined: bool) -> Node:
+        inputs = tuple(
+            self.prune(child, names, joined) for child, names in zip(node.inputs, wanted, strict=True)
+        )
+        same = all(new is old for new, old in zip(inputs, node.inputs, strict=True))
+        return node if same else node.with_inputs(inputs)
+
+    def _wanted(self, node: Node, needed: Names) -> list[Names]:
+        """What a node that passes its columns on, or makes its own, needs of each input."""
+        match node:
+            case logical.Select(input, predicate):
+                return [_of(input, needed, (predicate,))]
+            case logical.Rename(input):
+                pairs = zip(node.schema.names, input.schema.names, strict=True)
+                return [frozenset(old for new, old in pairs if new in needed)]
+            case logical.Similar(input, column):
+                return [_all(input) if not _has_positions(input) else frozenset((column,))]
+            case logical.Silent():
+                return [frozenset()]
+            case logical.Join(left, right, kind, predicate):
+                if kind in (JoinKind.SEMI, JoinKind.ANTI):
+                    return [_of(left, needed, (predicate,)), _of(right, (), (predicate,))]
+                return [_of(side, needed, (predicate,)) for side in (left, right)]
+            case logical.WindowJoin(streams, predicate=predicate):
+                return [_of(stream, needed, (predicate,)) for stream in streams]
+            case logical.AsofJoin(left, right, keys):
+                sides = ((left, [key for key, _ in keys]), (right, [key for _, key in keys]))
+                return [
+                    _of(side, needed, expressions) if _has_positions(side) else _all(side)
+                    for side, expressions in sides
+                ]
+            case logical.RowWindow(input) | logical.Sample(input) if not _has_positions(input):
+                return [_all(input)]
+            case logical.ToStream(input, relation) if relation is not Relation.RSTREAM:
+                return [_all(input)]
+            case logical.TimeWindow() | logical.RowWindow() | logical.Sample() | logical.ToStream():
+                return [needed]
+            case _:
+                return [_all(child) for child in node.inputs]
+
+    def _acquire(self, node: logical.Acquire, needed: Names, joined: bool) -> Node:
+        read = columns_of(node.predicate) if node.predicate is not None else frozenset[str]()
+        own = set(node.stream.columns) if joined and not self.below_joins else set[Column]()
+        columns = tuple(c for c in node.columns if f"{node.alias}.{c.name}" in needed or c in own)
+        reads = tuple(
+            c for c in node.columns + node.reads if c not in columns and f"{node.alias}.{c.name}" in read
+        )
+        if (columns, reads) == (node.columns, node.reads):
+            return node
+        return replace(node, columns=columns, reads=reads)
+
+    def _project(self, node: logical.Project, needed: Names, joined: bool) -> Node:
+        items = tuple(item for item in node.items if item.name in needed)
+        if not items and node.collection is Collection.TABLE:
+            items = node.items[:1]  # a table's rows have nothing but their columns
+        below = self.prune(node.input, _of(node.input, (), [item.expression for item in items]), joined)
+        if below is node.input and len(items) == len(node.items):
+            return node
+        return replace(node, input=below, items=items)
+
+    def _aggregate(self, node: logical.Aggregate, needed: Names, joined: bool) -> Node:
+        items = tuple(item for item in node.items if item.name in needed)
+        if not (items or node.keys or node.completeness):
+            items = node.items[:1]
+        read = [key.expression for key in node.keys] + [item.aggregate for item in items]
+        extra = () if node.completeness is None else (node.completeness.id_column,)
+        below = self.prune(node.input, _of(node.input, extra, read), joined)
+        if below is node.input and len(items) == len(node.items):
+            return node
+        return replace(node, input=below, items=items)
+
+    def _lag(self, node: logical.Lag, needed: Names, joined: bool) -> Node:
+        items = tuple(item for item in node.items if item.name in needed)
+        wanted = _of(node.input, needed, [item.expression for item in items])
+        below = self.prune(node.input, wanted if _has_positions(node.input) else _all(node.input), joined)
+        if not items:
+            return below
+        if below is node.input and len(items) == len(node.items):
+            return node
+        return replace(node, input=below, items=items)
+
+
+def _stored(node: logical.Stored, needed: Names) -> Node:
+    columns = tuple(c for c in node.columns if f"{node.alias}.{c.name}" in needed) or node.columns[:1]
+    return node if len(columns) == len(node.columns) else replace(node, columns=columns)
+
+
+def _all(node: Node) -> Names:
+    return frozenset(node.schema.names)
+
+
+def _of(node: Node, needed: Iterable[str], read: Iterable[Expression | None]) -> Names:
+    """The node's columns among those needed and those that the expressions read."""
+    names = set(needed)
+    for expression in read:
+        if expression is not None:
+            names |= columns_of(expression)
+    return _all(node) & names
+
+
+def _has_positions(node: Node) -> bool:
+    """Whether a stream's tuples have each a position of their own, so that their order never depends on their values."""
+    match node:
+        case logical.Acquire():
+            return True
+        case logical.Select(input) | logical.Project(input) | logical.Rename(input):
+            return _has_positions(input)
+        case logical.Lag(input) | logical.Sample(input):
+            return _has_positions(input)
+        case logical.AsofJoin(left):
+            return _has_positions(left)
+        case _:
+            return False

@@ -1,0 +1,51 @@
+"""Each condition to the side it reads."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from nilometer.expressions import conjunction
+from nilometer.optimizer.context import OptimizerContext
+from nilometer.optimizer.rewriting import part, reads_only, selected
+from nilometer.plan.logical import AsofJoin, Join, JoinKind, Node, Select, transform_plan
+
+LEFT_OF_WHERE = frozenset(JoinKind)
+RIGHT_OF_WHERE = frozenset((JoinKind.INNER,))
+LEFT_OF_ON = frozenset((JoinKind.INNER, JoinKind.SEMI))
+RIGHT_OF_ON = frozenset(JoinKind)
+
+
+def push_selection_into_join(plan: Node, _context: OptimizerContext) -> Node:
+    """`Select(p AND q, Join(x, y)) => Select(q, Join(Select(p, x), y))   when p reads x alone`, and so for y where the
+    join is inner; `Join(x, y, ON p AND q) => Join(Select(p, x), y, ON q)` likewise; of an ASOF join the left side.
+
+    A selection over windows drops no evaluation, so the join fires at the same ticks as before. A condition that reads
+    NOW stays: a join's tick is not that of its sides' latest windows.
+    """
+    return transform_plan(plan, _push)
+
+
+def _push(node: Node) -> Node:
+    match node:
+        case Select(Join(left, right, kind) as join, predicate):
+            lefts, rest = part(predicate, lambda p: kind in LEFT_OF_WHERE and reads_only(p, left))
+            rights, rest = part(conjunction(rest), lambda p: kind in RIGHT_OF_WHERE and reads_only(p, right))
+            if not (lefts or rights):
+                return node
+            return selected(join.with_inputs((selected(left, lefts), selected(right, rights))), rest)
+        case Select(AsofJoin(left, right) as join, predicate):
+            lefts, rest = part(predicate, lambda p: reads_only(p, left))
+            return selected(join.with_inputs((selected(left, lefts), right)), rest) if lefts else node
+        case Join(left, right, kind, predicate) if predicate is not None:
+            lefts, rest = part(predicate, lambda p: kind in LEFT_OF_ON and reads_only(p, left))
+            rights, rest = part(conjunction(rest), lambda p: kind in RIGHT_OF_ON and reads_only(p, right))
+            if not (lefts or rights):
+                return node
+            return replace(
+                node,
+                left=selected(left, lefts),
+                right=selected(right, rights),
+                predicate=conjunction(rest),
+            )
+        case _:
+            return node

@@ -1,0 +1,21 @@
+"""What the optimizer did -> text: the plan after each named rule, or `(unchanged)`."""
+
+from __future__ import annotations
+
+from nilometer.optimizer.optimizer import RULES, Optimized
+from nilometer.plan import logical
+from nilometer.plan.explain import explain_text
+
+
+def explain_verbose(plan: logical.Node, optimized: Optimized) -> str:
+    """The bound plan, and the plan after every rule; the last one is the physical plan."""
+    reasons = {phase.name: phase.reason for phase in RULES}
+    sections = [f"-- bound\n{explain_text(plan)}"]
+    phase = ""
+    for step in optimized.trace:
+        if step.phase != phase:
+            phase = step.phase
+            sections.append(f"\n-- phase {phase}: {reasons[phase]}")
+        body = f"\n{explain_text(step.plan)}" if step.changed else " (unchanged)"
+        sections.append(f"-- {step.rule}{body}")
+    return "\n".join(sections)
