@@ -1,0 +1,16 @@
+"""The gateway host, in-process: physical plans over finite logs, by event time."""
+
+from nilometer.edge.gateway.run import BATCH_ROWS, Run, Summary, run
+from nilometer.edge.gateway.sources import Batch, Entry, Heartbeat, MemorySources, Sources
+
+__all__ = [
+    "BATCH_ROWS",
+    "Batch",
+    "Entry",
+    "Heartbeat",
+    "MemorySources",
+    "Run",
+    "Sources",
+    "Summary",
+    "run",
+]

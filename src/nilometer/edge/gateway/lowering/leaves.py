@@ -1,0 +1,55 @@
+"""SP_ACQUIRE and STORED_SCAN: how the rows of extents come into a dataflow."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from nilometer.edge.attributes import attach, attribute_frame
+from nilometer.edge.gateway.dataflow import Dataflow
+from nilometer.edge.gateway.stages import StreamReader, TableReader
+from nilometer.operators.evaluate import compile_predicate
+from nilometer.operators.frames import dtype, empty, stream_dtypes
+from nilometer.operators.logic import ID, STREAM_COLUMNS
+from nilometer.plan.physical import SpAcquire, StoredScan
+
+
+def acquire(node: SpAcquire, flow: Dataflow) -> int:
+    """Accepted tuples: the wanted columns under their alias, of the sensors that run, that satisfy the predicate."""
+    stream = node.stream
+    wanted = node.columns + node.reads
+    own = {column.name: found.name for column in wanted if (found := stream.column(column.name)) is not None}
+    static = tuple(column for column in wanted if column.name not in own)
+    attributes = attribute_frame(flow.sources.sensors(stream), static, stream.id_type) if static else None
+    running = (
+        None
+        if node.sensors is None
+        else pl.Series(sorted(node.sensors, key=str), dtype=dtype(stream.id_type))
+    )
+    columns = [pl.col(own.get(c.name, c.name)).alias(f"{node.alias}.{c.name}") for c in wanted]
+    predicate = compile_predicate(node.predicate)
+    kept = [*STREAM_COLUMNS, *node.schema.names]
+    narrow = len(node.reads) > 0
+
+    def prepare(rows: pl.DataFrame) -> pl.DataFrame:
+        if running is not None:
+            rows = rows.filter(pl.col(ID).is_in(running.implode()))
+        if attributes is not None:
+            rows = attach(rows, attributes)
+        rows = predicate(rows.select(*STREAM_COLUMNS, *columns))
+        return rows.select(kept) if narrow else rows
+
+    nothing = empty(stream_dtypes(node.schema, stream.id_type))
+    return flow.add(node, StreamReader(stream.name.lower(), nothing, prepare))
+
+
+def scan(node: StoredScan, flow: Dataflow) -> int:
+    """A table's snapshot, the wanted columns under their alias."""
+    rows = flow.sources.table(node.table)
+    found = {name.lower(): name for name in rows.columns}
+    columns = (
+        pl.col(found[c.name.lower()]).cast(dtype(c.type)).alias(f"{node.alias}.{c.name}")
+        for c in node.columns
+    )
+    # A table of which no column is wanted still has its number of rows.
+    scanned = rows.select(columns) if node.columns else pl.DataFrame(height=rows.height)
+    return flow.add(node, TableReader(scanned))

@@ -1,0 +1,52 @@
+"""What a stream's tuples come from: the type of their ids, and the interval at which they are acquired."""
+
+from __future__ import annotations
+
+from nilometer.plan import physical
+from nilometer.plan.logical import Collection
+from nilometer.types import INT, Type
+
+
+def source_type(node: physical.Node) -> Type | None:
+    """The type of a stream's ids; None for one whose tuples have no source, as joins and windows make them."""
+    match node:
+        case physical.SpAcquire(stream=stream):
+            return stream.id_type.plain
+        case physical.Silent(id_type=id_type) | physical.SnJoin(id_type=id_type):
+            return id_type.plain
+        case physical.Union(left=left, right=right):
+            kinds = [kind for side in (left, right) if (kind := source_type(side)) is not None]
+            return kinds[0] if len(set(kinds)) == 1 else None
+        case physical.NlwJoin() | physical.RStream() | physical.IStream() | physical.DStream():
+            return None
+        case physical.NlJoin(left=left, right=right) | physical.HashJoin(left=left, right=right):
+            return source_type(left if left.collection is Collection.STREAM else right)
+        case _:
+            return source_type(node.inputs[0])
+
+
+def id_type(node: physical.Node) -> Type:
+    """The dtype of a stream's `@id`; ids that are all NULL are INT."""
+    return source_type(node) or INT
+
+
+def acquisition_interval(node: physical.Node) -> int | None:
+    """The interval of a stream that is sensed: a sensed extent, or one that was only filtered, projected or lagged."""
+    match node:
+        case physical.SpAcquire(stream=stream):
+            return stream.every
+        case (
+            physical.Select()
+            | physical.Project()
+            | physical.Rename()
+            | physical.Exchange()
+            | physical.Lag()
+            | physical.Sample()
+        ):
+            return acquisition_interval(node.inputs[0])
+        case physical.NlJoin(left=left, right=right) | physical.HashJoin(left=left, right=right):
+            if node.collection is not Collection.STREAM:
+                return None
+            return acquisition_interval(left if left.collection is Collection.STREAM else right)
+        case _:
+            return None

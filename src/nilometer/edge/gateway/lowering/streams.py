@@ -1,0 +1,60 @@
+"""SAMPLE, LAG, SILENT, SN_JOIN, ASOF_JOIN and NLW_JOIN: streams to streams."""
+
+from __future__ import annotations
+
+from nilometer.edge.gateway.dataflow import Dataflow
+from nilometer.edge.gateway.lowering.sources_of import id_type
+from nilometer.operators import asof_join as asof_operator
+from nilometer.operators import lag as lag_operator
+from nilometer.operators import sample as sample_operator
+from nilometer.operators import silent as silent_operator
+from nilometer.operators import similar as similar_operator
+from nilometer.operators import window_join as window_join_operator
+from nilometer.plan.physical import AsofJoin, Lag, NlwJoin, Sample, Silent, SnJoin
+
+
+def sample(node: Sample, flow: Dataflow) -> int:
+    """Per source the first tuple of each interval."""
+    return flow.add_operator(node, sample_operator.Sample(node.schema, node.every, id_type(node)))
+
+
+def lag(node: Lag, flow: Dataflow) -> int:
+    """Columns from the source's earlier tuples."""
+    items = tuple(
+        lag_operator.Lagged(item.name, item.function, item.expression, item.offset) for item in node.items
+    )
+    return flow.add_operator(node, lag_operator.Lag(node.input.schema, items, id_type(node)))
+
+
+def silent(node: Silent, flow: Dataflow) -> int:
+    """Sensors that fall silent and return."""
+    spec = silent_operator.Silent(node.duration, node.alias, node.id_type.plain, node.sensors)
+    return flow.add_operator(node, spec)
+
+
+def similar(node: SnJoin, flow: Dataflow) -> int:
+    """Each tuple with the earlier ones of other sources that are alike."""
+    spec = similar_operator.Similar(
+        node.input.schema, node.column, node.epsilon, node.window, node.form, node.alias, node.id_type.plain
+    )
+    return flow.add_operator(node, spec)
+
+
+def asof_join(node: AsofJoin, flow: Dataflow) -> int:
+    """Each left tuple with the latest right one at or before it."""
+    spec = asof_operator.AsofJoin(
+        node.left.schema, node.right.schema, node.keys, node.within, id_type(node.left), id_type(node.right)
+    )
+    return flow.add_operator(node, spec)
+
+
+def window_join(node: NlwJoin, flow: Dataflow) -> int:
+    """STEAM's join over N streams."""
+    spec = window_join_operator.WindowJoin(
+        tuple(child.schema for child in node.streams),
+        tuple((bound.left, bound.right, bound.width) for bound in node.bounds),
+        tuple((k.left, k.left_expression, k.right, k.right_expression) for k in node.keys),
+        node.predicate,
+        id_type(node),
+    )
+    return flow.add_operator(node, spec)

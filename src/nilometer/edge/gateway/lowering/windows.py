@@ -1,0 +1,22 @@
+"""TIME_WINDOW, ROW_WINDOW, and RSTREAM, ISTREAM, DSTREAM: streams to windows and back."""
+
+from __future__ import annotations
+
+from nilometer.edge.gateway.dataflow import Dataflow
+from nilometer.edge.gateway.lowering.sources_of import acquisition_interval
+from nilometer.operators import time_window as time_operator
+from nilometer.operators import to_stream as to_stream_operator
+from nilometer.plan.physical import DStream, IStream, RStream, TimeWindow
+
+
+def time_window(node: TimeWindow, flow: Dataflow) -> int:
+    """The rows of each window, materialised."""
+    spec = time_operator.TimeWindow(
+        node.schema, node.start, node.end, node.slide, node.open_start, acquisition_interval(node.input)
+    )
+    return flow.add_operator(node, spec)
+
+
+def to_stream(node: RStream | IStream | DStream, flow: Dataflow) -> int:
+    """Windows, or their differences, as a stream."""
+    return flow.add_operator(node, to_stream_operator.ToStream(node.schema, node.relation))

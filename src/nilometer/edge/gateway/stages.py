@@ -1,0 +1,119 @@
+"""The stages of a running dataflow: readers of streams and tables, and shells around Logics.
+
+A stage takes the outputs of the stages below it, once a round, and gives its own. What needs no memory (select, project,
+rename) is no stage: it is a transform, fused behind the stage whose rows it changes, and never waits for event time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import polars as pl
+
+from nilometer.operators.logic import Logic, Output, Progress, no_evaluations
+
+Transform = Callable[[pl.DataFrame], pl.DataFrame]
+
+
+@dataclass(frozen=True)
+class Round:
+    """What a round brings: the accepted tuples of each stream (by lower-case name; those that moved), how far event time
+    has come, and each stream's first tick. `first` says that nothing came before."""
+
+    admitted: Mapping[str, pl.DataFrame]
+    watermark: int
+    first_ticks: Mapping[str, int]
+    first: bool
+
+
+class Worker(Protocol):
+    """What a stage does in a round."""
+
+    def step(self, inputs: Sequence[Output], now: Round, first_tick: int | None) -> Output:
+        """Inputs to output."""
+
+    def snapshot(self) -> dict[str, bytes]:
+        """The whole state, as panes."""
+
+    def restore(self, panes: dict[str, bytes]) -> None:
+        """Take back what `snapshot` gave."""
+
+
+@dataclass
+class Stage:
+    """A worker, where its inputs come from, the streams below it, and what is fused behind it."""
+
+    name: str
+    worker: Worker
+    inputs: tuple[int, ...]
+    streams: frozenset[str]
+    transforms: list[Transform] = field(default_factory=list)
+
+    def step(self, outputs: Sequence[Output], now: Round) -> Output:
+        """The stage's output, from those of all stages before it."""
+        first_tick = min(
+            (now.first_ticks[name] for name in self.streams if name in now.first_ticks), default=None
+        )
+        output = self.worker.step([outputs[place] for place in self.inputs], now, first_tick)
+        rows = output.rows
+        for transform in self.transforms:
+            rows = transform(rows)
+        return output if rows is output.rows else Output(rows, output.evaluations)
+
+
+class StreamReader:
+    """A leaf: the tuples of a stream that came in this round, as the plan wants them."""
+
+    def __init__(self, stream: str, empty: pl.DataFrame, prepare: Transform) -> None:
+        self._stream = stream
+        self._empty = empty
+        self._prepare = prepare
+
+    def step(self, inputs: Sequence[Output], now: Round, first_tick: int | None) -> Output:  # noqa: ARG002
+        rows = now.admitted.get(self._stream)
+        return Output(self._empty if rows is None else self._prepare(rows), no_evaluations())
+
+    def snapshot(self) -> dict[str, bytes]:
+        return {}
+
+    def restore(self, panes: dict[str, bytes]) -> None:
+        pass
+
+
+class TableReader:
+    """A leaf: a table's rows, in the first round."""
+
+    def __init__(self, rows: pl.DataFrame) -> None:
+        self._rows = rows
+
+    def step(self, inputs: Sequence[Output], now: Round, first_tick: int | None) -> Output:  # noqa: ARG002
+        return Output(self._rows if now.first else self._rows.clear(), no_evaluations())
+
+    def snapshot(self) -> dict[str, bytes]:
+        return {}
+
+    def restore(self, panes: dict[str, bytes]) -> None:
+        pass
+
+
+class Operator:
+    """A shell around a Logic. A table's rows reach it in the first round only, then also if there are none."""
+
+    def __init__(self, logic: Logic, tables: frozenset[int] = frozenset()) -> None:
+        self._logic = logic
+        self._tables = tables
+
+    def step(self, inputs: Sequence[Output], now: Round, first_tick: int | None) -> Output:
+        for port, given in enumerate(inputs):
+            if given.rows.height or (now.first and port in self._tables):
+                self._logic.update(port, given.rows)
+        evaluations = tuple(given.evaluations for given in inputs)
+        return self._logic.advance(Progress(now.watermark, first_tick, evaluations))
+
+    def snapshot(self) -> dict[str, bytes]:
+        return self._logic.snapshot()
+
+    def restore(self, panes: dict[str, bytes]) -> None:
+        self._logic.restore(panes)
