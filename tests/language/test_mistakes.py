@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import golden
 import pytest
 
+import golden
 from nilometer.errors import QuerySyntaxError
 from nilometer.language import parse, parse_script
 

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Callable
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from language import strategies
 from language.papers import PAPER_QUERIES
-
 from nilometer.errors import QuerySyntaxError
 from nilometer.language import ast, parse, parse_expression, parse_script, print_expression, print_statement
 from nilometer.language.lexer import tokenize
 from nilometer.language.vocabulary import NOT_AN_ALIAS, UNIT_SPELLINGS
 from nilometer.language.walk import children, walk
-
 
 # Fuzzing is quick; three times as many as the profile says.
 MORE = settings(max_examples=3 * settings().max_examples)
@@ -92,14 +92,20 @@ _SOUP = [
 ]
 
 
+def _error(entry: Callable[[str], object], text: str) -> QuerySyntaxError | None:
+    try:
+        entry(text)
+    except QuerySyntaxError as error:
+        return error
+    return None
+
+
 def _only_syntax_errors(text: str) -> None:
     for entry in (parse, parse_script, parse_expression):
-        try:
-            entry(text)
-        except QuerySyntaxError as error:
+        error = _error(entry, text)
+        if error is not None:
             assert str(error)
-            if error.span is not None:
-                assert 0 <= error.span.start <= error.span.end <= len(text)
+            assert error.span is None or 0 <= error.span.start <= error.span.end <= len(text)
 
 
 @MORE

@@ -14,7 +14,7 @@ from dataclasses import replace
 from nilometer.language import ast
 from nilometer.language.cursor import FLOAT, INT, Cursor
 from nilometer.language.parse_expressions import parse_number
-from nilometer.language.vocabulary import TIME_UNITS, UNIT_SPELLINGS
+from nilometer.language.vocabulary import TIME_UNITS, UNIT_SPELLINGS, must_be_unit
 
 UNIT_LABEL = "a unit"
 WINDOW_LABEL = "a window in '[ ]'"
@@ -99,7 +99,7 @@ def _amount(cursor: Cursor, *, negative: bool = False, label: str = "a number") 
     count: int | float | str
     if cursor.token.kind in (INT, FLOAT):
         count = parse_number(cursor, negative=negative)
-    elif cursor.at_name() and cursor.token.key not in UNIT_SPELLINGS and not negative:
+    elif cursor.at_name() and not must_be_unit(cursor.token.key) and not negative:
         count = cursor.name()
     else:
         cursor.fail(label, "a parameter", hint="it cannot be negative" if cursor.at("-") else None)

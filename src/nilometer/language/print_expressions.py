@@ -12,7 +12,7 @@ from math import isfinite
 
 from nilometer.language import ast
 from nilometer.language.parse_expressions import COMPARISON, LEVELS, MINUS, NOT, POWER, SUM
-from nilometer.language.vocabulary import NOT_AN_ALIAS, RESERVED, UNIT_SPELLINGS, fold
+from nilometer.language.vocabulary import NOT_AN_ALIAS, RESERVED, fold, must_be_unit
 from nilometer.types import format_time
 
 _PLAIN = re.compile(r"[^\W\d]\w*")
@@ -108,7 +108,7 @@ def literal(value: int | float | str | bool | None) -> str:
 def amount(node: ast.Amount) -> str:
     """`10 MINUTES`, `w`; a parameter that is called like a unit is quoted."""
     if isinstance(node.count, str):
-        name = identifier(node.count) if fold(node.count) not in UNIT_SPELLINGS else f'"{node.count}"'
+        name = f'"{node.count}"' if must_be_unit(node.count) else identifier(node.count)
         return name if node.unit is None else f"{name} {node.unit}"
     return _with_unit(node.count, node.unit)
 
@@ -116,7 +116,8 @@ def amount(node: ast.Amount) -> str:
 def _with_unit(count: int | float, unit: str | None) -> str:
     if unit is None:
         return number(count)
-    return f"{number(count)} {unit.removesuffix('S') if count == 1 else unit}"
+    written = number(count)
+    return f"{written} {unit.removesuffix('S') if written == '1' else unit}"
 
 
 def _level(node: ast.Expression) -> int:

@@ -1,6 +1,6 @@
 """The words of the language: which are reserved, and how units and types may be spelt.
 
->>> unit_of("mins"), is_reserved("Select"), is_reserved("depth")
+>>> UNIT_SPELLINGS["MINS"], is_reserved("Select"), is_reserved("depth")
 ('MINUTES', True, False)
 """
 
@@ -66,6 +66,6 @@ def is_reserved(word: str) -> bool:
     return fold(word) in RESERVED
 
 
-def unit_of(word: str) -> str | None:
-    """The canonical unit (upper-case plural) of a spelling, if it is one."""
-    return UNIT_SPELLINGS.get(fold(word))
+def must_be_unit(word: str) -> bool:
+    """Whether the word is a unit even where a parameter's name could stand; one letter may be either: RANGE d."""
+    return len(word) > 1 and fold(word) in UNIT_SPELLINGS

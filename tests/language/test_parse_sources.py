@@ -1,0 +1,157 @@
+"""What stands in FROM."""
+
+from __future__ import annotations
+
+import pytest
+
+from nilometer.errors import QuerySyntaxError
+from nilometer.language import ast, parse, parse_expression
+from nilometer.language.ast import (
+    Amount,
+    AsofSource,
+    ExtentSource,
+    NowWindow,
+    QuerySource,
+    RangeWindow,
+    SilentSource,
+    SimilarSource,
+)
+
+
+def sources(text: str) -> tuple[ast.Source, ...]:
+    query = parse(f"SELECT * FROM {text} WHERE TRUE")
+    assert isinstance(query, ast.Select)
+    return query.sources
+
+
+QUERY = parse("SELECT a FROM s")
+OTHER = parse("SELECT b FROM s")
+assert isinstance(QUERY, ast.QueryNode)
+assert isinstance(OTHER, ast.QueryNode)
+NOW = NowWindow()
+A, B, C = ExtentSource("a"), ExtentSource("b"), ExtentSource("c")
+SAME = parse_expression("a.id = b.id")
+RANGE = RangeWindow(Amount(5, "MINUTES"))
+DEPTH = ast.Name(("depth",))
+
+
+@pytest.mark.parametrize(
+    ("text", "tree"),
+    [
+        ("river", ExtentSource("river")),
+        ("river R", ExtentSource("river", None, "R")),
+        ("river AS R", ExtentSource("river", None, "R")),
+        ("river [NOW]", ExtentSource("river", NOW)),
+        ("River[NOW]", ExtentSource("River", NOW)),
+        ("river [NOW] R", ExtentSource("river", NOW, "R")),
+        ("river [NOW] AS R", ExtentSource("river", NOW, "R")),
+        ("river R [NOW]", ExtentSource("river", NOW, "R")),
+        ("river AS R [NOW]", ExtentSource("river", NOW, "R")),
+        ('"odd name" "other name"', ExtentSource("odd name", None, "other name")),
+        ("river AS window", ExtentSource("river", None, "window")),
+        ('river "where"', ExtentSource("river", None, "where")),
+        ("similar", ExtentSource("similar")),
+        ("silent s", ExtentSource("silent", None, "s")),
+        ("(river [NOW] R)", ExtentSource("river", NOW, "R")),
+        ("(SELECT a FROM s)", QuerySource(QUERY)),
+        ("(SELECT a FROM s) q", QuerySource(QUERY, None, "q")),
+        ("(SELECT a FROM s) [NOW] q", QuerySource(QUERY, NOW, "q")),
+        ("(SELECT a FROM s) AS q [NOW]", QuerySource(QUERY, NOW, "q")),
+        ("((SELECT a FROM s)) q", QuerySource(QUERY, None, "q")),
+        ("(SELECT a FROM s UNION SELECT b FROM s) q", QuerySource(ast.Union(QUERY, OTHER), None, "q")),
+        ("((SELECT a FROM s) UNION (SELECT b FROM s)) q", QuerySource(ast.Union(QUERY, OTHER), None, "q")),
+        ("a ASOF JOIN b ON a.id = b.id", AsofSource(A, B, SAME)),
+        ("a asof join b on a.id = b.id within 5 min", AsofSource(A, B, SAME, Amount(5, "MINUTES"))),
+        ("a ASOF JOIN b ON a.id = b.id WITHIN w", AsofSource(A, B, SAME, Amount("w"))),
+        (
+            "a x ASOF JOIN b AS y ON TRUE",
+            AsofSource(ExtentSource("a", None, "x"), ExtentSource("b", None, "y"), ast.Constant(True)),
+        ),
+        (
+            "a ASOF JOIN b ON a.id = b.id ASOF JOIN c ON TRUE",
+            AsofSource(AsofSource(A, B, SAME), C, ast.Constant(True)),
+        ),
+        (
+            "c ASOF JOIN (a ASOF JOIN b ON a.id = b.id) ON TRUE",
+            AsofSource(C, AsofSource(A, B, SAME), ast.Constant(True)),
+        ),
+        (
+            "(SELECT a FROM s) q ASOF JOIN b ON TRUE",
+            AsofSource(QuerySource(QUERY, None, "q"), B, ast.Constant(True)),
+        ),
+        ("SIMILAR(a, depth)", SimilarSource(A, DEPTH)),
+        ("similar(a, depth WITHIN 0.5)", SimilarSource(A, DEPTH, 0.5)),
+        ("SIMILAR(a, depth WITHIN eps)", SimilarSource(A, DEPTH, "eps")),
+        (
+            "SIMILAR(a x, x.depth) [RANGE 5 MINUTES] s",
+            SimilarSource(ExtentSource("a", None, "x"), ast.Name(("x", "depth")), None, "LIST", RANGE, "s"),
+        ),
+        ("SIMILAR(a, depth WITHIN 1 PAIRS) [RANGE 5 MINUTES]", SimilarSource(A, DEPTH, 1, "PAIRS", RANGE)),
+        ("SIMILAR(a, depth) PAIRS [RANGE 5 MINUTES] p", SimilarSource(A, DEPTH, None, "PAIRS", RANGE, "p")),
+        (
+            "SIMILAR(a, depth) [RANGE 5 MINUTES] FLATTEN p",
+            SimilarSource(A, DEPTH, None, "FLATTEN", RANGE, "p"),
+        ),
+        (
+            "SIMILAR(a, depth) p [RANGE 5 MINUTES] FLATTEN",
+            SimilarSource(A, DEPTH, None, "FLATTEN", RANGE, "p"),
+        ),
+        ("SIMILAR(a, depth FLATTEN) AS pairs", SimilarSource(A, DEPTH, None, "FLATTEN", None, "pairs")),
+        ("SIMILAR((SELECT a FROM s), depth)", SimilarSource(QuerySource(QUERY), DEPTH)),
+        ("SIMILAR((SELECT a FROM s) q, depth)", SimilarSource(QuerySource(QUERY, None, "q"), DEPTH)),
+        ("SILENT(a)", SilentSource(A)),
+        ("silent(a for 5 minutes) x", SilentSource(A, Amount(5, "MINUTES"), None, "x")),
+        ("SILENT(a FOR d) [NOW]", SilentSource(A, Amount("d"), NOW)),
+    ],
+)
+def test_sources(text: str, tree: ast.Source) -> None:
+    assert sources(text) == (tree,)
+
+
+def test_commas_list_sources() -> None:
+    assert sources("a [NOW] x, b, (SELECT a FROM s) q") == (
+        ExtentSource("a", NOW, "x"),
+        B,
+        QuerySource(QUERY, None, "q"),
+    )
+    assert sources("SensorTables A, B, C") == (
+        ExtentSource("SensorTables", None, "A"),
+        ExtentSource("B"),
+        ExtentSource("C"),
+    )
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "river [NOW] [NOW]",
+        "river R S",
+        "river AS",
+        "river NOW",
+        "river, ",
+        "(river",
+        "(SELECT a FROM s",
+        "river JOIN b ON TRUE",
+        "a ASOF b ON TRUE",
+        "a ASOF JOIN b",
+        "a ASOF JOIN b ON",
+        "a ASOF JOIN b ON TRUE WITHIN 5",
+        "a ASOF JOIN b ON TRUE WITHIN 5 ROWS",
+        "SIMILAR(a)",
+        "SIMILAR(a, 5)",
+        "SIMILAR(a, depth WITHIN -1)",
+        "SIMILAR(a, depth PAIRS) FLATTEN",
+        "SIMILAR(a, depth WITHIN)",
+        "SILENT()",
+        "SILENT(a FOR)",
+        "SILENT(a FOR 5 ROWS)",
+        "(a ASOF JOIN b ON TRUE) [NOW]",
+        "5",
+        "'river'",
+        "select",
+    ],
+)
+def test_what_is_no_source(text: str) -> None:
+    with pytest.raises(QuerySyntaxError):
+        sources(text)
