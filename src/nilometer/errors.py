@@ -70,7 +70,12 @@ class NilometerError(Exception):
 
     def __str__(self) -> str:
         lines = [self.message]
-        if self.text is not None and self.span is not None and self.line is not None and self.column is not None:
+        if (
+            self.text is not None
+            and self.span is not None
+            and self.line is not None
+            and self.column is not None
+        ):
             source = self.text.split("\n")[self.line - 1] if self.text else ""
             width = max(1, min(self.span.end - self.span.start, len(source) - self.column + 1))
             lines.append(f"  line {self.line}, column {self.column}")

@@ -11,7 +11,7 @@ INT overflow is an error. Operands have been brought to one type by the binder, 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -199,7 +199,11 @@ def _operand(operand: Expression, parent: Expression) -> str:
         loose = isinstance(parent, Call) and parent.function in ("and", "or", "not")
         tight = operand.function in (*COMPARISONS, "is_null", "like") and loose
         atomic = not symbolic or tight
-    if isinstance(operand, Literal) and operand.value is not None and operand.type.kind in (Kind.INT, Kind.FLOAT):
+    if (
+        isinstance(operand, Literal)
+        and operand.value is not None
+        and operand.type.kind in (Kind.INT, Kind.FLOAT)
+    ):
         atomic = operand.value >= 0
     return str(operand) if atomic else f"({operand})"
 
@@ -239,7 +243,7 @@ def conjuncts(predicate: Expression | None) -> tuple[Expression, ...]:
             return (predicate,)
 
 
-def conjunction(parts: tuple[Expression, ...] | list[Expression]) -> Expression | None:
+def conjunction(parts: Sequence[Expression]) -> Expression | None:
     """The AND of the parts; None for none."""
     parts = tuple(parts)
     if not parts:

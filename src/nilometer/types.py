@@ -170,9 +170,11 @@ def format_time(microseconds: int) -> str:
         moment = _EPOCH + timedelta(microseconds=microseconds)
     except OverflowError:
         return f"{microseconds} us"
-    return moment.strftime("%Y-%m-%dT%H:%M:%S").rjust(19, "0") + (
-        f".{moment.microsecond:06d}".rstrip("0") if moment.microsecond else ""
-    ) + "Z"
+    return (
+        moment.strftime("%Y-%m-%dT%H:%M:%S").rjust(19, "0")
+        + (f".{moment.microsecond:06d}".rstrip("0") if moment.microsecond else "")
+        + "Z"
+    )
 
 
 def parse_time(text: str) -> int:

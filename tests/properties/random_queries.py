@@ -6,6 +6,7 @@ that sums are exact whatever the order.
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 from typing import Any
 
@@ -112,7 +113,9 @@ def condition(draw: Any, aliases: list[str], depth: int = 2) -> str:
         case 5:
             return f"{alias}.name {draw(st.sampled_from(('', 'NOT ')))}LIKE '{draw(st.sampled_from(('b%', '_ed', '%', '')))}'"
         case 6:
-            items = draw(st.lists(st.sampled_from(("1", "2", "3", "0.5", "NULL", "-1")), min_size=1, max_size=3))
+            items = draw(
+                st.lists(st.sampled_from(("1", "2", "3", "0.5", "NULL", "-1")), min_size=1, max_size=3)
+            )
             return f"{alias}.x {draw(st.sampled_from(('', 'NOT ')))}IN ({', '.join(items)})"
         case 7:
             return f"{alias}.x BETWEEN {draw(st.integers(-3, 2))} AND {draw(st.integers(0, 5))}"
@@ -129,7 +132,11 @@ def any_value(draw: Any, aliases: list[str]) -> str:
     alias = draw(st.sampled_from(aliases))
     if draw(st.booleans()):
         return f"{alias}.{draw(st.sampled_from(tuple(COLUMNS)))}"
-    return draw(number(aliases)) if draw(st.integers(0, 3)) else f"CASE WHEN {draw(condition(aliases, 1))} THEN 1 END"
+    return (
+        draw(number(aliases))
+        if draw(st.integers(0, 3))
+        else f"CASE WHEN {draw(condition(aliases, 1))} THEN 1 END"
+    )
 
 
 @st.composite
@@ -178,7 +185,11 @@ def time_window(draw: Any, *, slides: bool = True) -> str:
 def row_window(draw: Any) -> str:
     """A window over rows."""
     far, near = sorted((draw(st.integers(0, 5)), draw(st.integers(0, 5))), reverse=True)
-    spec = draw(st.sampled_from((f"RANGE {draw(st.integers(1, 6))} ROWS", f"FROM NOW - {far} ROWS TO NOW - {near} ROWS")))
+    spec = draw(
+        st.sampled_from(
+            (f"RANGE {draw(st.integers(1, 6))} ROWS", f"FROM NOW - {far} ROWS TO NOW - {near} ROWS")
+        )
+    )
     slide = f" SLIDE {draw(st.integers(1, 4))} ROWS" if draw(st.booleans()) else ""
     return f"[{spec}{slide}]"
 
@@ -212,7 +223,9 @@ def windowed_source(draw: Any, alias: str) -> str:
         case 1:
             kind = draw(st.sampled_from(("RSTREAM", "ISTREAM", "DSTREAM")))
             inner = draw(time_window())
-            return f"({kind} SELECT q.time, q.id, q.x, q.v, q.name, q.ok FROM {name} {inner} q) {chosen} {alias}"
+            return (
+                f"({kind} SELECT q.time, q.id, q.x, q.v, q.name, q.ok FROM {name} {inner} q) {chosen} {alias}"
+            )
         case _:
             return f"{name} {chosen} {alias}"
 
@@ -244,7 +257,15 @@ def stream_query(draw: Any) -> str:
     extra = []
     if draw(st.booleans()):
         chosen += ", " + draw(
-            st.sampled_from(("LAG(r.x) AS l", "LAG(r.name, 2) AS l", "DELTA(r.v) AS l", "RATE(r.x) AS l", "LAG(r.v + 1, 3) AS l"))
+            st.sampled_from(
+                (
+                    "LAG(r.x) AS l",
+                    "LAG(r.name, 2) AS l",
+                    "DELTA(r.v) AS l",
+                    "RATE(r.x) AS l",
+                    "LAG(r.v + 1, 3) AS l",
+                )
+            )
         )
     if not draw(st.integers(0, 3)):
         source += ", t"
@@ -252,7 +273,9 @@ def stream_query(draw: Any) -> str:
         if draw(st.booleans()):
             extra.append("t.k = r.x")
     if not draw(st.integers(0, 5)):
-        extra.append(f"r.x {draw(st.sampled_from(('IN', 'NOT IN')))} (SELECT t2.k FROM t AS t2{draw(st.sampled_from(('', ' WHERE t2.k > 0')))})")
+        extra.append(
+            f"r.x {draw(st.sampled_from(('IN', 'NOT IN')))} (SELECT t2.k FROM t AS t2{draw(st.sampled_from(('', ' WHERE t2.k > 0')))})"
+        )
     sample = f" SAMPLE EVERY {draw(seconds)} SECONDS" if not draw(st.integers(0, 3)) else ""
     return f"SELECT {chosen} FROM {source}{draw(where(['r'], *extra))}{sample}"
 
@@ -268,11 +291,17 @@ def window_query(draw: Any) -> str:
         if draw(st.booleans()):
             extra.append("r.x = t.k")
     if not draw(st.integers(0, 5)):
-        extra.append(f"r.v {draw(st.sampled_from(('>', '<=')))} (SELECT AVG(q.v) FROM {draw(st.sampled_from(STREAMS))} {draw(time_window())} q)")
+        extra.append(
+            f"r.v {draw(st.sampled_from(('>', '<=')))} (SELECT AVG(q.v) FROM {draw(st.sampled_from(STREAMS))} {draw(time_window())} q)"
+        )
     if not draw(st.integers(0, 6)):
-        extra.append(f"r.x > (SELECT COUNT(*) FROM {draw(st.sampled_from(STREAMS))} {draw(time_window())} q WHERE q.id = r.id)")
+        extra.append(
+            f"r.x > (SELECT COUNT(*) FROM {draw(st.sampled_from(STREAMS))} {draw(time_window())} q WHERE q.id = r.id)"
+        )
     if not draw(st.integers(0, 6)):
-        extra.append(f"r.x {draw(st.sampled_from(('IN', 'NOT IN')))} (SELECT q.x FROM {draw(st.sampled_from(STREAMS))} {draw(time_window())} q)")
+        extra.append(
+            f"r.x {draw(st.sampled_from(('IN', 'NOT IN')))} (SELECT q.x FROM {draw(st.sampled_from(STREAMS))} {draw(time_window())} q)"
+        )
     condition_text = draw(where(["r"], *extra))
     if not draw(st.integers(0, 8)):
         condition_text += (" AND" if condition_text else " WHERE") + " r.time >= now - 3 SECONDS"
@@ -288,7 +317,11 @@ def window_query(draw: Any) -> str:
             key = draw(st.sampled_from(("r.id", "r.name", "r.x", "r.ok", "r.id, r.name", "r.x % 2")))
             values = draw(st.lists(aggregate(["r"]), min_size=1, max_size=2))
             chosen = ", ".join(f"{value} AS c{n}" for n, value in enumerate(values, 1))
-            having = f" HAVING {draw(aggregate(['r']))} IS NOT NULL AND COUNT(*) > {draw(st.integers(0, 2))}" if draw(st.booleans()) else ""
+            having = (
+                f" HAVING {draw(aggregate(['r']))} IS NOT NULL AND COUNT(*) > {draw(st.integers(0, 2))}"
+                if draw(st.booleans())
+                else ""
+            )
             return f"{kind}SELECT {key.split(',')[0]} AS k, {chosen} FROM {source}{condition_text} GROUP BY {key}{having}"
 
 
@@ -296,7 +329,11 @@ def window_query(draw: Any) -> str:
 def join_query(draw: Any) -> str:
     """Windows with windows."""
     left, right = draw(windowed_source("r")), draw(windowed_source("q"))
-    link = draw(st.sampled_from(("r.id = q.id", "r.x = q.x", "r.x < q.x", "r.id = q.id AND r.v <= q.v", "r.name = q.name", "")))
+    link = draw(
+        st.sampled_from(
+            ("r.id = q.id", "r.x = q.x", "r.x < q.x", "r.id = q.id AND r.v <= q.v", "r.name = q.name", "")
+        )
+    )
     condition_text = draw(where(["r", "q"], *([link] if link else [])))
     kind = draw(st.sampled_from(("", "", "ISTREAM ", "DSTREAM ")))
     third = ""
@@ -316,12 +353,17 @@ def bounded_join_query(draw: Any) -> str:
     if draw(st.booleans()):
         bounds = f"WINDOW = {width()}"
     else:
-        pairs = list(zip(aliases, aliases[1:], strict=False))
+        pairs = list(itertools.pairwise(aliases))
         if len(aliases) == 3 and draw(st.booleans()):
             pairs.append(("r", "w"))
         bounds = "WINDOW" + " AND WINDOW".join(f"({one}, {other}) = {width()}" for one, other in pairs)
-    links = [draw(st.sampled_from((f"{x}.id = {y}.id", f"{x}.x = {y}.x", f"{x}.x < {y}.x"))) for x, y in zip(aliases, aliases[1:], strict=False)]
-    body = f"SELECT {draw(items(aliases, 2))}, time AS at FROM {sources} {bounds}{draw(where(aliases, *links))}"
+    links = [
+        draw(st.sampled_from((f"{x}.id = {y}.id", f"{x}.x = {y}.x", f"{x}.x < {y}.x")))
+        for x, y in itertools.pairwise(aliases)
+    ]
+    body = (
+        f"SELECT {draw(items(aliases, 2))}, time AS at FROM {sources} {bounds}{draw(where(aliases, *links))}"
+    )
     if draw(st.booleans()):
         return body
     return f"SELECT COUNT(*) AS n, MAX(j.c1) AS m FROM ({body}) {draw(time_window())} j"
@@ -333,7 +375,11 @@ def asof_query(draw: Any) -> str:
     within = f" WITHIN {draw(seconds)} SECONDS" if draw(st.booleans()) else ""
     key = draw(st.sampled_from(("r.id = q.id", "r.x = q.x", "r.id = q.id AND r.name = q.name")))
     body = f"SELECT {draw(items(['r', 'q'], 2))}, q.time AS found FROM {draw(stream_source('r'))} ASOF JOIN {draw(stream_source('q'))} ON {key}{within}{draw(where(['r', 'q']))}"
-    return body if draw(st.booleans()) else f"SELECT COUNT(*) AS n, COUNT(j.found) AS f FROM ({body}) {draw(window())} j"
+    return (
+        body
+        if draw(st.booleans())
+        else f"SELECT COUNT(*) AS n, COUNT(j.found) AS f FROM ({body}) {draw(window())} j"
+    )
 
 
 @st.composite
@@ -343,7 +389,11 @@ def special_query(draw: Any) -> str:
     match draw(st.integers(0, 5)):
         case 0 | 1:
             column = draw(st.sampled_from(("x", "v", "name")))
-            eps = f" WITHIN {draw(st.sampled_from(('0.5', '1', '0')))}" if column != "name" and draw(st.booleans()) else ""
+            eps = (
+                f" WITHIN {draw(st.sampled_from(('0.5', '1', '0')))}"
+                if column != "name" and draw(st.booleans())
+                else ""
+            )
             form = draw(st.sampled_from(("", " PAIRS", " FLATTEN")))
             return f"SELECT * FROM SIMILAR({name}, {column}{eps}{form}) [RANGE {draw(seconds)} SECONDS]"
         case 2:
@@ -354,18 +404,35 @@ def special_query(draw: Any) -> str:
             tail = " GROUP BY r.id" if group else ""
             return f"SELECT {chosen}COUNT(*) AS n, COMPLETENESS() AS c FROM {name} {draw(time_window())} r{draw(where(['r']))}{tail}"
         case 4:
-            predicate = draw(st.sampled_from(("r.kind = 'gauge'", "r.zone > 1", "distance(r.location, POINT(0.0, 0.0)) < 6", "r.kind IS NULL", "r.zone = r.x")))
-            values = draw(st.sampled_from(("COUNT(*) AS n, SUM(r.x) AS t", "r.id AS i, r.kind AS k, r.v AS v")))
+            predicate = draw(
+                st.sampled_from(
+                    (
+                        "r.kind = 'gauge'",
+                        "r.zone > 1",
+                        "distance(r.location, POINT(0.0, 0.0)) < 6",
+                        "r.kind IS NULL",
+                        "r.zone = r.x",
+                    )
+                )
+            )
+            values = draw(
+                st.sampled_from(("COUNT(*) AS n, SUM(r.x) AS t", "r.id AS i, r.kind AS k, r.v AS v"))
+            )
             return f"SELECT {values} FROM s {draw(window())} r WHERE {predicate}"
         case _:
-            return f"SELECT r.id AS i, r.kind AS k, r.x AS x FROM s r{draw(where(['r'], 'r.zone IS NOT NULL'))}"
+            return (
+                f"SELECT r.id AS i, r.kind AS k, r.x AS x FROM s r{draw(where(['r'], 'r.zone IS NOT NULL'))}"
+            )
 
 
 @st.composite
 def union_query(draw: Any) -> str:
     """UNION of streams, of windows, of differences."""
     if draw(st.booleans()):
-        one, other = (f"SELECT r.x AS n, r.name AS m FROM {draw(stream_source('r'))}{draw(where(['r']))}" for _ in range(2))
+        one, other = (
+            f"SELECT r.x AS n, r.name AS m FROM {draw(stream_source('r'))}{draw(where(['r']))}"
+            for _ in range(2)
+        )
     else:
         kind = draw(st.sampled_from(("", "ISTREAM ", "RSTREAM ")))
         one, other = (

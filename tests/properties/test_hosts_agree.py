@@ -7,7 +7,6 @@ import os
 import polars as pl
 import pytest
 from hypothesis import HealthCheck, given, note, settings
-from random_queries import SCHEMA, STREAMS, TABLE_ROWS, Case, cases
 
 import nilometer
 from nilometer.engine.data import feed_of, sensors_by_stream, table_rows
@@ -16,17 +15,23 @@ from nilometer.language import parse, print_statement
 from nilometer.plan import logical
 from nilometer.plan.explain import explain_text, parse_plan
 from nilometer.plan.reference import evaluate, same_answer
+from properties.random_queries import SCHEMA, STREAMS, TABLE_ROWS, Case, cases
 
 LONG = os.environ.get("HYPOTHESIS_PROFILE") == "long"
 RELAXED = settings(
-    deadline=None, suppress_health_check=list(HealthCheck), max_examples=3000 if LONG else 250, print_blob=True
+    deadline=None,
+    suppress_health_check=list(HealthCheck),
+    max_examples=3000 if LONG else 250,
+    print_blob=True,
 )
 
 
 @pytest.fixture(scope="module")
 def table_file(tmp_path_factory: pytest.TempPathFactory) -> str:
     path = tmp_path_factory.mktemp("table") / "t.parquet"
-    pl.DataFrame(TABLE_ROWS, schema={"k": pl.Int64, "label": pl.String, "weight": pl.Float64}).write_parquet(path)
+    pl.DataFrame(TABLE_ROWS, schema={"k": pl.Int64, "label": pl.String, "weight": pl.Float64}).write_parquet(
+        path
+    )
     return str(path)
 
 
@@ -45,7 +50,11 @@ def database_with(case: Case, table_file: str) -> nilometer.Database:
 
 def judged(database: nilometer.Database, plan: logical.Node, finished: bool) -> object:
     nodes = list(logical.walk_plan(plan))
-    feeds = {n.stream.name.lower(): feed_of(database.data, n.stream) for n in nodes if isinstance(n, logical.Acquire)}
+    feeds = {
+        n.stream.name.lower(): feed_of(database.data, n.stream)
+        for n in nodes
+        if isinstance(n, logical.Acquire)
+    }
     tables = {
         n.table.name.lower(): table_rows(database.data.table(n.table, database.catalog))
         for n in nodes
@@ -78,7 +87,9 @@ def test_the_optimizer_never_changes_an_answer(table_file: str, case: Case) -> N
             return  # integer overflow: a rule may avoid computing what is not asked for
         found = judged(database, query.optimized.plan, finished)
         difference = same_answer(expected, found)
-        assert difference is None, f"{difference}\n{explain_text(query.logical)}\n{explain_text(query.optimized.plan)}"
+        assert difference is None, (
+            f"{difference}\n{explain_text(query.logical)}\n{explain_text(query.optimized.plan)}"
+        )
 
 
 @given(case=cases())

@@ -74,7 +74,9 @@ def parameters_of(settings: Sequence[str]) -> dict[str, Any]:
     for setting in settings:
         name, equals, text = setting.partition("=")
         if not equals or not name.strip():
-            raise NilometerError(f"--set takes name=value, not '{setting}'", hint="such as --set w='10 MINUTES'")
+            raise NilometerError(
+                f"--set takes name=value, not '{setting}'", hint="such as --set w='10 MINUTES'"
+            )
         values[name.strip()] = _value(text.strip())
     return values
 

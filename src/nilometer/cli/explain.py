@@ -7,7 +7,15 @@ from typing import Annotated
 import typer
 
 from nilometer.cli.console import parameters_of, read_sql
-from nilometer.cli.options import CatalogOption, DataOption, JsonOption, ProfileOption, SetOption, SqlArgument, database_of
+from nilometer.cli.options import (
+    CatalogOption,
+    DataOption,
+    JsonOption,
+    ProfileOption,
+    SetOption,
+    SqlArgument,
+    database_of,
+)
 
 
 def register(application: typer.Typer) -> None:
@@ -19,7 +27,9 @@ def explain(
     sql: SqlArgument,
     data: DataOption = None,
     stage: Annotated[str, typer.Option("--stage", help="ast, logical, optimized or physical.")] = "optimized",
-    verbose: Annotated[bool, typer.Option("--verbose", help="Show the plan after each rule, changed or not.")] = False,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", help="Show the plan after each rule, changed or not.")
+    ] = False,
     json: JsonOption = False,
     set_: SetOption = None,
     catalog: CatalogOption = None,

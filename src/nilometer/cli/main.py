@@ -55,7 +55,10 @@ def main() -> None:
     except (click.exceptions.Abort, KeyboardInterrupt):
         sys.exit(130)
     except RecursionError:
-        fail(NilometerError("the query is nested too deeply", hint="take it apart with subqueries in FROM"), as_json)
+        fail(
+            NilometerError("the query is nested too deeply", hint="take it apart with subqueries in FROM"),
+            as_json,
+        )
     except Exception as error:
         if os.environ.get("NILOMETER_DEBUG"):
             raise

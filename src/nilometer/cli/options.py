@@ -17,16 +17,22 @@ DataOption = Annotated[
 ]
 CatalogOption = Annotated[
     str | None,
-    typer.Option("--catalog", metavar="URL", envvar="NILOMETER_CATALOG", help="A SQLite file or PostgreSQL URL."),
+    typer.Option(
+        "--catalog", metavar="URL", envvar="NILOMETER_CATALOG", help="A SQLite file or PostgreSQL URL."
+    ),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="One JSON object a line.")]
 SetOption = Annotated[
-    list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="A parameter of the query; may be repeated.")
+    list[str] | None,
+    typer.Option("--set", metavar="NAME=VALUE", help="A parameter of the query; may be repeated."),
 ]
 ProfileOption = Annotated[
-    str, typer.Option("--profile", envvar="NILOMETER_PROFILE", help="Optimizer profile: default or snee-2010.")
+    str,
+    typer.Option("--profile", envvar="NILOMETER_PROFILE", help="Optimizer profile: default or snee-2010."),
 ]
-SqlArgument = Annotated[str, typer.Argument(metavar="SQL", help="The query; '-' reads stdin; or a .sql file.")]
+SqlArgument = Annotated[
+    str, typer.Argument(metavar="SQL", help="The query; '-' reads stdin; or a .sql file.")
+]
 
 
 def database_of(data: str | None, catalog: str | None, on: str = "gateway") -> Any:

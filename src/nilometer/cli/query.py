@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from nilometer.cli.console import message, parameters_of, print_table, read_sql
-from nilometer.cli.options import CatalogOption, DataOption, JsonOption, ProfileOption, SetOption, SqlArgument, database_of
+from nilometer.cli.options import (
+    CatalogOption,
+    DataOption,
+    JsonOption,
+    ProfileOption,
+    SetOption,
+    SqlArgument,
+    database_of,
+)
+
+if TYPE_CHECKING:
+    from nilometer.engine import Answer
 
 
 def register(application: typer.Typer) -> None:
@@ -18,7 +29,9 @@ def register(application: typer.Typer) -> None:
 def query(
     sql: SqlArgument,
     data: DataOption = None,
-    on: Annotated[str, typer.Option("--on", envvar="NILOMETER_ON", help="The host: gateway or reference.")] = "gateway",
+    on: Annotated[
+        str, typer.Option("--on", envvar="NILOMETER_ON", help="The host: gateway or reference.")
+    ] = "gateway",
     json: JsonOption = False,
     limit: Annotated[int | None, typer.Option("--limit", min=0, help="At most so many rows.")] = None,
     set_: SetOption = None,
@@ -29,13 +42,11 @@ def query(
 
     Example: nilometer query --data field/ "SELECT id, AVG(depth) FROM river [RANGE 1 HOUR SLIDE 1 HOUR] GROUP BY id"
     """
-    from nilometer.engine import Answer
-
     database = database_of(data, catalog, on)
     asked = database.sql(read_sql(sql), **parameters_of(set_ or []))
     asked.profile = profile
-    answer: Answer = asked.run(on)
-    shown = answer if limit is None else Answer(answer.schema, answer.rows[:limit], answer.watermark, answer.ledgers)
+    answer = asked.run(on)
+    shown = answer if limit is None else answer.head(limit)
     if json:
         for line in shown.json_rows():
             print(line)
@@ -47,14 +58,13 @@ def query(
             message(f"garbled in {name}: {letter}")
 
 
-def summary(answer: object, shown: int) -> str:
+def summary(answer: Answer, shown: int) -> str:
     """One line on what was read and given."""
-    from nilometer.engine import Answer
-
-    assert isinstance(answer, Answer)
-    count = len(answer.rows)
+    count = len(answer)
     text = f"{count} row{'' if count == 1 else 's'}" + (f", {shown} shown" if shown != count else "")
     for name, ledger in answer.ledgers.items():
-        parts = [f"{ledger[key]} {key}" for key in ("read", "late", "duplicate", "garbled") if ledger.get(key)]
+        parts = [
+            f"{ledger[key]} {key}" for key in ("read", "late", "duplicate", "garbled") if ledger.get(key)
+        ]
         text += f"; {name}: {', '.join(parts) or 'nothing read'}"
     return text

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from nilometer.types import TIME, Column, Kind, Schema, Type, format_duration, format_time
@@ -22,12 +23,24 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 @dataclass(frozen=True)
 class Answer:
-    """A finished answer: its schema, its rows as tuples in that order, and the books of the streams read."""
+    """A finished answer: its schema, its rows, and the books of the streams read.
+
+    A columnar host gives a frame, the reference tuples; `rows` are tuples in the order of the schema from either.
+    """
 
     schema: Schema
-    rows: Sequence[tuple[Any, ...]]
+    given: Sequence[tuple[Any, ...]] | pl.DataFrame
     watermark: int | None = None
     ledgers: dict[str, dict[str, int]] = field(default_factory=dict)
+
+    @cached_property
+    def rows(self) -> Sequence[tuple[Any, ...]]:
+        """Plain tuples: TIME in microseconds, POINT as (x, y)."""
+        return self.given if isinstance(self.given, Sequence) else rows_of(self.given, self.schema)
+
+    def head(self, count: int) -> Answer:
+        """The same answer, cut to its first rows."""
+        return replace(self, given=self.given[:count])
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -35,7 +48,7 @@ class Answer:
         return self.schema.names
 
     def __len__(self) -> int:
-        return len(self.rows)
+        return len(self.given)
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
         """Rows as dictionaries of Python values."""
@@ -73,6 +86,26 @@ def rows_of(frame: pl.DataFrame, schema: Schema) -> list[tuple[Any, ...]]:
     return [
         tuple((v["x"], v["y"]) if i in at and v is not None else v for i, v in enumerate(row)) for row in rows
     ]
+
+
+def frame_of_answer(answer: Answer) -> pl.DataFrame:
+    """The answer as a frame for the user: TIME columns as UTC datetimes."""
+    import polars as pl
+
+    from nilometer.operators.frames import dtype
+
+    if isinstance(answer.given, pl.DataFrame):
+        frame = answer.given.select(answer.schema.names)
+    else:
+        columns = {}
+        for index, column in enumerate(answer.schema):
+            values = [row[index] for row in answer.given]
+            if column.type.kind is Kind.POINT:
+                values = [None if value is None else {"x": value[0], "y": value[1]} for value in values]
+            columns[column.name] = pl.Series(column.name, values, dtype=dtype(column.type))
+        frame = pl.DataFrame(columns)
+    times = [column.name for column in answer.schema if column.type.kind is Kind.TIME]
+    return frame.with_columns(pl.col(name).cast(pl.Datetime("us", "UTC")) for name in times)
 
 
 def to_python(value: Any, type_: Type) -> Any:

@@ -125,7 +125,9 @@ def with_id_type(stream: Stream, kind: Kind) -> Stream:
     """The stream with ids of that kind."""
     from nilometer.types import Column, Type
 
-    columns = tuple(Column(c.name, Type(kind), c.unit) if c.name.lower() == "id" else c for c in stream.columns)
+    columns = tuple(
+        Column(c.name, Type(kind), c.unit) if c.name.lower() == "id" else c for c in stream.columns
+    )
     return replace(stream, columns=columns)
 
 
@@ -157,7 +159,9 @@ def frame_of(rows: Sequence[Mapping[str, Any]], stream: Stream) -> pl.DataFrame:
                     try:
                         value = parse_time(value)
                     except ValueError:
-                        raise DataError(f"reading {number}: '{value}' is not a time", hint="use ISO-8601") from None
+                        raise DataError(
+                            f"reading {number}: '{value}' is not a time", hint="use ISO-8601"
+                        ) from None
                 elif value is not None and lower == "time" and stream.time_unit is not None:
                     value = round(value * stream.time_unit)
             elif column.type.kind is Kind.POINT and isinstance(value, tuple | list):
@@ -165,11 +169,18 @@ def frame_of(rows: Sequence[Mapping[str, Any]], stream: Stream) -> pl.DataFrame:
             data[column.name].append(value)
     try:
         frame = pl.DataFrame(
-            {c.name: pl.Series(c.name, data[c.name], dtype=dtype(c.type), strict=True) for c in stream.columns}
+            {
+                c.name: pl.Series(c.name, data[c.name], dtype=dtype(c.type), strict=True)
+                for c in stream.columns
+            }
         )
     except (TypeError, ValueError, pl.exceptions.PolarsError) as error:
-        raise DataError(f"a reading does not fit '{stream.name}'", detail=str(error).splitlines()[0]) from None
-    return frame.with_columns(pl.col(c.name).fill_nan(None) for c in stream.columns if c.type.kind is Kind.FLOAT)
+        raise DataError(
+            f"a reading does not fit '{stream.name}'", detail=str(error).splitlines()[0]
+        ) from None
+    return frame.with_columns(
+        pl.col(c.name).fill_nan(None) for c in stream.columns if c.type.kind is Kind.FLOAT
+    )
 
 
 def sensors_frame(catalog: Catalog, table: Table) -> pl.DataFrame:
@@ -208,7 +219,9 @@ def feed_of(data: Data, stream: Stream) -> Feed:
                 continue
             tick = time if stream.every is None else time // stream.every * stream.every
             if stream.key:
-                key = tuple(tick if name.lower() == "tick" else row[names[name.lower()]] for name in stream.key)
+                key = tuple(
+                    tick if name.lower() == "tick" else row[names[name.lower()]] for name in stream.key
+                )
                 if key in seen:
                     continue
                 seen.add(key)
@@ -232,5 +245,3 @@ def table_rows(frame: pl.DataFrame) -> list[dict[str, Any]]:
 def sensors_by_stream(catalog: Catalog) -> dict[str, tuple[Sensor, ...]]:
     """The declared sensors, by the stream's lower-case name."""
     return {stream.name.lower(): catalog.sensors(stream.name) for stream in catalog.streams()}
-
-

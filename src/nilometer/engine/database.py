@@ -35,7 +35,9 @@ class Database:
         """
         return [self._execute(statement, text, parameters) for statement in parse_script(text)]
 
-    def _execute(self, statement: ast.Statement | ast.QueryNode, text: str, parameters: Mapping[str, Any]) -> Any:
+    def _execute(
+        self, statement: ast.Statement | ast.QueryNode, text: str, parameters: Mapping[str, Any]
+    ) -> Any:
         try:
             match statement:
                 case ast.QueryNode():
@@ -51,7 +53,7 @@ class Database:
 
                     self._add_sensors(read_sensors(self._path(path), stream))
                 case ast.CreateNetwork(name=name, path=path, sink=sink):
-                    from nilometer.catalog.network_file import import_network
+                    from nilometer.catalog.network_files import import_network
 
                     self.catalog.add_network(import_network(self._path(path), name, sink))
                 case ast.CreateQuery(name=name, query=query, starting=starting):
@@ -86,7 +88,12 @@ class Database:
         self.catalog.add_sensors(sensors)
 
     def _add_query(
-        self, name: str, query: ast.QueryNode, starting: str | int | None, text: str, parameters: Mapping[str, Any]
+        self,
+        name: str,
+        query: ast.QueryNode,
+        starting: str | int | None,
+        text: str,
+        parameters: Mapping[str, Any],
     ) -> None:
         Query(self, text, query, parameters)  # a query that does not bind is refused when it is declared
         self.catalog.add_query(QueryDefinition(name, print_statement(query), starting))
@@ -116,7 +123,9 @@ class Database:
         if isinstance(statement, ast.QueryNode):
             return Query(self, text, statement, parameters)
         raise ConfigurationError(
-            "sql() takes a query", detail=f"found {type(statement).__name__}", hint="use execute() for declarations"
+            "sql() takes a query",
+            detail=f"found {type(statement).__name__}",
+            hint="use execute() for declarations",
         ).at(text, statement.span)
 
     def query(self, name: str) -> Query:
@@ -144,7 +153,11 @@ class Database:
                 ]
             case "TABLES":
                 return [
-                    {"name": table.name, "columns": ", ".join(map(str, table.columns)), "url": _without_password(table.url)}
+                    {
+                        "name": table.name,
+                        "columns": ", ".join(map(str, table.columns)),
+                        "url": _without_password(table.url),
+                    }
                     for table in self.catalog.tables()
                 ]
             case "SENSORS":
@@ -155,7 +168,9 @@ class Database:
                     for n in self.catalog.networks()
                 ]
             case "QUERIES":
-                return [{"name": q.name, "text": q.text, "starting": q.starting} for q in self.catalog.queries()]
+                return [
+                    {"name": q.name, "text": q.text, "starting": q.starting} for q in self.catalog.queries()
+                ]
             case _:
                 raise ConfigurationError(f"cannot show '{kind}'")
 
@@ -196,7 +211,8 @@ def _open_directory(database: Database, directory: Path) -> None:
         directory = directory.parent
     if not directory.is_dir():
         raise DataError(
-            f"no data directory '{directory}'", hint=f"give a directory with {SCHEMA_FILE} and one file per stream"
+            f"no data directory '{directory}'",
+            hint=f"give a directory with {SCHEMA_FILE} and one file per stream",
         )
     schema = directory / SCHEMA_FILE
     if not schema.is_file():

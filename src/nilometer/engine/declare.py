@@ -59,7 +59,10 @@ def column_of(definition: ast.ColumnDefinition, text: str | None) -> Column:
     kind = TYPES.get(definition.type.upper())
     if kind is None:
         _fail(
-            text, definition, f"no type '{definition.type}'", "the types are INT, FLOAT, STRING, BOOLEAN, TIME and POINT"
+            text,
+            definition,
+            f"no type '{definition.type}'",
+            "the types are INT, FLOAT, STRING, BOOLEAN, TIME and POINT",
         )
     width = definition.width
     if width is not None and kind is not Kind.STRING and width not in WIDTHS.get(kind, ()):
@@ -110,10 +113,17 @@ def stream_of(statement: ast.CreateStream, text: str | None) -> Stream:
                 time_unit = TIME_UNITS[definition.unit]
                 column = Column(column.name, TIME)
             case "time", kind if kind is not Kind.TIME:
-                _fail(text, definition, f"'time' is the event time, and cannot be {column.type}", "make it TIME")
+                _fail(
+                    text, definition, f"'time' is the event time, and cannot be {column.type}", "make it TIME"
+                )
             case "id", kind:
                 if kind not in (Kind.INT, Kind.STRING):
-                    _fail(text, definition, f"'id' is the source, and cannot be {column.type}", "make it INT or STRING")
+                    _fail(
+                        text,
+                        definition,
+                        f"'id' is the source, and cannot be {column.type}",
+                        "make it INT or STRING",
+                    )
                 id_declared = True
         declared.append(column)
     columns = stream_columns(tuple(declared), _implicit_id(statement))
@@ -134,7 +144,9 @@ def stream_of(statement: ast.CreateStream, text: str | None) -> Stream:
         delay=0 if statement.delay is None else duration_of(statement.delay, text, "DELAY", positive=False),
         key=statement.key,
         expect=None if statement.expect is None else duration_of(statement.expect, text, "EXPECT EVERY"),
-        future=MINUTE if statement.future is None else duration_of(statement.future, text, "FUTURE", positive=False),
+        future=MINUTE
+        if statement.future is None
+        else duration_of(statement.future, text, "FUTURE", positive=False),
         time_unit=time_unit,
         id_declared=id_declared,
     )

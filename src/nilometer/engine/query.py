@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from nilometer.engine.answers import Answer, answer_schema
+from nilometer.engine.answers import Answer, answer_schema, frame_of_answer
 from nilometer.engine.hosts import HOSTS
 from nilometer.errors import ConfigurationError, NilometerError
 from nilometer.language import ast
@@ -29,7 +29,12 @@ class Query:
     """One continuous question. Iterating runs it over the data at hand and gives rows as dictionaries."""
 
     def __init__(
-        self, database: Database, text: str, tree: ast.QueryNode, parameters: Mapping[str, Any], profile: str = "default"
+        self,
+        database: Database,
+        text: str,
+        tree: ast.QueryNode,
+        parameters: Mapping[str, Any],
+        profile: str = "default",
     ) -> None:
         self.database = database
         self.text = text
@@ -52,12 +57,10 @@ class Query:
 
         return optimize(self.logical, OptimizerContext(self.database.catalog), self.profile)
 
-    @cached_property
+    @property
     def physical(self) -> physical.Node:
         """The physical plan: algorithms chosen."""
-        from nilometer.optimizer import choose
-
-        return choose(self.optimized.plan)
+        return self.optimized.physical
 
     @property
     def schema(self) -> Schema:
@@ -76,12 +79,12 @@ class Query:
                 return _ast_text(self.tree)
             case "logical":
                 return explain_text(self.logical)
-            case "optimized" if verbose:
-                return self.optimized.verbose_text()
+            case "optimized" | "physical" if verbose:
+                from nilometer.optimizer import explain_verbose
+
+                return explain_verbose(self.logical, self.optimized)
             case "optimized":
                 return explain_text(self.optimized.plan)
-            case "physical" if verbose:
-                return self.optimized.verbose_text() + "\n\nphysical\n" + explain_text(self.physical)
             case "physical":
                 return explain_text(self.physical)
             case _:
@@ -100,9 +103,17 @@ class Query:
                 plan = self.physical
             case _:
                 raise ConfigurationError(f"no stage '{stage}'", hint=f"the stages are {', '.join(STAGES)}")
-        result = {"stage": stage, "plan": to_json(plan), "text": explain_text(plan)}
+        result: dict[str, Any] = {"stage": stage, "plan": to_json(plan), "text": explain_text(plan)}
         if verbose:
-            result["rules"] = self.optimized.trace_json()
+            result["rules"] = [
+                {
+                    "phase": step.phase,
+                    "rule": step.rule,
+                    "changed": step.changed,
+                    "text": explain_text(step.plan),
+                }
+                for step in self.optimized.trace
+            ]
         return result
 
     # ---- answers -----------------------------------------------------------------------------------------------------
@@ -126,20 +137,7 @@ class Query:
 
     def frame(self, on: str | None = None) -> pl.DataFrame:
         """The answer as a Polars frame, with TIME columns as UTC datetimes."""
-        import polars as pl
-
-        from nilometer.operators.frames import dtype
-        from nilometer.types import Kind
-
-        answer = self.run(on)
-        columns = {}
-        for index, column in enumerate(answer.schema):
-            values = [row[index] for row in answer.rows]
-            if column.type.kind is Kind.POINT:
-                values = [None if value is None else {"x": value[0], "y": value[1]} for value in values]
-            series = pl.Series(column.name, values, dtype=dtype(column.type))
-            columns[column.name] = series.cast(pl.Datetime("us", "UTC")) if column.type.kind is Kind.TIME else series
-        return pl.DataFrame(columns)
+        return frame_of_answer(self.run(on))
 
     def __repr__(self) -> str:
         return f"<Query {' '.join(self.text.split())!r}>"
@@ -150,7 +148,9 @@ def _ast_json(node: Any) -> Any:
 
     if is_dataclass(node) and not isinstance(node, type):
         entries = {f.name: _ast_json(getattr(node, f.name)) for f in fields(node) if f.name != "span"}
-        return {"node": type(node).__name__} | {k: v for k, v in entries.items() if v not in (None, [], False)}
+        return {"node": type(node).__name__} | {
+            k: v for k, v in entries.items() if v not in (None, [], False)
+        }
     if isinstance(node, tuple):
         return [_ast_json(part) for part in node]
     return node
@@ -160,7 +160,8 @@ def _ast_text(node: Any, depth: int = 0) -> str:
     """The syntax tree, one node a line."""
     from dataclasses import fields, is_dataclass
 
-    scalars, children = [], []
+    scalars: list[str] = []
+    children: list[tuple[str, Any]] = []
     for entry in fields(node):
         value = getattr(node, entry.name)
         if entry.name == "span" or value is None or value in ((), False):
@@ -173,9 +174,6 @@ def _ast_text(node: Any, depth: int = 0) -> str:
             scalars.append(f"{entry.name}={json.dumps(value, ensure_ascii=False)}")
     lines = [type(node).__name__ + (" " + " ".join(scalars) if scalars else "")]
     for name, child in children:
-        if isinstance(child, tuple):
-            for part in child:
-                lines.append("  " * (depth + 1) + f"{name}: " + _ast_text(part, depth + 1))
-        else:
-            lines.append("  " * (depth + 1) + f"{name}: " + _ast_text(child, depth + 1))
+        for part in child if isinstance(child, tuple) else (child,):
+            lines.append("  " * (depth + 1) + f"{name}: " + _ast_text(part, depth + 1))
     return "\n".join(lines)

@@ -105,7 +105,9 @@ def _qualified(alias: str, columns: tuple[Column, ...]) -> Schema:
 def _check_expression(expression: Expression, schema: Schema, what: str) -> None:
     missing = columns_of(expression) - set(schema.names)
     require(not missing, f"{what} reads {sorted(missing)}, which its input ({schema}) does not have")
-    require(not any(isinstance(e, AggregateExpression) for e in walk(expression)), f"an aggregate inside {what}")
+    require(
+        not any(isinstance(e, AggregateExpression) for e in walk(expression)), f"an aggregate inside {what}"
+    )
 
 
 def _check_predicate(predicate: Expression, schema: Schema, what: str) -> None:
@@ -139,7 +141,9 @@ class Acquire(Node):
     @property
     def wide_schema(self) -> Schema:
         """What the predicate sees: `columns` and then `reads`, qualified."""
-        return Schema(tuple(Column(f"{self.alias}.{c.name}", c.type, c.unit) for c in self.columns + self.reads))
+        return Schema(
+            tuple(Column(f"{self.alias}.{c.name}", c.type, c.unit) for c in self.columns + self.reads)
+        )
 
     @property
     def schema(self) -> Schema:
@@ -224,7 +228,10 @@ class Union(_Double):
     def __post_init__(self) -> None:
         require(self.left.collection is self.right.collection, "a union of unlike collections")
         left, right = self.left.schema, self.right.schema
-        require([c.type.plain for c in left] == [c.type.plain for c in right], f"a union of ({left}) and ({right})")
+        require(
+            [c.type.plain for c in left] == [c.type.plain for c in right],
+            f"a union of ({left}) and ({right})",
+        )
 
     @property
     def schema(self) -> Schema:
@@ -361,7 +368,12 @@ def similar_columns(form: SimilarForm, id_type: Type, value: Type) -> tuple[Colu
             member = struct_of(Column("id", id_type), Column("times", list_of(TIME)))
             return (*head, Column("arity", INT), Column("members", list_of(member)))
         case SimilarForm.PAIRS:
-            return (*head, Column("other_time", TIME), Column("other_id", id_type), Column("other_value", value))
+            return (
+                *head,
+                Column("other_time", TIME),
+                Column("other_id", id_type),
+                Column("other_value", value),
+            )
         case SimilarForm.FLATTEN:
             member = struct_of(Column("id", id_type), Column("time", TIME))
             return (*head, Column("arity", INT), Column("members", list_of(member)))
@@ -453,7 +465,10 @@ class TimeWindow(_Single):
 
     def __post_init__(self) -> None:
         require(self.input.collection is Collection.STREAM, "a window over what is not a stream")
-        require(self.end >= 0 and (self.start is None or self.start >= self.end), "a window that ends before it starts")
+        require(
+            self.end >= 0 and (self.start is None or self.start >= self.end),
+            "a window that ends before it starts",
+        )
         require(self.slide is None or self.slide > 0, "a window that does not slide")
 
     @property
@@ -472,7 +487,10 @@ class RowWindow(_Single):
 
     def __post_init__(self) -> None:
         require(self.input.collection is Collection.STREAM, "a window over what is not a stream")
-        require(self.end >= 0 and (self.start is None or self.start >= self.end), "a window that ends before it starts")
+        require(
+            self.end >= 0 and (self.start is None or self.start >= self.end),
+            "a window that ends before it starts",
+        )
         require(self.slide > 0, "a window that does not slide")
 
     @property
@@ -569,7 +587,8 @@ class Aggregate(_Single):
             if item.aggregate.argument is not None:
                 _check_expression(item.aggregate.argument, self.input.schema, "an aggregate's argument")
         require(
-            self.completeness is None or isinstance(self.input, TimeWindow), "COMPLETENESS of what is not a time window"
+            self.completeness is None or isinstance(self.input, TimeWindow),
+            "COMPLETENESS of what is not a time window",
         )
 
     @property
@@ -642,5 +661,3 @@ def acquisition_interval(node: Node) -> int | None:
             return acquisition_interval(left if left.collection is Collection.STREAM else right)
         case _:
             return None
-
-

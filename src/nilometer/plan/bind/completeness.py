@@ -7,7 +7,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from nilometer.expressions import Call, ColumnReference, Expression, Literal, columns_of, conjunction, type_of, uses_now
+from nilometer.expressions import (
+    Call,
+    ColumnReference,
+    Expression,
+    Literal,
+    columns_of,
+    conjunction,
+    type_of,
+    uses_now,
+)
 from nilometer.plan import logical
 from nilometer.plan.scalar import evaluate
 from nilometer.types import BOOLEAN, FLOAT
@@ -29,10 +38,16 @@ def completeness_of(
         leaf = window.input.input if isinstance(window.input, logical.Sample) else window.input
         if not isinstance(leaf, logical.Acquire) or leaf.stream.interval is None:
             continue
-        id_name = next((c.name for c in leaf.schema if c.name.lower() == f"{relation.alias}.id".lower()), None)
+        id_name = next(
+            (c.name for c in leaf.schema if c.name.lower() == f"{relation.alias}.id".lower()), None
+        )
         if id_name is None:
             continue
-        by_id = keys is not None and len(keys) == 1 and keys[0].expression == ColumnReference(id_name, leaf.stream.id_type)
+        by_id = (
+            keys is not None
+            and len(keys) == 1
+            and keys[0].expression == ColumnReference(id_name, leaf.stream.id_type)
+        )
         counted = _counted(query, relation, window, leaf, id_name, by_id)
         condition: Expression | None = None
         if by_id and keys is not None:
@@ -57,7 +72,9 @@ def _counted(
 ) -> logical.Aggregate:
     context = query.context
     stream = leaf.stream
-    static = {f"{relation.alias}.{column.name}" for column in context.catalog.static_columns(stream.name)} | {id_name}
+    static = {f"{relation.alias}.{column.name}" for column in context.catalog.static_columns(stream.name)} | {
+        id_name
+    }
     selecting = [
         part for part in query.where if columns_of(part) and columns_of(part) <= static and not uses_now(part)
     ]
@@ -66,14 +83,17 @@ def _counted(
     if declared:
         rows = {
             sensor.id: {
-                f"{relation.alias}.{column.name}": None for column in context.catalog.static_columns(stream.name)
+                f"{relation.alias}.{column.name}": None
+                for column in context.catalog.static_columns(stream.name)
             }
             | {f"{relation.alias}.{name}": value for name, value in sensor.attributes}
             | {f"{relation.alias}.location": sensor.location, id_name: sensor.id}
             for sensor in declared
         }
         chosen = frozenset(
-            identifier for identifier, row in rows.items() if all(evaluate(part, row, None) is True for part in selecting)
+            identifier
+            for identifier, row in rows.items()
+            if all(evaluate(part, row, None) is True for part in selecting)
         )
     narrowed = logical.Acquire(
         stream,
@@ -88,7 +108,9 @@ def _counted(
         input_node = logical.Sample(narrowed, window.input.every)
         interval = max(interval, window.input.every)
     over = window.with_inputs((input_node,))
-    keys = (logical.Projection(context.fresh("key"), ColumnReference(id_name, stream.id_type)),) if by_id else ()
+    keys = (
+        (logical.Projection(context.fresh("key"), ColumnReference(id_name, stream.id_type)),) if by_id else ()
+    )
     completeness = logical.Completeness(
         context.fresh("completeness"), interval, None if chosen is None else len(chosen), id_name
     )

@@ -89,7 +89,9 @@ class ExpressionBinder:
             case ast.Name():
                 return self._name(node)
             case ast.Star():
-                self.context.fail("'*' cannot stand here", node, hint="COUNT(*) counts rows; SELECT * gives all columns")
+                self.context.fail(
+                    "'*' cannot stand here", node, hint="COUNT(*) counts rows; SELECT * gives all columns"
+                )
             case ast.Unary(operator="-", operand=operand):
                 return self._negative(node, self.bind(operand))
             case ast.Unary(operand=operand):
@@ -101,11 +103,11 @@ class ExpressionBinder:
             case ast.IsNull(operand=operand, negated=negated):
                 return self._negate(Call("is_null", (self.bind(operand),), BOOLEAN), negated)
             case ast.Between(operand=operand, low=low, high=high, negated=negated):
-                value = self.bind(operand)
+                middle = self.bind(operand)
                 both = self._logical(
                     "and",
-                    self._binary(node, ">=", value, self.bind(low)),
-                    self._binary(node, "<=", value, self.bind(high)),
+                    self._binary(node, ">=", middle, self.bind(low)),
+                    self._binary(node, "<=", middle, self.bind(high)),
                 )
                 return self._negate(both, negated)
             case ast.Like(operand=operand, pattern=pattern, negated=negated):
@@ -119,7 +121,9 @@ class ExpressionBinder:
             case ast.InQuery() | ast.Exists() | ast.ScalarQuery():
                 return self.special(node)
             case _:
-                raise BindError(f"{type(node).__name__} is not an expression").at(self.context.text, node.span)
+                raise BindError(f"{type(node).__name__} is not an expression").at(
+                    self.context.text, node.span
+                )
 
     def condition(self, node: ast.Expression) -> Expression:
         """An expression that must be a condition."""
@@ -157,7 +161,9 @@ class ExpressionBinder:
         except ValueError as error:
             self.context.fail(str(error), node)
         if length.rows:
-            self.context.fail("a number of rows cannot stand in an expression", node, hint="rows belong in a [window]")
+            self.context.fail(
+                "a number of rows cannot stand in an expression", node, hint="rows belong in a [window]"
+            )
         return Literal(length.value, DURATION)
 
     def _name(self, node: ast.Name) -> Expression:
@@ -232,7 +238,9 @@ class ExpressionBinder:
             return self._typed_null(left, known), self._typed_null(right, known)
         if one.numeric and other.numeric:
             return (left, right) if one.kind is other.kind else (as_float(left), as_float(right))
-        if one.kind is not other.kind or (one.kind not in ORDERED and not (one.kind is Kind.POINT and operator in "=!=")):
+        if one.kind is not other.kind or (
+            one.kind not in ORDERED and not (one.kind is Kind.POINT and operator in "=!=")
+        ):
             self.context.fail(
                 f"cannot compare {one} with {other}",
                 node,
@@ -249,7 +257,12 @@ class ExpressionBinder:
                 return Literal(parse_time(side.value), TIME)
             except ValueError:
                 return side
-        if isinstance(side, Literal) and side.type.numeric and side.value is not None and kind is Kind.DURATION:
+        if (
+            isinstance(side, Literal)
+            and side.type.numeric
+            and side.value is not None
+            and kind is Kind.DURATION
+        ):
             return seconds_to_duration(side.value)
         return side
 
@@ -266,7 +279,9 @@ class ExpressionBinder:
             return "text stands in single quotes, numbers in none"
         return None
 
-    def _arithmetic(self, node: ast.Expression, operator: str, left: Expression, right: Expression) -> Expression:
+    def _arithmetic(
+        self, node: ast.Expression, operator: str, left: Expression, right: Expression
+    ) -> Expression:
         one, other = type_of(left).kind, type_of(right).kind
         if one is Kind.NULL and other is Kind.NULL:
             return Literal(None, INT)
@@ -375,7 +390,9 @@ class ExpressionBinder:
         signature = functions.resolve(node.name)
         if signature is None:
             self.context.fail(
-                f"no function '{node.name}'", node, hint=nearest(node.name, functions.names()) or "see docs/language.md"
+                f"no function '{node.name}'",
+                node,
+                hint=nearest(node.name, functions.names()) or "see docs/language.md",
             )
         if signature.kind == "special":
             return self.special(node)
@@ -403,13 +420,17 @@ class ExpressionBinder:
 
     def _aggregate(self, node: ast.FunctionCall, signature: functions.FunctionSignature) -> Expression:
         if self.aggregates_refused is not None:
-            self.context.fail(f"{signature.name.upper()}() cannot stand here", node, hint=self.aggregates_refused)
+            self.context.fail(
+                f"{signature.name.upper()}() cannot stand here", node, hint=self.aggregates_refused
+            )
         if self._inside_aggregate:
-            self.context.fail("an aggregate inside an aggregate", node, hint="compute the inner one in a subquery in FROM")
+            self.context.fail(
+                "an aggregate inside an aggregate", node, hint="compute the inner one in a subquery in FROM"
+            )
         star = len(node.arguments) == 1 and isinstance(node.arguments[0], ast.Star)
         if star:
             if signature.name != "count" or node.distinct:
-                self.context.fail(f"'*' can only be counted, as COUNT(*)", node)
+                self.context.fail("'*' can only be counted, as COUNT(*)", node)
             return Aggregate("count", None, False, INT)
         # The second argument of Fjords' AVG(s.speed, w) is the window, taken care of in FROM.
         if not 1 <= len(node.arguments) <= 2:
@@ -430,4 +451,3 @@ class ExpressionBinder:
         except ValueError as error:
             self.context.fail(str(error), node, hint=f"for example {signature.example}")
         return Aggregate(signature.name, argument, node.distinct, result)
-

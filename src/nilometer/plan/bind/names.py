@@ -18,7 +18,9 @@ def output_names(
     explicit = Counter(item.alias.lower() for item, _ in entries if item.alias is not None)
     for item, _ in entries:
         if item.alias is not None and explicit[item.alias.lower()] > 1:
-            context.fail(f"two columns are named '{item.alias}'", item, hint="give one of them another name with AS")
+            context.fail(
+                f"two columns are named '{item.alias}'", item, hint="give one of them another name with AS"
+            )
     count = Counter(name.lower() for name in wanted)
     taken: set[str] = {item.alias.lower() for item, _ in entries if item.alias is not None}
     units = {c.name: c.unit for relation in scope.relations for c in relation.node.schema}

@@ -139,7 +139,10 @@ def parameter_literal(value: Any) -> Literal:
                 return Literal(length.value, DURATION)
             return Literal(value, STRING)
         case list() | tuple() | set() | frozenset():
-            items = tuple(parameter_literal(item) for item in (sorted(value, key=repr) if isinstance(value, set | frozenset) else value))
+            items = tuple(
+                parameter_literal(item)
+                for item in (sorted(value, key=repr) if isinstance(value, set | frozenset) else value)
+            )
             element: Type = next((item.type for item in items if item.type != NULL), NULL)
             return Literal(items, list_of(element))
         case _:

@@ -7,7 +7,6 @@ from typing import Any
 
 from nilometer.expressions import (
     Aggregate,
-    Call,
     ColumnReference,
     Expression,
     Literal,
@@ -66,7 +65,9 @@ def bind_query(context: Context, query: ast.QueryNode, outer: Scope | None) -> B
 def _deliver_within(context: Context, query: ast.QueryNode) -> int | None:
     match query:
         case ast.Union(left=left, right=right):
-            both = [w for w in (_deliver_within(context, left), _deliver_within(context, right)) if w is not None]
+            both = [
+                w for w in (_deliver_within(context, left), _deliver_within(context, right)) if w is not None
+            ]
             return min(both) if both else None
         case ast.Select(deliver=amount) if amount is not None:
             return duration(context, amount, "DELIVER WITHIN")
@@ -144,7 +145,9 @@ class SelectBinder:
         self.bind_from_and_where()
         if self.correlations:
             self.context.fail(
-                "a subquery in FROM cannot see the query around it", self.select, hint="put the condition into WHERE"
+                "a subquery in FROM cannot see the query around it",
+                self.select,
+                hint="put the condition into WHERE",
             )
         self.aggregated = self._is_aggregated()
         if self.aggregated:
@@ -191,7 +194,8 @@ class SelectBinder:
         entries = self._bind_items(binder)
         if self.lagged:
             items = tuple(
-                logical.Lagged(name, item.function, item.expression, item.offset) for item, name in self.lagged.items()
+                logical.Lagged(name, item.function, item.expression, item.offset)
+                for item, name in self.lagged.items()
             )
             self.node = logical.Lag(self.node, items)
         return output_names(self.context, entries, self.scope)
@@ -213,10 +217,16 @@ class SelectBinder:
             relation = self.scope.relation(star.qualifier)
             if relation is None:
                 aliases = [entry.alias for entry in relations]
-                self.context.fail(f"no relation '{star.qualifier}' in FROM", star, detail=f"FROM has {quoted(aliases)}")
+                self.context.fail(
+                    f"no relation '{star.qualifier}' in FROM", star, detail=f"FROM has {quoted(aliases)}"
+                )
             relations = [relation]
         schema = self.node.schema
-        return [ColumnReference(name, schema[name].type.plain) for relation in relations for name in relation.visible]
+        return [
+            ColumnReference(name, schema[name].type.plain)
+            for relation in relations
+            for name in relation.visible
+        ]
 
     def _no_outer(self, bound: Expression, place: ast.Node) -> None:
         from nilometer.expressions import columns_of
@@ -224,7 +234,7 @@ class SelectBinder:
         outer = [name for name in columns_of(bound) if name.startswith(OUTER)]
         if outer:
             self.context.fail(
-                f"'{outer[0][len(OUTER):]}' belongs to the outer query",
+                f"'{outer[0][len(OUTER) :]}' belongs to the outer query",
                 place,
                 hint="a subquery may use it only in WHERE, compared by '=' with one of its own columns",
             )
@@ -241,8 +251,14 @@ class SelectBinder:
         """Aggregation needs windows (or a table)."""
         if self.node.collection is not _COLLECTION.STREAM:
             return
-        clauses = (*(item.expression for item in self.select.items), self.select.having, *self.select.group_by)
-        place = next((n for c in clauses for n in walk_outside_subqueries(c) if is_aggregate_call(n)), self.select)
+        clauses = (
+            *(item.expression for item in self.select.items),
+            self.select.having,
+            *self.select.group_by,
+        )
+        place = next(
+            (n for c in clauses for n in walk_outside_subqueries(c) if is_aggregate_call(n)), self.select
+        )
         alias = self.scope.relations[0].alias
         windowed = bool(self.select.bounds) or isinstance(self.node, logical.AsofJoin)
         self.context.fail(
@@ -371,7 +387,9 @@ class SelectBinder:
     _wants_completeness = False
 
     def _completeness_needs_window(self, node: ast.Node) -> None:
-        self.context.fail("COMPLETENESS() is of a window", node, hint="give the stream a window, such as [RANGE 1 HOUR]")
+        self.context.fail(
+            "COMPLETENESS() is of a window", node, hint="give the stream a window, such as [RANGE 1 HOUR]"
+        )
 
     def _special_refused(self, node: ast.Expression) -> Expression:
         if isinstance(node, ast.FunctionCall):
@@ -392,14 +410,21 @@ class SelectBinder:
     def _attach_scalars(self) -> None:
         for prepared in self.scalars.values():
             self.node = attach_scalar(
-                self.context, self.node, prepared, prepared.place, lambda outer: self._over_groups(outer, None)
+                self.context,
+                self.node,
+                prepared,
+                prepared.place,
+                lambda outer: self._over_groups(outer, None),
             )
 
     def _attach_completeness(self) -> None:
         if not self._wants_completeness:
             return
         self.node, value = completeness_of(self, self.node, self.keys)
-        columns = [logical.Projection(c.name, ColumnReference(c.name, c.type.plain), c.unit) for c in self.node.schema]
+        columns = [
+            logical.Projection(c.name, ColumnReference(c.name, c.type.plain), c.unit)
+            for c in self.node.schema
+        ]
         self.node = logical.Project(self.node, (*columns, logical.Projection(_COMPLETENESS, value)))
 
     def _lag(self, node: ast.FunctionCall) -> Expression:
@@ -414,19 +439,25 @@ class SelectBinder:
             self.context.fail(f"{name}() needs one source per tuple, and a WINDOW join has several", node)
         most = 2 if name == "LAG" else 1
         if not 1 <= len(node.arguments) <= most:
-            self.context.fail(f"{name}() takes {'one or two arguments' if most == 2 else 'one argument'}", node)
+            self.context.fail(
+                f"{name}() takes {'one or two arguments' if most == 2 else 'one argument'}", node
+            )
         binder = self.binder(f"{name}() is over the tuples of a stream", self._special_refused)
         expression = binder.bind(node.arguments[0])
         offset = 1
         if len(node.arguments) == 2:
             number = binder.bind(node.arguments[1])
             if not isinstance(number, Literal) or not isinstance(number.value, int) or number.value < 1:
-                self.context.fail("LAG looks back a whole number of tuples", node.arguments[1], hint="such as LAG(x, 2)")
+                self.context.fail(
+                    "LAG looks back a whole number of tuples", node.arguments[1], hint="such as LAG(x, 2)"
+                )
             offset = number.value
         kind = type_of(expression).kind
         if kind is Kind.NULL:
             expression = Literal(None, INT)
-        elif name == "DELTA" and kind not in (Kind.INT, Kind.FLOAT) or name == "RATE" and kind not in (Kind.INT, Kind.FLOAT):
+        elif (name == "DELTA" and kind not in (Kind.INT, Kind.FLOAT)) or (
+            name == "RATE" and kind not in (Kind.INT, Kind.FLOAT)
+        ):
             self.context.fail(f"{name}() needs a number, not a value of type {type_of(expression)}", node)
         lagged = logical.Lagged("", logical.Shift(name), expression, offset)
         if lagged not in self.lagged:
@@ -468,5 +499,3 @@ def _strip_not(node: ast.Expression) -> tuple[ast.Expression, bool]:
     while isinstance(node, ast.Unary) and node.operator == "NOT":
         node, negated = node.operand, not negated
     return node, negated
-
-

@@ -45,7 +45,9 @@ class Context:
         """A name for a column that the binder adds; columns of the query itself are qualified, so they cannot clash."""
         return f"{stem}_{next(self.numbers)}"
 
-    def fail(self, message: str, node: ast.Node | None, *, detail: str | None = None, hint: str | None = None) -> NoReturn:
+    def fail(
+        self, message: str, node: ast.Node | None, *, detail: str | None = None, hint: str | None = None
+    ) -> NoReturn:
         """Raise a BindError that points at the node."""
         span: Span = NOWHERE if node is None else node.span
         raise BindError(message, detail=detail, hint=hint).at(self.text, span)
@@ -129,7 +131,9 @@ class Scope:
         if len(found) > 1:
             choices = [f"{relation.alias}.{name.parts[0]}" for relation, _ in found]
             self.context.fail(
-                f"'{name.parts[0]}' could be any of {quoted(choices)}", name, hint=f"write {choices[0]} or {choices[1]}"
+                f"'{name.parts[0]}' could be any of {quoted(choices)}",
+                name,
+                hint=f"write {choices[0]} or {choices[1]}",
             )
         return found[0][1] if found else None
 

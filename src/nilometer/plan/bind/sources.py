@@ -11,7 +11,16 @@ from nilometer.expressions import Call, Expression, columns_of, conjuncts
 from nilometer.language import ast
 from nilometer.plan import logical
 from nilometer.plan.bind.expressions import ExpressionBinder
-from nilometer.plan.bind.scope import Bound, Context, Relation, Scope, nearest, quoted, walk_ast, walk_outside_subqueries
+from nilometer.plan.bind.scope import (
+    Bound,
+    Context,
+    Relation,
+    Scope,
+    nearest,
+    quoted,
+    walk_ast,
+    walk_outside_subqueries,
+)
 from nilometer.plan.bind.windows import amount_length, duration, window_over
 from nilometer.types import INT, Type
 
@@ -38,7 +47,9 @@ class SourceBinder:
     def bind(self) -> None:
         """Fill the scope's relations, in the order of FROM."""
         if not self.select.sources:
-            self.context.fail("nothing to select from", self.select, hint="name a stream: SELECT * FROM river")
+            self.context.fail(
+                "nothing to select from", self.select, hint="name a stream: SELECT * FROM river"
+            )
         for source in self.select.sources:
             for relation in self.relations(source):
                 clash = self.scope.relation(relation.alias)
@@ -98,7 +109,9 @@ class SourceBinder:
         window = self.windows.get(alias.lower())
         if window is not None and source.window is not None:
             self.context.fail(
-                f"'{alias}' has a window here and another in an aggregate", source.window, hint="leave one of them out"
+                f"'{alias}' has a window here and another in an aggregate",
+                source.window,
+                hint="leave one of them out",
             )
         chosen = source.window or window
         if chosen is not None:
@@ -129,12 +142,18 @@ class SourceBinder:
             alias = self._alias_of_argument(node)
             window = ast.RangeWindow(self._window_amount(node.arguments[1]), span=node.arguments[1].span)
             if alias in found and found[alias] != window:
-                self.context.fail(f"two different windows for '{alias}'", node.arguments[1], hint="use one and the same")
+                self.context.fail(
+                    f"two different windows for '{alias}'", node.arguments[1], hint="use one and the same"
+                )
             found[alias] = window
         return found
 
     def _alias_of_argument(self, node: ast.FunctionCall) -> str:
-        names = [n for n in walk_outside_subqueries(node.arguments[0]) if isinstance(n, ast.Name) and len(n.parts) > 1]
+        names = [
+            n
+            for n in walk_outside_subqueries(node.arguments[0])
+            if isinstance(n, ast.Name) and len(n.parts) > 1
+        ]
         if names:
             return names[0].parts[0].lower()
         extents = [source for source in self.select.sources if isinstance(source, ast.ExtentSource)]
@@ -165,10 +184,10 @@ class SourceBinder:
         node: logical.Node = logical.Rename(bound.node, alias)
         if self.sample is not None and node.collection is logical.Collection.STREAM:
             node = logical.Sample(node, self.sample)
-        node = self._windowed(source.window, node, source)
+        node = self._windowed(source.window, node)
         return Relation(alias, node, node.schema.names, source, generated=source.alias is None)
 
-    def _windowed(self, window: ast.Window | None, node: logical.Node, place: ast.Node) -> logical.Node:
+    def _windowed(self, window: ast.Window | None, node: logical.Node) -> logical.Node:
         if window is None:
             return node
         match node.collection:
@@ -247,8 +266,9 @@ class SourceBinder:
                 self.context.fail("SIMILAR needs a window", source, hint=hint)
             case ast.RangeWindow(length=amount, slide=None):
                 pass
-            case ast.FromToWindow(start=amount, end=None, slide=None) | ast.FromToWindow(
-                start=None, end=amount, slide=None
+            case (
+                ast.FromToWindow(start=amount, end=None, slide=None)
+                | ast.FromToWindow(start=None, end=amount, slide=None)
             ) if amount is not None:
                 pass
             case _:
@@ -279,7 +299,7 @@ class SourceBinder:
             )
         alias = source.alias or "silent"
         node: logical.Node = logical.Silent(inner.node, length, alias, self._id_type(inner), sensors)
-        node = self._windowed(source.window, node, source)
+        node = self._windowed(source.window, node)
         return Relation(alias, node, node.schema.names, source)
 
     def _asof(self, source: ast.AsofSource) -> list[Relation]:
@@ -302,10 +322,20 @@ class SourceBinder:
         for part in conjuncts(binder.condition(source.condition)):
             if isinstance(part, Call) and part.function == "=" and len(part.arguments) == 2:
                 one, other = part.arguments
-                if columns_of(one) and columns_of(one) <= lefts and columns_of(other) and columns_of(other) <= rights:
+                if (
+                    columns_of(one)
+                    and columns_of(one) <= lefts
+                    and columns_of(other)
+                    and columns_of(other) <= rights
+                ):
                     keys.append((one, other))
                     continue
-                if columns_of(one) and columns_of(one) <= rights and columns_of(other) and columns_of(other) <= lefts:
+                if (
+                    columns_of(one)
+                    and columns_of(one) <= rights
+                    and columns_of(other)
+                    and columns_of(other) <= lefts
+                ):
                     keys.append((other, one))
                     continue
             self.context.fail(
@@ -314,10 +344,14 @@ class SourceBinder:
                 detail=f"found {part}",
                 hint="put any other condition into WHERE",
             )
-        within = None if source.within is None else duration(self.context, source.within, "WITHIN", positive=False)
+        within = (
+            None if source.within is None else duration(self.context, source.within, "WITHIN", positive=False)
+        )
         for relation in right:
             if self._shares_alias(left, relation):
-                self.context.fail(f"'{relation.alias}' stands on both sides", source, hint="give one an alias")
+                self.context.fail(
+                    f"'{relation.alias}' stands on both sides", source, hint="give one an alias"
+                )
         node = logical.AsofJoin(left[0].node, right[0].node, tuple(keys), within)
         if self.scope.preferred is None:
             self.scope.preferred = left[0].alias
@@ -343,7 +377,9 @@ def combine(scope: Scope, select: ast.Select) -> logical.Node:
     windows = [(n, r) for n, r in nodes if n.collection is logical.Collection.WINDOWS]
     if streams and (len(streams) > 1 or windows):
         lonely = streams[-1] if len(streams) > 1 else streams[0]
-        other = next(r.alias for n, r in nodes if n is not lonely[0] and n.collection is not logical.Collection.TABLE)
+        other = next(
+            r.alias for n, r in nodes if n is not lonely[0] and n.collection is not logical.Collection.TABLE
+        )
         context.fail(
             f"'{lonely[1].alias}' has no window, so it cannot be joined with '{other}'",
             lonely[1].place,
@@ -365,10 +401,14 @@ def _window_join(scope: Scope, select: ast.Select) -> logical.Node:
                 f"'{relation.alias}' cannot take part in a WINDOW clause",
                 relation.place,
                 detail="a WINDOW clause joins streams that have no window of their own",
-                hint="leave out its [window]" if relation.node.collection is logical.Collection.WINDOWS else None,
+                hint="leave out its [window]"
+                if relation.node.collection is logical.Collection.WINDOWS
+                else None,
             )
     if len(scope.relations) < 2:
-        context.fail("a WINDOW clause needs at least two streams", select.bounds[0], hint="use [RANGE ...] for one")
+        context.fail(
+            "a WINDOW clause needs at least two streams", select.bounds[0], hint="use [RANGE ...] for one"
+        )
     bounds: list[logical.WindowBound] = []
     for bound in select.bounds:
         width = duration(context, bound.width, "a WINDOW", positive=False)
@@ -382,7 +422,10 @@ def _window_join(scope: Scope, select: ast.Select) -> logical.Node:
             if relation_or_none is None:
                 aliases = [relation.alias for relation in scope.relations]
                 context.fail(
-                    f"no stream '{name}' in FROM", bound, detail=f"FROM has {quoted(aliases)}", hint=nearest(name, aliases)
+                    f"no stream '{name}' in FROM",
+                    bound,
+                    detail=f"FROM has {quoted(aliases)}",
+                    hint=nearest(name, aliases),
                 )
             ends.append(scope.relations.index(relation_or_none))
         if ends[0] == ends[1]:
@@ -403,5 +446,3 @@ def _window_join(scope: Scope, select: ast.Select) -> logical.Node:
         )
     scope.time_is_tick = True
     return logical.WindowJoin(tuple(relation.node for relation in scope.relations), tuple(bounds))
-
-

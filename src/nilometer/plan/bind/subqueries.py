@@ -83,9 +83,17 @@ def prepare_scalar(outer: SelectBinder, node: ast.ScalarQuery) -> PreparedScalar
 
     context = outer.context
     query = node.query
-    single = isinstance(query, ast.Select) and len(query.items) == 1 and not isinstance(query.items[0].expression, ast.Star)
+    single = (
+        isinstance(query, ast.Select)
+        and len(query.items) == 1
+        and not isinstance(query.items[0].expression, ast.Star)
+    )
     if not isinstance(query, ast.Select) or not single:
-        context.fail("a subquery used as a value must give one column", node, hint="such as (SELECT AVG(x) FROM s [NOW])")
+        context.fail(
+            "a subquery used as a value must give one column",
+            node,
+            hint="such as (SELECT AVG(x) FROM s [NOW])",
+        )
     aggregated = any(is_aggregate_call(part) for part in walk_outside_subqueries(query.items[0].expression))
     if not aggregated or query.group_by or query.having is not None or query.stream in ("ISTREAM", "DSTREAM"):
         context.fail(
@@ -99,7 +107,7 @@ def prepare_scalar(outer: SelectBinder, node: ast.ScalarQuery) -> PreparedScalar
     value = inner.binder(None, inner._special_refused).bind(query.items[0].expression)
     stray = [name for name in columns_of(value) if name.startswith(OUTER)]
     if stray:
-        context.fail(f"'{stray[0][len(OUTER):]}' belongs to the outer query", query.items[0])
+        context.fail(f"'{stray[0][len(OUTER) :]}' belongs to the outer query", query.items[0])
     keys = [
         (logical.Projection(context.fresh("key"), inside), outside) for inside, outside in inner.correlations
     ]
@@ -179,9 +187,16 @@ def _membership_side(
         inner = SelectBinder(context, query, outer.scope)
         if not inner._is_aggregated():
             inner.bind_from_and_where()
-            entries = [] if isinstance(node, ast.Exists) else inner._bind_items(inner.binder(None, inner._special_refused))
+            entries = (
+                []
+                if isinstance(node, ast.Exists)
+                else inner._bind_items(inner.binder(None, inner._special_refused))
+            )
             items = [logical.Projection(context.fresh("value"), bound) for _, bound in entries]
-            keys = [(logical.Projection(context.fresh("key"), inside), outside) for inside, outside in inner.correlations]
+            keys = [
+                (logical.Projection(context.fresh("key"), inside), outside)
+                for inside, outside in inner.correlations
+            ]
             projections = (*items, *(key for key, _ in keys))
             if not projections:
                 projections = (logical.Projection(context.fresh("value"), Literal(1, INT)),)
@@ -191,7 +206,8 @@ def _membership_side(
             return projected, values, list(pairs)
     bound = bind_query(context, query, None)
     renamed = tuple(
-        logical.Projection(context.fresh("value"), ColumnReference(c.name, c.type.plain)) for c in bound.node.schema
+        logical.Projection(context.fresh("value"), ColumnReference(c.name, c.type.plain))
+        for c in bound.node.schema
     )
     right = logical.Project(bound.node, renamed)
     return right, [ColumnReference(item.name, type_of(item.expression)) for item in renamed], []
@@ -201,7 +217,9 @@ def check_joinable(context: Context, left: logical.Node, right: logical.Node, pl
     """Whether the outer query and a subquery can be joined; if not, say which of them needs a window."""
     kinds = (left.collection, right.collection)
     if right.collection is _COLLECTION.STREAM:
-        context.fail("the subquery reads a stream without a window", place, hint="give its stream one, such as [NOW]")
+        context.fail(
+            "the subquery reads a stream without a window", place, hint="give its stream one, such as [NOW]"
+        )
     if kinds == (_COLLECTION.STREAM, _COLLECTION.WINDOWS):
         context.fail(
             "the subquery is evaluated window by window, and the query around it has no window",

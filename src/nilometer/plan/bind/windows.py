@@ -41,7 +41,11 @@ def duration(context: Context, amount: ast.Amount, what: str, *, positive: bool 
     """A length of time in microseconds, where rows make no sense."""
     length = amount_length(context, amount)
     if length.rows:
-        context.fail(f"{what} is a length of time, not a number of rows", amount, hint="write 10 SECONDS, 5 MINUTES ...")
+        context.fail(
+            f"{what} is a length of time, not a number of rows",
+            amount,
+            hint="write 10 SECONDS, 5 MINUTES ...",
+        )
     if length.value < 0 or (positive and length.value == 0):
         context.fail(f"{what} must be longer than nothing", amount)
     return length.value
@@ -73,8 +77,8 @@ def window_over(context: Context, window: ast.Window, stream: logical.Node) -> l
             window,
             hint="give all its parts in time (SECONDS, MINUTES ...) or all in ROWS",
         )
-    for amount, length in zip(offsets, lengths, strict=True):
-        if length is not None and length.value < 0:
+    for amount, offset_length in zip(offsets, lengths, strict=True):
+        if offset_length is not None and offset_length.value < 0:
             context.fail(
                 "a window cannot end in the future",
                 amount or window,
