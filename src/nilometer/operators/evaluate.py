@@ -30,10 +30,12 @@ from nilometer.expressions import (
     InList,
     Literal,
     Now,
+    columns_of,
     conjuncts,
     type_of,
+    uses_now,
 )
-from nilometer.operators.evaluate_functions import FUNCTIONS, STRICT, comparison, finite
+from nilometer.operators.evaluate_functions import FUNCTIONS, NUMERIC, STRICT, comparison, finite
 from nilometer.operators.evaluate_overflow import Overflow, refuse_overflow
 from nilometer.operators.frames import dtype
 from nilometer.operators.logic import TICK
@@ -178,19 +180,25 @@ def _call(call: Call, overflows: list[Overflow], guards: _Guards) -> pl.Expr:
         return _operand(call.arguments[0], overflows, guards).is_null()
     if function == "not":
         return _condition(call.arguments[0], overflows, guards).not_()
-    if function not in STRICT:
+    if function not in FUNCTIONS and function not in COMPARISONS:
         raise InternalError(f"no columnar form of the function {function!r}")
-    if any(type_of(argument).kind is Kind.NULL for argument in call.arguments):
+    if function in STRICT and any(type_of(argument).kind is Kind.NULL for argument in call.arguments):
         return pl.lit(None, dtype=dtype(type_))
     # An infinity stays one through + - * and negation: only the last of them turns it into NULL.
     raw = function in ("+", "-", "*", "negative")
     operands = [(_compile if raw else _operand)(argument, overflows, guards) for argument in call.arguments]
+    if type_.kind is Kind.FLOAT and function in NUMERIC:
+        operands = [operand.cast(pl.Float64) for operand in operands]
     overflow = Overflow.of(call, operands, guards)
     if overflow is not None:
         overflows.append(overflow)
     if function in COMPARISONS:
         return comparison(function, operands[0], operands[1], type_of(call.arguments[0]).kind)
-    return FUNCTIONS[function](call, operands)
+    result = FUNCTIONS[function](call, operands)
+    if not columns_of(call) and not uses_now(call):
+        # A function that runs in numpy or Python would give a column of length one, not a constant.
+        return pl.lit(pl.select(result).item(), dtype=dtype(type_))
+    return result
 
 
 def _condition(expression: Expression, overflows: list[Overflow], guards: _Guards) -> pl.Expr:
@@ -234,7 +242,9 @@ def _coalesce(call: Call, overflows: list[Overflow], guards: _Guards) -> pl.Expr
 
 
 def _in_list(operand: pl.Expr, expression: Expression, items: tuple[Literal, ...]) -> pl.Expr:
-    """SQL's IN: a match is TRUE; else a NULL operand or a NULL in the list gives NULL."""
+    """SQL's IN: a match is TRUE; else a NULL operand or a NULL in the list gives NULL; an empty list holds nothing."""
+    if not items:
+        return pl.lit(False)
     if type_of(expression).kind is Kind.NULL:
         return pl.lit(None, dtype=pl.Boolean)
     target = dtype(type_of(expression))

@@ -1,6 +1,6 @@
 """The scalar functions as Polars expressions: (call, operands) -> expression.
 
-Every function here is strict: a NULL operand gives NULL. INT is Int64, so `+` and its like wrap around: that they do
+The functions here are strict: a NULL operand gives NULL (but LEAST and GREATEST leave NULLs out). INT is Int64, so `+` and its like wrap around: that they do
 not overflow is checked beside them (evaluate_overflow.py). FLOAT results may be infinite or NaN until `finite` has
 turned them into NULL.
 """
@@ -54,7 +54,8 @@ _COMPARE: dict[str, Callable[[pl.Expr, pl.Expr], pl.Expr]] = {
 
 
 def _integral(call: Call) -> bool:
-    return type_of(call.arguments[0]).kind is not Kind.FLOAT
+    """Whether it is whole-number arithmetic: the call's type says so."""
+    return call.type.kind is not Kind.FLOAT
 
 
 def _divide(call: Call, operands: Sequence[pl.Expr]) -> pl.Expr:
@@ -105,14 +106,14 @@ def _rounding(method: Callable[[pl.Expr], pl.Expr]) -> Builder:
     """CEIL, FLOOR and ROUND: of an INT itself."""
 
     def build(call: Call, operands: Sequence[pl.Expr]) -> pl.Expr:
-        return operands[0] if _integral(call) else method(operands[0])
+        return method(operands[0]) if type_of(call.arguments[0]).kind is Kind.FLOAT else operands[0]
 
     return build
 
 
 def _extreme(call: Call, operands: Sequence[pl.Expr], horizontal: Callable[..., pl.Expr]) -> pl.Expr:
-    known = reduce(pl.Expr.and_, (operand.is_not_null() for operand in operands))
-    return pl.when(known).then(horizontal(*operands).cast(dtype(call.type)))
+    """The least or the greatest of those operands that are not NULL."""
+    return horizontal(*(operand.cast(dtype(call.type)) for operand in operands))
 
 
 def _like(call: Call, operands: Sequence[pl.Expr]) -> pl.Expr:
@@ -221,9 +222,12 @@ FUNCTIONS: dict[str, Builder] = {
     "y": lambda _, operands: _coordinate("y", operands[0]),
     "string": _string,
 }
-"""Every strict scalar function but the comparisons."""
+"""Every scalar function but the comparisons and those that evaluate.py compiles itself."""
 
-STRICT = frozenset(FUNCTIONS) | frozenset(COMPARISONS)
+NUMERIC = frozenset({"+", "-", "*", "/", "%", "mod", "^", "power", "negative"})
+"""The functions whose operands are turned to FLOAT if their result is."""
+
+STRICT = (frozenset(FUNCTIONS) | frozenset(COMPARISONS)) - {"least", "greatest"}
 """The functions that give NULL for a NULL operand."""
 
 _ALWAYS_FINITE = frozenset(

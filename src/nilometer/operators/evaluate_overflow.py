@@ -46,7 +46,7 @@ class Overflow:
     @staticmethod
     def of(call: Call, operands: Sequence[pl.Expr], guards: tuple[pl.Expr, ...]) -> Overflow | None:
         """What to check of a call; None for one that cannot overflow."""
-        if call.function not in _WIDENED or type_of(call.arguments[0]).kind not in _INTEGRAL:
+        if call.function not in _WIDENED or call.type.kind not in _INTEGRAL:
             return None
         wide = _WIDENED[call.function]([operand.cast(_WIDE) for operand in operands])
         outside = (wide < pl.lit(INT_MINIMUM, dtype=_WIDE)) | (wide > pl.lit(INT_MAXIMUM, dtype=_WIDE))
