@@ -1,0 +1,131 @@
+"""The registry: every operator, with parameters and inputs that bring out what it does. One entry is all an operator
+needs to be held to the contract (test_contract.py)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from contract.rounds import STREAM, TABLE, WINDOWS, Input
+from nilometer.expressions import Call, ColumnReference, Expression
+from nilometer.operators.asof_join import AsofJoin
+from nilometer.operators.join import WindowsJoin, WindowsTableJoin
+from nilometer.operators.lag import Lag, Lagged
+from nilometer.operators.logic import TICK, TIME, Spec
+from nilometer.operators.sample import Sample
+from nilometer.operators.silent import Silent
+from nilometer.operators.similar import Similar
+from nilometer.operators.table_join import StreamTableJoin, TableJoin
+from nilometer.operators.to_stream import ToStream
+from nilometer.operators.union import Union
+from nilometer.operators.window_join import WindowJoin
+from nilometer.types import BOOLEAN, FLOAT, INT, POINT, STRING, Column, Schema
+
+R = Schema((Column("R.depth", INT), Column("R.rain", FLOAT), Column("R.kind", STRING)))
+S = Schema((Column("S.depth", INT), Column("S.rain", FLOAT), Column("S.place", POINT)))
+T = Schema((Column("T.depth", INT), Column("T.rain", FLOAT)))
+
+
+@dataclass(frozen=True)
+class Case:
+    """An operator under test.
+
+    `gate` is the output column that must be below the watermark when a row is emitted; None where rows are emitted at
+    once. `bounded` says that the state does not grow with the length of the stream. `disorder` bounds how late rows come.
+    """
+
+    name: str
+    spec: Spec
+    inputs: tuple[Input, ...]
+    gate: str | None = TICK
+    bounded: bool = True
+
+    def __str__(self) -> str:
+        return self.name
+
+
+def reference(name: str) -> ColumnReference:
+    """A column of R, S or T."""
+    schema = {"R": R, "S": S, "T": T}[name[0]]
+    return ColumnReference(name, schema[name].type)
+
+
+def compare(function: str, left: str, right: str) -> Expression:
+    """A comparison of two columns."""
+    return Call(function, (reference(left), reference(right)), BOOLEAN)
+
+
+KEYS = ((reference("R.depth"), reference("S.depth")),)
+LESS = compare("<", "R.rain", "S.rain")
+stream_of_r = Input(STREAM, R)
+stream_of_s = Input(STREAM, S)
+windows_of_r = Input(WINDOWS, R)
+windows_of_s = Input(WINDOWS, S)
+table_of_s = Input(TABLE, S)
+sensed = Input(STREAM, R, every=4)
+named = Input(STREAM, R, STRING)
+
+ITEMS = (
+    Lagged("before", "LAG", reference("R.kind")),
+    Lagged("third", "LAG", reference("R.depth"), 3),
+    Lagged("change", "DELTA", reference("R.rain")),
+    Lagged("speed", "RATE", reference("R.depth")),
+)
+
+TRIANGLE = WindowJoin((R, S, T), ((0, 1, 4), (1, 2, 3), (0, 2, 5)), ((0, *KEYS[0][:1], 1, KEYS[0][1]),), LESS)
+
+CASES: list[Case] = [
+    *(
+        Case(f"windows join, hash, {k}", WindowsJoin(R, S, k, KEYS, LESS), (windows_of_r, windows_of_s))
+        for k in ("INNER", "LEFT", "SEMI", "ANTI")
+    ),
+    Case("windows join, nested loop", WindowsJoin(R, S, "LEFT", (), LESS), (windows_of_r, windows_of_s)),
+    Case("windows join, product", WindowsJoin(R, S), (windows_of_r, windows_of_s)),
+    Case("windows with table", WindowsTableJoin(R, S, "LEFT", KEYS), (windows_of_r, table_of_s)),
+    Case(
+        "table with windows",
+        WindowsTableJoin(S, R, "INNER", (KEYS[0][::-1],), table=0),
+        (table_of_s, windows_of_r),
+    ),
+    *(
+        Case(f"stream with table, {k}", StreamTableJoin(R, S, k, KEYS, LESS), (stream_of_r, table_of_s), None)
+        for k in ("INNER", "LEFT", "SEMI", "ANTI")
+    ),
+    Case(
+        "table with stream",
+        StreamTableJoin(S, R, "INNER", (), LESS, table=0),
+        (table_of_s, stream_of_r),
+        None,
+    ),
+    Case("table with table", TableJoin(R, S, "LEFT", KEYS), (Input(TABLE, R), table_of_s), None),
+    Case("as-of join", AsofJoin(R, S, KEYS), (stream_of_r, stream_of_s)),
+    Case("as-of join, within", AsofJoin(R, S, KEYS, 3), (stream_of_r, stream_of_s)),
+    Case(
+        "as-of join, sensed and named",
+        AsofJoin(R, S, (), 2, STRING),
+        (Input(STREAM, R, STRING, 4), stream_of_s),
+    ),
+    Case("lag", Lag(R, ITEMS), (stream_of_r,)),
+    Case("lag, sensed", Lag(R, ITEMS), (sensed,)),
+    Case("lag, named", Lag(R, ITEMS[:1], STRING), (named,)),
+    Case("sample", Sample(R, 7), (stream_of_r,)),
+    Case("sample, sensed", Sample(R, 3), (sensed,)),
+    Case("silent", Silent(6, "Q", INT, frozenset({1, 2, 9})), (stream_of_r,), TIME),
+    Case("silent, named", Silent(4, "Q", STRING, frozenset({"source 1", "nobody"})), (named,), TIME),
+    *(
+        Case(f"similar, {f}", Similar(R, "R.rain", 1 / 64, 5, f, "Q"), (stream_of_r,))
+        for f in ("LIST", "PAIRS", "FLATTEN")
+    ),
+    Case("similar, equal text", Similar(R, "R.kind", 0, 6, "LIST", "Q"), (sensed,)),
+    Case("similar, equal numbers", Similar(R, "R.depth", 0, 6, "PAIRS", "Q", STRING), (named,)),
+    Case("window join, product", WindowJoin((R, S), ((0, 1, 2),)), (stream_of_r, stream_of_s), None),
+    Case("window join, triangle", TRIANGLE, (stream_of_r, stream_of_s, Input(STREAM, T)), None),
+    Case("RSTREAM", ToStream(R, "RSTREAM"), (windows_of_r,)),
+    Case("ISTREAM", ToStream(S, "ISTREAM"), (windows_of_s,)),
+    Case("DSTREAM", ToStream(S, "DSTREAM"), (windows_of_s,)),
+    Case("union of streams", Union(R, R, "STREAM"), (stream_of_r, sensed), None),
+    Case(
+        "union of streams, ids of two types", Union(R, R, "STREAM", (INT, STRING)), (stream_of_r, named), None
+    ),
+    Case("union of windows", Union(R, R, "WINDOWS"), (windows_of_r, windows_of_r)),
+    Case("union of tables", Union(R, R, "TABLE"), (Input(TABLE, R), Input(TABLE, R)), None),
+]
