@@ -152,3 +152,20 @@ class TestUnionOfStreams:
     def test_under_the_lefts_names_by_position(self):
         plan = logical.Union(keep(self.A, "a.v", "a.id"), keep(self.B, "b.id", "b.v"))
         assert run(plan, a=[reading(1, 10, 1)], b=[reading(2, 20, 2)]) == [(10, 1), (2, 20)]
+
+    def test_streams_of_one_interval_keep_their_ticks(self):
+        union = logical.Union(keep(acquire(sensed(10, "a")), "a.v"), keep(acquire(sensed(10, "b")), "b.v"))
+        log_a, log_b = [reading(12, 1), reading(29, 2)], [reading(17, 3), reading(22, 4)]
+        assert evaluations(now_window(union), "a.v", a=log_a, b=log_b) == [(10, [1, 3]), (20, [2, 4])]
+
+    def test_tuples_of_streams_with_different_ticks_stand_at_their_times(self):
+        union = logical.Union(keep(acquire(sensed(10, "a")), "a.v"), keep(self.B, "b.v"))
+        plan = now_window(union)
+        assert evaluations(plan, "a.v", a=[reading(15, 1)], b=[reading(14, 2), 20]) == [(14, [2]), (15, [1])]
+        # W = 13 has passed the tick of a's tuple. At its tick it would come first, and then b's would come before it.
+        lag = logical.Lag(union, (logical.Lagged("before", Shift.LAG, column("a.v")),))
+        assert run(lag, a=[reading(15, 1), 13], b=[13], finished=False) == []
+        assert run(lag, a=[reading(15, 1), 16], b=[13, reading(14, 2), 16], finished=False) == [
+            (2, None),
+            (1, 2),
+        ]

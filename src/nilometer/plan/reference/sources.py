@@ -27,6 +27,7 @@ from nilometer.plan.logical import (
 )
 from nilometer.plan.reference.bags import united
 from nilometer.plan.reference.rows import Row, source_order
+from nilometer.plan.reference.ticks import mixed
 from nilometer.plan.scalar import evaluate
 from nilometer.types import FLOAT, SECOND, Type, floor_to
 
@@ -80,13 +81,14 @@ def _lagged(item: Lagged, source: Sequence[Row], index: int) -> Any:
 
 
 def united_streams(node: Union, left: Sequence[Row], right: Sequence[Row]) -> list[Row]:
-    """The tuples of both streams. Positions in two logs cannot be compared, so none is kept; nor are ids, where those of
-    one side are INT and those of the other STRING: 5 and '5' are neither one source nor surely two."""
+    """The tuples of both streams, at their times if the two have different ticks. Positions in two logs cannot be
+    compared, so none is kept; nor are ids, where those of one side are INT and those of the other STRING: 5 and '5' are
+    neither one source nor surely two."""
     bags = [row.values for row in left], [row.values for row in right]
     values = united(node, *bags)
     kinds = {kind for side in node.inputs if (kind := source_type(side)) is not None}
     return [
-        replace(row, id=row.id if len(kinds) <= 1 else None, position=None, values=value)
+        Row(row.time if mixed(node) else row.tick, row.time, row.id if len(kinds) <= 1 else None, None, value)
         for row, value in zip((*left, *right), values, strict=True)
     ]
 

@@ -19,8 +19,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from nilometer.catalog.extents import Stream
-from nilometer.plan.logical import Acquire, AsofJoin, Node, RowWindow, Silent, TimeWindow, WindowJoin
+from nilometer.plan.logical import Acquire, AsofJoin, Node, RowWindow, Silent, TimeWindow, Union, WindowJoin
 from nilometer.plan.reference.feed import Feed, Reading
+from nilometer.plan.reference.ticks import mixed
 from nilometer.types import INT_MAXIMUM, INT_MINIMUM, ceil_to, floor_to
 
 NEVER = INT_MINIMUM
@@ -124,6 +125,9 @@ def _leaves(
         case TimeWindow() | RowWindow():
             yield from _leaves(node.input, node, False)
         case WindowJoin() | AsofJoin() | Silent():
+            for child in node.inputs:
+                yield from _leaves(child, window, True)
+        case Union() if mixed(node):
             for child in node.inputs:
                 yield from _leaves(child, window, True)
         case _:

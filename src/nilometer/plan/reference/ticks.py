@@ -1,0 +1,42 @@
+"""Which ticks a derived stream has.
+
+A stream's tuples stand either at their times or, all of them, at their times rounded down to one interval. What is more
+mixed than that has no order that agrees with its ticks: a tuple could still come before one whose tick is complete, and
+an answer would have to be taken back. So where streams of different intervals meet, their tuples stand at their times.
+"""
+
+from __future__ import annotations
+
+from nilometer.plan.logical import (
+    Acquire,
+    Collection,
+    Join,
+    Lag,
+    Node,
+    Project,
+    Rename,
+    Sample,
+    Select,
+    Similar,
+    Union,
+)
+
+
+def tick_interval(node: Node) -> int | None:
+    """The interval that a stream's ticks are rounded down to; None where ticks are times."""
+    match node:
+        case Acquire(stream=stream):
+            return stream.every
+        case Select() | Project() | Rename() | Lag() | Sample() | Similar():
+            return tick_interval(node.inputs[0])
+        case Join(left=left, right=right):
+            return tick_interval(left if left.collection is Collection.STREAM else right)
+        case Union() if not mixed(node):
+            return tick_interval(node.left)
+        case _:
+            return None
+
+
+def mixed(node: Union) -> bool:
+    """Whether a union brings streams of different intervals together."""
+    return node.collection is Collection.STREAM and tick_interval(node.left) != tick_interval(node.right)
