@@ -18,25 +18,11 @@ from nilometer.types import Kind
 if TYPE_CHECKING:
     import polars as pl
 
+    from nilometer.edge.gateway import Entry
     from nilometer.plan.reference import Feed
 
 SCHEMA_FILE = "schema.sql"
 ENDINGS = (".csv", ".csv.gz", ".jsonl", ".jsonl.gz", ".ndjson", ".ndjson.gz", ".json", ".json.gz", ".parquet")
-
-
-@dataclass(frozen=True)
-class Frame:
-    """A batch of typed readings in log order, and how many beside them could not be read."""
-
-    rows: pl.DataFrame
-    garbled: int = 0
-
-
-@dataclass(frozen=True)
-class Beat:
-    """A heartbeat: from here on, no tuple with an earlier tick."""
-
-    tick: int
 
 
 @dataclass
@@ -44,9 +30,9 @@ class Data:
     """All readings at hand, by the stream's lower-case name."""
 
     files: dict[str, Path] = field(default_factory=dict)
-    appended: dict[str, list[Frame | Beat]] = field(default_factory=dict)
+    appended: dict[str, list[Entry]] = field(default_factory=dict)
     base: Path | None = None
-    _read: dict[str, list[Frame | Beat]] = field(default_factory=dict)
+    _read: dict[str, list[Entry]] = field(default_factory=dict)
     dead_letters: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
     # ---- attaching ---------------------------------------------------------------------------------------------------
@@ -78,22 +64,25 @@ class Data:
         """Append readings to a stream's log in memory; gives how many could be read."""
         import polars as pl
 
+        from nilometer.edge.gateway import Batch
         from nilometer.edge.readers import read_frame
 
         frame = rows if isinstance(rows, pl.DataFrame) else frame_of(list(rows), stream)
         reading = read_frame(frame, stream)
-        self.appended.setdefault(stream.name.lower(), []).append(Frame(reading.rows, reading.garbled))
+        self.appended.setdefault(stream.name.lower(), []).append(Batch(reading.rows, reading.garbled))
         if reading.dead_letters:
             self.dead_letters[stream.name.lower()] = tuple(map(str, reading.dead_letters))
         return reading.rows.height
 
     def heartbeat(self, stream: Stream, tick: int) -> None:
         """Append a heartbeat."""
-        self.appended.setdefault(stream.name.lower(), []).append(Beat(tick))
+        from nilometer.edge.gateway import Heartbeat
+
+        self.appended.setdefault(stream.name.lower(), []).append(Heartbeat(tick))
 
     # ---- reading -----------------------------------------------------------------------------------------------------
 
-    def entries(self, stream: Stream) -> list[Frame | Beat]:
+    def entries(self, stream: Stream) -> list[Entry]:
         """The log of a stream: its file, then what was appended."""
         key = stream.name.lower()
         if key not in self._read:
@@ -101,10 +90,11 @@ class Data:
             if path is None:
                 self._read[key] = []
             else:
+                from nilometer.edge.gateway import Batch
                 from nilometer.edge.readers import read
 
                 reading = read(path, stream)
-                self._read[key] = [Frame(reading.rows, reading.garbled)]
+                self._read[key] = [Batch(reading.rows, reading.garbled)]
                 self.dead_letters[key] = tuple(f"{path.name}, {letter}" for letter in reading.dead_letters)
         return self._read[key] + self.appended.get(key, [])
 
@@ -203,6 +193,7 @@ def sensors_frame(catalog: Catalog, table: Table) -> pl.DataFrame:
 
 def feed_of(data: Data, stream: Stream) -> Feed:
     """The same log for the reference evaluator: Python rows, doubles by KEY taken out one by one."""
+    from nilometer.edge.gateway import Heartbeat
     from nilometer.plan.reference import Feed
 
     items: list[Any] = []
@@ -210,7 +201,7 @@ def feed_of(data: Data, stream: Stream) -> Feed:
     names = {column.name.lower(): column.name for column in stream.columns}
     points = [column.name for column in stream.columns if column.type.kind is Kind.POINT]
     for entry in data.entries(stream):
-        if isinstance(entry, Beat):
+        if isinstance(entry, Heartbeat):
             items.append(entry.tick)
             continue
         for row in entry.rows.iter_rows(named=True):

@@ -1,0 +1,52 @@
+"""The gateway host behind the engine: a query's physical plan over the data at hand."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from nilometer.catalog import Sensor, Stream, Table
+from nilometer.edge.gateway import BATCH_ROWS, Entry, Run
+from nilometer.engine.answers import Answer
+
+if TYPE_CHECKING:
+    from nilometer.engine.database import Database
+    from nilometer.engine.query import Query
+
+
+@dataclass(frozen=True)
+class DatabaseSources:
+    """What the gateway asks for, out of a database."""
+
+    database: Database
+
+    def entries(self, stream: Stream) -> Iterable[Entry]:
+        """The log of a stream."""
+        return self.database.data.entries(stream)
+
+    def table(self, table: Table) -> pl.DataFrame:
+        """The snapshot of a stored extent."""
+        return self.database.data.table(table, self.database.catalog)
+
+    def sensors(self, stream: Stream) -> Sequence[Sensor]:
+        """The declared sensors of a stream."""
+        return self.database.catalog.sensors(stream.name)
+
+
+def run_on_gateway(query: Query, finished: bool, batch_rows: int | None) -> Answer:
+    """The whole answer, as one frame."""
+    run = Run(
+        query.physical,
+        DatabaseSources(query.database),
+        BATCH_ROWS if batch_rows is None else batch_rows,
+        finished=finished,
+    )
+    frame = run.collect()
+    summary = run.summary
+    ledgers = {
+        name: {"read": ledger.received} | ledger.as_dict() for name, ledger in summary.ledgers.items()
+    }
+    return Answer(query.schema, frame, summary.watermark, ledgers)

@@ -1,0 +1,8 @@
+"""Benchmarks, by the name that `nilometer bench` takes."""
+
+from nilometer.laboratory.benchmarks.operators import operators
+from nilometer.laboratory.benchmarks.result import Result, table
+
+BENCHMARKS = {"operators": operators}
+
+__all__ = ["BENCHMARKS", "Result", "table"]

@@ -1,0 +1,85 @@
+"""What a benchmark measured: ours beside the peer's, on the same data, in the same run, with equal answers."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """One task: seconds of both (None where the peer has no such thing), rows in and out, whether the answers agree."""
+
+    task: str
+    ours: float
+    peer: float | None
+    rows_in: int
+    rows_out: int
+    equal: bool | None
+
+    @property
+    def ratio(self) -> float | None:
+        """Our time over the peer's: below 1 we are faster."""
+        return None if self.peer is None else self.ours / self.peer
+
+
+@dataclass(frozen=True)
+class Target:
+    """A claim, and whether this run bears it out."""
+
+    claim: str
+    measured: float
+    limit: float
+
+    @property
+    def met(self) -> bool:
+        """Whether the measured figure is within the limit."""
+        return self.measured <= self.limit
+
+
+@dataclass(frozen=True)
+class Result:
+    """A whole benchmark."""
+
+    name: str
+    peer: str
+    setting: str
+    measurements: tuple[Measurement, ...]
+    targets: tuple[Target, ...]
+
+    def as_dict(self) -> dict[str, Any]:
+        """For `--json`."""
+        return {
+            "name": self.name,
+            "peer": self.peer,
+            "setting": self.setting,
+            "measurements": [asdict(m) | {"ratio": m.ratio} for m in self.measurements],
+            "targets": [asdict(t) | {"met": t.met} for t in self.targets],
+        }
+
+    @staticmethod
+    def from_dict(data: dict[str, Any]) -> Result:
+        """What `as_dict` gave."""
+        return Result(
+            data["name"],
+            data["peer"],
+            data["setting"],
+            tuple(Measurement(**{k: v for k, v in m.items() if k != "ratio"}) for m in data["measurements"]),
+            tuple(Target(**{k: v for k, v in t.items() if k != "met"}) for t in data["targets"]),
+        )
+
+
+def table(result: Result) -> str:
+    """A benchmark for a person to read."""
+    lines = [f"{result.name}: {result.setting}", ""]
+    lines.append(f"{'task':34} {'ours s':>8} {result.peer + ' s':>10} {'ratio':>6} {'rows/s':>12} {'rows out':>10}  answers")
+    for m in result.measurements:
+        peer = "-" if m.peer is None else f"{m.peer:.3f}"
+        ratio = "-" if m.ratio is None else f"{m.ratio:.2f}"
+        equal = {True: "equal", False: "DIFFERENT", None: "-"}[m.equal]
+        rate = f"{m.rows_in / m.ours:,.0f}"
+        lines.append(f"{m.task:34} {m.ours:8.3f} {peer:>10} {ratio:>6} {rate:>12} {m.rows_out:>10,}  {equal}")
+    lines.append("")
+    for t in result.targets:
+        lines.append(f"{'met   ' if t.met else 'MISSED'} {t.claim}: {t.measured:.2f} (at most {t.limit:g})")
+    return "\n".join(lines)
