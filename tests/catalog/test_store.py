@@ -67,6 +67,7 @@ def clear(store: CatalogStore) -> None:
 # ---- round trips -----------------------------------------------------------------------------------------------------
 
 
+@settings(max_examples=settings().max_examples // 2)
 @given(st.data())
 def test_what_is_declared_comes_back_from_sqlite(data: st.DataObject) -> None:
     with CatalogStore() as store:
@@ -75,7 +76,9 @@ def test_what_is_declared_comes_back_from_sqlite(data: st.DataObject) -> None:
 
 
 @pytest.mark.postgres
-@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=settings().max_examples // 5, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(data=st.data())
 def test_what_is_declared_comes_back_from_postgresql(postgres: str, data: st.DataObject) -> None:
     with CatalogStore(postgres) as store:

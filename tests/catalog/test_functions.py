@@ -1,0 +1,140 @@
+"""The function table: result types, aliases, what is said to wrong arguments."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import golden
+from nilometer import types
+from nilometer.catalog import functions
+from nilometer.catalog.functions import FUNCTIONS, FunctionKind, resolve
+from nilometer.types import Kind, Type
+
+
+def types_of(text: str) -> tuple[Type, ...]:
+    named = {"INT(16)": Type(Kind.INT, 16)}
+    return tuple(named.get(word) or getattr(types, word) for word in text.split())
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "result"),
+    [
+        *(
+            (name, kind, kind)
+            for name in ("abs", "sqr", "ceil", "floor", "round")
+            for kind in ("INT", "FLOAT")
+        ),
+        ("abs", "DURATION", "DURATION"),
+        ("abs", "INT(16)", "INT"),
+        ("abs", "NULL", "NULL"),
+        *((name, "INT", "FLOAT") for name in ("sqrt", "ln", "log10", "exp", "sin", "cos", "tan")),
+        ("power", "INT FLOAT", "FLOAT"),
+        ("sign", "FLOAT", "INT"),
+        ("mod", "INT INT", "INT"),
+        ("mod", "INT FLOAT", "FLOAT"),
+        ("least", "INT FLOAT INT", "FLOAT"),
+        ("greatest", "TIME TIME", "TIME"),
+        ("coalesce", "NULL INT", "INT"),
+        ("coalesce", "POINT", "POINT"),
+        ("lower", "STRING", "STRING"),
+        ("upper", "STRING", "STRING"),
+        ("length", "STRING", "INT"),
+        ("concat", "STRING STRING STRING", "STRING"),
+        ("distance", "POINT POINT", "FLOAT"),
+        ("x", "POINT", "FLOAT"),
+        ("y", "POINT", "FLOAT"),
+        ("count", "", "INT"),
+        ("count", "POINT", "INT"),
+        ("sum", "INT", "INT"),
+        ("sum", "FLOAT", "FLOAT"),
+        *((name, "INT", "FLOAT") for name in ("avg", "stdev", "variance", "median")),
+        *(
+            (name, kind, kind)
+            for name in ("min", "max")
+            for kind in ("INT", "FLOAT", "STRING", "BOOLEAN", "TIME")
+        ),
+        ("lag", "STRING", "STRING"),
+        ("lag", "INT INT", "INT"),
+        ("delta", "INT", "INT"),
+        ("rate", "INT", "FLOAT"),
+        ("completeness", "", "FLOAT"),
+    ],
+)
+def test_result_types(name: str, arguments: str, result: str) -> None:
+    signature = resolve(name)
+    assert signature is not None
+    assert signature.result(types_of(arguments)) == getattr(types, result)
+
+
+@pytest.mark.parametrize(
+    ("alias", "name"),
+    [
+        ("AVERAGE", "avg"),
+        ("minimum", "min"),
+        ("Maximum", "max"),
+        ("stddev", "stdev"),
+        ("var", "variance"),
+        ("square", "sqr"),
+        ("squareroot", "sqrt"),
+        ("pow", "power"),
+        ("ceiling", "ceil"),
+    ],
+)
+def test_aliases(alias: str, name: str) -> None:
+    found = resolve(alias)
+    assert found is not None
+    assert found.name == name
+
+
+def test_names_are_there_once_and_in_small_letters() -> None:
+    names = [name for function in FUNCTIONS for name in (function.name, *function.aliases)]
+    assert len(set(names)) == len(names) == len(functions.names())
+    assert all(name == name.lower() for name in names)
+
+
+def test_every_function_is_described_and_its_example_calls_it() -> None:
+    for function in FUNCTIONS:
+        assert function.description
+        assert not function.description.endswith(".")
+        assert function.example.startswith(function.spelled + "(")
+
+
+def test_only_functions_of_numbers_want_them_as_float() -> None:
+    wanting = {function.name for function in FUNCTIONS if function.wants_float}
+    assert wanting == {"sqrt", "ln", "log10", "exp", "sin", "cos", "tan", "power"}
+    assert {f.name for f in FUNCTIONS if f.one_type} == {"mod", "least", "greatest", "coalesce"}
+    assert [f.name for f in FUNCTIONS if f.kind is FunctionKind.SPECIAL] == [
+        "lag",
+        "delta",
+        "rate",
+        "completeness",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("averge", "did you mean 'average' or 'avg'?"),
+        ("log", "did you mean 'ln' or 'log10'?"),
+        ("mediann", "did you mean 'median'?"),
+        ("frobnicate", None),
+    ],
+)
+def test_near_misses(name: str, hint: str | None) -> None:
+    assert resolve(name) is None
+    assert functions.similar_functions(name) == hint
+
+
+def test_wrong_arguments(rewrite: bool) -> None:
+    def answer(text: str) -> str:
+        name, _, arguments = text.partition(" ")
+        signature = resolve(name)
+        assert signature is not None
+        try:
+            return f"gives {signature.result(types_of(arguments))}"
+        except ValueError as error:
+            return str(error)
+
+    golden.read(Path(__file__).with_name("function_errors.txt")).check(answer, rewrite=rewrite)
