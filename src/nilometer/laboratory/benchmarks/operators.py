@@ -47,7 +47,9 @@ def _measure(rows: int, sensors: int) -> Result:
     try:
         import duckdb
     except ImportError:
-        raise ResourceError("DuckDB is not installed", hint="./nilo installs it; or pip install duckdb") from None
+        raise ResourceError(
+            "DuckDB is not installed", hint="./nilo installs it; or pip install duckdb"
+        ) from None
     with tempfile.TemporaryDirectory() as folder:
         directory = Path(folder)
         seconds = max(2, rows // sensors)
@@ -56,13 +58,18 @@ def _measure(rows: int, sensors: int) -> Result:
         peer.execute("SET threads = 1")
         measurements = [_one(directory, peer, *task) for task in _tasks(directory, seconds, sensors)]
     by_task = {m.task: m for m in measurements}
-    flat = by_task[f"sliding AVG, range/slide {SLIDING[-1]}"].ours / by_task[f"sliding AVG, range/slide {SLIDING[0]}"].ours
+    flat = (
+        by_task[f"sliding AVG, range/slide {SLIDING[-1]}"].ours
+        / by_task[f"sliding AVG, range/slide {SLIDING[0]}"].ours
+    )
     targets = (
         Target("filter, times DuckDB", by_task["filter"].ratio or 0.0, 2.0),
         Target("grouped tumbling AVG, times DuckDB", by_task["grouped tumbling AVG"].ratio or 0.0, 2.0),
         Target(f"sliding AVG, cost at {SLIDING[-1]} over cost at {SLIDING[0]}", flat, 1.3),
     )
-    setting = f"{seconds * sensors:,} readings of {sensors:,} sensors, one core, from Parquet, best of {REPEATS}"
+    setting = (
+        f"{seconds * sensors:,} readings of {sensors:,} sensors, one core, from Parquet, best of {REPEATS}"
+    )
     return Result("operators", "DuckDB", setting, tuple(measurements), targets)
 
 
@@ -87,7 +94,11 @@ def _write_data(directory: Path, seconds: int, sensors: int) -> None:
         length = min(200_000, count)
         times = np.sort(random.integers(0, seconds * 1_000_000, length)) + START * 1_000_000
         pl.DataFrame(
-            {"time": times, "id": random.integers(0, sensors, length), column: random.integers(0, 6400, length) / 64}
+            {
+                "time": times,
+                "id": random.integers(0, sensors, length),
+                column: random.integers(0, 6400, length) / 64,
+            }
         ).write_parquet(directory / f"{name}.parquet")
     (directory / "schema.sql").write_text(SCHEMA)
 

@@ -72,7 +72,9 @@ class Result:
 def table(result: Result) -> str:
     """A benchmark for a person to read."""
     lines = [f"{result.name}: {result.setting}", ""]
-    lines.append(f"{'task':34} {'ours s':>8} {result.peer + ' s':>10} {'ratio':>6} {'rows/s':>12} {'rows out':>10}  answers")
+    lines.append(
+        f"{'task':34} {'ours s':>8} {result.peer + ' s':>10} {'ratio':>6} {'rows/s':>12} {'rows out':>10}  answers"
+    )
     for m in result.measurements:
         peer = "-" if m.peer is None else f"{m.peer:.3f}"
         ratio = "-" if m.ratio is None else f"{m.ratio:.2f}"

@@ -1,0 +1,78 @@
+"""Documents that cannot lie: the README's example runs, ARCHITECTURE.md's plans are the program's own."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import nilometer
+from nilometer.laboratory.reproductions.snee_forms import QUERY, SCHEMA
+
+ROOT = Path(__file__).resolve().parents[2]
+BEGIN, END = "<!-- life of a query: begin -->", "<!-- life of a query: end -->"
+
+
+def blocks(document: str, language: str) -> list[str]:
+    return re.findall(rf"```{language}\n(.*?)```", document, flags=re.DOTALL)
+
+
+def test_the_readme_example_prints_what_it_says(capsys: pytest.CaptureFixture[str]) -> None:
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    code, expected = blocks(readme, "python")[0], blocks(readme, "text")[0]
+    assert len(code.strip().splitlines()) <= 12
+    exec(compile(code, "README.md", "exec"), {})
+    assert capsys.readouterr().out == expected
+
+
+def life_of_a_query() -> str:
+    database = nilometer.connect()
+    database.execute(SCHEMA)
+    query = database.sql(QUERY)
+    parts = ["", "```sql", QUERY, "```", ""]
+    for stage, says in (
+        ("ast", "`language`: the text as a tree; names mean nothing yet."),
+        ("logical", "`plan.bind`: names resolved, types checked; product, selection, projection (SNEE section 4.3)."),
+        ("optimized", "`optimizer`: the selection is in the acquisition, unused columns are gone, the smaller side is left."),
+        ("physical", "`optimizer.choose`: algorithms; RSTREAM is in DELIVER, `[NOW]` needs no operator (SNEE Fig. 8)."),
+    ):
+        parts += [f"**{stage}** - {says}", "", "```text", query.explain(stage), "```", ""]
+    return "\n".join(parts)
+
+
+def test_the_life_of_a_query_is_what_the_program_prints(rewrite: bool) -> None:
+    path = ROOT / "ARCHITECTURE.md"
+    text = path.read_text(encoding="utf-8")
+    before, rest = text.split(BEGIN)
+    found, after = rest.split(END)
+    expected = life_of_a_query()
+    if rewrite:
+        path.write_text(before + BEGIN + expected + END + after, encoding="utf-8")
+        return
+    assert found == expected, "run pytest tests/docs --rewrite and read the diff"
+
+
+def test_the_architecture_stays_short() -> None:
+    assert len((ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8").splitlines()) <= 200
+
+
+def test_links_in_documents_lead_somewhere() -> None:
+    for document in (*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")):
+        for target in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", document.read_text(encoding="utf-8")):
+            if "://" not in target:
+                assert (document.parent / target).exists(), f"{document.name} links to {target}"
+
+
+def test_explain_imports_nothing_heavy() -> None:
+    code = (
+        "import sys, nilometer\n"
+        "db = nilometer.connect()\n"
+        "db.execute('CREATE STREAM s (x INT) PUSHED')\n"
+        "db.sql('SELECT AVG(x) FROM s [RANGE 1 HOUR]').explain('physical')\n"
+        "heavy = {'pyspark', 'pyarrow', 'numba', 'pandas', 'polars', 'sqlalchemy'} & set(sys.modules)\n"
+        "assert not heavy, heavy\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
