@@ -296,7 +296,7 @@ class Catalog:
 
 def _check_new(kind: str, name: str, known: dict[str, Any]) -> None:
     if not name:
-        raise CatalogError(f"a {kind} needs a name")
+        raise CatalogError(f"{'an' if kind == 'extent' else 'a'} {kind} needs a name")
     found = known.get(name.lower())
     if found is not None:
         is_a = {Stream: "stream", Table: "table"}.get(type(found), kind)

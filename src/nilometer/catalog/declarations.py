@@ -73,9 +73,11 @@ def _check_stream(stream: Stream) -> None:
 
 
 def _check_duration(extent: Extent, clause: str, duration: int | None, least: int) -> None:
-    if duration is not None and not least <= duration <= INT_MAXIMUM:
-        raise CatalogError(
-            f"{clause} of '{extent.name}' is too {'short' if duration < least else 'long'}",
-            detail=f"it is {format_duration(duration)}",
-            hint="give a duration " + ("above 0" if least else "of 0 or more"),
-        )
+    if duration is None or least <= duration <= INT_MAXIMUM:
+        return
+    short = duration < least
+    raise CatalogError(
+        f"{clause} of '{extent.name}' is too {'short' if short else 'long'}",
+        detail=f"it is {format_duration(duration)}",
+        hint="give " + (("a duration above 0" if least else "0 or more") if short else "a shorter one"),
+    )

@@ -39,6 +39,7 @@ class Argument:
     """What stands at a place of the argument list: the kinds that fit there, and their name in messages."""
 
     text: str
+    plural: str
     kinds: frozenset[Kind]
 
 
@@ -70,16 +71,15 @@ class FunctionSignature:
     @property
     def takes(self) -> str:
         """What it takes, in words."""
-        required = [argument.text for argument in self.arguments]
-        if not required and not self.optional:
-            return "no argument"
-        text = " and ".join(required)
-        if self.repeats:
-            text += " or more of them" if len(required) == 1 else ", and more of the last"
-        if self.optional:
-            optional = " and ".join(argument.text for argument in self.optional)
-            text = f"{text}, optionally {optional}" if text else optional
-        return text
+        places = self.arguments
+        if not places:
+            return " or ".join([*(argument.text for argument in self.optional), "no argument"])
+        if self.repeats or len(places) > 1:
+            count = ("one", "two")[len(places) - 1]
+            text = f"{count}{' or more' if self.repeats else ''} {places[0].plural}"
+        else:
+            text = places[0].text
+        return ", and optionally ".join([text, *(argument.text for argument in self.optional)])
 
     def result(self, argument_types: tuple[Type, ...]) -> Type:
         """The type of a call; raises ValueError, saying what it takes, where the arguments do not fit."""
@@ -87,37 +87,34 @@ class FunctionSignature:
         least, most = len(self.arguments), len(places)
         count = len(argument_types)
         if count < least or (count > most and not self.repeats):
-            found = f"{count} argument{'' if count == 1 else 's'}" if count else "none"
-            raise ValueError(f"{self.spelled} takes {self.takes}, not {found}")
+            given = "one was" if count == 1 else f"{count or 'none'} were"
+            raise ValueError(f"{self.spelled} takes {self.takes}; {given} given")
         for index, found_type in enumerate(argument_types):
             place = places[min(index, most - 1)]
             if found_type.kind not in place.kinds and found_type.kind is not Kind.NULL:
                 where = f" as argument {index + 1}" if count > 1 else ""
                 raise ValueError(f"{self.spelled} takes {self.takes}, not {found_type.plain}{where}")
-        return self.rule(tuple(found_type.plain for found_type in argument_types))
+        try:
+            return self.rule(tuple(found_type.plain for found_type in argument_types))
+        except ValueError as error:
+            raise ValueError(f"{self.spelled} takes {error}") from None
 
 
-def _argument(text: str, *kinds: Kind) -> Argument:
-    return Argument(text, frozenset(kinds))
+def _argument(text: str, plural: str, *kinds: Kind) -> Argument:
+    return Argument(text, plural, frozenset(kinds))
 
 
-NUMBER: Final = _argument("a number (INT or FLOAT)", Kind.INT, Kind.FLOAT)
-NUMBER_OR_DURATION: Final = _argument(
-    "a number (INT or FLOAT) or a duration", Kind.INT, Kind.FLOAT, Kind.DURATION
-)
-WHOLE: Final = _argument("a whole number (INT)", Kind.INT)
-TEXT: Final = _argument("a STRING", Kind.STRING)
-PLACE: Final = _argument("a POINT", Kind.POINT)
+NUMBER: Final = _argument("a number (INT or FLOAT)", "numbers (INT or FLOAT)", Kind.INT, Kind.FLOAT)
+AMOUNT: Final = _argument("a number or a duration", "numbers or durations", *NUMBER.kinds, Kind.DURATION)
+WHOLE: Final = _argument("a whole number (INT)", "whole numbers (INT)", Kind.INT)
+TEXT: Final = _argument("a STRING", "STRINGs", Kind.STRING)
+PLACE: Final = _argument("a POINT", "POINTs", Kind.POINT)
+_ORDER = "with an order (INT, FLOAT, STRING, BOOLEAN or TIME)"
 ORDERED: Final = _argument(
-    "a value with an order (INT, FLOAT, STRING, BOOLEAN or TIME)",
-    Kind.INT,
-    Kind.FLOAT,
-    Kind.STRING,
-    Kind.BOOLEAN,
-    Kind.TIME,
+    f"a value {_ORDER}", f"values {_ORDER}", Kind.INT, Kind.FLOAT, Kind.STRING, Kind.BOOLEAN, Kind.TIME
 )
-SCALAR_VALUE: Final = _argument("a value", *ORDERED.kinds, Kind.POINT)
-ANYTHING: Final = _argument("any value or *", *Kind)
+SCALAR_VALUE: Final = _argument("a value", "values", *ORDERED.kinds, Kind.POINT)
+ANYTHING: Final = _argument("any value, *", "any values", *Kind)
 
 
 # ---- type rules ------------------------------------------------------------------------------------------------------
@@ -137,7 +134,7 @@ def common(types: tuple[Type, ...]) -> Type:
         elif {found.kind, next_type.kind} == {Kind.INT, Kind.FLOAT}:
             found = FLOAT
         elif next_type.kind is not Kind.NULL:
-            raise ValueError(f"the arguments must be of one type, not {found} and {next_type}")
+            raise ValueError(f"values of one type, not {found} and {next_type}")
     return found
 
 
@@ -176,7 +173,7 @@ def _aggregate(
 
 
 FUNCTIONS: Final[tuple[FunctionSignature, ...]] = (
-    _scalar("abs", (NUMBER_OR_DURATION,), first, "the absolute value", "abs(delta)"),
+    _scalar("abs", (AMOUNT,), first, "the absolute value", "abs(delta)"),
     _scalar("sqr", (NUMBER,), first, "the square", "sqr(speed)", "square"),
     _number_to_float("sqrt", "the square root; NULL below 0", "sqrt(area)", "squareroot"),
     _scalar("ceil", (NUMBER,), first, "the least whole number not below", "ceil(depth)", "ceiling"),

@@ -18,7 +18,7 @@ SHOWN = 6
 def near_misses(name: str, known: Iterable[str]) -> str | None:
     """The closest of the known names, or all of them when none is close; None when there are none at all."""
     spelled = {candidate.lower(): candidate for candidate in known}
-    close = get_close_matches(name.lower(), spelled, n=3, cutoff=0.6)
+    close = get_close_matches(name.lower(), spelled, n=3, cutoff=0.66)
     if close:
         return f"did you mean {join_names([spelled[match] for match in close], 'or')}?"
     if not spelled:

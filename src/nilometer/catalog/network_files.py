@@ -235,19 +235,20 @@ def _link(raw: Mapping[str, Any], fail: Fail) -> Link:
 def _identifier(raw: Mapping[str, Any], key: str, fail: Fail) -> NodeId:
     value = raw.get(key)
     if isinstance(value, bool) or not isinstance(value, int | str):
-        fail(f"'{key}' is missing or no id", f"{key} is {value!r}", "an id is a whole number or a string")
+        found = "there is none" if value is None else f"{key} is {value!r}"
+        fail(f"'{key}' must be an id", found, "an id is a whole number or a string")
     return value
 
 
 def _number(value: Any, key: str, fail: Fail) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float):
-        fail(f"'{key}' is not a number", f"{key} is {value!r}", None)
+        fail(f"'{key}' is not a number", f"{key} is {value!r}", "write it without quotes and unit")
     return float(value)
 
 
 def _whole(value: Any, key: str, fail: Fail) -> int | None:
     if value is not None and (isinstance(value, bool) or not isinstance(value, int)):
-        fail(f"'{key}' is not a whole number of bytes", f"{key} is {value!r}", None)
+        fail(f"'{key}' is not a whole number of bytes", f"{key} is {value!r}", "4 KB are 4096")
     return value
 
 

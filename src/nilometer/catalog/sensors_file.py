@@ -141,7 +141,7 @@ def _from_geojson(path: Path, stream: str | None) -> list[Sensor]:
         if isinstance(identifier, bool) or not isinstance(identifier, int | str):
             feature.fail(
                 "it has no usable id",
-                f"id is {identifier!r}",
+                "there is none" if identifier is None else f"id is {identifier!r}",
                 "give it a property 'id', a whole number or a string",
             )
         if not isinstance(name, str):

@@ -189,11 +189,7 @@ class _Parser:
             return right
         if left.special or right.special:
             part = self.text[start : self.place] if right.special else self.text[: start - 1]
-            raise _error(
-                self.text,
-                part,
-                "it has a zero point of its own: use a plain one in products, such as K for Cel",
-            )
+            raise _misplaced(self.text, part, "in a product; use a plain unit there, such as K for Cel")
         sign = 1 if operator == "." else -1
         return Unit(left.factor * right.factor**sign, _times(left.dimension, right.dimension, sign))
 
@@ -245,7 +241,7 @@ class _Parser:
         if exponent is None:
             return unit
         if unit.special:
-            raise _error(self.text, symbol + exponent, "it has a zero point of its own and no powers")
+            raise _misplaced(self.text, symbol, "with an exponent")
         power = _power(self.text, exponent)
         return Unit(
             unit.factor**power, tuple((base, count * power) for base, count in unit.dimension if power)
@@ -308,6 +304,11 @@ _LETTERS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻µμ·", "0123456789-uu.
 def _error(text: str, part: str, hint: str | None) -> CatalogError:
     message = f"no unit '{text}'" if part == text else f"no unit '{text}': the part '{part}' means nothing"
     return CatalogError(message, detail="units are UCUM codes, such as Cel, %, m/s, ug/m3, hPa", hint=hint)
+
+
+def _misplaced(text: str, part: str, where: str) -> CatalogError:
+    message = f"no unit '{text}': '{part}' has a zero point of its own"
+    return CatalogError(message, hint=f"'{part}' cannot stand {where}")
 
 
 def _hint(text: str, part: str) -> str:
