@@ -21,14 +21,14 @@ from nilometer.optimizer.context import OptimizerContext
 from nilometer.optimizer.rewriting import flatten, map_expressions
 from nilometer.plan import logical
 from nilometer.plan.logical import Node, transform_plan
-from nilometer.plan.scalar import evaluate
+from nilometer.plan.scalar import STRICT, evaluate
 from nilometer.types import BOOLEAN, Kind
 
 FALSE = Literal(False, BOOLEAN)
 
 
 def fold_constants(plan: Node, _context: OptimizerContext) -> Node:
-    """`f(constants) => constant`; `p AND TRUE => p`; `p AND FALSE => FALSE`; the same for OR and CASE;
+    """`f(constants) => constant`; `f(x, NULL) => NULL   when f gives NULL for any NULL`; `p AND TRUE => p`; `p AND FALSE => FALSE`; the same for OR and CASE;
     `Select(TRUE, x) => x`; in a condition NULL is as good as FALSE.
 
     What would overflow stays as it is: the error is the query's, when a row reaches it.
@@ -69,6 +69,10 @@ def _fold(node: Expression) -> Expression:
             return _logical(node, arguments, neutral=False)
         case Case():
             return _case(node)
+        case InList(_, ()):
+            return FALSE
+        case Call(function, arguments) if function in STRICT and any(map(_null, arguments)):
+            return Literal(None, type_of(node))
         case Call() | InList() if _constant(node):
             try:
                 return Literal(evaluate(node, {}, None), type_of(node))
@@ -76,6 +80,10 @@ def _fold(node: Expression) -> Expression:
                 return node
         case _:
             return node
+
+
+def _null(expression: Expression) -> bool:
+    return isinstance(expression, Literal) and expression.value is None
 
 
 def _constant(node: Expression) -> bool:

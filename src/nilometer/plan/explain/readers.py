@@ -85,7 +85,8 @@ def _extent_and_alias(reading: Reading) -> tuple[Extent, str]:
 
 
 def _columns(reading: Reading, extent: Extent) -> tuple[Column, ...]:
-    if reading.cursor.at(";", "]"):
+    if reading.cursor.accept("("):
+        reading.cursor.expect(")")
         return ()
 
     def column() -> Column:

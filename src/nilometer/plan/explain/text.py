@@ -78,8 +78,8 @@ def print_parameters(node: PlanNode) -> list[str]:
         case logical.Acquire() | physical.SpAcquire():
             return _acquire(node)
         case logical.Stored() | physical.StoredScan():
-            columns = [print_column(column, node.table) for column in node.columns]
-            return [f"{print_name(node.table.name)} AS {print_name(node.alias)}", ", ".join(columns)]
+            leaf = f"{print_name(node.table.name)} AS {print_name(node.alias)}"
+            return [leaf, _columns(node.columns, node.table)]
         case logical.Select() | physical.Select():
             return [print_expression(node.predicate)]
         case logical.Project() | physical.Project():
@@ -125,7 +125,11 @@ def print_parameters(node: PlanNode) -> list[str]:
             return []
 
 
-def print_column(column: Column, extent: Extent) -> str:
+def _columns(columns: tuple[Column, ...], extent: Extent) -> str:
+    return ", ".join(_column(column, extent) for column in columns) or "()"
+
+
+def _column(column: Column, extent: Extent) -> str:
     """A column of a leaf by its name; with its type where the extent does not say it (a sensor's static attribute)."""
     name = print_name(column.name)
     if column in extent.columns:
@@ -135,9 +139,9 @@ def print_column(column: Column, extent: Extent) -> str:
 
 def _acquire(node: logical.Acquire | physical.SpAcquire) -> list[str]:
     clauses = [f"{print_name(node.stream.name)} AS {print_name(node.alias)}"]
-    clauses.append(", ".join(print_column(column, node.stream) for column in node.columns))
+    clauses.append(_columns(node.columns, node.stream))
     if node.reads:
-        clauses.append("READS " + ", ".join(print_column(column, node.stream) for column in node.reads))
+        clauses.append(f"READS {_columns(node.reads, node.stream)}")
     if node.predicate is not None:
         clauses.append(f"WHERE {print_expression(node.predicate)}")
     if node.sensors is not None:
