@@ -149,7 +149,8 @@ def _compile(expression: Expression, overflows: list[Overflow], guards: _Guards)
         case Now():
             return pl.col(TICK)
         case InList(operand, items):
-            return _in_list(_operand(operand, overflows, guards), operand, items)
+            found = _in_list(_operand(operand, overflows, guards), operand, items)
+            return _folded(expression, found)
         case Case():
             return _case(expression, overflows, guards)
         case Call("and" | "or"):
@@ -182,11 +183,11 @@ def _call(call: Call, overflows: list[Overflow], guards: _Guards) -> pl.Expr:
         return _condition(call.arguments[0], overflows, guards).not_()
     if function not in FUNCTIONS and function not in COMPARISONS:
         raise InternalError(f"no columnar form of the function {function!r}")
-    if function in STRICT and any(type_of(argument).kind is Kind.NULL for argument in call.arguments):
-        return pl.lit(None, dtype=dtype(type_))
     # An infinity stays one through + - * and negation: only the last of them turns it into NULL.
     raw = function in ("+", "-", "*", "negative")
     operands = [(_compile if raw else _operand)(argument, overflows, guards) for argument in call.arguments]
+    if function in STRICT and any(_is_null(argument) for argument in call.arguments):
+        return pl.lit(None, dtype=dtype(type_))  # a constant: Polars' column + NULL is at times of length one
     if type_.kind is Kind.FLOAT and function in NUMERIC:
         operands = [operand.cast(pl.Float64) for operand in operands]
     overflow = Overflow.of(call, operands, guards)
@@ -194,11 +195,20 @@ def _call(call: Call, overflows: list[Overflow], guards: _Guards) -> pl.Expr:
         overflows.append(overflow)
     if function in COMPARISONS:
         return comparison(function, operands[0], operands[1], type_of(call.arguments[0]).kind)
-    result = FUNCTIONS[function](call, operands)
-    if not columns_of(call) and not uses_now(call):
-        # A function that runs in numpy or Python would give a column of length one, not a constant.
-        return pl.lit(pl.select(result).item(), dtype=dtype(type_))
-    return result
+    return _folded(call, FUNCTIONS[function](call, operands))
+
+
+def _is_null(expression: Expression) -> bool:
+    return type_of(expression).kind is Kind.NULL or (
+        isinstance(expression, Literal) and expression.value is None
+    )
+
+
+def _folded(expression: Expression, result: pl.Expr) -> pl.Expr:
+    """A constant, where no column is read: numpy and Python would give a column of length one instead."""
+    if columns_of(expression) or uses_now(expression):
+        return result
+    return pl.lit(pl.select(result).item(), dtype=dtype(type_of(expression)))
 
 
 def _condition(expression: Expression, overflows: list[Overflow], guards: _Guards) -> pl.Expr:

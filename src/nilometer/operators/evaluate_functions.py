@@ -119,7 +119,7 @@ def _extreme(call: Call, operands: Sequence[pl.Expr], horizontal: Callable[..., 
 def _like(call: Call, operands: Sequence[pl.Expr]) -> pl.Expr:
     text, pattern = operands
     constant = call.arguments[1]
-    if isinstance(constant, Literal):
+    if isinstance(constant, Literal) and constant.value is not None:
         return text.str.contains(like_pattern(constant.value))
     escaped = pattern.str.escape_regex().str.replace_all("%", ".*", literal=True)
     return text.str.contains(pl.lit("(?s)^") + escaped.str.replace_all("_", ".", literal=True) + pl.lit("$"))
@@ -201,7 +201,8 @@ FUNCTIONS: dict[str, Builder] = {
     "sqr": lambda _, operands: operands[0] * operands[0],
     "sqrt": _of_float(pl.Expr.sqrt),
     "ln": _of_float(pl.Expr.log),
-    "log10": _of_float(pl.Expr.log10),
+    # Polars divides logarithms: log10(1000) would be 2.9999999999999996, and its FLOOR 2.
+    "log10": lambda _, operands: _numpy(np.log10, operands[0].cast(_FLOAT)),
     "exp": _of_float(pl.Expr.exp),
     "sin": _of_float(pl.Expr.sin),
     "cos": _of_float(pl.Expr.cos),

@@ -1,0 +1,166 @@
+"""Aggregates of groups of rows: (keys, aggregates) + frame -> one row per group, by Polars' group_by.
+
+language.md, "Types": NULL arguments are left out; COUNT of nothing is 0, every other aggregate of nothing is NULL; a SUM
+of INTs beyond 64 bits is an error; STDEV and VARIANCE are the sample's, NULL of a single value; MEDIAN is the
+mean of the middle two; a FLOAT that is not finite is NULL. NULL is a group of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import polars as pl
+
+from nilometer.errors import InternalError
+from nilometer.expressions import Aggregate as AggregateExpression
+from nilometer.expressions import Expression, type_of
+from nilometer.operators.evaluate import Projector, compile_projection
+from nilometer.operators.evaluate_overflow import overflow_in
+from nilometer.operators.frames import Dtypes, dtype, dtypes
+from nilometer.types import INT_MAXIMUM, INT_MINIMUM, Column, Kind, Schema
+
+NamedExpression = tuple[str, Expression]
+NamedAggregate = tuple[str, AggregateExpression]
+
+FUNCTIONS = frozenset({"count", "sum", "avg", "min", "max", "stdev", "variance", "median"})
+
+_EXACT_FLOAT = 2**53
+_WIDE = pl.Int128()
+
+
+def check_items(keys: Sequence[NamedExpression], items: Sequence[NamedAggregate]) -> None:
+    """Refuse a wrong list of keys and aggregates."""
+    names = [name for name, _ in (*keys, *items)]
+    if len(set(names)) != len(names):
+        raise InternalError(f"an aggregate gives a name twice: {names}")
+    for name, aggregate in items:
+        if aggregate.function not in FUNCTIONS:
+            raise InternalError(f"no aggregate {aggregate.function!r} for {name}")
+        if aggregate.argument is None and aggregate.function != "count":
+            raise InternalError(f"{aggregate.function} of nothing for {name}")
+
+
+def output_schema(keys: Sequence[NamedExpression], items: Sequence[NamedAggregate]) -> Schema:
+    """The columns of the answer: keys, then aggregates."""
+    columns = [Column(name, type_of(expression)) for name, expression in keys]
+    return Schema((*columns, *(Column(name, aggregate.type) for name, aggregate in items)))
+
+
+@dataclass(frozen=True)
+class _Item:
+    name: str
+    aggregate: AggregateExpression
+    column: str | None
+
+
+class Grouping:
+    """Compiled keys and aggregates; `by` are system columns that every group has in common."""
+
+    def __init__(self, keys: Sequence[NamedExpression], items: Sequence[NamedAggregate]) -> None:
+        check_items(keys, items)
+        self._keys = tuple(name for name, _ in keys)
+        self.columns: Dtypes = dtypes(output_schema(keys, items))
+        arguments: dict[Expression, str] = {}
+        for _, aggregate in items:
+            if aggregate.argument is not None:
+                arguments.setdefault(aggregate.argument, f"@argument{len(arguments)}")
+        self._items = tuple(
+            _Item(name, a, None if a.argument is None else arguments[a.argument]) for name, a in items
+        )
+        self._projector: Projector = compile_projection(
+            [*keys, *((name, expression) for expression, name in arguments.items())]
+        )
+
+    def __call__(self, rows: pl.DataFrame, by: Sequence[str] = ()) -> pl.DataFrame:
+        """One row per group there is; without keys and `by` one row, also of no rows."""
+        inputs = self._projector(rows, by)
+        groups = [*by, *self._keys]
+        values = [self._value(item, inputs).alias(item.name) for item in self._items]
+        if not groups:
+            found = inputs.select(values) if values else pl.DataFrame({"": [None]}).select()
+        else:
+            found = inputs.group_by(groups, maintain_order=True).agg(values)
+        return self._checked(found, by)
+
+    @property
+    def empty_row(self) -> dict[str, int | None]:
+        """What the aggregates are of an empty window."""
+        return {item.name: 0 if item.aggregate.function == "count" else None for item in self._items}
+
+    def _value(self, item: _Item, inputs: pl.DataFrame) -> pl.Expr:
+        """The aggregate of one group; SUMs that might not fit stay in 128 bits until `_checked` has seen them."""
+        if item.column is None:
+            return pl.len().cast(pl.Int64)
+        column = inputs.get_column(item.column)
+        if column.dtype == pl.Null:
+            return pl.lit(0 if item.aggregate.function == "count" else None, dtype=dtype(item.aggregate.type))
+        values = pl.col(item.column).drop_nulls()
+        if item.aggregate.distinct:
+            values = values.unique()
+        count = values.len().cast(pl.Int64)
+        whole = not column.dtype.is_float()
+        match item.aggregate.function:
+            case "count":
+                return count if item.aggregate.distinct else pl.col(item.column).count().cast(pl.Int64)
+            case "sum":
+                wide = whole and _may_overflow(column)
+                total = values.cast(_WIDE).sum() if wide else values.sum()
+                return pl.when(count > 0).then(total)
+            case "avg":
+                return values.cast(pl.Float64).mean()
+            case "min":
+                return values.min()
+            case "max":
+                return values.max()
+            case "median":
+                return values.cast(pl.Float64).median()
+            case "variance":
+                return _centred(values, column).var()
+            case "stdev":
+                return _centred(values, column).std()
+        raise InternalError(f"no aggregate {item.aggregate.function!r}")
+
+    def _checked(self, found: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
+        finished = [pl.col(name) for name in (*by, *self._keys)]
+        for item in self._items:
+            column = found.get_column(item.name)
+            value, target = pl.col(item.name), self.columns[item.name]
+            if column.dtype == _WIDE and not fits(column):
+                raise overflow_in(str(item.aggregate))
+            if column.dtype.is_float():
+                value = pl.when(value.is_finite()).then(value)
+            finished.append(value.cast(target))
+        return found.select(finished)
+
+
+def fits(column: pl.Series) -> bool:
+    """Whether every value of a 128-bit column is an INT."""
+    low, high = column.min(), column.max()
+    return low is None or (int(low) >= INT_MINIMUM and int(high) <= INT_MAXIMUM)  # type: ignore[arg-type]
+
+
+def _magnitude(column: pl.Series) -> int:
+    low, high = column.min(), column.max()
+    return max(abs(int(low)), abs(int(high))) if low is not None else 0  # type: ignore[arg-type]
+
+
+def _may_overflow(column: pl.Series) -> bool:
+    return _magnitude(column) * len(column) > INT_MAXIMUM
+
+
+def _centred(values: pl.Expr, column: pl.Series) -> pl.Expr:
+    """As FLOAT; INTs that a double cannot hold are counted from the group's least, which moves no variance."""
+    if not column.dtype.is_float():
+        magnitude = _magnitude(column)
+        if _EXACT_FLOAT < magnitude <= INT_MAXIMUM // 2:
+            values = values - values.min()
+    return values.cast(pl.Float64)
+
+
+def kinds_are_numeric(items: Sequence[NamedAggregate]) -> bool:
+    """Whether every argument is a number or a time: what the sliding kernels hold."""
+    held = (Kind.INT, Kind.FLOAT, Kind.TIME, Kind.DURATION)
+    return all(
+        a.argument is None or a.function == "count" or type_of(a.argument).kind in held for _, a in items
+    )

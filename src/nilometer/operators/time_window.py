@@ -1,0 +1,117 @@
+"""Time windows, materialised: stream -> windows (logical.TimeWindow).
+
+For every evaluation T below the watermark the rows with T - start <= tick <= T - end (RANGE: T - start < tick). Used
+where a window feeds a join, a projection or RSTREAM; an aggregate directly above is fused (window_aggregate.py). The
+cost of a round is that of its output: windows are index ranges of the rows sorted by tick, expanded at once.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from nilometer.errors import InternalError
+from nilometer.kernels.ranges import Integers, expand, windows
+from nilometer.operators.frames import concatenate, dtypes, empty, evaluations, window_dtypes
+from nilometer.operators.logic import EVALUATION, TICK, Output, Progress, no_evaluations
+from nilometer.operators.window_panes import Panes
+from nilometer.operators.window_scope import BEGINNING, Scope
+from nilometer.types import Schema
+
+_PANES_PER_WINDOW = 16
+
+
+@dataclass(frozen=True)
+class TimeWindow:
+    """Spec. `schema`: the visible columns. `start` None is UNBOUNDED. Without `slide` it is evaluated at the multiples
+    of `interval` (a sensed input) or, if that is None too, at every tick that has a row."""
+
+    schema: Schema
+    start: int | None
+    end: int
+    slide: int | None
+    open_start: bool
+    interval: int | None = None
+
+    def __post_init__(self) -> None:
+        _ = self.scope
+
+    @property
+    def scope(self) -> Scope:
+        """Which ticks are evaluated and what each sees."""
+        return Scope(self.start, self.end, self.slide, self.open_start, self.interval)
+
+    def build(self) -> TimeWindowLogic:
+        """A fresh Logic."""
+        return TimeWindowLogic(self)
+
+
+class TimeWindowLogic:
+    """Holds the rows that an evaluation to come may see, in panes."""
+
+    def __init__(self, spec: TimeWindow) -> None:
+        self._scope = spec.scope
+        self._columns = dtypes(spec.schema)
+        self._output = window_dtypes(spec.schema)
+        self._kept = {TICK: pl.Int64()} | self._columns
+        reach = self._scope.reach
+        span = None if reach is None else max(reach // _PANES_PER_WINDOW, self._scope.period or 0)
+        self._panes = Panes(TICK, self._kept, span)
+        self._pending: list[pl.DataFrame] = []
+        self._since = BEGINNING
+
+    def update(self, port: int, rows: pl.DataFrame) -> None:
+        """Take rows of the stream."""
+        if port != 0:
+            raise InternalError(f"a window has no input {port}")
+        seen = self._scope.ever_seen(rows.get_column(TICK).to_numpy())
+        kept = rows.select(self._kept)
+        self._pending.append(kept if seen is None else kept.filter(pl.Series(seen)))
+
+    def advance(self, progress: Progress) -> Output:
+        """The windows of every evaluation below the watermark."""
+        self._settle()
+        ticks = self._evaluations(progress)
+        output = Output(
+            self._windows(ticks), evaluations(pl.Series(ticks)) if len(ticks) else no_evaluations()
+        )
+        self._since = max(self._since, progress.watermark)
+        needed = self._scope.needed_from(progress.first_tick, self._since)
+        if needed is not None:
+            self._panes.expire(needed)
+        return output
+
+    def snapshot(self) -> dict[str, bytes]:
+        """The panes of rows, and the watermark."""
+        self._settle()
+        return {"meta": json.dumps({"since": self._since}).encode()} | self._panes.snapshot("pane")
+
+    def restore(self, panes: dict[str, bytes]) -> None:
+        """Take back a snapshot."""
+        self._since = json.loads(panes["meta"])["since"]
+        self._panes.restore("pane", panes)
+
+    def _settle(self) -> None:
+        self._panes.append(concatenate(self._pending, self._kept))
+        self._pending = []
+
+    def _evaluations(self, progress: Progress) -> Integers:
+        if self._scope.period is not None:
+            nothing = np.empty(0, dtype=np.int64)
+            return self._scope.evaluations(progress.first_tick, self._since, progress.watermark, nothing)
+        new = self._panes.between(self._since, progress.watermark - 1).get_column(TICK).to_numpy()
+        return self._scope.evaluations(progress.first_tick, self._since, progress.watermark, new)
+
+    def _windows(self, ticks: Integers) -> pl.DataFrame:
+        if not len(ticks):
+            return empty(self._output)
+        reach, end = self._scope.reach, self._scope.end
+        low = None if reach is None else int(ticks[0]) - reach + 1
+        rows = self._panes.between(low, int(ticks[-1]) - end)
+        owners, positions = expand(*windows(rows.get_column(TICK).to_numpy(), ticks, reach, end))
+        at = pl.Series(ticks[owners], dtype=pl.Int64)
+        found = rows.select(self._columns)[positions]
+        return pl.DataFrame([at.alias(EVALUATION), at.alias(TICK), *found.get_columns()])

@@ -1,0 +1,74 @@
+"""The scope of a time window: which ticks are evaluated, and which ticks each evaluation sees.
+
+language.md, "When" and "What": FROM a TO b holds T - a <= tick <= T - b, RANGE d holds T - d < tick <= T. Ticks
+are whole microseconds, so both are (T - reach, T - end] with reach = start (+ 1 if the start is closed).
+
+>>> day = Scope(start=20, end=0, slide=10, open_start=True)
+>>> day.evaluations(first_tick=12, since=0, watermark=41, ticks=np.array([12]))
+array([20, 30, 40])
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from nilometer.errors import InternalError
+from nilometer.kernels.ranges import Integers, multiples
+from nilometer.types import INT_MINIMUM, ceil_to
+
+BEGINNING = INT_MINIMUM
+"""The watermark before the first one."""
+
+
+@dataclass(frozen=True)
+class Scope:
+    """`start` None is UNBOUNDED; without `slide`, `interval` is a sensed input's acquisition interval, None if pushed."""
+
+    start: int | None
+    end: int
+    slide: int | None
+    open_start: bool
+    interval: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.end < 0 or (self.start is not None and self.start < self.end):
+            raise InternalError("a window that ends before it starts")
+        for step in (self.slide, self.interval):
+            if step is not None and step <= 0:
+                raise InternalError("a window that does not slide")
+
+    @property
+    def reach(self) -> int | None:
+        """How far back the open start lies: tick > T - reach."""
+        return None if self.start is None else self.start + (0 if self.open_start else 1)
+
+    @property
+    def period(self) -> int | None:
+        """The distance between evaluations; None if they are at the ticks that have a row."""
+        return self.slide if self.slide is not None else self.interval
+
+    def evaluations(self, first_tick: int | None, since: int, watermark: int, ticks: Integers) -> Integers:
+        """The evaluations T with since <= T < watermark; `ticks` are those of the rows in that span."""
+        if self.period is None:
+            return np.unique(ticks[(ticks >= since) & (ticks < watermark)])
+        if first_tick is None:
+            return np.empty(0, dtype=np.int64)
+        return multiples(self.period, max(first_tick, since), watermark)
+
+    def needed_from(self, first_tick: int | None, watermark: int) -> int | None:
+        """The least tick that an evaluation at or after the watermark may see; None if that is every tick."""
+        if self.reach is None or watermark == BEGINNING:
+            return None
+        earliest = watermark if first_tick is None or self.period is None else max(first_tick, watermark)
+        following = earliest if self.period is None else ceil_to(earliest, self.period)
+        return following - self.reach + 1
+
+    def ever_seen(self, ticks: Integers) -> Integers | None:
+        """A mask of the ticks that any evaluation can see; None for all of them (windows without gaps)."""
+        if self.period is None or self.reach is None or self.reach - self.end >= self.period:
+            return None
+        # The first evaluation at or after tick + end is the only one that could see it.
+        following = -(-(ticks + self.end) // self.period) * self.period
+        return np.asarray(following - self.reach < ticks, dtype=np.bool_)
