@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 import subprocess
 import sys
@@ -10,7 +11,10 @@ from pathlib import Path
 import pytest
 
 import nilometer
+import nilometer.engine
+from nilometer.catalog import functions
 from nilometer.laboratory.reproductions.snee_forms import QUERY, SCHEMA
+from nilometer.optimizer import RULES
 
 ROOT = Path(__file__).resolve().parents[2]
 BEGIN, END = "<!-- life of a query: begin -->", "<!-- life of a query: end -->"
@@ -35,9 +39,18 @@ def life_of_a_query() -> str:
     parts = ["", "```sql", QUERY, "```", ""]
     for stage, says in (
         ("ast", "`language`: the text as a tree; names mean nothing yet."),
-        ("logical", "`plan.bind`: names resolved, types checked; product, selection, projection (SNEE section 4.3)."),
-        ("optimized", "`optimizer`: the selection is in the acquisition, unused columns are gone, the smaller side is left."),
-        ("physical", "`optimizer.choose`: algorithms; RSTREAM is in DELIVER, `[NOW]` needs no operator (SNEE Fig. 8)."),
+        (
+            "logical",
+            "`plan.bind`: names resolved, types checked; product, selection, projection (SNEE section 4.3).",
+        ),
+        (
+            "optimized",
+            "`optimizer`: the selection is in the acquisition, unused columns are gone, the smaller side is left.",
+        ),
+        (
+            "physical",
+            "`optimizer.choose`: algorithms; RSTREAM is in DELIVER, `[NOW]` needs no operator (SNEE Fig. 8).",
+        ),
     ):
         parts += [f"**{stage}** - {says}", "", "```text", query.explain(stage), "```", ""]
     return "\n".join(parts)
@@ -64,6 +77,66 @@ def test_links_in_documents_lead_somewhere() -> None:
         for target in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", document.read_text(encoding="utf-8")):
             if "://" not in target:
                 assert (document.parent / target).exists(), f"{document.name} links to {target}"
+
+
+def functions_table() -> str:
+    lines = ["", "| function | gives | example |", "|---|---|---|"]
+    for name in functions.names():
+        signature = functions.resolve(name)
+        assert signature is not None
+        if signature.name == name:
+            lines.append(f"| `{signature.spelled}` | {signature.description} | `{signature.example}` |")
+    return "\n".join([*lines, ""])
+
+
+def rules_document() -> str:
+    lines = [
+        "# The optimizer's rules",
+        "",
+        "In the order they run; each is one file in `src/nilometer/optimizer/rules/`.",
+        "",
+    ]
+    for phase in RULES:
+        lines += [f"## {phase.name}", "", f"{phase.reason}.", ""]
+        for rule in phase.rules:
+            law = inspect.getdoc(rule) or ""
+            assert law, f"{rule.__name__} has no docstring"
+            lines += [f"**{rule.__name__}**: {' '.join(law.split())}", ""]
+    return "\n".join(lines)
+
+
+def test_every_function_is_documented(rewrite: bool) -> None:
+    path = ROOT / "docs" / "language.md"
+    before, rest = path.read_text(encoding="utf-8").split("<!-- functions: begin -->")
+    found, after = rest.split("<!-- functions: end -->")
+    if rewrite:
+        text = f"{before}<!-- functions: begin -->{functions_table()}<!-- functions: end -->{after}"
+        path.write_text(text, encoding="utf-8")
+        return
+    assert found == functions_table(), "run pytest tests/docs --rewrite and read the diff"
+
+
+def test_every_rule_is_documented(rewrite: bool) -> None:
+    path = ROOT / "docs" / "rules.md"
+    if rewrite:
+        path.write_text(rules_document(), encoding="utf-8")
+        return
+    assert path.read_text(encoding="utf-8") == rules_document(), (
+        "run pytest tests/docs --rewrite and read the diff"
+    )
+
+
+def test_the_examples_of_the_language_bind_and_explain(tmp_path: Path) -> None:
+    (tmp_path / "limits.csv").write_text("site,maximum\nnorth,50\n")
+    declarations, *examples = blocks((ROOT / "docs" / "language.md").read_text(encoding="utf-8"), "sql")
+    database = nilometer.connect()
+    database.data.base = tmp_path
+    database.execute(declarations)
+    for example in examples:
+        for query in database.execute(example):
+            for stage in nilometer.engine.STAGES:
+                assert query.explain(stage)
+            assert list(query.run("reference")) == list(query.run("gateway"))
 
 
 def test_explain_imports_nothing_heavy() -> None:
