@@ -67,8 +67,10 @@ class Data:
         from nilometer.edge.gateway import Batch
         from nilometer.edge.readers import read_frame
 
-        frame = rows if isinstance(rows, pl.DataFrame) else frame_of(list(rows), stream)
-        reading = read_frame(frame, stream)
+        if isinstance(rows, pl.DataFrame):
+            reading = read_frame(rows, stream)
+        else:  # whose times are microseconds by then
+            reading = read_frame(frame_of(list(rows), stream), replace(stream, time_unit=None))
         self.appended.setdefault(stream.name.lower(), []).append(Batch(reading.rows, reading.garbled))
         if reading.dead_letters:
             self.dead_letters[stream.name.lower()] = tuple(map(str, reading.dead_letters))
