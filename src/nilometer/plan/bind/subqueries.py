@@ -118,8 +118,9 @@ def prepare_scalar(outer: SelectBinder, node: ast.ScalarQuery) -> PreparedScalar
             if expression not in items:
                 items[expression] = logical.AggregateItem(context.fresh(expression.function), expression)
             column = ColumnReference(items[expression].name, expression.type)
-            if keys and expression.function == "count":
-                return Call("coalesce", (column, Literal(0, INT)), INT)  # no such group: nothing was counted
+            if expression.function == "count":
+                # No such group, or no evaluation yet: nothing was counted.
+                return Call("coalesce", (column, Literal(0, INT)), INT)
             return column
         return expression
 
