@@ -1,0 +1,104 @@
+"""SIMILAR against all pairs in the order (time, id, position), in its three forms."""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import Any
+
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nilometer.errors import InternalError, ResourceError
+from nilometer.operators import frames
+from nilometer.operators.logic import Progress
+from nilometer.operators.similar import Similar
+from nilometer.types import BOOLEAN, FLOAT, INT, POINT, STRING, Column, Schema, Type
+from operators.twins import Row, Script, counted, null_first, scripts
+
+TYPES = (INT, FLOAT, STRING, BOOLEAN, POINT)
+R = Schema(tuple(Column(f"R.{type_}", type_) for type_ in TYPES))
+
+
+def naive(script: Script, column: int, epsilon: float, window: int, form: str) -> list[Any]:
+    rows = sorted((row for row in script.rows() if row.tick < script.watermark), key=similar_order)
+    result = []
+    for number, row in enumerate(rows):
+        matches = [other for other in rows[:number] if like(row, other, column, epsilon, window)]
+        head = (row.tick, row.time, row.id, row.position, row.time, row.id, row.values[column])
+        if form == "PAIRS":
+            result += [(*head, other.time, other.id, other.values[column]) for other in matches]
+            continue
+        times: dict[int, list[int]] = {}
+        for other in sorted(matches, key=lambda other: (other.id, other.time)):
+            times.setdefault(other.id or 0, []).append(other.time)
+        if not times:
+            continue
+        if form == "LIST":
+            members = [{"id": source, "times": found} for source, found in times.items()]
+            result.append((*head, 1 + len(times), members))
+        else:
+            for chosen in product(*times.values()):
+                members = [{"id": s, "time": t} for s, t in zip(times, chosen, strict=True)]
+                result.append((*head, 1 + len(times), members))
+    return result
+
+
+def similar_order(row: Row) -> Any:
+    return (row.time, null_first(row.id), null_first(row.position))
+
+
+def like(row: Row, other: Row, column: int, epsilon: float, window: int) -> bool:
+    value, earlier = row.values[column], other.values[column]
+    if None in (row.id, other.id, value, earlier) or row.id == other.id or row.time - other.time > window:
+        return False
+    return bool(value == earlier if epsilon == 0 else abs(value - earlier) <= epsilon)
+
+
+@pytest.mark.parametrize("form", ["LIST", "PAIRS", "FLATTEN"])
+@given(data=st.data())
+def test_similar_pairs_with_earlier_tuples(form: str, data: st.DataObject) -> None:
+    script = data.draw(scripts(R))
+    column = data.draw(st.integers(0, 4))
+    epsilon = data.draw(st.sampled_from([0, 0.5, 1, 2, 1 / 64, 1 / 32])) if column < 2 else 0
+    window = data.draw(st.sampled_from([0, 2, 6, 100]))
+    spec = Similar(R, R.names[column], epsilon, window, form, "Q")
+    assert script.play(spec) == counted(naive(script, column, epsilon, window, form))
+
+
+def test_flatten_refuses_what_nobody_could_read() -> None:
+    schema = Schema((Column("R.value", INT),))
+    logic = Similar(schema, "R.value", 0, 1_000, "FLATTEN", "Q", limit=1_000_000).build()
+    rows = [(time, time, source, time, 7) for time, source in enumerate([*range(20)] * 3)] + [
+        (99, 99, 99, 99, 7)
+    ]
+    logic.update(0, pl.DataFrame(rows, schema=frames.stream_dtypes(schema), orient="row"))
+    with pytest.raises(ResourceError, match="would build") as refused:
+        logic.advance(Progress(1_000))
+    assert "the limit is 1,000,000 rows" in str(refused.value)
+    assert "leave FLATTEN out" in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("column", "epsilon", "window", "form", "message"),
+    [
+        ("R.depth", 0, 1, "LIST", "which is not there"),
+        ("R.INT", -1, 1, "LIST", "negative"),
+        ("R.INT", 0, 1, "TREE", "form TREE"),
+        ("R.STRING", 1, 1, "LIST", "distance of STRING"),
+    ],
+)
+def test_refuses_to_be_built_wrong(column: str, epsilon: float, window: int, form: str, message: str) -> None:
+    with pytest.raises(InternalError, match=message):
+        Similar(R, column, epsilon, window, form, "Q")
+
+
+def test_the_forms_have_the_columns_of_the_plan() -> None:
+    assert str(Similar(R, "R.FLOAT", 0, 1, "LIST", "Q", STRING).schema) == (
+        "Q.time TIME, Q.id STRING, Q.value FLOAT, Q.arity INT, Q.members LIST<STRUCT<id STRING, times LIST<TIME>>>"
+    )
+    wide = Schema((Column("R.wide", Type(INT.kind, 16)),))
+    assert str(Similar(wide, "R.wide", 0, 1, "PAIRS", "Q").schema) == (
+        "Q.time TIME, Q.id INT, Q.value INT, Q.other_time TIME, Q.other_id INT, Q.other_value INT"
+    )
