@@ -1,6 +1,8 @@
 """names -> extents, sensors, functions, sites, topology, statistics. No parsing, no planning.
 
-Quick to import: SQLAlchemy is loaded by the store alone, when one is opened.
+Here is what every query needs, quick to import. The rest is imported where it is used: `functions` (signatures), `units`
+(UCUM), `statistics`, `sensors_file` and `network_files` (what files declare), `profiles` (costs), and `store` (a database
+that keeps the catalog), which alone loads SQLAlchemy, and only when one is opened.
 """
 
 from nilometer.catalog.catalog import Catalog, QueryDefinition
