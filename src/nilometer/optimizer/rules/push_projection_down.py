@@ -25,7 +25,8 @@ def push_projection_down(plan: Node, context: OptimizerContext) -> Node:
 
 
 class _Pruning:
-    """`below_joins` False (profile `snee-2010`): an extent that is joined keeps all that it senses."""
+    """`below_joins` False (profile `snee-2010`): an extent that is joined keeps all that it senses, unless a select list
+    or an aggregate stands between it and the join."""
 
     def __init__(self, below_joins: bool) -> None:
         self.below_joins = below_joins
@@ -38,9 +39,9 @@ class _Pruning:
             case logical.Stored():
                 return _stored(node, needed)
             case logical.Project():
-                return self._project(node, needed, joined)
+                return self._project(node, needed)
             case logical.Aggregate():
-                return self._aggregate(node, needed, joined)
+                return self._aggregate(node, needed)
             case logical.Lag():
                 return self._lag(node, needed, joined)
             case _:
@@ -99,22 +100,22 @@ class _Pruning:
             return node
         return replace(node, columns=columns, reads=reads)
 
-    def _project(self, node: logical.Project, needed: Names, joined: bool) -> Node:
+    def _project(self, node: logical.Project, needed: Names) -> Node:
         items = tuple(item for item in node.items if item.name in needed)
         if not items and node.collection is Collection.TABLE:
             items = node.items[:1]  # a table's rows have nothing but their columns
-        below = self.prune(node.input, _of(node.input, (), [item.expression for item in items]), joined)
+        below = self.prune(node.input, _of(node.input, (), [item.expression for item in items]), False)
         if below is node.input and len(items) == len(node.items):
             return node
         return replace(node, input=below, items=items)
 
-    def _aggregate(self, node: logical.Aggregate, needed: Names, joined: bool) -> Node:
+    def _aggregate(self, node: logical.Aggregate, needed: Names) -> Node:
         items = tuple(item for item in node.items if item.name in needed)
         if not (items or node.keys or node.completeness):
             items = node.items[:1]
         read = [key.expression for key in node.keys] + [item.aggregate for item in items]
         extra = () if node.completeness is None else (node.completeness.id_column,)
-        below = self.prune(node.input, _of(node.input, extra, read), joined)
+        below = self.prune(node.input, _of(node.input, extra, read), False)
         if below is node.input and len(items) == len(node.items):
             return node
         return replace(node, input=below, items=items)
