@@ -116,7 +116,6 @@ def test_only_functions_of_numbers_want_them_as_float() -> None:
 @pytest.mark.parametrize(
     ("name", "hint"),
     [
-        ("averagee", "did you mean 'average' or 'avg'?"),
         ("log", "did you mean 'ln' or 'log10'?"),
         ("mediann", "did you mean 'median'?"),
         ("frobnicate", None),
