@@ -37,6 +37,10 @@ SqlArgument = Annotated[
 
 def database_of(data: str | None, catalog: str | None, on: str = "gateway") -> Any:
     """The database that the options name."""
+    from nilometer.cli.console import message
     from nilometer.engine import connect
 
-    return connect(data, catalog=catalog, on=on)
+    database = connect(data, catalog=catalog, on=on)
+    for note in database.notes:
+        message(note)
+    return database

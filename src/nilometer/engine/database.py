@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from nilometer.catalog import Catalog, QueryDefinition
 from nilometer.engine.data import SCHEMA_FILE, Data
 from nilometer.engine.declare import sensor_of, stream_of, table_of
+from nilometer.engine.inferred import open_file
 from nilometer.engine.query import Query
 from nilometer.errors import ConfigurationError, DataError, NilometerError
 from nilometer.language import ast, parse, parse_script, print_statement
@@ -25,6 +26,7 @@ class Database:
         self.catalog = catalog
         self.host = host
         self.data = Data()
+        self.notes: list[str] = []
 
     # ---- declaring ---------------------------------------------------------------------------------------------------
 
@@ -188,8 +190,8 @@ def connect(data: str | Path | None = None, *, catalog: str | None = None, on: s
     Parameters
     ----------
     data:
-        A directory with `schema.sql` (declarations) and one CSV, JSON-lines or Parquet file per stream; None for an
-        empty database, to be filled with `execute` and `append`.
+        A directory with `schema.sql` (declarations) and one CSV, JSON-lines or Parquet file per stream; or one such
+        file, whose stream is named after it; None for an empty database, to be filled with `execute` and `append`.
     catalog:
         Where the catalog is kept: a SQLite file or URL, or a PostgreSQL URL; None keeps it in memory.
     on:
@@ -202,19 +204,23 @@ def connect(data: str | Path | None = None, *, catalog: str | None = None, on: s
 
         database = Database(CatalogStore(catalog).load(), on)
     if data is not None:
-        _open_directory(database, Path(data))
+        path = Path(data)
+        if path.is_file() and path.suffix != ".sql":
+            open_file(database, path)
+        else:
+            _open_directory(database, path)
     return database
 
 
 def _open_directory(database: Database, directory: Path) -> None:
-    if directory.is_file() and directory.name == SCHEMA_FILE:
-        directory = directory.parent
+    schema = directory / SCHEMA_FILE
+    if directory.is_file():
+        schema, directory = directory, directory.parent
     if not directory.is_dir():
         raise DataError(
             f"no data directory '{directory}'",
             hint=f"give a directory with {SCHEMA_FILE} and one file per stream",
         )
-    schema = directory / SCHEMA_FILE
     if not schema.is_file():
         found = ", ".join(sorted(path.name for path in directory.iterdir())[:12]) or "nothing"
         raise DataError(
