@@ -30,12 +30,10 @@ from nilometer.expressions import (
     InList,
     Literal,
     Now,
-    columns_of,
     conjuncts,
     type_of,
-    uses_now,
 )
-from nilometer.operators.evaluate_functions import FUNCTIONS, NUMERIC, STRICT, comparison, finite
+from nilometer.operators.evaluate_functions import FUNCTIONS, NUMERIC, STRICT, comparison, finite, full_length
 from nilometer.operators.evaluate_overflow import Overflow, refuse_overflow
 from nilometer.operators.frames import dtype
 from nilometer.operators.logic import TICK
@@ -136,6 +134,9 @@ def apply_projection(
 
 # ---- the compiler ----------------------------------------------------------------------------------------------------
 
+_FEW = 8
+"""Up to so many constants, IN is a chain of comparisons: quicker than a hash table."""
+
 _Guards = tuple[pl.Expr, ...]
 """Conditions under which a row needs the value at all: an overflow elsewhere is no error (CASE, AND, OR, COALESCE)."""
 
@@ -149,8 +150,7 @@ def _compile(expression: Expression, overflows: list[Overflow], guards: _Guards)
         case Now():
             return pl.col(TICK)
         case InList(operand, items):
-            found = _in_list(_operand(operand, overflows, guards), operand, items)
-            return _folded(expression, found)
+            return _in_list(_operand(operand, overflows, guards), operand, items)
         case Case():
             return _case(expression, overflows, guards)
         case Call("and" | "or"):
@@ -195,20 +195,13 @@ def _call(call: Call, overflows: list[Overflow], guards: _Guards) -> pl.Expr:
         overflows.append(overflow)
     if function in COMPARISONS:
         return comparison(function, operands[0], operands[1], type_of(call.arguments[0]).kind)
-    return _folded(call, FUNCTIONS[function](call, operands))
+    return FUNCTIONS[function](call, operands)
 
 
 def _is_null(expression: Expression) -> bool:
     return type_of(expression).kind is Kind.NULL or (
         isinstance(expression, Literal) and expression.value is None
     )
-
-
-def _folded(expression: Expression, result: pl.Expr) -> pl.Expr:
-    """A constant, where no column is read: numpy and Python would give a column of length one instead."""
-    if columns_of(expression) or uses_now(expression):
-        return result
-    return pl.lit(pl.select(result).item(), dtype=dtype(type_of(expression)))
 
 
 def _condition(expression: Expression, overflows: list[Overflow], guards: _Guards) -> pl.Expr:
@@ -260,9 +253,10 @@ def _in_list(operand: pl.Expr, expression: Expression, items: tuple[Literal, ...
     target = dtype(type_of(expression))
     values = [_literal(item.value, item.type.kind) for item in items if item.value is not None]
     unmatched = pl.lit(None if len(values) < len(items) else False, dtype=pl.Boolean)
-    if target.is_nested():
-        equal = [comparison("=", operand, pl.lit(value, dtype=target), Kind.POINT) for value in values]
+    if len(values) <= _FEW or target.is_nested():
+        kind = type_of(expression).kind
+        equal = [comparison("=", operand, pl.lit(value, dtype=target), kind) for value in values]
         found = pl.any_horizontal(equal) if equal else pl.lit(False)
     else:
-        found = operand.is_in(pl.Series(values, dtype=target).implode())
+        found = full_length(expression, operand).is_in(pl.Series(values, dtype=target).implode())
     return pl.when(operand.is_null()).then(None).when(found).then(True).otherwise(unmatched)

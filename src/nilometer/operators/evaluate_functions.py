@@ -15,7 +15,16 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from nilometer.expressions import COMPARISONS, Call, Case, Expression, InList, Literal, type_of
+from nilometer.expressions import (
+    COMPARISONS,
+    Call,
+    Case,
+    ColumnReference,
+    Expression,
+    InList,
+    Literal,
+    type_of,
+)
 from nilometer.operators.frames import dtype
 from nilometer.types import Kind, Type, format_duration, format_time
 
@@ -31,6 +40,14 @@ def finite(expression: Expression, value: pl.Expr) -> pl.Expr:
     if not isinstance(expression, Call) or expression.function in _ALWAYS_FINITE:
         return value
     return pl.when(value.is_finite()).then(value)
+
+
+def full_length(expression: Expression, value: pl.Expr) -> pl.Expr:
+    """The value once per row, also where it is a constant: Polars takes what numpy, Python or a hash table made of a
+    constant for a column of length one."""
+    if isinstance(expression, ColumnReference):
+        return value
+    return pl.when(pl.int_range(pl.len()) >= 0).then(value)
 
 
 def comparison(symbol: str, left: pl.Expr, right: pl.Expr, kind: Kind) -> pl.Expr:
@@ -70,7 +87,7 @@ def _divide(call: Call, operands: Sequence[pl.Expr]) -> pl.Expr:
 def _modulo(call: Call, operands: Sequence[pl.Expr]) -> pl.Expr:
     left, right = operands
     if not _integral(call):
-        return _numpy(np.fmod, left, right)
+        return _numpy(np.fmod, call, operands)
     remainder = left % right  # has the divisor's sign
     return (
         pl.when((remainder != 0) & ((remainder < 0) != (left < 0)))
@@ -79,11 +96,11 @@ def _modulo(call: Call, operands: Sequence[pl.Expr]) -> pl.Expr:
     )
 
 
-def _power(_: Call, operands: Sequence[pl.Expr]) -> pl.Expr:
-    return _numpy(np.power, operands[0].cast(_FLOAT), operands[1].cast(_FLOAT))
+def _power(call: Call, operands: Sequence[pl.Expr]) -> pl.Expr:
+    return _numpy(np.power, call, [operand.cast(_FLOAT) for operand in operands])
 
 
-def _numpy(function: Callable[..., Any], *operands: pl.Expr) -> pl.Expr:
+def _numpy(function: Callable[..., Any], call: Call, operands: Sequence[pl.Expr]) -> pl.Expr:
     """A numpy function of FLOAT columns; NULL travels as NaN and becomes NULL again in `finite`."""
 
     def apply(columns: Sequence[pl.Series]) -> pl.Series:
@@ -93,9 +110,8 @@ def _numpy(function: Callable[..., Any], *operands: pl.Expr) -> pl.Expr:
 
     # A missing value must not become a number: NaN ** 0 is 1.
     known = reduce(pl.Expr.and_, (operand.is_not_null() for operand in operands))
-    return pl.when(known).then(
-        pl.map_batches(list(operands), apply, return_dtype=_FLOAT, is_elementwise=True)
-    )
+    inputs = [full_length(call.arguments[0], operands[0]), *operands[1:]]
+    return pl.when(known).then(pl.map_batches(inputs, apply, return_dtype=_FLOAT, is_elementwise=True))
 
 
 def _of_float(method: Callable[[pl.Expr], pl.Expr]) -> Builder:
@@ -142,11 +158,11 @@ def _coordinate(name: str, point: pl.Expr) -> pl.Expr:
     return point.struct.field(name)
 
 
-def _distance(_: Call, operands: Sequence[pl.Expr]) -> pl.Expr:
+def _distance(call: Call, operands: Sequence[pl.Expr]) -> pl.Expr:
     left, right = operands
     across = _coordinate("x", left) - _coordinate("x", right)
     along = _coordinate("y", left) - _coordinate("y", right)
-    return _numpy(np.hypot, across, along)
+    return _numpy(np.hypot, call, [across, along])
 
 
 def text_of(value: Any, type_: Type) -> str:
@@ -183,7 +199,7 @@ def _string(call: Call, operands: Sequence[pl.Expr]) -> pl.Expr:
             "text"
         ]
 
-    return operands[0].map_batches(apply, return_dtype=pl.String())
+    return full_length(argument, operands[0]).map_batches(apply, return_dtype=pl.String())
 
 
 FUNCTIONS: dict[str, Builder] = {
@@ -202,7 +218,7 @@ FUNCTIONS: dict[str, Builder] = {
     "sqrt": _of_float(pl.Expr.sqrt),
     "ln": _of_float(pl.Expr.log),
     # Polars divides logarithms: log10(1000) would be 2.9999999999999996, and its FLOOR 2.
-    "log10": lambda _, operands: _numpy(np.log10, operands[0].cast(_FLOAT)),
+    "log10": lambda call, operands: _numpy(np.log10, call, [operands[0].cast(_FLOAT)]),
     "exp": _of_float(pl.Expr.exp),
     "sin": _of_float(pl.Expr.sin),
     "cos": _of_float(pl.Expr.cos),

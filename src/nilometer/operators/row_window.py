@@ -15,7 +15,15 @@ import polars as pl
 
 from nilometer.errors import InternalError
 from nilometer.kernels.ranges import Integers, expand, multiples, windows
-from nilometer.operators.frames import Dtypes, concatenate, dtypes, empty, stream_dtypes, window_dtypes
+from nilometer.operators.frames import (
+    Dtypes,
+    concatenate,
+    conform,
+    dtypes,
+    empty,
+    stream_dtypes,
+    window_dtypes,
+)
 from nilometer.operators.logic import EVALUATION, ID, POSITION, TICK, TIME, Output, Progress, no_evaluations
 from nilometer.operators.window_panes import Panes
 from nilometer.types import INT, Schema, Type, ceil_to
@@ -66,7 +74,7 @@ class RowWindowLogic:
         """Take rows of the stream."""
         if port != 0:
             raise InternalError(f"a window has no input {port}")
-        self._pending.append(rows.select(self._unnumbered))
+        self._pending.append(conform(rows, self._unnumbered))
 
     def advance(self, progress: Progress) -> Output:
         """Number the rows below the watermark; evaluate at every `slide`-th of them."""
@@ -78,7 +86,7 @@ class RowWindowLogic:
         final = final.sort(order, nulls_last=False, maintain_order=True)
         first, self._count = self._count + 1, self._count + final.height
         ordinals = pl.Series(ORDINAL, np.arange(first, self._count + 1, dtype=np.int64))
-        self._rows.append(final.with_columns(ordinals).select(self._numbered))
+        self._rows.append(final.with_columns(ordinals).select(list(self._numbered)))
         evaluated = multiples(self._spec.slide, first, self._count + 1)
         ticks = final.get_column(TICK).to_numpy()[evaluated - first]
         listed = pl.DataFrame({EVALUATION: evaluated, TICK: ticks})
@@ -111,7 +119,7 @@ class RowWindowLogic:
         low = None if reach is None else int(evaluated[0]) - reach + 1
         rows = self._rows.between(low, int(evaluated[-1]) - end)
         owners, positions = expand(*windows(rows.get_column(ORDINAL).to_numpy(), evaluated, reach, end))
-        found = rows.select(self._columns)[positions]
+        found = rows[positions].select(list(self._columns))
         return pl.DataFrame(
             [pl.Series(EVALUATION, evaluated[owners]), pl.Series(TICK, ticks[owners]), *found.get_columns()]
         )

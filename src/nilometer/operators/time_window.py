@@ -15,7 +15,7 @@ import polars as pl
 
 from nilometer.errors import InternalError
 from nilometer.kernels.ranges import Integers, expand, windows
-from nilometer.operators.frames import concatenate, dtypes, empty, evaluations, window_dtypes
+from nilometer.operators.frames import concatenate, conform, dtypes, empty, evaluations, window_dtypes
 from nilometer.operators.logic import EVALUATION, TICK, Output, Progress, no_evaluations
 from nilometer.operators.window_panes import Panes
 from nilometer.operators.window_scope import BEGINNING, Scope
@@ -68,7 +68,7 @@ class TimeWindowLogic:
         if port != 0:
             raise InternalError(f"a window has no input {port}")
         seen = self._scope.ever_seen(rows.get_column(TICK).to_numpy())
-        kept = rows.select(self._kept)
+        kept = conform(rows, self._kept)
         self._pending.append(kept if seen is None else kept.filter(pl.Series(seen)))
 
     def advance(self, progress: Progress) -> Output:
@@ -113,5 +113,5 @@ class TimeWindowLogic:
         rows = self._panes.between(low, int(ticks[-1]) - end)
         owners, positions = expand(*windows(rows.get_column(TICK).to_numpy(), ticks, reach, end))
         at = pl.Series(ticks[owners], dtype=pl.Int64)
-        found = rows.select(self._columns)[positions]
+        found = rows[positions].select(list(self._columns))
         return pl.DataFrame([at.alias(EVALUATION), at.alias(TICK), *found.get_columns()])
