@@ -10,6 +10,9 @@ from hypothesis import HealthCheck, settings
 
 import postgres_server
 
+# Test frames are tiny: threads of Polars would only fight each other and the other test processes.
+os.environ.setdefault("POLARS_MAX_THREADS", "1")
+
 # The same examples in every run; `./nilo test --all` looks at many more, and at new ones each time.
 settings.register_profile("ci", derandomize=True, deadline=None, max_examples=100)
 settings.register_profile(

@@ -21,7 +21,7 @@ LONG = os.environ.get("HYPOTHESIS_PROFILE") == "long"
 RELAXED = settings(
     deadline=None,
     suppress_health_check=list(HealthCheck),
-    max_examples=3000 if LONG else 250,
+    max_examples=3000 if LONG else 80,
     print_blob=True,
 )
 
