@@ -129,6 +129,11 @@ def test_ids_follow_the_stream_when_it_is_declared_anew(catalog: Catalog) -> Non
     assert catalog.extents()[0] == RIVER
 
 
+def test_a_key_may_name_the_tick(catalog: Catalog) -> None:
+    catalog.add_stream(Stream("tide", stream_columns(()), every=1, key=("id", "tick")))
+    assert catalog.stream("tide").key == ("id", "tick")
+
+
 def test_dropping(catalog: Catalog) -> None:
     catalog.add_sensors([Sensor(5, "river"), Sensor(5, "air"), Sensor(6, "air")])
     catalog.add_query(QueryDefinition("wet", "SELECT * FROM river", "BEGINNING"))

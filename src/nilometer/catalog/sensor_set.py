@@ -30,8 +30,8 @@ from nilometer.types import (
 SENSORS_URL = "catalog:sensors"
 """Where the built-in relation is stored: in the catalog itself."""
 
-RESERVED = ("id", "time", "stream", "location")
-"""Names that a static attribute cannot have: they are columns already."""
+RESERVED = ("id", "time", "tick", "stream", "location")
+"""Names that a static attribute cannot have: they mean something already."""
 
 
 @dataclass
@@ -242,7 +242,7 @@ def _checked(sensor: Sensor, stream: Stream) -> Sensor:
         if key in RESERVED or stream.column(name) is not None:
             raise CatalogError(
                 f"{who} cannot have an attribute '{name}'",
-                detail=f"'{name}' is a column of '{stream.name}' or of the relation sensors already",
+                detail=f"'{name}' means something already, in '{stream.name}' or in the relation sensors",
                 hint="choose another name for the attribute",
             )
         if key in seen:
