@@ -112,9 +112,10 @@ def read_rows(
         unit = time_unit if column.name.lower() == "time" else None
         read = read_values(raw.columns[matched[column.name]], column.type, unit)
         values.append(read.values.alias(column.name))
-        garbled = read.values.is_null() if column.name == needed else read.garbled
-        if garbled.any():
-            faults.append((column, garbled))
+        if column.name == needed and read.values.null_count():
+            faults.append((column, read.values.is_null()))
+        elif read.garbled is not None:
+            faults.append((column, read.garbled))
     rows = pl.DataFrame(values)
     if not faults and raw.spoiled is None and not raw.broken_count:
         return Reading(rows)

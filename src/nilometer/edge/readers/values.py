@@ -4,14 +4,15 @@ The law: columnar throughout; a value is read, is NULL, or is marked garbled, an
 own type is not directly of the declared kind goes through text, so that CSV, JSON and Parquet agree.
 
 >>> read = read_values(pl.Series("depth", ["12", "", "x"]), INT)
->>> read.values.to_list(), read.garbled.to_list()
-([12, None, None], [False, False, True])
+>>> read.values.to_list(), read.garbled.arg_true().to_list()
+([12, None, None], [2])
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
 import polars as pl
 
 from nilometer.edge.readers.times import TIME_LIMIT, parse_iso_times
@@ -28,14 +29,16 @@ _INT_END = 2.0**63
 
 @dataclass(frozen=True)
 class ReadValues:
-    """A column of the declared type, and where the file held something that is not of it."""
+    """A column of the declared type, and a mask of what the file held that is not of it (None: all is well)."""
 
     values: pl.Series
-    garbled: pl.Series
+    garbled: pl.Series | None = None
 
 
 def read_values(found: pl.Series, declared: Type, time_unit: int | None = None) -> ReadValues:
     """Read a column as the declared type; `time_unit` is the unit of numeric times in microseconds."""
+    if _sound(found, declared.kind):
+        return ReadValues(found)
     match declared.kind:
         case Kind.INT:
             values = _integers(found)
@@ -51,15 +54,42 @@ def read_values(found: pl.Series, declared: Type, time_unit: int | None = None) 
             values = _points(found)
         case kind:
             raise InternalError(f"a stream or table with a {kind} column")
-    return ReadValues(values.cast(dtype(declared)), values.is_null() & ~_absent(found, declared))
+    return _marked(values.cast(dtype(declared)), found, declared.kind)
 
 
-def _absent(found: pl.Series, declared: Type) -> pl.Series:
+def _sound(found: pl.Series, kind: Kind) -> bool:
+    """Whether the column is as declared already, so that nothing need be looked at."""
+    match kind:
+        case Kind.INT:
+            return found.dtype == pl.Int64
+        case Kind.STRING:
+            return found.dtype == pl.String
+        case Kind.BOOLEAN:
+            return found.dtype == pl.Boolean
+        case Kind.FLOAT:
+            return (
+                found.dtype == pl.Float64
+                and not found.null_count()
+                and bool(np.isfinite(found.to_numpy()).all())
+            )
+        case _:
+            return False
+
+
+def _marked(values: pl.Series, found: pl.Series, kind: Kind) -> ReadValues:
+    """The values, with a mark where there is none although the file says something."""
+    if values.null_count() == found.null_count():
+        return ReadValues(values)
+    garbled = values.is_null() & ~_absent(found, kind)
+    return ReadValues(values, garbled if garbled.any() else None)
+
+
+def _absent(found: pl.Series, kind: Kind) -> pl.Series:
     """Where the file says NULL: nothing there, or (but for texts) an empty field or the word null."""
     absent = found.is_null()
     if found.dtype.is_float():
         absent = absent | found.is_nan().fill_null(False)
-    if found.dtype == pl.String and declared.kind is not Kind.STRING:
+    if found.dtype == pl.String and kind is not Kind.STRING:
         trimmed = found.str.strip_chars()
         absent = absent | (trimmed == "").fill_null(False) | _is_word(trimmed, "null")
     return absent
@@ -104,8 +134,11 @@ def _floats(found: pl.Series) -> ReadValues:
     """FLOAT is special: NaN and the infinities are readable, and NULL."""
     numbers = _text(found) if not found.dtype.is_numeric() else found
     numbers = numbers.cast(pl.Float64, strict=False)
-    garbled = numbers.is_null() & ~_absent(found, Type(Kind.FLOAT))
-    return ReadValues(numbers.set(~numbers.is_finite().fill_null(False), None), garbled)
+    marked = _marked(numbers, found, Kind.FLOAT)
+    finite = np.isfinite(numbers.to_numpy())
+    if np.count_nonzero(~finite) == numbers.null_count():
+        return marked
+    return ReadValues(numbers.set(pl.Series(~finite), None), marked.garbled)
 
 
 def _strings(found: pl.Series) -> pl.Series:
@@ -122,6 +155,9 @@ def _booleans(found: pl.Series) -> pl.Series:
 
 def _times(found: pl.Series, unit: int | None) -> pl.Series:
     values = _raw_times(found, unit)
+    least, greatest = values.min(), values.max()
+    if least is None or (least > -TIME_LIMIT and greatest < TIME_LIMIT):  # type: ignore[operator]
+        return values
     return values.set((values.abs() >= TIME_LIMIT).fill_null(False), None)
 
 
@@ -180,7 +216,7 @@ def _points(found: pl.Series) -> pl.Series:
 
 def fits(found: pl.Series, declared: Type) -> bool:
     """Whether every value of the column can be read as that type."""
-    return not read_values(found, declared).garbled.any()
+    return read_values(found, declared).garbled is None
 
 
 def id_type_of(found: pl.Series) -> Type:

@@ -32,6 +32,7 @@ ABILITIES: dict[type[physical.Node], Lower] = {
     physical.AsofJoin: streams.asof_join,
     physical.NlwJoin: streams.window_join,
     physical.TimeWindow: windows.time_window,
+    physical.RowWindow: windows.row_window,
     physical.RStream: windows.to_stream,
     physical.IStream: windows.to_stream,
     physical.DStream: windows.to_stream,

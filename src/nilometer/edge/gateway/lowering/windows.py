@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from nilometer.edge.gateway.dataflow import Dataflow
-from nilometer.edge.gateway.lowering.sources_of import acquisition_interval
+from nilometer.edge.gateway.lowering.sources_of import acquisition_interval, id_type
+from nilometer.operators import row_window as row_operator
 from nilometer.operators import time_window as time_operator
 from nilometer.operators import to_stream as to_stream_operator
-from nilometer.plan.physical import DStream, IStream, RStream, TimeWindow
+from nilometer.plan.physical import DStream, IStream, RowWindow, RStream, TimeWindow
 
 
 def time_window(node: TimeWindow, flow: Dataflow) -> int:
@@ -14,6 +15,12 @@ def time_window(node: TimeWindow, flow: Dataflow) -> int:
     spec = time_operator.TimeWindow(
         node.schema, node.start, node.end, node.slide, node.open_start, acquisition_interval(node.input)
     )
+    return flow.add_operator(node, spec)
+
+
+def row_window(node: RowWindow, flow: Dataflow) -> int:
+    """The last rows at every so many rows."""
+    spec = row_operator.RowWindow(node.schema, node.start, node.end, node.slide, id_type(node.input))
     return flow.add_operator(node, spec)
 
 
