@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from nilometer.edge.gateway.dataflow import Dataflow
-from nilometer.edge.gateway.lowering import joins, leaves, stateless, streams, windows
+from nilometer.edge.gateway.lowering import aggregates, joins, leaves, stateless, streams, windows
 from nilometer.plan import physical
 
 Lower = Callable[[Any, Dataflow], int]
@@ -33,6 +33,10 @@ ABILITIES: dict[type[physical.Node], Lower] = {
     physical.NlwJoin: streams.window_join,
     physical.TimeWindow: windows.time_window,
     physical.RowWindow: windows.row_window,
+    physical.Aggregate: aggregates.aggregate,
+    physical.AggregateInit: aggregates.partial,
+    physical.AggregateMerge: aggregates.partial,
+    physical.AggregateEvaluate: aggregates.evaluate,
     physical.RStream: windows.to_stream,
     physical.IStream: windows.to_stream,
     physical.DStream: windows.to_stream,
