@@ -200,30 +200,24 @@ def feed_of(data: Data, stream: Stream) -> Feed:
 
     items: list[Any] = []
     seen: set[tuple[Any, ...]] = set()
-    timed = bool({"time", "tick"} & {name.lower() for name in stream.key})
-    watermark: int | None = None
     names = {column.name.lower(): column.name for column in stream.columns}
     points = [column.name for column in stream.columns if column.type.kind is Kind.POINT]
     for entry in data.entries(stream):
         if isinstance(entry, Heartbeat):
             items.append(entry.tick)
-            watermark = entry.tick if watermark is None else max(watermark, entry.tick)
             continue
         for row in entry.rows.iter_rows(named=True):
             time = row[names["time"]]
             if time is None:
                 continue
             tick = time if stream.every is None else time // stream.every * stream.every
-            late = watermark is not None and tick < watermark
-            if stream.key and not (timed and late):  # a copy that W has passed is late, and counted as that
+            if stream.key:
                 key = tuple(
                     tick if name.lower() == "tick" else row[names[name.lower()]] for name in stream.key
                 )
                 if key in seen:
                     continue
                 seen.add(key)
-            if not late:
-                watermark = tick - stream.delay if watermark is None else max(watermark, tick - stream.delay)
             for name in points:
                 if row[name] is not None:
                     row[name] = (row[name]["x"], row[name]["y"])
