@@ -256,9 +256,10 @@ STRICT: dict[str, Callable[..., Any]] = {
 # ---- aggregates ------------------------------------------------------------------------------------------------------
 
 
-def aggregate(function: str, distinct: bool, values: Sequence[Any]) -> Any:
+def aggregate(function: str, distinct: bool, values: Sequence[Any], what: str = "a SUM") -> Any:
     """One aggregate over a bag of argument values, None for NULL. NULLs are left out; of nothing, COUNT is 0 and all
-    others NULL. (COUNT(*) has no argument: it is the number of rows, which the caller knows.)"""
+    others NULL. (COUNT(*) has no argument: it is the number of rows, which the caller knows.) `what` names it in errors.
+    """
     present = [value for value in values if value is not None]
     if distinct:
         present = list(dict.fromkeys(present))
@@ -272,17 +273,16 @@ def aggregate(function: str, distinct: bool, values: Sequence[Any]) -> Any:
         result = _AGGREGATES[function](present)
     except (ValueError, OverflowError):  # a FLOAT too great to be held
         return None
+    # The whole sum is judged, not the partial ones: whether it fits must not depend on the order.
+    if function == "sum" and isinstance(result, int) and not INT_MINIMUM <= result <= INT_MAXIMUM:
+        raise overflow(what, result)
     return None if isinstance(result, float) and not math.isfinite(result) else result
 
 
 def _sum(values: list[Any]) -> Any:
     if any(isinstance(value, float) for value in values):
         return math.fsum(values)
-    total = sum(values)
-    # The whole sum is judged, not the partial ones: whether it fits must not depend on the order.
-    if not INT_MINIMUM <= total <= INT_MAXIMUM:
-        raise overflow("a SUM", total)
-    return total
+    return sum(values)
 
 
 def _average(values: list[Any]) -> float:

@@ -36,7 +36,7 @@ def _item(item: AggregateItem, group: Bag, now: int | None) -> Any:
     if expression.argument is None:
         return len(group)  # COUNT(*)
     values = [evaluate(expression.argument, row, now) for row in group]
-    return aggregate(expression.function, expression.distinct, values)
+    return aggregate(expression.function, expression.distinct, values, str(expression))
 
 
 def with_completeness(
