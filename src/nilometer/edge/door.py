@@ -52,12 +52,14 @@ class Door:
         """The accepted ones of a batch in log order. `garbled` is how many more a reader could not read; `arrived` is when
         the batch came, which a replayed file does not know."""
         received = rows.height + garbled
-        rows = rows.filter(pl.col(self._column("time")).is_not_null())
+        time = self._column("time")
+        if rows.get_column(time).null_count():
+            rows = rows.filter(pl.col(time).is_not_null())
         garbled = received - rows.height
         future = 0
         if arrived is not None:
             before = rows.height
-            rows = rows.filter(pl.col(self._column("time")) <= arrived + self.stream.future)
+            rows = rows.filter(pl.col(time) <= arrived + self.stream.future)
             future = before - rows.height
         rows = self._tagged(rows)
         tagged = rows.height
@@ -78,19 +80,15 @@ class Door:
         return column.name
 
     def _tagged(self, rows: pl.DataFrame) -> pl.DataFrame:
-        time = pl.col(self._column("time"))
+        # Series by Series: most batches are small, and a lazy plan costs more than what it does to them.
+        time = rows.get_column(self._column("time")).cast(pl.Int64)
         every = self.stream.every
-        tick = time if every is None else time.floordiv(every) * every
-        source = pl.col(self._column("id")).cast(dtype(self.stream.id_type))
-        position = pl.int_range(self._position, self._position + rows.height, dtype=pl.Int64)
+        tick = time if every is None else pl.Series(time.to_numpy() // every * every, dtype=pl.Int64)
+        source = rows.get_column(self._column("id")).cast(dtype(self.stream.id_type))
+        positions = np.arange(self._position, self._position + rows.height, dtype=np.int64)
         self._position += rows.height
-        return rows.select(
-            tick.cast(pl.Int64).alias(TICK),
-            time.cast(pl.Int64).alias(TIME),
-            source.alias(ID),
-            position.alias(POSITION),
-            pl.all(),
-        )
+        system = [tick.alias(TICK), time.alias(TIME), source.alias(ID), pl.Series(POSITION, positions)]
+        return pl.DataFrame([*system, *rows.get_columns()])
 
     def _split(self, rows: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
         """The rows in time and the late ones; the watermark moves on."""
@@ -110,7 +108,7 @@ class Door:
             return
         if self.first_tick is None:
             self.first_tick = rows[TICK][0]
-        tick, time = rows.select(pl.col(TICK).max(), pl.col(TIME).max()).row(0)
+        tick, time = int(rows[TICK].to_numpy().max()), int(rows[TIME].to_numpy().max())
         self.greatest_tick = max(tick, self.greatest_tick if self.greatest_tick is not None else tick)
         self.greatest_time = max(time, self.greatest_time if self.greatest_time is not None else time)
 

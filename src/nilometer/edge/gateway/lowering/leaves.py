@@ -6,7 +6,7 @@ import polars as pl
 
 from nilometer.edge.attributes import attach, attribute_frame
 from nilometer.edge.gateway.dataflow import Dataflow
-from nilometer.edge.gateway.stages import StreamReader, TableReader
+from nilometer.edge.gateway.stages import StreamReader, TableReader, pick
 from nilometer.operators.evaluate import compile_predicate
 from nilometer.operators.frames import dtype, empty, stream_dtypes
 from nilometer.operators.logic import ID, STREAM_COLUMNS
@@ -25,9 +25,10 @@ def acquire(node: SpAcquire, flow: Dataflow) -> int:
         if node.sensors is None
         else pl.Series(sorted(node.sensors, key=str), dtype=dtype(stream.id_type))
     )
-    columns = [pl.col(own.get(c.name, c.name)).alias(f"{node.alias}.{c.name}") for c in wanted]
+    names = {name: name for name in STREAM_COLUMNS}
+    names |= {f"{node.alias}.{c.name}": own.get(c.name, c.name) for c in wanted}
     predicate = compile_predicate(node.predicate)
-    kept = [*STREAM_COLUMNS, *node.schema.names]
+    kept = {name: name for name in (*STREAM_COLUMNS, *node.schema.names)}
     narrow = len(node.reads) > 0
 
     def prepare(rows: pl.DataFrame) -> pl.DataFrame:
@@ -35,8 +36,8 @@ def acquire(node: SpAcquire, flow: Dataflow) -> int:
             rows = rows.filter(pl.col(ID).is_in(running.implode()))
         if attributes is not None:
             rows = attach(rows, attributes)
-        rows = predicate(rows.select(*STREAM_COLUMNS, *columns))
-        return rows.select(kept) if narrow else rows
+        rows = predicate(pick(rows, names))
+        return pick(rows, kept) if narrow else rows
 
     nothing = empty(stream_dtypes(node.schema, stream.id_type))
     return flow.add(node, StreamReader(stream.name.lower(), nothing, prepare))

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import polars as pl
-
 from nilometer.edge.gateway.dataflow import Dataflow
-from nilometer.edge.gateway.stages import Transform
+from nilometer.edge.gateway.stages import Transform, pick
 from nilometer.operators.evaluate import compile_predicate, compile_projection
 from nilometer.operators.logic import STREAM_COLUMNS, TICK, WINDOW_COLUMNS
 from nilometer.plan.logical import Collection
@@ -41,10 +39,9 @@ def exchange(node: Exchange, flow: Dataflow) -> int:
 
 def deliver(node: Deliver, flow: Dataflow) -> int:
     """The visible columns, behind the tick where it is asked for."""
-    names = [pl.col(name) for name in node.schema.names]
-    if node.tick:
-        names.insert(0, pl.col(TICK).alias("tick"))
-    return flow.fuse(flow.lower(node.input), lambda rows: rows.select(names))
+    names = {"tick": TICK} if node.tick else {}
+    names |= {name: name for name in node.schema.names}
+    return flow.fuse(flow.lower(node.input), lambda rows: pick(rows, names))
 
 
 def transform_of(node: Node) -> Transform:
