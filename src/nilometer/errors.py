@@ -78,9 +78,10 @@ class NilometerError(Exception):
         ):
             source = self.text.split("\n")[self.line - 1] if self.text else ""
             width = max(1, min(self.span.end - self.span.start, len(source) - self.column + 1))
+            shown, indent = _clipped(source.replace("\t", " "), self.column - 1)
             lines.append(f"  line {self.line}, column {self.column}")
-            lines.append("    " + source.replace("\t", " "))
-            lines.append("    " + " " * (self.column - 1) + "^" * width)
+            lines.append("    " + shown)
+            lines.append("    " + " " * indent + "^" * min(width, len(shown) - indent or 1))
         if self.detail:
             lines.append(f"  detail: {self.detail}")
         if self.hint:
@@ -97,6 +98,20 @@ class NilometerError(Exception):
             "line": self.line,
             "column": self.column,
         }
+
+
+LINE = 100
+"""How much of a long line is shown around the caret."""
+
+
+def _clipped(source: str, start: int) -> tuple[str, int]:
+    """The part of a long line around a place, and where the place is in it."""
+    if len(source) <= LINE:
+        return source, start
+    begin = max(0, min(start - 30, len(source) - LINE))
+    end = begin + LINE
+    head, tail = "... " if begin else "", " ..." if end < len(source) else ""
+    return head + source[begin:end] + tail, start - begin + len(head)
 
 
 class QuerySyntaxError(NilometerError):

@@ -195,6 +195,11 @@ class ExpressionBinder:
                 detail=f"FROM has {quoted(aliases)}",
                 hint=nearest(node.parts[0], aliases),
             )
+        text = self.context.text or ""
+        if text[node.span.start : node.span.start + 1] == '"':
+            self.context.fail(
+                f"no column '{node.text}'", node, hint=f"text stands in single quotes: '{node.text}'"
+            )
         columns = [bare for relation in self.scope.relations for bare, _ in relation.columns()]
         self.context.fail(
             f"no column or parameter '{node.text}'",
