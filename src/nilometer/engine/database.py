@@ -49,11 +49,11 @@ class Database:
                 case ast.CreateTable():
                     self.catalog.add_table(table_of(statement, text, self.data.base))
                 case ast.CreateSensor():
-                    self._add_sensors([sensor_of(statement)])
+                    self.catalog.add_sensor(sensor_of(statement))
                 case ast.CopySensors(path=path, stream=stream):
                     from nilometer.catalog.sensors_file import read_sensors
 
-                    self._add_sensors(read_sensors(self._path(path), stream))
+                    self.catalog.add_sensors(read_sensors(self._path(path), stream))
                 case ast.CreateNetwork(name=name, path=path, sink=sink):
                     from nilometer.catalog.network_files import import_network
 
@@ -75,19 +75,6 @@ class Database:
     def _path(self, path: str) -> Path:
         found = Path(path)
         return found if found.is_absolute() or self.data.base is None else self.data.base / found
-
-    def _add_sensors(self, sensors: list[Any]) -> None:
-        """Declared sensors say whether ids are numbers or text, where the stream did not."""
-        from nilometer.engine.data import with_id_type
-        from nilometer.types import Kind
-
-        for name in dict.fromkeys(sensor.stream for sensor in sensors):
-            stream = self.catalog.extent(name)
-            text_ids = any(isinstance(sensor.id, str) for sensor in sensors if sensor.stream == name)
-            undeclared = stream is not None and not getattr(stream, "id_declared", True)
-            if undeclared and text_ids and not self.catalog.sensors(name):
-                self.catalog.replace_stream(with_id_type(self.catalog.stream(name), Kind.STRING))
-        self.catalog.add_sensors(sensors)
 
     def _add_query(
         self,
@@ -112,7 +99,13 @@ class Database:
 
     def heartbeat(self, stream: str, time: str | int) -> None:
         """Promise that no tuple with an earlier tick will come."""
-        self.data.heartbeat(self.catalog.stream(stream), parse_time(time) if isinstance(time, str) else time)
+        try:
+            tick = parse_time(time) if isinstance(time, str) else time
+        except ValueError:
+            raise DataError(
+                f"'{time}' is not a time", hint="write it as ISO-8601: '2026-01-31T12:00:00Z'"
+            ) from None
+        self.data.heartbeat(self.catalog.stream(stream), tick)
 
     # ---- asking ------------------------------------------------------------------------------------------------------
 

@@ -127,15 +127,6 @@ def stream_of(statement: ast.CreateStream, text: str | None) -> Stream:
                 id_declared = True
         declared.append(column)
     columns = stream_columns(tuple(declared), _implicit_id(statement))
-    names = {column.name.lower() for column in columns} | {"tick"}
-    for name in statement.key:
-        if name.lower() not in names:
-            _fail(
-                text,
-                statement,
-                f"KEY names '{name}', which is not a column of '{statement.name}'",
-                f"the columns are {', '.join(column.name for column in columns)}",
-            )
     return Stream(
         statement.name,
         columns,
