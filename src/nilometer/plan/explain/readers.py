@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
 from nilometer.catalog.extents import Extent, Stream, Table
-from nilometer.expressions import Aggregate, Call, ColumnReference, Expression
+from nilometer.expressions import Aggregate, Call, ColumnReference, Expression, Literal
 from nilometer.language import ast
-from nilometer.language.cursor import STRING, Cursor
+from nilometer.language.cursor import Cursor
 from nilometer.language.parse_expressions import parse_expression, parse_name, parse_number
 from nilometer.plan import logical, physical
 from nilometer.plan.explain.expressions import PlanTextError, read_duration, read_expression
@@ -116,16 +116,17 @@ def _unit(cursor: Cursor) -> str | None:
     return cursor.string() if cursor.accept("UNIT") else None
 
 
-def _sensors(cursor: Cursor) -> frozenset[int | str]:
-    found: list[int | str] = []
-    cursor.expect("{")
-    while not cursor.accept("}"):
-        if cursor.token.kind is STRING:
-            found.append(cursor.string())
-        else:
-            found.append(int(parse_number(cursor, negative=cursor.accept("-"))))
-        if not cursor.at("}"):
-            cursor.expect(",")
+def _sensors(reading: Reading) -> frozenset[int | str]:
+    def sensor() -> int | str:
+        match reading.expression():
+            case Literal(int() | str() as value):
+                return value
+            case other:
+                raise PlanTextError(f"a sensor was expected, not {other}")
+
+    reading.cursor.expect("{")
+    found = () if reading.cursor.at("}") else _several(reading, sensor)
+    reading.cursor.expect("}")
     return frozenset(found)
 
 
@@ -143,7 +144,7 @@ def read_acquire(reading: Reading) -> Parameters:
                 schema = Schema(tuple(Column(f"{alias}.{c.name}", c.type) for c in wide))
                 parameters["predicate"] = reading.expression(schema)
             case "SENSORS":
-                parameters["sensors"] = _sensors(reading.cursor)
+                parameters["sensors"] = _sensors(reading)
             case _:  # the stream's own acquisition interval, repeated for the reader
                 reading.duration()
     return parameters
@@ -219,7 +220,7 @@ def read_silent(reading: Reading) -> Parameters:
     parameters["duration"] = reading.duration()
     if reading.cursor.accept(";"):
         reading.cursor.expect("SENSORS")
-        parameters["sensors"] = _sensors(reading.cursor)
+        parameters["sensors"] = _sensors(reading)
     return parameters
 
 

@@ -11,11 +11,11 @@ Stable, and read back by `parse`: `parse_plan(explain_text(plan), catalog) == pl
 from __future__ import annotations
 
 from nilometer.catalog.extents import Extent
-from nilometer.expressions import Call, ColumnReference, Expression
+from nilometer.expressions import Call, ColumnReference, Expression, Literal
 from nilometer.plan import logical, physical
 from nilometer.plan.explain.expressions import print_expression, print_name
 from nilometer.plan.explain.windows import print_row_window, print_time_window
-from nilometer.types import BOOLEAN, Column, Type, format_duration
+from nilometer.types import BOOLEAN, INT, STRING, Column, Type, format_duration
 
 PlanNode = logical.Node | physical.Node
 
@@ -157,7 +157,7 @@ def _unit(unit: str | None) -> str:
 
 def _sensors(sensors: frozenset[int | str]) -> str:
     ordered = sorted(sensors, key=lambda sensor: (isinstance(sensor, str), sensor))
-    texts = [repr(s) if isinstance(s, int) else "'" + s.replace("'", "''") + "'" for s in ordered]
+    texts = [print_expression(Literal(s, STRING if isinstance(s, str) else INT)) for s in ordered]
     return f"SENSORS {{{', '.join(texts)}}}"
 
 

@@ -1,0 +1,328 @@
+"""Random bound expressions and logical plans, of every node there is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from hypothesis import strategies as st
+
+from nilometer.catalog.extents import Sensor, Stream, Table, stream_columns
+from nilometer.expressions import (
+    ALGEBRAIC,
+    Aggregate,
+    Call,
+    Case,
+    ColumnReference,
+    Expression,
+    InList,
+    Literal,
+    Now,
+    type_of,
+)
+from nilometer.plan import logical
+from nilometer.plan.logical import Collection, JoinKind, Node
+from nilometer.types import (
+    BOOLEAN,
+    DAY,
+    DURATION,
+    FLOAT,
+    INT,
+    INT_MAXIMUM,
+    INT_MINIMUM,
+    POINT,
+    SECOND,
+    STRING,
+    TIME,
+    Column,
+    Kind,
+    Schema,
+    Type,
+)
+
+SCALARS = (INT, FLOAT, STRING, BOOLEAN, TIME, POINT)
+
+RIVER = Stream(
+    "river",
+    stream_columns(
+        (Column("rain", INT), Column("depth", Type(Kind.INT, 16), "mm"), Column("odd name", FLOAT))
+    ),
+    every=60 * SECOND,
+)
+AIR = Stream(
+    "air",
+    stream_columns((Column("pm25", FLOAT, "ug/m3"), Column("note", STRING), Column("wet", BOOLEAN)), STRING),
+)
+SITES = Table("select", (Column("id", INT), Column("at", TIME), Column("group", STRING)), "sites.csv")
+
+
+class Extents:
+    """A catalog of three."""
+
+    def extent(self, name: str) -> Stream | Table | None:
+        return {e.name: e for e in (RIVER, AIR, SITES)}.get(name)
+
+    def sensors(self, stream_name: str) -> tuple[Sensor, ...]:
+        return ()
+
+
+# ---- expressions -----------------------------------------------------------------------------------------------------
+
+
+def values(type_: Type) -> st.SearchStrategy[object]:
+    match type_.kind:
+        case Kind.INT:
+            return st.integers(INT_MINIMUM, INT_MAXIMUM)
+        case Kind.FLOAT:
+            return st.floats(allow_nan=False, allow_infinity=False)
+        case Kind.STRING:
+            return st.text(max_size=8)
+        case Kind.BOOLEAN:
+            return st.booleans()
+        case Kind.TIME:
+            return st.integers(-DAY, 100_000 * DAY)
+        case Kind.DURATION:
+            return st.integers(-DAY, DAY)
+        case _:
+            return st.tuples(st.floats(-1e3, 1e3), st.floats(-1e3, 1e3))
+
+
+def literals(type_: Type) -> st.SearchStrategy[Literal]:
+    return st.builds(Literal, st.none() | values(type_), st.just(type_))
+
+
+@st.composite
+def expressions(draw: st.DrawFn, schema: Schema, type_: Type, depth: int = 2) -> Expression:
+    """An expression of the type over the columns."""
+
+    def inner(wanted: Type) -> Expression:
+        return draw(expressions(schema, wanted, depth - 1))
+
+    leaves: list[Callable[[], Expression]] = [lambda: draw(literals(type_))]
+    columns = [column for column in schema if column.type.plain == type_]
+    if columns:
+        leaves.append(lambda: ColumnReference(draw(st.sampled_from(columns)).name, type_))
+    if type_ == TIME:
+        leaves.append(Now)
+    if depth == 0:
+        return draw(st.sampled_from(leaves))()
+
+    def call(function: str, *arguments: Type) -> Callable[[], Expression]:
+        return lambda: Call(function, tuple(inner(argument) for argument in arguments), type_)
+
+    choices = list(leaves)
+    choices.append(
+        lambda: Case((inner(BOOLEAN), inner(BOOLEAN)), (inner(type_), inner(type_)), inner(type_), type_)
+    )
+    match type_.kind:
+        case Kind.INT:
+            choices += [call(symbol, INT, INT) for symbol in "+-*/%"]
+            choices += [call("negative", INT), call("abs", INT), call("length", STRING), call("sign", FLOAT)]
+        case Kind.FLOAT:
+            choices += [call(symbol, FLOAT, FLOAT) for symbol in "+-*/%^"]
+            choices += [call("float", INT), call("sqrt", FLOAT), call("distance", POINT, POINT)]
+            choices += [call("negative", FLOAT), call("greatest", FLOAT, FLOAT, FLOAT)]
+        case Kind.STRING:
+            choices += [
+                call("concat", STRING, STRING),
+                call("lower", STRING),
+                call("coalesce", STRING, STRING),
+            ]
+        case Kind.TIME:
+            choices += [call("+", TIME, DURATION), call("-", TIME, DURATION)]
+        case Kind.DURATION:
+            choices += [call("-", TIME, TIME), call("+", DURATION, DURATION), call("*", DURATION, INT)]
+            choices += [call("negative", DURATION)]
+        case Kind.BOOLEAN:
+            compared = draw(st.sampled_from((INT, FLOAT, STRING, TIME, DURATION)))
+            comparison = draw(st.sampled_from(("=", "!=", "<", "<=", ">", ">=")))
+            choices += [call(comparison, compared, compared), call("is_null", compared), call("not", BOOLEAN)]
+            choices += [lambda: Call("like", (inner(STRING), Literal("a_%", STRING)), BOOLEAN)]
+            choices += [lambda: _logical(draw, schema, depth), lambda: _in(draw, inner(compared))]
+    return draw(st.sampled_from(choices))()
+
+
+def _logical(draw: st.DrawFn, schema: Schema, depth: int) -> Expression:
+    """AND and OR are kept flat, as the binder makes them."""
+    word = draw(st.sampled_from(("and", "or")))
+    parts: list[Expression] = []
+    for part in draw(st.lists(expressions(schema, BOOLEAN, depth - 1), min_size=2, max_size=3)):
+        parts += part.arguments if isinstance(part, Call) and part.function == word else [part]
+    return Call(word, tuple(parts), BOOLEAN)
+
+
+def _in(draw: st.DrawFn, operand: Expression) -> Expression:
+    items = draw(st.lists(literals(type_of(operand)), max_size=3))
+    return InList(operand, tuple(items))
+
+
+# ---- plans -----------------------------------------------------------------------------------------------------------
+
+lengths = st.integers(0, 5 * DAY)
+positive = st.integers(1, 5 * DAY)
+names = st.sampled_from(("a", "b c", "select", "R.x", "w")) | st.text("ab.#\"' ", min_size=1, max_size=4)
+
+
+@st.composite
+def leaves(draw: st.DrawFn, alias: str) -> Node:
+    if draw(st.booleans()):
+        columns = draw(st.lists(st.sampled_from(SITES.columns), unique=True))
+        return logical.Stored(SITES, alias, tuple(columns))
+    stream = draw(st.sampled_from((RIVER, AIR)))
+    static = (Column("kind", STRING), Column("location", POINT), Column("height", Type(Kind.FLOAT, 32), "m"))
+    chosen = draw(st.lists(st.sampled_from(stream.columns + static), unique=True))
+    cut = draw(st.integers(0, len(chosen)))
+    node = logical.Acquire(stream, alias, tuple(chosen[:cut]), tuple(chosen[cut:]))
+    predicate = draw(st.none() | expressions(node.wide_schema, BOOLEAN))
+    ids: st.SearchStrategy[int | str] = st.integers(-5, 99) if stream is RIVER else st.text(max_size=3)
+    sensors = draw(st.none() | st.frozensets(ids, max_size=3))
+    return logical.Acquire(stream, alias, node.columns, node.reads, predicate, sensors)
+
+
+@st.composite
+def projections(draw: st.DrawFn, schema: Schema, least: int = 0) -> tuple[logical.Projection, ...]:
+    found = {}
+    for name in draw(st.lists(names, unique=True, min_size=least, max_size=3)):
+        expression = draw(expressions(schema, draw(st.sampled_from((*SCALARS, DURATION))), 2))
+        found[name] = logical.Projection(name, expression, draw(st.none() | st.just("m/s")))
+    for column in draw(st.lists(st.sampled_from(schema.columns), unique=True)) if len(schema) else []:
+        reference = ColumnReference(column.name, column.type.plain)
+        found.setdefault(column.name, logical.Projection(column.name, reference, column.unit))
+    return tuple(found.values())
+
+
+@st.composite
+def aggregates(draw: st.DrawFn, input: Node) -> Node:
+    items = []
+    for index in range(draw(st.integers(0, 2))):
+        function = draw(st.sampled_from((*ALGEBRAIC, "median")))
+        argument = draw(expressions(input.schema, FLOAT, 2))
+        type_ = INT if function == "count" else FLOAT
+        items.append(
+            logical.AggregateItem(f"i{index}", Aggregate(function, argument, draw(st.booleans()), type_))
+        )
+    items.append(logical.AggregateItem("n", Aggregate("count", None, False, INT), "1"))
+    completeness = None
+    if isinstance(input, logical.TimeWindow) and draw(st.booleans()):
+        completeness = logical.Completeness("how full", 60, draw(st.none() | st.integers(1, 9)), "R.id")
+    keys = draw(projections(input.schema))
+    taken = {item.name for item in items} | {"how full"}
+    keys = tuple(key for key in keys if key.name not in taken)
+    return logical.Aggregate(input, keys, tuple(items), completeness)
+
+
+@st.composite
+def streams_above(draw: st.DrawFn, input: Node, alias: str) -> Node:
+    """A node that takes a stream."""
+    numbers = [column for column in input.schema if column.type.numeric]
+    kind = draw(st.sampled_from(("sample", "lag", "silent", "similar", "window", "rows")))
+    start, end = sorted((draw(lengths), draw(lengths)), reverse=True)
+    match kind:
+        case "sample":
+            return logical.Sample(input, draw(positive))
+        case "lag" if f"{alias}lagged" not in input.schema:
+            shift = draw(st.sampled_from(logical.Shift))
+            offset = draw(st.integers(1, 3)) if shift is logical.Shift.LAG else 1
+            item = logical.Lagged(f"{alias}lagged", shift, draw(expressions(input.schema, FLOAT, 2)), offset)
+            return logical.Lag(input, (item,))
+        case "silent":
+            return logical.Silent(
+                input, draw(positive), alias, STRING, draw(st.frozensets(st.text(max_size=2)))
+            )
+        case "similar" if numbers:
+            column = draw(st.sampled_from(numbers)).name
+            epsilon = draw(st.floats(0, 1e9))
+            form = draw(st.sampled_from(logical.SimilarForm))
+            return logical.Similar(input, column, epsilon, draw(lengths), form, alias, INT)
+        case "rows":
+            unbounded = draw(st.booleans())
+            return logical.RowWindow(input, None if unbounded else start, end, draw(st.integers(1, 9)))
+        case _:
+            return _time_window(draw, input, start, end)
+
+
+def _time_window(draw: st.DrawFn, input: Node, start: int, end: int) -> Node:
+    slide = draw(st.none() | positive)
+    match draw(st.sampled_from(("now", "at", "range", "unbounded", "any"))):
+        case "now":
+            return logical.TimeWindow(input, 0, 0, slide, False)
+        case "at":
+            return logical.TimeWindow(input, end, end, slide, False)
+        case "range":
+            return logical.TimeWindow(input, start, 0, slide, True)
+        case "unbounded":
+            return logical.TimeWindow(
+                input, None, draw(st.sampled_from((0, end))), slide, draw(st.booleans())
+            )
+        case _:
+            return logical.TimeWindow(input, start, end, slide, draw(st.booleans()))
+
+
+@st.composite
+def plans(draw: st.DrawFn, depth: int = 5, alias: str = "R") -> Node:
+    """Any logical plan."""
+    node = draw(leaves(alias))
+    for level in range(draw(st.integers(0, depth))):
+        node = draw(_above(node, f"{alias}{level}", depth - level))
+    if draw(st.booleans()):
+        node = logical.Deliver(node, draw(st.booleans()), draw(st.none() | lengths))
+    return node
+
+
+@st.composite
+def _above(draw: st.DrawFn, node: Node, alias: str, depth: int) -> Node:
+    choices = ["select", "project", "rename", "union"]
+    choices += {
+        Collection.STREAM: ["stream"] * 4 + ["join", "asof", "window join"],
+        Collection.WINDOWS: ["aggregate"] * 2 + ["join", "to stream"],
+        Collection.TABLE: ["aggregate", "join"],
+    }[node.collection]
+    match draw(st.sampled_from(choices)):
+        case "select":
+            return logical.Select(node, draw(expressions(node.schema, BOOLEAN)))
+        case "project":
+            return logical.Project(node, draw(projections(node.schema)))
+        case "rename":
+            return logical.Rename(node, draw(st.sampled_from((alias, "or else"))))
+        case "union":
+            return logical.Union(node, node)
+        case "aggregate":
+            return draw(aggregates(node))
+        case "stream":
+            return draw(streams_above(node, alias))
+        case "to stream":
+            return logical.ToStream(node, draw(st.sampled_from(logical.Relation)))
+        case kind:
+            other = draw(plans(2, f"{alias}_")) if depth > 1 else draw(leaves(f"{alias}_"))
+            other = other.inputs[0] if isinstance(other, logical.Deliver) else other
+            return _joined(draw, kind, node, other)
+
+
+def _joined(draw: st.DrawFn, kind: str, left: Node, right: Node) -> Node:
+    if set(left.schema.names) & set(right.schema.names):
+        return left
+    both = left.schema + right.schema
+    predicate = draw(st.none() | expressions(both, BOOLEAN))
+    collections = (left.collection, right.collection)
+    match kind:
+        case "asof" if collections == (Collection.STREAM, Collection.STREAM):
+            keys = tuple(
+                (draw(expressions(left.schema, type_, 1)), draw(expressions(right.schema, type_, 1)))
+                for type_ in draw(st.lists(st.sampled_from((INT, STRING, BOOLEAN)), max_size=2))
+            )
+            return logical.AsofJoin(left, right, keys, draw(st.none() | lengths))
+        case "window join" if collections == (Collection.STREAM, Collection.STREAM):
+            bounds = draw(
+                st.lists(st.builds(logical.WindowBound, st.just(0), st.just(1), lengths), min_size=1)
+            )
+            return logical.WindowJoin((left, right), tuple(bounds), predicate)
+        case "join":
+            if collections.count(Collection.STREAM) == 2 or set(collections) == {
+                Collection.STREAM,
+                Collection.WINDOWS,
+            }:
+                return left
+            inner_only = left.collection is Collection.TABLE and right.collection is not Collection.TABLE
+            joined = JoinKind.INNER if inner_only else draw(st.sampled_from(JoinKind))
+            return logical.Join(left, right, joined, predicate)
+        case _:
+            return left
