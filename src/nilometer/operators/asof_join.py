@@ -18,6 +18,7 @@ import polars as pl
 from nilometer.expressions import Expression, type_of
 from nilometer.operators import frames
 from nilometer.operators.evaluate import compile_expression
+from nilometer.operators.gathering import gather
 from nilometer.operators.logic import TICK, TIME, Output, Progress, no_evaluations
 from nilometer.operators.matching import KeyPairs
 from nilometer.operators.order import stream_order
@@ -127,8 +128,7 @@ class AsofJoinLogic:
         if self._within is not None:
             row = pl.when(pl.col(TIME) - pl.col(_RIGHT_TIME) <= self._within).then(row)
         places = found.select(row).to_series()
-        latest = right.select(pl.col(self._visible).gather(places)) if self._visible else pl.DataFrame()
-        rows = pl.concat([left, latest], how="horizontal").with_columns(pl.col(TIME).alias(TICK))
+        rows = left.hstack(gather(right.select(self._visible), places)).with_columns(pl.col(TIME).alias(TICK))
         return rows.select(*self._columns)
 
     def _needed(self, right: pl.DataFrame, watermark: int) -> pl.DataFrame:

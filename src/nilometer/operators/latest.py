@@ -14,6 +14,7 @@ import polars as pl
 
 from nilometer.kernels.ranges import Integers, expand
 from nilometer.operators import frames
+from nilometer.operators.gathering import gather
 from nilometer.operators.logic import EVALUATION, EVALUATIONS_SCHEMA, TICK, no_evaluations
 from nilometer.types import Schema
 
@@ -68,7 +69,7 @@ class LatestWindow:
         starts, counts = self._ranges(ticks)
         owners, members = expand(starts, starts + counts)
         at = pl.Series(ticks[owners])
-        return pl.DataFrame([at.alias(EVALUATION), at.alias(TICK), *self._rows[members].get_columns()])
+        return pl.DataFrame([at.alias(EVALUATION), at.alias(TICK), *gather(self._rows, members)])
 
     def forget(self) -> None:
         """The round is over: keep the latest window alone."""

@@ -22,6 +22,7 @@ from nilometer.expressions import Call, Expression, columns_of, conjunction, con
 from nilometer.kernels.candidates import expand_in_chunks
 from nilometer.kernels.ranges import Integers, expand
 from nilometer.operators.evaluate import Evaluator, Predicate, compile_expression, compile_predicate
+from nilometer.operators.gathering import gather
 from nilometer.operators.logic import TICK
 from nilometer.operators.validation import require, require_choice, require_columns, require_condition
 from nilometer.types import BOOLEAN, Schema
@@ -170,10 +171,8 @@ class Matcher:
             without = np.flatnonzero(lonely)
             owners = np.concatenate([owners, without])
             absent = pl.Series(np.zeros(0, dtype=np.int64)).extend_constant(None, len(without))
-            chosen = visible.select(pl.all().gather(pl.Series(members).append(absent)))
-        else:
-            chosen = visible[members]
-        return pl.concat([left[owners], chosen], how="horizontal")
+            return pl.DataFrame([*gather(left, owners), *gather(visible, pl.Series(members).append(absent))])
+        return pl.DataFrame([*gather(left, owners), *gather(visible, members)])
 
     def _matched(self, left: pl.DataFrame, right: pl.DataFrame) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
         candidates = self._candidates(left, right)
@@ -205,7 +204,7 @@ class Matcher:
         found = []
         for owners, places in expand_in_chunks(candidates.low, candidates.high, PAIRS_AT_ONCE):
             members = candidates.order[places]
-            columns = [*left_read[owners].get_columns(), *right_read[members].get_columns()]
+            columns = [*gather(left_read, owners), *gather(right_read, members)]
             holds = residual.mask(pl.DataFrame([pl.Series("@pair", owners), *columns])).to_numpy()
             found.append((owners[holds], members[holds]))
         return found

@@ -25,6 +25,7 @@ from nilometer.kernels.ranges import Integers
 from nilometer.kernels.window_bounds import UNCONNECTED, implied_widths
 from nilometer.operators import frames
 from nilometer.operators.evaluate import Predicate, compile_predicate
+from nilometer.operators.gathering import gather
 from nilometer.operators.logic import ID, POSITION, TICK, TIME, Output, Progress, no_evaluations
 from nilometer.operators.validation import require, require_columns, require_condition
 from nilometer.operators.window_join_steps import Bound, Buffers, Graph, Key, extend, plan_steps
@@ -132,8 +133,12 @@ class WindowJoinLogic:
         time = pl.Series(
             TIME, np.maximum.reduce([buffers.times[port][rows] for port, rows in members.items()])
         )
-        parts = [buffers.rows[port].select(self._names[port])[rows] for port, rows in sorted(members.items())]
-        rows = pl.concat([time.to_frame(), *parts], how="horizontal").with_columns(
+        parts = [
+            column
+            for port, rows in sorted(members.items())
+            for column in gather(buffers.rows[port].select(self._names[port]), rows)
+        ]
+        rows = pl.DataFrame([time, *parts]).with_columns(
             pl.col(TIME).alias(TICK),
             pl.lit(None, dtype=self._columns[ID]).alias(ID),
             pl.lit(None, dtype=pl.Int64).alias(POSITION),

@@ -1,0 +1,38 @@
+"""Implied widths against the shortest of all simple paths."""
+
+from __future__ import annotations
+
+from itertools import permutations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nilometer.kernels.window_bounds import UNCONNECTED, implied_widths
+
+edges = st.tuples(st.integers(0, 3), st.integers(0, 3), st.integers(0, 9)).filter(
+    lambda edge: edge[0] != edge[1]
+)
+
+
+def shortest(count: int, bounds: list[tuple[int, int, int]], start: int, end: int) -> int:
+    widths = {}
+    for left, right, width in bounds:
+        for pair in ((left, right), (right, left)):
+            widths[pair] = min(width, widths.get(pair, UNCONNECTED))
+    others = [node for node in range(count) if node not in (start, end)]
+    paths = [
+        sum(widths.get(step, UNCONNECTED) for step in zip((start, *middle), (*middle, end), strict=True))
+        for length in range(count - 1)
+        for middle in permutations(others, length)
+    ]
+    return min(paths)
+
+
+@given(st.lists(edges, max_size=7))
+def test_widths_are_shortest_paths(bounds: list[tuple[int, int, int]]) -> None:
+    widths = implied_widths(4, bounds)
+    for start in range(4):
+        for end in range(4):
+            expected = 0 if start == end else shortest(4, bounds, start, end)
+            given_width = int(widths[start, end])
+            assert given_width == expected or min(given_width, expected) >= UNCONNECTED
