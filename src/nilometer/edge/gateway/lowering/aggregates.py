@@ -1,12 +1,14 @@
 """AGGR, and AGGR_INIT, AGGR_MERGE, AGGR_EVAL.
 
-In one process the three steps are one: what EVAL gives is the whole aggregate of what INIT takes.
+In one process the three steps are one: what EVAL gives is the whole aggregate of what INIT takes. Where it can, it is
+fused with the window below it.
 """
 
 from __future__ import annotations
 
 from nilometer.edge.gateway.dataflow import Dataflow
-from nilometer.errors import UnsupportedError
+from nilometer.edge.gateway.lowering.fusion import fused
+from nilometer.errors import InternalError, UnsupportedError
 from nilometer.operators import aggregate as aggregate_operator
 from nilometer.plan.logical import Collection
 from nilometer.plan.physical import (
@@ -43,7 +45,13 @@ def partial(node: Node, flow: Dataflow) -> int:  # noqa: ARG001
 
 
 def _whole(node: Aggregate | AggregateEvaluate, below: Node, flow: Dataflow) -> int:
+    together = fused(node, below)
+    if together is not None:
+        spec, stream = together
+        return flow.add_operator(node, spec, (stream,))
+    if node.completeness is not None:
+        raise InternalError("COMPLETENESS of what is not a time window")
     keys = tuple((key.name, key.expression) for key in node.keys)
     items = tuple((item.name, item.aggregate) for item in node.items)
-    spec = aggregate_operator.Aggregate(keys, items, windows=below.collection is Collection.WINDOWS)
-    return flow.add_operator(node, spec, (below,))
+    windows = below.collection is Collection.WINDOWS
+    return flow.add_operator(node, aggregate_operator.Aggregate(keys, items, windows=windows), (below,))
