@@ -14,12 +14,11 @@ from nilometer.plan import logical, physical
 from nilometer.plan.explain import explain_text, parse_physical_plan, parse_plan, to_json
 from nilometer.plan.explain.expressions import print_expression, read_expression
 from nilometer.types import Column, Schema
-from plan.explain.strategies import SCALARS, Extents, expressions, plans
+from plan.explain.strategies import CATALOG, SCALARS, expressions, plans
 
 COLUMNS = Schema(
     tuple(Column(f"R.{type_}" if i % 2 else f'odd "{i}', type_) for i, type_ in enumerate(SCALARS))
 )
-CATALOG = Extents()
 
 
 @given(st.data())
