@@ -18,7 +18,7 @@ from nilometer.expressions import Expression, type_of
 from nilometer.operators.evaluate import Projector, compile_projection
 from nilometer.operators.evaluate_overflow import overflow_in
 from nilometer.operators.frames import Dtypes, dtype, dtypes
-from nilometer.types import INT_MAXIMUM, INT_MINIMUM, Column, Kind, Schema
+from nilometer.types import INT_MAXIMUM, INT_MINIMUM, Column, Schema
 
 NamedExpression = tuple[str, Expression]
 NamedAggregate = tuple[str, AggregateExpression]
@@ -108,6 +108,8 @@ class Grouping:
                 total = values.cast(_WIDE).sum() if wide else values.sum()
                 return pl.when(count > 0).then(total)
             case "avg":
+                if whole and _may_overflow(column):
+                    return values.cast(_WIDE).sum().cast(pl.Float64) / count
                 return values.cast(pl.Float64).mean()
             case "min":
                 return values.min()
@@ -146,6 +148,7 @@ def _magnitude(column: pl.Series) -> int:
 
 
 def _may_overflow(column: pl.Series) -> bool:
+    """Whether a sum of its values may leave 64 bits (its partial sums in a double would then have lost digits too)."""
     return _magnitude(column) * len(column) > INT_MAXIMUM
 
 
@@ -156,11 +159,3 @@ def _centred(values: pl.Expr, column: pl.Series) -> pl.Expr:
         if _EXACT_FLOAT < magnitude <= INT_MAXIMUM // 2:
             values = values - values.min()
     return values.cast(pl.Float64)
-
-
-def kinds_are_numeric(items: Sequence[NamedAggregate]) -> bool:
-    """Whether every argument is a number or a time: what the sliding kernels hold."""
-    held = (Kind.INT, Kind.FLOAT, Kind.TIME, Kind.DURATION)
-    return all(
-        a.argument is None or a.function == "count" or type_of(a.argument).kind in held for _, a in items
-    )

@@ -8,14 +8,16 @@ cost of a round is that of its output: windows are index ranges of the rows sort
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
 
 from nilometer.errors import InternalError
+from nilometer.kernels.candidates import split
 from nilometer.kernels.ranges import Integers, expand, windows
-from nilometer.operators.frames import concatenate, conform, dtypes, empty, evaluations, window_dtypes
+from nilometer.operators.frames import concatenate, conform, dtypes, evaluations, window_dtypes
 from nilometer.operators.logic import EVALUATION, TICK, Output, Progress, no_evaluations
 from nilometer.operators.window_panes import Panes
 from nilometer.operators.window_scope import BEGINNING, Scope
@@ -73,16 +75,23 @@ class TimeWindowLogic:
 
     def advance(self, progress: Progress) -> Output:
         """The windows of every evaluation below the watermark."""
+        parts = list(self.windows(progress))
+        ticks = np.concatenate([ticks for ticks, _ in parts]) if parts else np.empty(0, dtype=np.int64)
+        rows = concatenate([rows for _, rows in parts], self._output)
+        return Output(rows, evaluations(pl.Series(ticks)) if len(ticks) else no_evaluations())
+
+    def windows(
+        self, progress: Progress, limit: int | None = None
+    ) -> Iterator[tuple[Integers, pl.DataFrame]]:
+        """What `advance` gives, in parts of about `limit` rows: evaluations, and the rows of their windows."""
         self._settle()
         ticks = self._evaluations(progress)
-        output = Output(
-            self._windows(ticks), evaluations(pl.Series(ticks)) if len(ticks) else no_evaluations()
-        )
+        if len(ticks):
+            yield from self._parts(ticks, limit)
         self._since = max(self._since, progress.watermark)
         needed = self._scope.needed_from(progress.first_tick, self._since)
         if needed is not None:
             self._panes.expire(needed)
-        return output
 
     def snapshot(self) -> dict[str, bytes]:
         """The panes of rows, and the watermark."""
@@ -105,13 +114,14 @@ class TimeWindowLogic:
         new = self._panes.between(self._since, progress.watermark - 1).get_column(TICK).to_numpy()
         return self._scope.evaluations(progress.first_tick, self._since, progress.watermark, new)
 
-    def _windows(self, ticks: Integers) -> pl.DataFrame:
-        if not len(ticks):
-            return empty(self._output)
+    def _parts(self, ticks: Integers, limit: int | None) -> Iterator[tuple[Integers, pl.DataFrame]]:
         reach, end = self._scope.reach, self._scope.end
-        low = None if reach is None else int(ticks[0]) - reach + 1
-        rows = self._panes.between(low, int(ticks[-1]) - end)
-        owners, positions = expand(*windows(rows.get_column(TICK).to_numpy(), ticks, reach, end))
-        at = pl.Series(ticks[owners], dtype=pl.Int64)
-        found = rows[positions].select(list(self._columns))
-        return pl.DataFrame([at.alias(EVALUATION), at.alias(TICK), *found.get_columns()])
+        lowest = None if reach is None else int(ticks[0]) - reach + 1
+        rows = self._panes.between(lowest, int(ticks[-1]) - end)
+        low, high = windows(rows.get_column(TICK).to_numpy(), ticks, reach, end)
+        counts = np.maximum(high - low, 0)
+        for part in [slice(None)] if limit is None else split(counts, limit):
+            owners, positions = expand(low[part], high[part])
+            at = pl.Series(ticks[part][owners], dtype=pl.Int64)
+            found = rows[positions].select(list(self._columns))
+            yield ticks[part], pl.DataFrame([at.alias(EVALUATION), at.alias(TICK), *found.get_columns()])

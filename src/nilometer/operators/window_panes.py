@@ -7,6 +7,7 @@ each row is rewritten O(log) times and a window is held in few, fat panes. The b
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -28,12 +29,20 @@ class _Pane:
 
 
 class Panes:
-    """A bag of rows with an Int64 order column without NULLs; `span` bounds how much of that order a pane may cover."""
+    """A bag of rows with an Int64 order column without NULLs; `span` bounds how much of that order a pane may cover;
+    `compact` may make fewer rows of those that have been merged."""
 
-    def __init__(self, order: str, columns: Dtypes, span: int | None) -> None:
+    def __init__(
+        self,
+        order: str,
+        columns: Dtypes,
+        span: int | None,
+        compact: Callable[[pl.DataFrame], pl.DataFrame] | None = None,
+    ) -> None:
         self._order = order
         self._columns = columns
         self._span = span
+        self._compact = compact
         self._panes: list[_Pane] = []
         self._serial = 0
 
@@ -47,7 +56,8 @@ class Panes:
             return
         new = self._make(rows)
         while self._panes and self._mergeable(self._panes[-1], new):
-            new = self._make(pl.concat([self._panes.pop().rows, new.rows], rechunk=True))
+            merged = self._sorted(pl.concat([self._panes.pop().rows, new.rows], rechunk=True))
+            new = self._make(merged if self._compact is None else self._compact(merged))
         self._panes.append(new)
 
     def between(self, low: int | None, high: int) -> pl.DataFrame:
@@ -82,6 +92,10 @@ class Panes:
                     pane = self._make(pl.concat([pane.rows.slice(start)], rechunk=True).clone())
             kept.append(pane)
         self._panes = kept
+
+    def rewrite(self, change: Callable[[pl.DataFrame], pl.DataFrame]) -> None:
+        """Change the rows of every pane, but not their order."""
+        self._panes = [self._make(change(pane.rows)) for pane in self._panes]
 
     def snapshot(self, prefix: str) -> dict[str, bytes]:
         """Every pane under its name; a pane keeps its name and bytes as long as it lives."""

@@ -1,0 +1,307 @@
+"""Sliding aggregates of many groups at constant cost per entry, whatever range / slide is: the two-stacks algorithm.
+
+An *entry* is the partial aggregate of one group in one slice; entries stand in the order of their slices. A window
+is a range of entries, both of whose ends only move forward. The two stacks (reference/algorithms.md section 7; Tangwongsan,
+Hirzel and Schneider) are shared by all groups: at the *pivot* the window is cut in two,
+
+    [ first ... pivot )   the front: `front[g]` aggregates what of g is left there, `nexts[e]` what is left after e
+    [ pivot ... last )    the back:  `back[g]` aggregates all of g there
+
+and the answer is front[g] + back[g]. Taking an entry in adds it to `back`; letting one go sets front[g] to
+nexts[e]; when the window's start passes the pivot, the pivot moves to the window's end and the front is built anew. So
+every entry is touched three times, nothing is ever subtracted (no drift, no cancellation; MIN and MAX work), and the
+result does not depend on how the rounds were cut.
+
+The first pass (`slide_counts`) finds which groups have a row in which window; `slide` and `slide_moments` repeat the same
+moves for one more component each. All of them change front, back and nexts in place.
+"""
+
+from __future__ import annotations
+
+import numba
+import numpy as np
+
+ADD = 0
+MINIMUM = 1
+MAXIMUM = 2
+
+
+@numba.njit(cache=True)
+def combine(operation, one, other):  # type: ignore[no-untyped-def]
+    if operation == 0:
+        return one + other
+    if operation == 1:
+        return min(one, other)
+    return max(one, other)
+
+
+@numba.njit(cache=True)
+def merge_moments(count, mean, square, other_count, other_mean, other_square):  # type: ignore[no-untyped-def]
+    """(n, mean, sum of squared deviations) of a union: Chan, Golub and LeVeque 1979."""
+    if count == 0:
+        return other_count, other_mean, other_square
+    if other_count == 0:
+        return count, mean, square
+    total = count + other_count
+    delta = other_mean - mean
+    share = other_count / total
+    return total, mean + delta * share, square + other_square + delta * delta * count * share
+
+
+@numba.njit(cache=True)
+def slide_counts(  # type: ignore[no-untyped-def]
+    low, high, names, groups, values, nexts, front, back, first, pivot, last, pinned, active, places, size
+):
+    """The window's moves for every evaluation, over the counts of rows.
+
+    Returns the place after the last answer of each evaluation, the group and the count of each answer, and the new
+    (first, pivot, last, size). `active[:size]` are the groups with a row in the window, `places` where each stands
+    in it (-1: nowhere). With `pinned`, group 0 alone answers, always.
+    """
+    evaluations = len(low)
+    ends = np.empty(evaluations, dtype=np.int64)
+    capacity = evaluations if pinned else 1024
+    answered = np.empty(capacity, dtype=np.int64)
+    counts = np.empty(capacity, dtype=np.int64)
+    written = 0
+    length = len(names)
+    for evaluation in range(evaluations):
+        while last < length and names[last] <= high[evaluation]:
+            group = groups[last]
+            back[group] += values[last]
+            if places[group] < 0 and back[group] + front[group] > 0:
+                places[group] = size
+                active[size] = group
+                size += 1
+            last += 1
+        target = first
+        while target < last and names[target] <= low[evaluation]:
+            target += 1
+        if target <= pivot:
+            for entry in range(first, target):
+                front[groups[entry]] = nexts[entry]
+        else:
+            for entry in range(first, pivot):
+                front[groups[entry]] = 0
+            for entry in range(pivot, last):
+                back[groups[entry]] = 0
+            for entry in range(last - 1, target - 1, -1):
+                group = groups[entry]
+                nexts[entry] = front[group]
+                front[group] += values[entry]
+            pivot = last
+        for entry in range(first, target):
+            group = groups[entry]
+            place = places[group]
+            if place >= 0 and front[group] + back[group] == 0:
+                size -= 1
+                moved = active[size]
+                active[place] = moved
+                places[moved] = place
+                places[group] = -1
+        first = target
+        if pinned:
+            answered[written] = 0
+            counts[written] = front[0] + back[0]
+            written += 1
+        else:
+            if written + size > capacity:
+                capacity = max(2 * capacity, written + size)
+                more_answered = np.empty(capacity, dtype=np.int64)
+                more_counts = np.empty(capacity, dtype=np.int64)
+                more_answered[:written] = answered[:written]
+                more_counts[:written] = counts[:written]
+                answered, counts = more_answered, more_counts
+            for place in range(size):
+                group = active[place]
+                answered[written] = group
+                counts[written] = front[group] + back[group]
+                written += 1
+        ends[evaluation] = written
+    return ends, answered[:written].copy(), counts[:written].copy(), first, pivot, last, size
+
+
+@numba.njit(cache=True)
+def slide(  # type: ignore[no-untyped-def]
+    operation,
+    identity,
+    low,
+    high,
+    names,
+    groups,
+    values,
+    nexts,
+    front,
+    back,
+    first,
+    pivot,
+    last,
+    ends,
+    answered,
+):
+    """The same moves over another component; returns its value in each answer."""
+    results = np.empty(len(answered), dtype=values.dtype)
+    written = 0
+    length = len(names)
+    for evaluation in range(len(low)):
+        while last < length and names[last] <= high[evaluation]:
+            group = groups[last]
+            back[group] = combine(operation, back[group], values[last])
+            last += 1
+        target = first
+        while target < last and names[target] <= low[evaluation]:
+            target += 1
+        if target <= pivot:
+            for entry in range(first, target):
+                front[groups[entry]] = nexts[entry]
+        else:
+            for entry in range(first, pivot):
+                front[groups[entry]] = identity
+            for entry in range(pivot, last):
+                back[groups[entry]] = identity
+            for entry in range(last - 1, target - 1, -1):
+                group = groups[entry]
+                nexts[entry] = front[group]
+                front[group] = combine(operation, values[entry], front[group])
+            pivot = last
+        first = target
+        while written < ends[evaluation]:
+            group = answered[written]
+            results[written] = combine(operation, front[group], back[group])
+            written += 1
+    return results
+
+
+@numba.njit(cache=True)
+def slide_moments(  # type: ignore[no-untyped-def]
+    low, high, names, groups, values, nexts, front, back, first, pivot, last, ends, answered
+):
+    """The same moves over (n, mean, squares), the rows of `values`, `nexts`, `front` and `back`; n and squares of each answer."""
+    results = np.empty((2, len(answered)), dtype=np.float64)
+    written = 0
+    length = len(names)
+    for evaluation in range(len(low)):
+        while last < length and names[last] <= high[evaluation]:
+            _merge_into(back, groups[last], values, last)
+            last += 1
+        target = first
+        while target < last and names[target] <= low[evaluation]:
+            target += 1
+        if target <= pivot:
+            for entry in range(first, target):
+                group = groups[entry]
+                for row in range(3):
+                    front[row, group] = nexts[row, entry]
+        else:
+            for entry in range(first, pivot):
+                for row in range(3):
+                    front[row, groups[entry]] = 0.0
+            for entry in range(pivot, last):
+                for row in range(3):
+                    back[row, groups[entry]] = 0.0
+            for entry in range(last - 1, target - 1, -1):
+                group = groups[entry]
+                for row in range(3):
+                    nexts[row, entry] = front[row, group]
+                _merge_into(front, group, values, entry)
+            pivot = last
+        first = target
+        while written < ends[evaluation]:
+            group = answered[written]
+            count, _, square = merge_moments(
+                front[0, group],
+                front[1, group],
+                front[2, group],
+                back[0, group],
+                back[1, group],
+                back[2, group],
+            )
+            results[0, written] = count
+            results[1, written] = square
+            written += 1
+    return results
+
+
+@numba.njit(cache=True)
+def _merge_into(target, place, values, entry):  # type: ignore[no-untyped-def]
+    count, mean, square = merge_moments(
+        target[0, place],
+        target[1, place],
+        target[2, place],
+        values[0, entry],
+        values[1, entry],
+        values[2, entry],
+    )
+    target[0, place] = count
+    target[1, place] = mean
+    target[2, place] = square
+
+
+@numba.njit(cache=True)
+def rebuild(operation, groups, values, nexts, front, back, first, pivot, last):  # type: ignore[no-untyped-def]
+    """Front, back and nexts from the values alone, by the operations that made them."""
+    for entry in range(pivot - 1, first - 1, -1):
+        group = groups[entry]
+        nexts[entry] = front[group]
+        front[group] = combine(operation, values[entry], front[group])
+    for entry in range(pivot, last):
+        group = groups[entry]
+        back[group] = combine(operation, back[group], values[entry])
+
+
+@numba.njit(cache=True)
+def rebuild_moments(groups, values, nexts, front, back, first, pivot, last):  # type: ignore[no-untyped-def]
+    """As `rebuild`, over (n, mean, squares)."""
+    for entry in range(pivot - 1, first - 1, -1):
+        group = groups[entry]
+        for row in range(3):
+            nexts[row, entry] = front[row, group]
+        _merge_into(front, group, values, entry)
+    for entry in range(pivot, last):
+        _merge_into(back, groups[entry], values, entry)
+
+
+@numba.njit(cache=True)
+def entries_of(names, groups, stamps):  # type: ignore[no-untyped-def]
+    """Rows in the order of their slices -> the entry of each row, and each entry's slice and group.
+
+    `stamps` is scratch space, one cell per group, that holds nothing above -1.
+    """
+    rows = len(names)
+    entry_of = np.empty(rows, dtype=np.int64)
+    entry_names = np.empty(rows, dtype=np.int64)
+    entry_groups = np.empty(rows, dtype=np.int64)
+    count = 0
+    began = 0
+    for row in range(rows):
+        if row > 0 and names[row] != names[row - 1]:
+            began = count
+        group = groups[row]
+        entry = stamps[group]
+        if entry < began:
+            entry = count
+            stamps[group] = entry
+            entry_names[entry] = names[row]
+            entry_groups[entry] = group
+            count += 1
+        entry_of[row] = entry
+    return entry_of, entry_names[:count].copy(), entry_groups[:count].copy()
+
+
+@numba.njit(cache=True)
+def reduce_rows(operation, identity, entry_of, values, count):  # type: ignore[no-untyped-def]
+    """The aggregate of each entry's rows."""
+    results = np.full(count, identity, dtype=values.dtype)
+    for row in range(len(entry_of)):
+        entry = entry_of[row]
+        results[entry] = combine(operation, results[entry], values[row])
+    return results
+
+
+@numba.njit(cache=True)
+def reduce_moments(entry_of, values, count):  # type: ignore[no-untyped-def]
+    """As `reduce_rows`, over (n, mean, squares)."""
+    results = np.zeros((3, count), dtype=np.float64)
+    for row in range(len(entry_of)):
+        _merge_into(results, entry_of[row], values, row)
+    return results

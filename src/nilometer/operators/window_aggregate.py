@@ -1,0 +1,100 @@
+"""Aggregates of time windows, fused: stream -> windows (logical.Aggregate over Select? over TimeWindow).
+
+    Aggregate(keys, items) · Select(predicate) · TimeWindow(w)   =>   WindowAggregate   when nothing in it reads NOW
+
+Aggregates with partials of constant size (COUNT, SUM, AVG, MIN, MAX, STDEV, VARIANCE) never see a window: rows become
+partials of slices, and the windows slide over those at constant cost per tuple (window_sliding.py). If one of them is
+holistic (MEDIAN, DISTINCT, MIN of text), windows are materialised in parts (window_holistic.py).
+
+Evaluations, also of windows without slide over a pushed input, are those of the rows before the predicate. Ungrouped: one row
+per evaluation; grouped: one per group that has a row in the window.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from nilometer.errors import InternalError
+from nilometer.expressions import Expression, uses_now
+from nilometer.operators.aggregate_items import NamedAggregate, NamedExpression, check_items, output_schema
+from nilometer.operators.logic import Logic
+from nilometer.operators.window_completeness import Completeness
+from nilometer.operators.window_components import slides
+from nilometer.operators.window_scope import Scope
+from nilometer.types import FLOAT, Column, Schema
+
+
+@dataclass(frozen=True)
+class WindowAggregate:
+    """Spec.
+
+    Parameters
+    ----------
+    start, end, slide, open_start, interval
+        The window, as in `TimeWindow`.
+    keys
+        (name, expression) pairs; none: one row per evaluation, also of an empty window.
+    items
+        (name, aggregate) pairs.
+    predicate
+        Which rows of the window count; None for all.
+    completeness
+        Adds a last column, of the rows before the predicate.
+
+    References
+    ----------
+    Krishnamurthy, Wu, Franklin: On-the-fly sharing for streamed aggregation, SIGMOD 2006 (slices).
+    Tangwongsan, Hirzel, Schneider: Low-latency sliding-window aggregation, DEBS 2017 (two stacks).
+    """
+
+    start: int | None
+    end: int
+    slide: int | None
+    open_start: bool
+    interval: int | None = None
+    keys: tuple[NamedExpression, ...] = ()
+    items: tuple[NamedAggregate, ...] = ()
+    predicate: Expression | None = None
+    completeness: Completeness | None = None
+
+    def __post_init__(self) -> None:
+        _ = self.scope, self.schema
+        check_items(self.keys, self.items)
+        if not fusible(self.keys, self.items, self.predicate):
+            raise InternalError("an aggregate that reads NOW cannot be fused with its window")
+
+    @property
+    def scope(self) -> Scope:
+        """Which ticks are evaluated and what each sees."""
+        return Scope(self.start, self.end, self.slide, self.open_start, self.interval)
+
+    @property
+    def schema(self) -> Schema:
+        """The visible columns of the answer."""
+        schema = output_schema(self.keys, self.items)
+        return (
+            schema if self.completeness is None else schema + Schema((Column(self.completeness.name, FLOAT),))
+        )
+
+    @property
+    def sliding(self) -> bool:
+        """Whether every aggregate has partials of constant size."""
+        return slides(self.items)
+
+    def build(self) -> Logic:
+        """A fresh Logic. What needs numba is imported here, so that planning starts without it."""
+        if self.sliding:
+            from nilometer.operators.window_sliding import SlidingLogic
+
+            return SlidingLogic(self)
+        from nilometer.operators.window_holistic import HolisticLogic
+
+        return HolisticLogic(self)
+
+
+def fusible(
+    keys: tuple[NamedExpression, ...], items: tuple[NamedAggregate, ...], predicate: Expression | None
+) -> bool:
+    """Whether an aggregate can be fused with its window: nothing in it depends on which window a row is seen in."""
+    expressions = [expression for _, expression in keys] + [item for _, item in items]
+    return not any(uses_now(e) for e in expressions) and (predicate is None or not uses_now(predicate))

@@ -1,0 +1,86 @@
+"""COMPLETENESS(): the readings in a window over those expected (language.md; logical.Completeness).
+
+Expected at T: sensors x length / interval, where the window is clipped at the stream's first tick; the first reading stands for
+the interval that it ends, and so does one on a closed start, so that [NOW] expects one reading a sensor. Grouped, a
+group is one sensor. NULL where nothing is expected.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from nilometer.errors import InternalError
+from nilometer.kernels.ranges import Integers
+from nilometer.operators.frames import from_bytes, to_bytes
+from nilometer.operators.logic import ID, TICK
+from nilometer.operators.window_scope import Scope
+
+_FIRST = "@first"
+
+
+@dataclass(frozen=True)
+class Completeness:
+    """Spec: the output column, the interval at which a sensor reports, and how many sensors (None: those heard up to T)."""
+
+    name: str
+    interval: int
+    sensors: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.interval <= 0:
+            raise InternalError("COMPLETENESS without an interval")
+
+
+class Expectation:
+    """How many readings are due; knows when each source was heard first, if nobody said how many there are."""
+
+    def __init__(self, completeness: Completeness, scope: Scope, grouped: bool) -> None:
+        self._completeness = completeness
+        self._scope = scope
+        self._sensors = 1 if grouped else completeness.sensors
+        self._heard: pl.DataFrame | None = None
+
+    def update(self, rows: pl.DataFrame) -> None:
+        """Hear rows, before any predicate."""
+        if self._sensors is not None:
+            return
+        new = rows.select(ID, pl.col(TICK).alias(_FIRST)).drop_nulls(ID)
+        heard = new if self._heard is None else pl.concat([self._heard, new])
+        self._heard = heard.group_by(ID, maintain_order=True).agg(pl.col(_FIRST).min())
+
+    def column(self, ticks: Integers, counts: Integers, first_tick: int | None) -> pl.Series:
+        """The completeness of windows at these ticks that hold so many readings."""
+        due = self._sensors_at(ticks) * self._length(ticks, first_tick)
+        with np.errstate(all="ignore"):
+            values = counts * float(self._completeness.interval) / due
+        column = pl.Series(self._completeness.name, values, dtype=pl.Float64)
+        return pl.select(pl.when(pl.Series(due > 0)).then(column)).to_series().alias(self._completeness.name)
+
+    def _sensors_at(self, ticks: Integers) -> Integers:
+        if self._sensors is not None:
+            return np.full(len(ticks), self._sensors, dtype=np.int64)
+        if self._heard is None:
+            return np.zeros(len(ticks), dtype=np.int64)
+        heard: Integers = np.sort(self._heard.get_column(_FIRST).to_numpy())
+        return np.asarray(np.searchsorted(heard, ticks, side="right"), dtype=np.int64)
+
+    def _length(self, ticks: Integers, first_tick: int | None) -> Integers:
+        if first_tick is None:
+            return np.zeros(len(ticks), dtype=np.int64)
+        interval, scope = self._completeness.interval, self._scope
+        starts = np.full(len(ticks), first_tick - interval, dtype=np.int64)
+        if scope.start is not None:
+            starts = np.maximum(starts, ticks - scope.start - (0 if scope.open_start else interval))
+        length: Integers = np.maximum(ticks - scope.end - starts, 0)
+        return length
+
+    def snapshot(self) -> dict[str, bytes]:
+        """When each source was heard first."""
+        return {} if self._heard is None else {"heard": to_bytes(self._heard)}
+
+    def restore(self, panes: dict[str, bytes]) -> None:
+        """Take back a snapshot."""
+        self._heard = from_bytes(panes["heard"]) if "heard" in panes else None

@@ -1,0 +1,217 @@
+"""Aggregates <-> components: what a partial aggregate holds, how rows become one and an answer is read from one.
+
+The monoid interface of reference/algorithms.md section 7: `lift` (rows -> components), the operation of each component (which
+the kernels combine), `lower` (components -> answers). Aggregates of one argument share its components. SUM of INTs is held
+in two halves of 32 bits, so that it is exact and the whole sum is judged, whatever the order; VARIANCE as (n, mean, squares).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from nilometer.errors import InternalError
+from nilometer.expressions import ALGEBRAIC, Expression, type_of
+from nilometer.operators.aggregate_items import NamedAggregate
+from nilometer.operators.evaluate import Evaluator, compile_expression
+from nilometer.operators.evaluate_overflow import overflow_in
+from nilometer.operators.frames import dtype
+from nilometer.types import INT_MAXIMUM, INT_MINIMUM, Kind
+
+Array = npt.NDArray[Any]
+Arrays = dict[str, Array]
+
+ADD, MINIMUM, MAXIMUM, MOMENTS = range(4)
+"""The operations; the first three are those of kernels/sliding.py."""
+
+ROWS = "rows"
+"""The component that every partial has: how many rows it stands for."""
+
+_HALF = 32
+_LOWER = (1 << _HALF) - 1
+_SLIDING = (Kind.INT, Kind.FLOAT, Kind.TIME, Kind.DURATION)
+
+
+@dataclass(frozen=True)
+class Component:
+    """A number per partial (three for MOMENTS), and how two are combined."""
+
+    name: str
+    operation: int
+    dtype: str = "int64"
+
+    @property
+    def identity(self) -> int | float:
+        """What changes nothing when combined."""
+        match self.operation, self.dtype:
+            case 1, "int64":
+                return INT_MAXIMUM
+            case 2, "int64":
+                return INT_MINIMUM
+            case 1, _:
+                return float("inf")
+            case 2, _:
+                return float("-inf")
+        return 0 if self.dtype == "int64" else 0.0
+
+
+def slides(items: Sequence[NamedAggregate]) -> bool:
+    """Whether all aggregates have partials of constant size (DISTINCT changes no MIN and no MAX)."""
+    for _, aggregate in items:
+        if aggregate.function not in ALGEBRAIC:
+            return False
+        if aggregate.distinct and aggregate.function not in ("min", "max"):
+            return False
+        argument = None if aggregate.function == "count" else aggregate.argument
+        if argument is not None and type_of(argument).kind not in _SLIDING:
+            return False
+    return True
+
+
+class Lifting:
+    """The components of a list of aggregates; `heard` adds one that counts rows before the predicate."""
+
+    def __init__(self, items: Sequence[NamedAggregate], heard: bool) -> None:
+        self._items = tuple(items)
+        self._arguments: dict[Expression, tuple[str, Evaluator]] = {}
+        components: dict[str, Component] = {ROWS: Component(ROWS, ADD)}
+        if heard:
+            components["heard"] = Component("heard", ADD)
+        for _, aggregate in items:
+            if aggregate.argument is None:
+                continue
+            number = str(len(self._arguments))
+            self._arguments.setdefault(aggregate.argument, (number, compile_expression(aggregate.argument)))
+            for component in self._needed(aggregate.function, aggregate.argument):
+                components[component.name] = component
+        self.components = tuple(components.values())
+
+    def _needed(self, function: str, argument: Expression) -> list[Component]:
+        number = self._arguments[argument][0]
+        real = type_of(argument).kind is Kind.FLOAT
+        numeric = "float64" if real else "int64"
+        counted = [Component(f"count{number}", ADD)]
+        match function:
+            case "count":
+                return counted
+            case "sum" | "avg" if real:
+                return [*counted, Component(f"sum{number}", ADD, "float64")]
+            case "sum" | "avg":
+                return [*counted, Component(f"high{number}", ADD), Component(f"low{number}", ADD)]
+            case "min":
+                return [*counted, Component(f"min{number}", MINIMUM, numeric)]
+            case "max":
+                return [*counted, Component(f"max{number}", MAXIMUM, numeric)]
+            case "variance" | "stdev":
+                return [Component(f"moments{number}", MOMENTS, "float64")]
+        raise InternalError(f"{function} has no partial of constant size")
+
+    def lift(self, rows: pl.DataFrame, mask: pl.Series | None) -> Arrays:
+        """Each row's components; rows outside the mask count for nothing but `heard`."""
+        height = rows.height
+        ones = np.ones(height, dtype=np.int64)
+        inside = None if mask is None else mask.to_numpy()
+        arrays: Arrays = {ROWS: ones if inside is None else inside.astype(np.int64)}
+        wanted = {component.name: component for component in self.components}
+        if "heard" in wanted:
+            arrays["heard"] = ones
+        for number, evaluator in self._arguments.values():
+            column = evaluator(rows)
+            known = column.is_not_null().to_numpy() if column.null_count() else None
+            if inside is not None:
+                known = inside if known is None else known & inside
+            for name, make in _LIFTS.items():
+                if f"{name}{number}" in wanted:
+                    component = wanted[f"{name}{number}"]
+                    arrays[component.name] = make(column, known, component)
+        return arrays
+
+    def lower(self, found: Arrays) -> list[pl.Series]:
+        """The answers' columns, of their final dtypes."""
+        columns = []
+        for name, aggregate in self._items:
+            target = dtype(aggregate.type)
+            if aggregate.argument is None:
+                columns.append(pl.Series(name, found[ROWS], dtype=target))
+                continue
+            number = self._arguments[aggregate.argument][0]
+            values, known = _lowered(aggregate.function, number, found, str(aggregate))
+            column = pl.Series(name, values).cast(target)
+            if known is not None:
+                if target.is_float():
+                    known &= np.isfinite(values)
+                if not known.all():
+                    column = pl.select(pl.when(pl.Series(known)).then(column)).to_series().alias(name)
+            columns.append(column)
+        return columns
+
+
+def _lowered(function: str, number: str, found: Arrays, text: str) -> tuple[Array, Array | None]:
+    """The values, and a mask of those that are not NULL (None: all)."""
+    with np.errstate(all="ignore"):
+        if function in ("variance", "stdev"):
+            count, squares = found[f"moments{number}"]
+            variance = squares / (count - 1)
+            return (np.sqrt(variance) if function == "stdev" else variance), count > 1
+        count = found[f"count{number}"]
+        known = count > 0
+        match function:
+            case "count":
+                return count, None
+            case "min" | "max":
+                return found[f"{function}{number}"], known
+            case "sum" if f"sum{number}" in found:
+                return found[f"sum{number}"], known
+            case "avg" if f"sum{number}" in found:
+                return found[f"sum{number}"] / count, known
+            case "avg":
+                return (found[f"high{number}"] * float(1 << _HALF) + found[f"low{number}"]) / count, known
+            case "sum":
+                return _whole(found[f"high{number}"], found[f"low{number}"], text), known
+    raise InternalError(f"no answer of {function}")
+
+
+def _whole(high: Array, low: Array, text: str) -> Array:
+    """The INT of two halves; an error if it does not fit 64 bits."""
+    high = high + (low >> _HALF)
+    limit = 1 << (_HALF - 1)
+    if len(high) and (high.max() >= limit or high.min() < -limit):
+        raise overflow_in(text)
+    return np.asarray((high << _HALF) | (low & _LOWER))
+
+
+# ---- lifting ---------------------------------------------------------------------------------------------------------
+
+
+def _plain(column: pl.Series, known: Array | None, component: Component) -> Array:
+    """The values, and the identity where there is none."""
+    values = column.fill_null(0).to_numpy() if column.null_count() else column.to_numpy()
+    if component.dtype == "float64":
+        values = values.astype(np.float64, copy=False)
+    return values if known is None else np.where(known, values, component.identity)
+
+
+def _count(column: pl.Series, known: Array | None, _: Component) -> Array:
+    return np.ones(len(column), dtype=np.int64) if known is None else known.astype(np.int64)
+
+
+def _moments(column: pl.Series, known: Array | None, component: Component) -> Array:
+    values = _plain(column.cast(pl.Float64), known, component)
+    count = np.ones(len(column)) if known is None else known.astype(np.float64)
+    return np.stack([count, values, np.zeros(len(column))])
+
+
+_LIFTS: dict[str, Callable[[pl.Series, Array | None, Component], Array]] = {
+    "count": _count,
+    "sum": _plain,
+    "high": lambda column, known, component: _plain(column, known, component) >> _HALF,
+    "low": lambda column, known, component: _plain(column, known, component) & _LOWER,
+    "min": _plain,
+    "max": _plain,
+    "moments": _moments,
+}

@@ -1,0 +1,167 @@
+"""The Logic of algebraic window aggregates: rows -> partials per (slice, group) -> sliding answers.
+
+A round costs its new rows and its answers. Rows at or above the watermark wait as partials, in panes by slice, made one
+where slice and group are equal; slices below it are complete and go to the sliding state, in order.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+
+from nilometer.errors import InternalError
+from nilometer.expressions import type_of
+from nilometer.kernels.ranges import Integers
+from nilometer.kernels.slices import slice_names
+from nilometer.operators.evaluate import compile_predicate, compile_projection
+from nilometer.operators.frames import dtype, empty, evaluations, window_dtypes
+from nilometer.operators.logic import EVALUATION, TICK, Output, Progress, no_evaluations
+from nilometer.operators.window_completeness import Expectation
+from nilometer.operators.window_components import ROWS, Lifting
+from nilometer.operators.window_groups import GroupCodes
+from nilometer.operators.window_panes import Panes
+from nilometer.operators.window_partials import GROUP, SLICE, Partials
+from nilometer.operators.window_scope import BEGINNING
+from nilometer.operators.window_state import SlidingState
+from nilometer.types import INT_MINIMUM, MINUTE
+
+if TYPE_CHECKING:
+    from nilometer.operators.window_aggregate import WindowAggregate
+
+_FEW_GROUPS = 1_024
+
+
+class SlidingLogic:
+    """Waiting partials, the dictionary of groups, and the sliding state."""
+
+    def __init__(self, spec: WindowAggregate) -> None:
+        self._scope = spec.scope
+        self._predicate = None if spec.predicate is None else compile_predicate(spec.predicate)
+        self._keys = compile_projection(spec.keys)
+        self._output = window_dtypes(spec.schema)
+        self._expectation = None
+        if spec.completeness is not None:
+            self._expectation = Expectation(spec.completeness, self._scope, grouped=bool(spec.keys))
+        self._heard = self._expectation is not None and self._predicate is not None
+        self._lifting = Lifting(spec.items, self._heard)
+        self._groups = GroupCodes({name: dtype(type_of(expression)) for name, expression in spec.keys})
+        self._state = SlidingState(
+            self._lifting.components, pinned=not spec.keys, unbounded=self._scope.reach is None
+        )
+        components = self._lifting.components
+        span = self._scope.period or MINUTE
+        self._waiting = Panes(SLICE, Partials.dtypes(components), span, self._compacted)
+        self._new: list[Partials] = []
+        self._ticks: Integers = np.empty(0, dtype=np.int64)
+        self._since = BEGINNING
+        self._alive = 0
+
+    def update(self, port: int, rows: pl.DataFrame) -> None:
+        """Turn rows into partials of one row each."""
+        if port != 0:
+            raise InternalError(f"a window has no input {port}")
+        if self._scope.period is None:
+            self._ticks = np.union1d(self._ticks, rows.get_column(TICK).to_numpy())
+        if self._expectation is not None:
+            self._expectation.update(rows)
+        seen = self._scope.ever_seen(rows.get_column(TICK).to_numpy())
+        if seen is not None:
+            rows = rows.filter(pl.Series(seen))
+        mask = None
+        if self._predicate is not None:
+            if self._heard:
+                mask = self._predicate.mask(rows)
+            else:
+                rows = self._predicate(rows)
+        if rows.height:
+            names = self._slices(rows.get_column(TICK).to_numpy())
+            groups = self._groups.encode(self._keys(rows), rows.height)
+            self._new.append(
+                Partials(names, groups, self._lifting.lift(rows, mask), self._lifting.components)
+            )
+
+    def advance(self, progress: Progress) -> Output:
+        """Slide over every evaluation below the watermark."""
+        self._state.hold_groups(len(self._groups))
+        self._settle(progress.watermark)
+        ticks = self._scope.evaluations(progress.first_tick, self._since, progress.watermark, self._ticks)
+        self._ticks = self._ticks[self._ticks >= progress.watermark]
+        self._since = max(self._since, progress.watermark)
+        if not len(ticks):
+            return Output(empty(self._output), no_evaluations())
+        rows = self._answers(ticks, progress.first_tick)
+        self._forget_groups()
+        return Output(rows, evaluations(pl.Series(ticks)))
+
+    def snapshot(self) -> dict[str, bytes]:
+        """Panes of waiting partials and of entries, the groups, and what is known of ticks and sources."""
+        self._settle(self._since)
+        meta = {"since": self._since, "ticks": self._ticks.tolist()}
+        panes = {"meta": json.dumps(meta).encode()}
+        panes |= self._groups.snapshot() | self._waiting.snapshot("waiting") | self._state.snapshot()
+        return panes if self._expectation is None else panes | self._expectation.snapshot()
+
+    def restore(self, panes: dict[str, bytes]) -> None:
+        """Take back a snapshot."""
+        meta = json.loads(panes["meta"])
+        self._since = meta["since"]
+        self._ticks = np.array(meta["ticks"], dtype=np.int64)
+        self._groups.restore(panes)
+        self._waiting.restore("waiting", panes)
+        self._state.restore(panes, len(self._groups))
+        if self._expectation is not None:
+            self._expectation.restore(panes)
+
+    def _slices(self, ticks: Integers) -> Integers:
+        if self._scope.period is None:
+            return ticks
+        return slice_names(ticks, self._scope.period, self._scope.reach, self._scope.end)
+
+    def _settle(self, watermark: int) -> None:
+        """New partials of complete slices, and waiting ones that have become complete, go to the state; the rest waits."""
+        components = self._lifting.components
+        self._state.hold_groups(len(self._groups))
+        new = Partials.concatenate(self._new, components).ordered()
+        self._new = []
+        complete, rest = new.split(watermark)
+        if len(self._waiting):
+            taken = Partials.of_frame(self._waiting.take(watermark), components)
+            complete = Partials.concatenate([taken, complete], components).ordered()
+        if len(rest):
+            self._waiting.append(rest.reduced(len(self._groups)).frame())
+        if len(complete):
+            self._state.append(complete.reduced(len(self._groups)))
+
+    def _compacted(self, frame: pl.DataFrame) -> pl.DataFrame:
+        partials = Partials.of_frame(frame, self._lifting.components)
+        return partials.reduced(len(self._groups)).frame()
+
+    def _answers(self, ticks: Integers, first_tick: int | None) -> pl.DataFrame:
+        reach = self._scope.reach
+        low = np.full(len(ticks), INT_MINIMUM, dtype=np.int64) if reach is None else ticks - reach
+        answers = self._state.advance(low, ticks - self._scope.end)
+        counts = np.diff(answers.ends, prepend=0)
+        at = np.repeat(ticks, counts)
+        tags = [pl.Series(EVALUATION, at), pl.Series(TICK, at)]
+        columns = [*tags, *self._groups.decode(answers.groups), *self._lifting.lower(answers.found)]
+        if self._expectation is not None:
+            heard = answers.found["heard" if self._heard else ROWS]
+            columns.append(self._expectation.column(at, heard, first_tick))
+        return pl.DataFrame(columns)
+
+    def _forget_groups(self) -> None:
+        """Give up the codes of groups that nothing mentions, once they are the greater part."""
+        if len(self._groups) <= _FEW_GROUPS + 2 * self._alive:
+            return
+        waiting = self._waiting.between(None, np.iinfo(np.int64).max).get_column(GROUP).to_numpy()
+        alive = np.union1d(self._state.alive(), waiting)
+        self._alive = len(alive)
+        if 2 * self._alive < len(self._groups):
+            changed = self._groups.renumber(alive)
+            self._state.renumber(changed)
+            self._waiting.rewrite(
+                lambda frame: frame.with_columns(pl.Series(GROUP, changed[frame[GROUP].to_numpy()]))
+            )

@@ -1,0 +1,256 @@
+"""The state of sliding aggregates: entries (slice, group, components) in the order of their slices, and the two stacks.
+
+In memory the entries are growing arrays; a snapshot cuts them into panes of `_PANE` entries by running number, so that only
+the last pane changes from round to round. The stacks are not stored: `restore` rebuilds them from the entries by the same
+operations (kernels/sliding.py). UNBOUNDED windows let no entry go: theirs are folded into the totals at once.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from nilometer.kernels import sliding
+from nilometer.kernels.ranges import Integers
+from nilometer.operators.frames import from_bytes, to_bytes
+from nilometer.operators.window_components import MOMENTS, ROWS, Array, Arrays, Component
+from nilometer.operators.window_partials import (
+    GROUP,
+    SLICE,
+    Partials,
+    filled,
+    identity,
+    value_columns,
+    values_of,
+)
+
+_PANE = 32_768
+
+
+@dataclass(frozen=True)
+class Answers:
+    """`ends[k]` is the place after the last answer of evaluation k; each answer has a group and its components."""
+
+    ends: Integers
+    groups: Integers
+    found: Arrays
+
+
+class SlidingState:
+    """Entries and stacks of all groups. `pinned`: there is one group, and it always answers."""
+
+    def __init__(self, components: Sequence[Component], *, pinned: bool, unbounded: bool) -> None:
+        self._components = tuple(components)
+        self._pinned = pinned
+        self._unbounded = unbounded
+        self._length = 0
+        self._names: Integers = np.empty(0, dtype=np.int64)
+        self._groups: Integers = np.empty(0, dtype=np.int64)
+        self._values = {c.name: filled(c, 0) for c in self._components}
+        self._nexts = {c.name: filled(c, 0) for c in self._components}
+        self._front = {c.name: filled(c, 0) for c in self._components}
+        self._back = {c.name: filled(c, 0) for c in self._components}
+        self._active: Integers = np.empty(0, dtype=np.int64)
+        self._places: Integers = np.empty(0, dtype=np.int64)
+        self._first = self._pivot = self._last = self._size = 0
+        self._dropped = 0
+        self._panes: dict[int, bytes] = {}
+        self.hold_groups(1)
+
+    def __len__(self) -> int:
+        return self._length - self._first
+
+    def hold_groups(self, count: int) -> None:
+        """Make room for so many groups."""
+        held = len(self._places)
+        if count <= held:
+            return
+        room = max(count, 2 * held, 64) - held
+        for component in self._components:
+            for stack in (self._front, self._back):
+                stack[component.name] = np.append(stack[component.name], filled(component, room), axis=-1)
+        self._active = np.append(self._active, np.zeros(room, dtype=np.int64))
+        self._places = np.append(self._places, np.full(room, -1, dtype=np.int64))
+
+    def append(self, entries: Partials) -> None:
+        """Take entries, all of later slices than those before, in the order of their slices."""
+        start, end = self._length, self._length + len(entries)
+        if end > len(self._names):
+            self._reserve(max(end, 2 * len(self._names), 1024))
+        self._names[start:end] = entries.slices
+        self._groups[start:end] = entries.groups
+        for component in self._components:
+            self._values[component.name][..., start:end] = entries.values[component.name]
+        self._length = end
+
+    def advance(self, low: Integers, high: Integers) -> Answers:
+        """The answers of windows low < slice <= high, whose ends do not fall."""
+        n = self._length
+        names, groups = self._names[:n], self._groups[:n]
+        stacks = {c.name: self._stacks(c) for c in self._components}
+        begin = (self._first, self._pivot, self._last)
+        ends, answered, counts, *moved = sliding.slide_counts(
+            low,
+            high,
+            names,
+            groups,
+            *stacks[ROWS],
+            *begin,
+            self._pinned,
+            self._active,
+            self._places,
+            self._size,
+        )
+        found: Arrays = {ROWS: counts}
+        for c in self._components:
+            if c.name == ROWS:
+                continue
+            moves = (low, high, names, groups, *stacks[c.name], *begin, ends, answered)
+            if c.operation == MOMENTS:
+                found[c.name] = sliding.slide_moments(*moves)
+            else:
+                found[c.name] = sliding.slide(c.operation, identity(c), *moves)
+        self._first, self._pivot, self._last, self._size = (int(place) for place in moved)
+        self._trim()
+        return Answers(ends, answered, found)
+
+    def alive(self) -> Integers:
+        """The groups that an entry or a total mentions, ascending."""
+        mentioned = [np.unique(self._groups[self._first : self._length])]
+        if self._unbounded:
+            mentioned.append(np.flatnonzero(self._back[ROWS] != 0))
+        return np.unique(np.concatenate(mentioned)).astype(np.int64)
+
+    def renumber(self, changed: Integers) -> None:
+        """Give every group its new number; those without one are mentioned nowhere."""
+        self._drop(self._first)
+        self._groups[: self._length] = changed[self._groups[: self._length]]
+        old = np.flatnonzero(changed >= 0)
+        room = len(self._places)
+        for component in self._components:
+            for stack in (self._front, self._back):
+                moved = filled(component, room)
+                moved[..., changed[old]] = stack[component.name][..., old]
+                stack[component.name] = moved
+        self._active[: self._size] = changed[self._active[: self._size]]
+        self._places[:] = -1
+        self._places[self._active[: self._size]] = np.arange(self._size)
+        self._panes = {}
+
+    # ---- panes -------------------------------------------------------------------------------------------------------
+
+    def snapshot(self) -> dict[str, bytes]:
+        """The entries that a window to come may hold, by running number, and where the window stands."""
+        end = self._dropped + self._length
+        begin = self._dropped + self._first
+        where = {
+            "first": begin,
+            "pivot": self._dropped + self._pivot,
+            "last": self._dropped + self._last,
+            "end": end,
+        }
+        panes = {"window": json.dumps(where).encode()}
+        self._panes = {number: data for number, data in self._panes.items() if (number + 1) * _PANE > begin}
+        for number in range(begin // _PANE, -(-end // _PANE)):
+            if number in self._panes:
+                data = self._panes[number]
+            else:
+                low, high = max(number * _PANE, begin), min((number + 1) * _PANE, end)
+                data = to_bytes(self._frame(low - self._dropped, high - self._dropped))
+                if high == (number + 1) * _PANE:
+                    self._panes[number] = data
+            panes[f"entries/{number:012d}"] = data
+        if self._unbounded:
+            panes["totals"] = to_bytes(self._totals())
+        return panes
+
+    def restore(self, panes: dict[str, bytes], groups: int) -> None:
+        """Take back a snapshot in which there were so many groups."""
+        where = json.loads(panes["window"])
+        self.hold_groups(groups)
+        names = sorted(name for name in panes if name.startswith("entries/"))
+        frames = [from_bytes(panes[name]) for name in names]
+        entries = pl.concat(frames) if frames else self._frame(0, 0)
+        entries = entries.tail(where["end"] - where["first"])
+        self._dropped = where["first"]
+        self._first, self._pivot, self._last = (where[k] - self._dropped for k in ("first", "pivot", "last"))
+        self.append(Partials.of_frame(entries, self._components))
+        for name in names:
+            number = int(name.removeprefix("entries/"))
+            if (number + 1) * _PANE <= where["end"]:
+                self._panes[number] = panes[name]
+        if self._unbounded:
+            totals = from_bytes(panes["totals"])
+            for name, array in values_of(totals, self._components).items():
+                self._back[name][..., : totals.height] = array
+        for component in self._components:
+            self._rebuild(component)
+        self._list_active()
+
+    def _totals(self) -> pl.DataFrame:
+        held = {c.name: self._back[c.name] for c in self._components}
+        return pl.DataFrame(value_columns(held, self._components))
+
+    def _frame(self, start: int, end: int) -> pl.DataFrame:
+        values = {c.name: self._values[c.name][..., start:end] for c in self._components}
+        tags = [pl.Series(SLICE, self._names[start:end]), pl.Series(GROUP, self._groups[start:end])]
+        return pl.DataFrame([*tags, *value_columns(values, self._components)])
+
+    def _rebuild(self, component: Component) -> None:
+        moves = (self._groups[: self._length], *self._stacks(component), self._first, self._pivot, self._last)
+        if component.operation == MOMENTS:
+            sliding.rebuild_moments(*moves)
+        else:
+            sliding.rebuild(component.operation, *moves)
+
+    def _list_active(self) -> None:
+        """The groups with a row in the window, in the order of their numbers."""
+        counts = self._front[ROWS] + self._back[ROWS]
+        active = np.flatnonzero(counts > 0)
+        self._size = len(active)
+        self._active[: self._size] = active
+        self._places[:] = -1
+        self._places[active] = np.arange(self._size)
+
+    # ---- room --------------------------------------------------------------------------------------------------------
+
+    def _stacks(self, component: Component) -> tuple[Array, Array, Array, Array]:
+        # Whole arrays, longer than the entries are: a part of a matrix would be laid out otherwise, for which numba
+        # compiles another kernel.
+        name = component.name
+        return self._values[name], self._nexts[name], self._front[name], self._back[name]
+
+    def _reserve(self, room: int) -> None:
+        more = room - len(self._names)
+        self._names = np.append(self._names, np.zeros(more, dtype=np.int64))
+        self._groups = np.append(self._groups, np.zeros(more, dtype=np.int64))
+        for component in self._components:
+            for store in (self._values, self._nexts):
+                store[component.name] = np.append(store[component.name], filled(component, more), axis=-1)
+
+    def _trim(self) -> None:
+        if self._unbounded:
+            # Nothing leaves: what has been taken in lives on in the totals.
+            self._first = self._pivot = self._last
+            self._drop(self._first)
+        elif self._first >= 1024 and 2 * self._first > self._length:
+            self._drop(self._first)
+
+    def _drop(self, count: int) -> None:
+        """Forget the first entries, and give back room that is no longer needed."""
+        kept = slice(count, self._length)
+        self._names, self._groups = self._names[kept].copy(), self._groups[kept].copy()
+        for component in self._components:
+            for store in (self._values, self._nexts):
+                store[component.name] = np.ascontiguousarray(store[component.name][..., kept])
+        self._length -= count
+        self._dropped += count
+        self._first, self._pivot, self._last = (
+            self._first - count,
+            max(self._pivot - count, 0),
+            self._last - count,
+        )
