@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from nilometer.catalog import Catalog, Sensor, Stream, Table
 from nilometer.errors import DataError
-from nilometer.types import Kind
+from nilometer.types import Column, Kind
 
 if TYPE_CHECKING:
     import polars as pl
@@ -129,7 +129,6 @@ def frame_of(rows: Sequence[Mapping[str, Any]], stream: Stream) -> pl.DataFrame:
 
     import polars as pl
 
-    from nilometer.operators.frames import dtype
     from nilometer.types import parse_time
 
     known = {column.name.lower(): column for column in stream.columns}
@@ -152,27 +151,40 @@ def frame_of(rows: Sequence[Mapping[str, Any]], stream: Stream) -> pl.DataFrame:
                         value = parse_time(value)
                     except ValueError:
                         raise DataError(
-                            f"reading {number}: '{value}' is not a time", hint="use ISO-8601"
+                            f"reading {number}: {column.name} is '{value}', which is not a time",
+                            hint="write it as ISO-8601: '2026-01-31T12:00:00Z'",
                         ) from None
                 elif value is not None and lower == "time" and stream.time_unit is not None:
                     value = round(value * stream.time_unit)
             elif column.type.kind is Kind.POINT and isinstance(value, tuple | list):
                 value = {"x": float(value[0]), "y": float(value[1])}
             data[column.name].append(value)
-    try:
-        frame = pl.DataFrame(
-            {
-                c.name: pl.Series(c.name, data[c.name], dtype=dtype(c.type), strict=True)
-                for c in stream.columns
-            }
-        )
-    except (TypeError, ValueError, pl.exceptions.PolarsError) as error:
-        raise DataError(
-            f"a reading does not fit '{stream.name}'", detail=str(error).splitlines()[0]
-        ) from None
+    frame = pl.DataFrame([_series(column, data[column.name]) for column in stream.columns])
     return frame.with_columns(
         pl.col(c.name).fill_nan(None) for c in stream.columns if c.type.kind is Kind.FLOAT
     )
+
+
+def _series(column: Column, values: list[Any]) -> pl.Series:
+    """The values of a column of Python rows; an error names the first that does not fit."""
+    import polars as pl
+
+    from nilometer.operators.frames import dtype
+
+    misfit = (TypeError, ValueError, OverflowError, pl.exceptions.PolarsError)
+    try:
+        return pl.Series(column.name, values, dtype=dtype(column.type), strict=True)
+    except misfit:
+        for number, value in enumerate(values, start=1):
+            try:
+                pl.Series(column.name, [value], dtype=dtype(column.type), strict=True)
+            except misfit:
+                wanted = column.type.plain
+                raise DataError(
+                    f"reading {number}: {column.name} is {value!r}, not {'an' if wanted.kind is Kind.INT else 'a'} {wanted}",
+                    hint="convert it, or declare the column with another type",
+                ) from None
+        raise
 
 
 def sensors_frame(catalog: Catalog, table: Table) -> pl.DataFrame:

@@ -118,9 +118,8 @@ class Database:
         if isinstance(statement, ast.QueryNode):
             return Query(self, text, statement, parameters)
         raise ConfigurationError(
-            "sql() takes a query",
-            detail=f"found {type(statement).__name__}",
-            hint="use execute() for declarations",
+            "sql() takes a query, which begins with SELECT",
+            hint="use execute() for declarations and commands",
         ).at(text, statement.span)
 
     def query(self, name: str) -> Query:
@@ -128,7 +127,11 @@ class Database:
         found = self.catalog.query(name)
         if found is None:
             known = ", ".join(q.name for q in self.catalog.queries()) or "none"
-            raise ConfigurationError(f"no query '{name}'", detail=f"declared are: {known}")
+            raise ConfigurationError(
+                f"no query '{name}'",
+                detail=f"declared are: {known}",
+                hint=f'declare it with execute("CREATE QUERY {name} AS SELECT ..."), or ask it with sql(...)',
+            )
         return self.sql(found.text)
 
     def show(self, kind: str) -> list[dict[str, Any]]:

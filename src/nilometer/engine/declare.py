@@ -50,7 +50,7 @@ def duration_of(amount: ast.Amount, text: str | None, what: str, *, positive: bo
     if length.rows:
         _fail(text, amount, f"{what} is a length of time, not a number of rows", "such as 15 MINUTES")
     if length.value < 0 or (positive and length.value == 0):
-        _fail(text, amount, f"{what} must be longer than nothing")
+        _fail(text, amount, f"{what} must be longer than nothing", "such as 15 MINUTES")
     return length.value
 
 
@@ -87,9 +87,19 @@ def _check_names(columns: tuple[ast.ColumnDefinition, ...], text: str | None) ->
     seen: set[str] = set()
     for definition in columns:
         if definition.name.lower() in seen:
-            _fail(text, definition, f"the column '{definition.name}' is declared twice")
+            _fail(
+                text,
+                definition,
+                f"the column '{definition.name}' is declared twice",
+                "names ignore case; give one of them another name",
+            )
         if definition.name.lower() == "tick":
-            _fail(text, definition, "'tick' is the evaluation tick of every window", "choose another name")
+            _fail(
+                text,
+                definition,
+                "a column cannot be named 'tick'",
+                "that is the evaluation tick of every window; choose another name",
+            )
         seen.add(definition.name.lower())
 
 
@@ -114,15 +124,18 @@ def stream_of(statement: ast.CreateStream, text: str | None) -> Stream:
                 column = Column(column.name, TIME)
             case "time", kind if kind is not Kind.TIME:
                 _fail(
-                    text, definition, f"'time' is the event time, and cannot be {column.type}", "make it TIME"
+                    text,
+                    definition,
+                    f"'time' is the event time, and cannot be {column.type}",
+                    "make it TIME, or INT with a unit, or give the column another name",
                 )
             case "id", kind:
                 if kind not in (Kind.INT, Kind.STRING):
                     _fail(
                         text,
                         definition,
-                        f"'id' is the source, and cannot be {column.type}",
-                        "make it INT or STRING",
+                        f"'id' is the source of a reading, and cannot be {column.type}",
+                        "make it INT or STRING, or give the column another name",
                     )
                 id_declared = True
         declared.append(column)

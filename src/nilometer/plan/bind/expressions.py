@@ -24,6 +24,7 @@ from nilometer.expressions import (
 from nilometer.language import ast
 from nilometer.plan.bind.parameters import length_of, parameter_literal, seconds_to_duration
 from nilometer.plan.bind.scope import Scope, nearest, quoted
+from nilometer.plan.logical import Collection
 from nilometer.types import (
     BOOLEAN,
     DURATION,
@@ -85,7 +86,7 @@ class ExpressionBinder:
             case ast.DurationConstant(count=count, unit=unit):
                 return self._duration(node, count, unit)
             case ast.NowConstant():
-                return Now()
+                return self._now(node)
             case ast.Name():
                 return self._name(node)
             case ast.Star():
@@ -132,9 +133,15 @@ class ExpressionBinder:
             self.context.fail(
                 f"a condition was expected here, not a value of type {type_of(bound)}",
                 node,
-                hint="compare it with something, such as ... > 0",
+                hint=f"compare it with something, such as {self._source_of(node)} "
+                + ("> 0" if type_of(bound).numeric else "= ..."),
             )
         return bound
+
+    def _source_of(self, node: ast.Expression) -> str:
+        """The text of an expression, if it is short enough to be quoted."""
+        text = (self.context.text or "")[node.span.start : node.span.end]
+        return text if 0 < len(text) <= 30 and "\n" not in text else "..."
 
     # ---- leaves ------------------------------------------------------------------------------------------------------
 
@@ -174,7 +181,7 @@ class ExpressionBinder:
         if reference is not None:
             return reference
         if bare == "tick":
-            return Now()
+            return self._now(node)
         if self.scope.outer is not None:
             reference = self.scope.outer.resolve(node)
             if reference is not None:
@@ -193,7 +200,7 @@ class ExpressionBinder:
                 f"no relation '{node.parts[0]}' in this query",
                 node,
                 detail=f"FROM has {quoted(aliases)}",
-                hint=nearest(node.parts[0], aliases),
+                hint=nearest(node.parts[0], aliases) or self._hint_at_owner(node.parts[-1]),
             )
         text = self.context.text or ""
         if text[node.span.start : node.span.start + 1] == '"':
@@ -207,6 +214,21 @@ class ExpressionBinder:
             detail=f"the columns here are {quoted(list(dict.fromkeys(columns)))}",
             hint=nearest(node.text, names) or f"if it is a parameter, give it a value: --set {node.text}=...",
         )
+
+    def _now(self, node: ast.Expression) -> Now:
+        relations = self.scope.relations
+        if relations and all(relation.node.collection is Collection.TABLE for relation in relations):
+            self.context.fail(
+                "a query over stored tables alone has no tick, so there is no 'now'",
+                node,
+                hint="read the table beside a windowed stream: FROM s [NOW], t",
+            )
+        return Now()
+
+    def _hint_at_owner(self, column: str) -> str | None:
+        """Where a column of that name can be found."""
+        owners = [relation.alias for relation in self.scope.relations if relation.find(column) is not None]
+        return f"write {' or '.join(f'{alias}.{column}' for alias in owners)}" if owners else None
 
     # ---- operators ---------------------------------------------------------------------------------------------------
 
@@ -321,8 +343,9 @@ class ExpressionBinder:
                 self.context.fail(
                     f"'{operator}' is not defined for {type_of(left)} and {type_of(right)}",
                     node,
-                    hint=self._clash_hint(type_of(left), type_of(right))
-                    or ("join text with concat(a, b)" if Kind.STRING in (one, other) else None),
+                    hint=f"'{operator}' is for numbers; join text with concat(a, b)"
+                    if Kind.STRING in (one, other)
+                    else self._clash_hint(type_of(left), type_of(right)),
                 )
 
     def _seconds(self, side: Expression, other: Kind, operator: str) -> Expression:
@@ -334,7 +357,11 @@ class ExpressionBinder:
 
     def _like(self, node: ast.Expression, operand: Expression, pattern: Expression) -> Expression:
         if type_of(operand).kind not in (Kind.STRING, Kind.NULL):
-            self.context.fail(f"LIKE needs text, not a value of type {type_of(operand)}", node)
+            self.context.fail(
+                f"LIKE needs text, not a value of type {type_of(operand)}",
+                node,
+                hint="compare numbers and times by =, <, > or BETWEEN",
+            )
         if not isinstance(pattern, Literal) or pattern.type.kind not in (Kind.STRING, Kind.NULL):
             self.context.fail("the pattern of LIKE must be constant text", node, hint="such as 'gauge-%'")
         if pattern.value is None:
@@ -386,7 +413,12 @@ class ExpressionBinder:
             return [as_float(value) for value in values]
         for value, place in zip(values, places, strict=True):
             if type_of(value).kind not in (known[0].kind, Kind.NULL):
-                self.context.fail(f"{type_of(value)} does not fit beside {known[0]}", place)
+                self.context.fail(
+                    f"{type_of(value)} does not fit beside {known[0]}",
+                    place,
+                    detail="what is chosen between must be of one type, whichever is chosen",
+                    hint=f"give a {known[0].plain} here too, or NULL",
+                )
         return [self._typed_null(value, known[0].plain) for value in values]
 
     # ---- functions ---------------------------------------------------------------------------------------------------
@@ -435,7 +467,13 @@ class ExpressionBinder:
         star = len(node.arguments) == 1 and isinstance(node.arguments[0], ast.Star)
         if star:
             if signature.name != "count" or node.distinct:
-                self.context.fail("'*' can only be counted, as COUNT(*)", node)
+                self.context.fail(
+                    "'*' can only be counted, as COUNT(*)",
+                    node,
+                    hint=f"name a column, such as {signature.example}"
+                    if signature.name != "count"
+                    else "leave DISTINCT out, or name a column",
+                )
             return Aggregate("count", None, False, INT)
         # The second argument of Fjords' AVG(s.speed, w) is the window, taken care of in FROM.
         if not 1 <= len(node.arguments) <= 2:

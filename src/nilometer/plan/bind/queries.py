@@ -79,16 +79,19 @@ def _union(context: Context, place: ast.Union, left: Bound, right: Bound) -> Bou
     one, other = left.node.schema, right.node.schema
     if len(one) != len(other):
         context.fail(
-            f"UNION of {len(one)} columns with {len(other)}",
+            f"UNION of {len(one)} column{'' if len(one) == 1 else 's'} with {len(other)}",
             place.right,
             detail=f"the first query gives {quoted(one.names)}, the second {quoted(other.names)}",
+            hint="select as many in both; NULL can stand for one that is missing",
         )
     if left.node.collection is not right.node.collection:
         kinds = {_COLLECTION.STREAM: "a stream", _COLLECTION.WINDOWS: "windows", _COLLECTION.TABLE: "a table"}
         context.fail(
             f"UNION of {kinds[left.node.collection]} with {kinds[right.node.collection]}",
             place.right,
-            hint="give both queries windows, or neither",
+            hint="read the table beside a stream: FROM s, t"
+            if _COLLECTION.TABLE in (left.node.collection, right.node.collection)
+            else "give both queries windows, or neither",
         )
     lefts: list[logical.Projection] = []
     rights: list[logical.Projection] = []
@@ -106,6 +109,7 @@ def _union(context: Context, place: ast.Union, left: Bound, right: Bound) -> Bou
                 f"UNION of {first.type} with {second.type} in column '{first.name}'",
                 place.right,
                 detail=f"the second query's column is '{second.name}'",
+                hint="both queries must give the same types, column by column",
             )
         lefts.append(logical.Projection(first.name, a, first.unit))
         rights.append(logical.Projection(first.name, b, first.unit))
@@ -163,7 +167,10 @@ class SelectBinder:
         self.node = combine(self.scope, self.select)
         if self.select.where is None:
             return
-        binder = self.binder("aggregates of a group are conditions of HAVING", self._special_in_where)
+        binder = self.binder(
+            "WHERE looks at one row at a time: put a condition on an aggregate into HAVING",
+            self._special_in_where,
+        )
         plain: list[Expression] = []
         for part in conjuncts_of(self.select.where):
             inner, negated = _strip_not(part)
@@ -218,7 +225,10 @@ class SelectBinder:
             if relation is None:
                 aliases = [entry.alias for entry in relations]
                 self.context.fail(
-                    f"no relation '{star.qualifier}' in FROM", star, detail=f"FROM has {quoted(aliases)}"
+                    f"no relation '{star.qualifier}' in this query",
+                    star,
+                    detail=f"FROM has {quoted(aliases)}",
+                    hint=f"write {aliases[0]}.*, or * for the columns of all",
                 )
             relations = [relation]
         schema = self.node.schema
@@ -259,14 +269,20 @@ class SelectBinder:
         place = next(
             (n for c in clauses for n in walk_outside_subqueries(c) if is_aggregate_call(n)), self.select
         )
-        alias = self.scope.relations[0].alias
-        windowed = bool(self.select.bounds) or isinstance(self.node, logical.AsofJoin)
+        relation = next(r for r in self.scope.relations if r.node.collection is _COLLECTION.STREAM)
+        what, hint = f"'{relation.alias}' has no window", None
+        if self.select.bounds:
+            what = "a WINDOW join is a stream without end"
+        elif isinstance(relation.node, logical.AsofJoin):
+            what = "an ASOF JOIN is a stream without end"
+        elif isinstance(relation.node, logical.Similar):
+            what = "SIMILAR is a stream without end"
+        else:
+            hint = f"write {relation.alias} [RANGE 10 MINUTES] or {relation.alias} [NOW]"
         self.context.fail(
-            f"'{alias}' has no window, so there is nothing finite to aggregate",
+            f"{what}, so there is nothing finite to aggregate",
             place,
-            hint="aggregate it through a subquery: FROM ( SELECT ... ) [RANGE 10 MINUTES]"
-            if windowed
-            else f"write {alias} [RANGE 10 MINUTES] or {alias} [NOW]",
+            hint=hint or "aggregate it through a subquery: FROM ( SELECT ... ) [RANGE 10 MINUTES]",
         )
 
     def _aggregate_query(self) -> tuple[logical.Projection, ...]:
@@ -332,7 +348,9 @@ class SelectBinder:
                 self.context.fail(
                     f"'{name}' is neither grouped nor aggregated",
                     self.scope.places.get(name, place),
-                    hint=f"add GROUP BY {name}, or aggregate it, such as MAX({name})",
+                    hint=f"add {name} to GROUP BY, or aggregate it, such as MAX({name})"
+                    if self.select.group_by
+                    else f"add GROUP BY {name}, or aggregate it, such as MAX({name})",
                 )
             case _:
                 children = tuple(self._over_groups(child, place) for child in expression.children())
@@ -388,7 +406,7 @@ class SelectBinder:
 
     def _completeness_needs_window(self, node: ast.Node) -> None:
         self.context.fail(
-            "COMPLETENESS() is of a window", node, hint="give the stream a window, such as [RANGE 1 HOUR]"
+            "COMPLETENESS() needs a window", node, hint="give the stream a window, such as [RANGE 1 HOUR]"
         )
 
     def _special_refused(self, node: ast.Expression) -> Expression:
@@ -436,7 +454,11 @@ class SelectBinder:
                 hint="compute it in a subquery in FROM, and give that a window",
             )
         if isinstance(self.node, logical.WindowJoin) or self.select.bounds:
-            self.context.fail(f"{name}() needs one source per tuple, and a WINDOW join has several", node)
+            self.context.fail(
+                f"{name}() needs one source per tuple, and a WINDOW join has several",
+                node,
+                hint="compute it in a subquery in FROM, before the join",
+            )
         most = 2 if name == "LAG" else 1
         if not 1 <= len(node.arguments) <= most:
             self.context.fail(
@@ -458,7 +480,11 @@ class SelectBinder:
         elif (name == "DELTA" and kind not in (Kind.INT, Kind.FLOAT)) or (
             name == "RATE" and kind not in (Kind.INT, Kind.FLOAT)
         ):
-            self.context.fail(f"{name}() needs a number, not a value of type {type_of(expression)}", node)
+            self.context.fail(
+                f"{name}() needs a number, not a value of type {type_of(expression)}",
+                node,
+                hint=f"for example {name}(depth)" + ("; LAG takes any value" if name == "DELTA" else ""),
+            )
         lagged = logical.Lagged("", logical.Shift(name), expression, offset)
         if lagged not in self.lagged:
             self.lagged[lagged] = self.context.fresh(name.lower())
@@ -471,8 +497,9 @@ class SelectBinder:
         if node.collection is not _COLLECTION.WINDOWS:
             if relation in ("ISTREAM", "DSTREAM"):
                 self.context.fail(
-                    f"{relation} is of a window query",
+                    f"{relation} needs a window",
                     self.select,
+                    detail=f"it emits what has {'come into' if relation == 'ISTREAM' else 'left'} a window since it was last looked at",
                     hint="give the stream a window, such as [NOW] or [RANGE 10 MINUTES]",
                 )
             return Bound(node, False)

@@ -252,15 +252,24 @@ class SourceBinder:
         if isinstance(value, str):
             known, value = self.context.parameter(value)
             if not known:
-                self.context.fail(f"no value for the parameter '{source.epsilon}'", source)
+                self.context.fail(
+                    f"no value for the parameter '{source.epsilon}'",
+                    source,
+                    hint=f"give it one: --set {source.epsilon}=0.5, or db.sql(query, {source.epsilon}=0.5)",
+                )
         if value is None:
             return 0.0
         if isinstance(value, bool) or not isinstance(value, int | float) or value < 0:
-            self.context.fail("WITHIN needs a number that is not negative", source)
+            self.context.fail(
+                "WITHIN needs a number that is not negative",
+                source,
+                detail=f"found {value!r}",
+                hint="such as WITHIN 0.5: how far apart similar values may be",
+            )
         return float(value)
 
     def _similar_window(self, source: ast.SimilarSource) -> int:
-        hint = "write SIMILAR(s, v) [RANGE 10 SECONDS]: how far apart in time similar readings may be"
+        hint = "write SIMILAR(...) [RANGE 10 SECONDS]: how far apart in time similar readings may be"
         match source.window:
             case None:
                 self.context.fail("SIMILAR needs a window", source, hint=hint)
@@ -295,7 +304,7 @@ class SourceBinder:
             self.context.fail(
                 f"how long is silence? '{inner.alias}' has no expected rate",
                 source,
-                hint="write SILENT(s FOR 5 MINUTES), or declare the stream with EXPECT EVERY ...",
+                hint=f"write SILENT({inner.alias} FOR 5 MINUTES), or declare the stream with EXPECT EVERY 1 MINUTE",
             )
         alias = source.alias or "silent"
         node: logical.Node = logical.Silent(inner.node, length, alias, self._id_type(inner), sensors)

@@ -168,7 +168,11 @@ def attach_membership(
     if isinstance(node, ast.InQuery):
         operand = binder.bind(node.operand)
         if len(values) != 1:
-            context.fail(f"IN compares one value with a subquery of {len(values)} columns", node)
+            context.fail(
+                f"IN compares one value with a subquery of {len(values)} columns",
+                node,
+                hint="select one column there; tie the others to the outer query by '=' in its WHERE",
+            )
         equal: Expression = binder._binary(node, "=", operand, values[0])
         if anti:  # NOT IN: a NULL on either side leaves it undecided, so the row is not kept
             equal = Call("or", (equal, Call("is_null", (equal,), BOOLEAN)), BOOLEAN)

@@ -20,7 +20,7 @@ def amount_length(context: Context, amount: ast.Amount, default_unit: str | None
                     hint=nearest(amount.count, list(context.parameters))
                     or f"give it one: --set {amount.count}='10 MINUTES', or db.sql(query, {amount.count}='10 MINUTES')",
                 )
-            unit = amount.unit or (default_unit if default_unit == "ROWS" else None)
+            unit = amount.unit or default_unit
             if unit is not None and isinstance(value, int | float) and not isinstance(value, bool):
                 return length_of(value, unit)
             return parameter_length(value)
@@ -34,7 +34,13 @@ def amount_length(context: Context, amount: ast.Amount, default_unit: str | None
             )
         return length_of(amount.count, unit)
     except ValueError as error:
-        context.fail(str(error), amount)
+        parameter = isinstance(amount.count, str)
+        context.fail(
+            str(error),
+            amount,
+            detail=f"it is the value of the parameter '{amount.count}'" if parameter else None,
+            hint="give a number and a unit, such as '10 MINUTES'" if parameter else None,
+        )
 
 
 def duration(context: Context, amount: ast.Amount, what: str, *, positive: bool = True) -> int:
@@ -47,7 +53,7 @@ def duration(context: Context, amount: ast.Amount, what: str, *, positive: bool 
             hint="write 10 SECONDS, 5 MINUTES ...",
         )
     if length.value < 0 or (positive and length.value == 0):
-        context.fail(f"{what} must be longer than nothing", amount)
+        context.fail(f"{what} must be longer than nothing", amount, hint="such as 10 SECONDS")
     return length.value
 
 
@@ -86,7 +92,12 @@ def window_over(context: Context, window: ast.Window, stream: logical.Node) -> l
                 hint="write NOW - ... instead of NOW + ...",
             )
     if slide is not None and slide.value <= 0:
-        context.fail("a window must slide by more than nothing", slide_amount)
+        context.fail(
+            "a window must slide by more than nothing",
+            slide_amount,
+            hint="leave SLIDE out: the window is then evaluated at every tick"
+            + (" or row" if slide.rows else ""),
+        )
     if isinstance(window, ast.RangeWindow) and lengths[0] is not None and lengths[0].value == 0:
         context.fail("RANGE 0 is always empty", window, hint="for the tuples of this very tick write [NOW]")
     rows = kinds == {True}
