@@ -262,7 +262,7 @@ def aggregate(function: str, distinct: bool, values: Sequence[Any], what: str = 
     """
     present = [value for value in values if value is not None]
     if distinct:
-        present = list(dict.fromkeys(present))
+        present = list({_hashable(value): value for value in present}.values())
     if function == "count":
         return len(present)
     if function not in _AGGREGATES:
@@ -277,6 +277,13 @@ def aggregate(function: str, distinct: bool, values: Sequence[Any], what: str = 
     if function == "sum" and isinstance(result, int) and not INT_MINIMUM <= result <= INT_MAXIMUM:
         raise overflow(what, result)
     return None if isinstance(result, float) and not math.isfinite(result) else result
+
+
+def _hashable(value: Any) -> Any:
+    """Lists and structs by their parts."""
+    if isinstance(value, Mapping):
+        return tuple(_hashable(part) for part in value.values())
+    return tuple(_hashable(part) for part in value) if isinstance(value, list | tuple) else value
 
 
 def _sum(values: list[Any]) -> Any:
