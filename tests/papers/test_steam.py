@@ -51,12 +51,12 @@ GASES = {1: "CO", 2: "CH4", 3: "NH3", 4: "Cl2"}
 
 @pytest.fixture(scope="module")
 def database() -> Database:
-    """An hour of five sensors, each finding a gas now and then, out of order by up to three minutes."""
+    """Forty minutes of five sensors, each finding a gas now and then, out of order by up to three minutes."""
     random = Random(2004)
     db = nilometer.connect()
     db.execute(SCHEMA)
     found = []
-    for minute in range(60):
+    for minute in range(40):
         gas = random.choice(tuple(GASES))
         delay = random.randrange(0, 180)
         found.append((minute * 60 + delay, minute * 60, random.randrange(1, 6), gas))
