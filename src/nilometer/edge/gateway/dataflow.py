@@ -8,7 +8,7 @@ from __future__ import annotations
 from nilometer.edge.gateway.sources import Sources
 from nilometer.edge.gateway.stages import Operator, Round, Stage, Transform, Worker
 from nilometer.errors import UnsupportedError
-from nilometer.operators.logic import Output, Spec
+from nilometer.operators.logic import Logic, Output, Spec
 from nilometer.plan import physical
 from nilometer.plan.logical import Collection
 
@@ -45,10 +45,13 @@ class Dataflow:
         self, node: physical.Node, spec: Spec, inputs: tuple[physical.Node, ...] | None = None
     ) -> int:
         """Lower the inputs (the node's own, unless others are given) and put a Logic over them."""
-        below = node.inputs if inputs is None else inputs
-        tables = frozenset(port for port, child in enumerate(below) if child.collection is Collection.TABLE)
-        places = tuple(self.lower(child) for child in below)
-        return self.add(node, Operator(spec.build(), tables), places)
+        return self.add_logic(node, spec.build(), node.inputs if inputs is None else inputs)
+
+    def add_logic(self, node: physical.Node, logic: Logic, inputs: tuple[physical.Node, ...]) -> int:
+        """Lower the inputs and put this Logic over them."""
+        tables = frozenset(port for port, child in enumerate(inputs) if child.collection is Collection.TABLE)
+        places = tuple(self.lower(child) for child in inputs)
+        return self.add(node, Operator(logic, tables), places)
 
     def fuse(self, place: int, transform: Transform) -> int:
         """Let a stage's rows pass through a transform as well: in a tree nobody else reads them."""

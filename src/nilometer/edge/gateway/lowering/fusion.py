@@ -15,25 +15,17 @@ from nilometer.expressions import ColumnReference, Expression, conjunction, tran
 from nilometer.operators.aggregate_items import NamedAggregate, NamedExpression
 from nilometer.operators.window_aggregate import WindowAggregate, fusible
 from nilometer.operators.window_completeness import Completeness
-from nilometer.plan.physical import (
-    Aggregate,
-    AggregateEvaluate,
-    Exchange,
-    Node,
-    Project,
-    Rename,
-    Select,
-    TimeWindow,
-)
+from nilometer.plan import logical
+from nilometer.plan.physical import Exchange, Node, Project, Rename, Select, TimeWindow
 
 Keys = tuple[NamedExpression, ...]
 Items = tuple[NamedAggregate, ...]
 
 
-def fused(node: Aggregate | AggregateEvaluate, below: Node) -> tuple[WindowAggregate, Node] | None:
+def fused(
+    keys: Keys, items: Items, completeness: logical.Completeness | None, below: Node
+) -> tuple[WindowAggregate, Node] | None:
     """The one operator for an aggregate of `below` and the stream it runs over; None where windows must be made first."""
-    keys: Keys = tuple((key.name, key.expression) for key in node.keys)
-    items: Items = tuple((item.name, item.aggregate) for item in node.items)
     conditions: tuple[Expression, ...] = ()
     while not isinstance(below, TimeWindow):
         match below:
@@ -55,7 +47,6 @@ def fused(node: Aggregate | AggregateEvaluate, below: Node) -> tuple[WindowAggre
     predicate_of_all = conjunction(conditions)
     if not fusible(keys, items, predicate_of_all):
         return None
-    completeness = node.completeness
     spec = WindowAggregate(
         below.start,
         below.end,
