@@ -71,8 +71,8 @@ def joined(kind: str, left: list[Values], right: list[Values], test: Test, now: 
     return rows
 
 
-@pytest.mark.parametrize("kind", KINDS)
 @given(
+    kind=st.sampled_from(KINDS),
     left=evaluations(R),
     right=evaluations(S),
     condition=st.sampled_from(CONDITIONS),
@@ -104,8 +104,8 @@ def test_windows_join_at_the_union_of_their_ticks(
     assert listed == [(tick, tick) for tick in ticks]
 
 
-@pytest.mark.parametrize("kind", KINDS)
 @given(
+    kind=st.sampled_from(KINDS),
     windows=evaluations(R),
     table=table_rows(S),
     condition=st.sampled_from(CONDITIONS),

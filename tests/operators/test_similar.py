@@ -56,10 +56,8 @@ def like(row: Row, other: Row, column: int, epsilon: float, window: int) -> bool
     return bool(value == earlier if epsilon == 0 else abs(value - earlier) <= epsilon)
 
 
-@pytest.mark.parametrize("form", ["LIST", "PAIRS", "FLATTEN"])
-@given(data=st.data())
-def test_similar_pairs_with_earlier_tuples(form: str, data: st.DataObject) -> None:
-    script = data.draw(scripts(R))
+@given(st.sampled_from(["LIST", "PAIRS", "FLATTEN"]), scripts(R), st.data())
+def test_similar_pairs_with_earlier_tuples(form: str, script: Script, data: st.DataObject) -> None:
     column = data.draw(st.integers(0, 4))
     epsilon = data.draw(st.sampled_from([0, 0.5, 1, 2, 1 / 64, 1 / 32])) if column < 2 else 0
     window = data.draw(st.sampled_from([0, 2, 6, 100]))

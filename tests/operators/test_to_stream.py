@@ -35,8 +35,11 @@ def naive(windows: list[Evaluation], relation: str) -> Counter[Any]:
     return emitted
 
 
-@pytest.mark.parametrize("relation", ["RSTREAM", "ISTREAM", "DSTREAM"])
-@given(windows=evaluations(R), watermarks=st.lists(st.integers(0, 18), max_size=3))
+@given(
+    st.sampled_from(["RSTREAM", "ISTREAM", "DSTREAM"]),
+    evaluations(R),
+    st.lists(st.integers(0, 18), max_size=3),
+)
 def test_differences_to_the_previous_evaluation(
     relation: str, windows: list[Evaluation], watermarks: list[int]
 ) -> None:

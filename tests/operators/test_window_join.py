@@ -90,8 +90,7 @@ def conditions(draw: st.DrawFn, count: int) -> tuple[tuple[KeyPair, ...], Expres
     return tuple(keys), conjunction(parts), tests
 
 
-@pytest.mark.parametrize("count", [2, 3, 4])
-@given(data=st.data())
+@given(st.sampled_from([2, 3, 4]), st.data())
 def test_the_window_join_is_the_product_within_its_bounds(count: int, data: st.DataObject) -> None:
     schemas = SCHEMAS[:count]
     script = data.draw(scripts(*schemas, most={2: 10, 3: 7, 4: 5}[count]))
