@@ -30,15 +30,21 @@ for verb in VERBS:
     verb.register(application)
 
 
-@application.callback()
-def _root(
-    version: bool = typer.Option(False, "--version", help="Show the version and exit.", is_eager=True),
-) -> None:
-    if version:
+def _show_version(wanted: bool) -> None:
+    if wanted:
         from nilometer import __version__
 
         typer.echo(f"nilometer {__version__}")
         raise typer.Exit
+
+
+@application.callback()
+def _root(
+    version: bool = typer.Option(  # noqa: ARG001 - the callback has answered it
+        False, "--version", help="Show the version and exit.", is_eager=True, callback=_show_version
+    ),
+) -> None:
+    """Options before the verb."""
 
 
 def main() -> None:

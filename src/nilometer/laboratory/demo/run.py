@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -83,8 +83,10 @@ def _shown(name: str, text: str) -> str:
     return f"{name} {text[:7]}" if text.replace(".", "").replace("-", "").isdigit() else f"{name} {text}"
 
 
-def run_demo(seconds: float | None, sensors: int, seed: int) -> dict[str, Any]:
-    """Run for so many seconds (None: until Ctrl-C), then print a summary; gives the figures."""
+def run_demo(
+    seconds: float | None, sensors: int, seed: int, wait: Callable[[float], None] = time.sleep
+) -> dict[str, Any]:
+    """Run for so many seconds (None: until Ctrl-C), then print a summary; gives the figures. `wait` keeps the pace."""
     described = field_of(sensors, seed, DAY)
     database = connect()
     stream = described.stream()
@@ -107,7 +109,7 @@ def run_demo(seconds: float | None, sensors: int, seed: int) -> dict[str, Any]:
                 screen.draw(rows, standing, _ledger(standing), time.monotonic() - started)
                 ahead = step / FRAMES_A_SECOND - (time.monotonic() - started)
                 if ahead > 0:
-                    time.sleep(ahead)
+                    wait(ahead)
         except KeyboardInterrupt:
             screen.interrupted()
         for query in standing:
