@@ -18,20 +18,24 @@ import pyarrow as pa
 import pyarrow.csv as arrow_csv
 
 from nilometer.edge.readers.lines import nonblank_lines, repaired, spoiled_rows
-from nilometer.edge.readers.reading import DEAD_LETTERS, DeadLetter, RawFile
+from nilometer.edge.readers.reading import DEAD_LETTERS, DeadLetter, RawFile, match_columns
+from nilometer.types import Column
 
 
-def read_csv(data: bytes) -> RawFile:
-    """The columns of a CSV file, as text."""
+def read_csv(data: bytes, declared: tuple[Column, ...] | None = None) -> RawFile:
+    """The columns of a CSV file, as text; only those that `declared` names, if given."""
     text, damaged = repaired(data)
     body = text.lstrip(b"\r\n \t")
     if not body:
         return RawFile(pl.DataFrame(), lambda rows: rows + 2)
+    separator, names = _header(body)
+    wanted = names if declared is None else list(match_columns(declared, names).values()) or names[:1]
     broken: list[tuple[int, str]] = []
-    columns = _parse(body, broken, threads=True)
+    columns = _parse(body, separator, names, wanted, broken, threads=True)
     if broken:
         broken.clear()
-        columns = _parse(body, broken, threads=False)  # only a single thread knows the number of a record
+        # Only a single thread knows the number of a record.
+        columns = _parse(body, separator, names, wanted, broken, threads=False)
     records = columns.height + len(broken) + 1
     aside = np.array([number - 1 for number, _ in broken], dtype=np.int64)
 
@@ -47,19 +51,37 @@ def read_csv(data: bytes) -> RawFile:
     if broken:
         first = record_lines(aside[:DEAD_LETTERS]).tolist()
         letters = tuple(DeadLetter(line, reason) for line, (_, reason) in zip(first, broken, strict=False))
-    return RawFile(columns, lines, letters, len(broken), spoiled_rows(columns) if damaged else None)
+    spoiled = spoiled_rows(columns) if damaged else None
+    return RawFile(columns, lines, letters, len(broken), spoiled, tuple(names))
 
 
-def _parse(text: bytes, broken: list[tuple[int, str]], *, threads: bool) -> pl.DataFrame:
+def _header(text: bytes) -> tuple[str, list[str]]:
+    """The separator, and the names in the first line; one that stands twice is numbered, so that the first wins."""
+    end = text.find(b"\n")
+    header = text[: end if end >= 0 else len(text)].decode().strip("\r")
+    separator = max((",", ";", "\t"), key=header.count)
+    names: list[str] = []
+    for place, field in enumerate(next(csv.reader([header], delimiter=separator)), start=1):
+        name = field.strip() or f"column_{place}"
+        names.append(name if name not in names else f"{name}#{place}")
+    return separator, names
+
+
+def _parse(
+    text: bytes,
+    separator: str,
+    names: list[str],
+    wanted: list[str],
+    broken: list[tuple[int, str]],
+    *,
+    threads: bool,
+) -> pl.DataFrame:
     def set_aside(row: arrow_csv.InvalidRow) -> str:
         broken.append(
             (row.number or 0, f"{row.actual_columns} fields where {row.expected_columns} are named")
         )
         return "skip"
 
-    header = text.split(b"\n", 1)[0]
-    separator = max((",", ";", "\t"), key=lambda sign: header.count(sign.encode()))
-    names = _names(next(csv.reader([header.decode()], delimiter=separator)))
     table = arrow_csv.read_csv(
         io.BytesIO(text),
         read_options=arrow_csv.ReadOptions(use_threads=threads, column_names=names, skip_rows_after_names=1),
@@ -67,7 +89,8 @@ def _parse(text: bytes, broken: list[tuple[int, str]], *, threads: bool) -> pl.D
             delimiter=separator, newlines_in_values=b'"' in text, invalid_row_handler=set_aside
         ),
         convert_options=arrow_csv.ConvertOptions(
-            column_types={name: pa.large_string() for name in names},
+            include_columns=wanted,
+            column_types={name: pa.large_string() for name in wanted},
             strings_can_be_null=True,
             null_values=[""],
             quoted_strings_can_be_null=False,
@@ -76,12 +99,3 @@ def _parse(text: bytes, broken: list[tuple[int, str]], *, threads: bool) -> pl.D
     frame = pl.from_arrow(table)
     assert isinstance(frame, pl.DataFrame)
     return frame
-
-
-def _names(fields: list[str]) -> list[str]:
-    """The trimmed names; one that stands twice is numbered, so that the first wins."""
-    names: list[str] = []
-    for place, field in enumerate(fields, start=1):
-        name = field.strip() or f"column_{place}"
-        names.append(name if name not in names else f"{name}#{place}")
-    return names

@@ -73,7 +73,7 @@ def read_raw(path: str | Path, declared: tuple[Column, ...] | None = None) -> Ra
     try:
         match FORMATS[ending]:
             case "csv":
-                return read_csv(data)
+                return read_csv(data, declared)
             case "json":
                 return read_json_lines(data, None if declared is None else tuple(c.name for c in declared))
             case _:
