@@ -20,6 +20,7 @@ from nilometer.operators.union import Union
 from nilometer.operators.window_join import WindowJoin
 from nilometer.types import BOOLEAN, FLOAT, INT, POINT, STRING, Column, Schema
 
+NOTHING = Schema(())
 R = Schema((Column("R.depth", INT), Column("R.rain", FLOAT), Column("R.kind", STRING)))
 S = Schema((Column("S.depth", INT), Column("S.rain", FLOAT), Column("S.place", POINT)))
 T = Schema((Column("T.depth", INT), Column("T.rain", FLOAT)))
@@ -128,4 +129,22 @@ CASES: list[Case] = [
     ),
     Case("union of windows", Union(R, R, "WINDOWS"), (windows_of_r, windows_of_r)),
     Case("union of tables", Union(R, R, "TABLE"), (Input(TABLE, R), Input(TABLE, R)), None),
+    Case("windows join, no column left", WindowsJoin(NOTHING, NOTHING), (Input(WINDOWS, NOTHING),) * 2),
+    Case(
+        "stream with table, no column left",
+        StreamTableJoin(NOTHING, NOTHING),
+        (Input(STREAM, NOTHING), Input(TABLE, NOTHING)),
+        None,
+    ),
+    Case(
+        "window join, no column left",
+        WindowJoin((NOTHING,) * 2, ((0, 1, 1),)),
+        (Input(STREAM, NOTHING),) * 2,
+        None,
+    ),
+    Case("as-of join, no column left", AsofJoin(NOTHING, NOTHING), (Input(STREAM, NOTHING),) * 2),
+    Case("ISTREAM, no column left", ToStream(NOTHING, "ISTREAM"), (Input(WINDOWS, NOTHING),)),
+    Case(
+        "union of windows, no column left", Union(NOTHING, NOTHING, "WINDOWS"), (Input(WINDOWS, NOTHING),) * 2
+    ),
 ]

@@ -132,7 +132,8 @@ def _values(port: Input, count: int, generator: np.random.Generator) -> dict[str
 
 
 def _table(port: Input, count: int, generator: np.random.Generator, disorder: int) -> Port:
-    return Port(TABLE, pl.DataFrame(_values(port, min(count, 20), generator)))
+    height = min(count, 20)
+    return Port(TABLE, pl.DataFrame(_values(port, height, generator) or None, height=height))
 
 
 def _windows(port: Input, count: int, generator: np.random.Generator, disorder: int) -> Port:

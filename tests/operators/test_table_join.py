@@ -13,6 +13,7 @@ from nilometer.expressions import Call, ColumnReference, Expression
 from nilometer.operators import frames, matching
 from nilometer.operators.logic import Progress
 from nilometer.operators.table_join import StreamTableJoin, TableJoin
+from nilometer.operators.union import Union
 from nilometer.types import BOOLEAN, INT, STRING, Column, Schema
 from operators.twins import Script, counted, scripts, table_frame, table_rows
 
@@ -69,6 +70,16 @@ def test_a_table_with_a_table(
     expected = [row for one in left for row in joined(kind, one, right, condition)]
     assert counted(logic.advance(Progress(0)).rows.rows()) == counted(expected)
     assert not logic.advance(Progress(1)).rows.height
+
+
+def test_tables_without_columns_keep_their_rows() -> None:
+    nothing = Schema(())
+    product, bag = TableJoin(nothing, nothing).build(), Union(nothing, nothing, "TABLE").build()
+    for port, height in ((0, 3), (1, 2)):
+        product.update(port, pl.DataFrame(height=height))
+        bag.update(port, pl.DataFrame(height=height))
+    assert product.advance(Progress(0)).rows.shape == (6, 0)
+    assert bag.advance(Progress(0)).rows.shape == (5, 0)
 
 
 def test_a_new_version_of_a_table_replaces_the_old() -> None:

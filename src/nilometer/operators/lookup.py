@@ -11,6 +11,7 @@ import polars as pl
 from nilometer.operators import frames
 from nilometer.operators.logic import Output, Progress, no_evaluations
 from nilometer.operators.matching import Matching
+from nilometer.operators.stored_rows import StoredRows
 from nilometer.operators.validation import require
 
 
@@ -26,28 +27,27 @@ class Lookup:
         self._table_port = table
         self._matcher = matching.build()
         self._columns = columns
-        self._table_columns = frames.dtypes(matching.right)
         self._row_columns = {name: columns[name] for name in system} | frames.dtypes(matching.left)
-        self._table = frames.empty(self._table_columns)
+        self._table = StoredRows(matching.right)
         self._parts: list[pl.DataFrame] = []
 
     def update(self, port: int, rows: pl.DataFrame) -> None:
         if port == self._table_port:
-            self._table = frames.conform(rows, self._table_columns)
+            self._table.put(rows)
         elif rows.height:
             self._parts.append(frames.conform(rows, self._row_columns))
 
     def advance(self, progress: Progress) -> Output:
         rows = frames.concatenate(self._parts, self._row_columns)
         self._parts = []
-        joined = self._matcher(rows, self._table) if rows.height else frames.empty(self._columns)
+        joined = self._matcher(rows, self._table.rows) if rows.height else frames.empty(self._columns)
         listed = progress.evaluations[1 - self._table_port] if progress.evaluations else no_evaluations()
         return Output(joined.select(*self._columns), listed)
 
     def snapshot(self) -> dict[str, bytes]:
         rows = frames.concatenate(self._parts, self._row_columns)
-        return {"table": frames.to_bytes(self._table), "rows": frames.to_bytes(rows)}
+        return {"table": self._table.to_bytes(), "rows": frames.to_bytes(rows)}
 
     def restore(self, panes: dict[str, bytes]) -> None:
-        self._table = frames.from_bytes(panes["table"])
+        self._table.from_bytes(panes["table"])
         self._parts = [frames.from_bytes(panes["rows"])]

@@ -14,6 +14,7 @@ from nilometer.operators import frames
 from nilometer.operators.logic import STREAM_COLUMNS, Output, Progress, no_evaluations
 from nilometer.operators.lookup import Lookup
 from nilometer.operators.matching import JoinSpec
+from nilometer.operators.stored_rows import StoredRows, visible
 from nilometer.types import INT, Type
 
 
@@ -46,24 +47,26 @@ class TableJoinLogic:
     def __init__(self, spec: TableJoin) -> None:
         self._matcher = spec.matching.build()
         self._columns = frames.dtypes(spec.schema)
-        self._tables = [frames.empty(frames.dtypes(spec.left)), frames.empty(frames.dtypes(spec.right))]
+        self._tables = (StoredRows(spec.left), StoredRows(spec.right))
         self._changed = False
 
     def update(self, port: int, rows: pl.DataFrame) -> None:
-        table = self._tables[port]
-        self._tables[port] = frames.conform(rows, table.schema)
+        self._tables[port].put(rows)
         self._changed = True
 
     def advance(self, progress: Progress) -> Output:  # noqa: ARG002 - tables know no time
-        rows = self._matcher(*self._tables) if self._changed else frames.empty(self._columns)
+        if not self._changed:
+            return Output(frames.empty(self._columns), no_evaluations())
         self._changed = False
-        return Output(rows.select(*self._columns), no_evaluations())
+        left, right = (table.rows for table in self._tables)
+        return Output(visible(self._matcher(left, right), self._columns), no_evaluations())
 
     def snapshot(self) -> dict[str, bytes]:
         changed = frames.to_bytes(pl.DataFrame({"changed": [self._changed]}))
-        left, right = map(frames.to_bytes, self._tables)
-        return {"left": left, "right": right, "changed": changed}
+        left, right = self._tables
+        return {"left": left.to_bytes(), "right": right.to_bytes(), "changed": changed}
 
     def restore(self, panes: dict[str, bytes]) -> None:
-        self._tables = [frames.from_bytes(panes["left"]), frames.from_bytes(panes["right"])]
+        for name, table in zip(("left", "right"), self._tables, strict=True):
+            table.from_bytes(panes[name])
         self._changed = bool(frames.from_bytes(panes["changed"]).item())

@@ -15,6 +15,7 @@ import polars as pl
 from nilometer.operators import frames
 from nilometer.operators.latest import LatestWindow, union_of_ticks
 from nilometer.operators.logic import ID, POSITION, STREAM_COLUMNS, TICK, Output, Progress, no_evaluations
+from nilometer.operators.stored_rows import StoredRows, visible
 from nilometer.operators.validation import require, require_choice
 from nilometer.types import INT, Schema, Type
 
@@ -145,25 +146,27 @@ class TableUnion:
     def __init__(self, spec: Union) -> None:
         self._names = _names(spec)
         self._columns = frames.dtypes(spec.left)
-        self._tables = [frames.empty(self._columns), frames.empty(self._columns)]
+        self._tables = (StoredRows(spec.left), StoredRows(spec.right))
         self._changed = False
 
     def update(self, port: int, rows: pl.DataFrame) -> None:
-        if port == 1:
-            rows = rows.select(*self._names).rename(self._names)
-        self._tables[port] = frames.conform(rows, self._columns)
+        self._tables[port].put(rows)
         self._changed = True
 
     def advance(self, progress: Progress) -> Output:  # noqa: ARG002 - tables know no time
-        rows = frames.concatenate(self._tables if self._changed else (), self._columns)
+        if not self._changed:
+            return Output(frames.empty(self._columns), no_evaluations())
         self._changed = False
-        return Output(rows, no_evaluations())
+        left, right = (table.rows for table in self._tables)
+        rows = pl.concat([left, right.rename(self._names)], rechunk=True)
+        return Output(visible(rows, self._columns), no_evaluations())
 
     def snapshot(self) -> dict[str, bytes]:
         changed = frames.to_bytes(pl.DataFrame({"changed": [self._changed]}))
-        left, right = map(frames.to_bytes, self._tables)
-        return {"left": left, "right": right, "changed": changed}
+        left, right = self._tables
+        return {"left": left.to_bytes(), "right": right.to_bytes(), "changed": changed}
 
     def restore(self, panes: dict[str, bytes]) -> None:
-        self._tables = [frames.from_bytes(panes["left"]), frames.from_bytes(panes["right"])]
+        for name, table in zip(("left", "right"), self._tables, strict=True):
+            table.from_bytes(panes[name])
         self._changed = bool(frames.from_bytes(panes["changed"]).item())
