@@ -75,6 +75,8 @@ class Grouping:
     def __call__(self, rows: pl.DataFrame, by: Sequence[str] = ()) -> pl.DataFrame:
         """One row per group there is; without keys and `by` one row, also of no rows."""
         inputs = self._projector(rows, by)
+        if not inputs.width:  # COUNT(*) alone reads no column, and a frame without columns has no height
+            inputs = pl.DataFrame({"@row": pl.Series([None]).new_from_index(0, rows.height)})
         groups = [*by, *self._keys]
         values = [self._value(item, inputs).alias(item.name) for item in self._items]
         if not groups:
