@@ -43,7 +43,8 @@ def test_script(path: Path, host: str, rewrite: bool, tmp_path: Path, request: p
         pytest.skip(absent)
     if host in script.gaps:
         request.applymarker(pytest.mark.xfail(reason=script.gaps[host], strict=True))
-    Run(script, host, tmp_path).run()
+    for batch_rows in (None, 1):  # how the log is cut into batches changes nothing
+        Run(script, host, tmp_path, batch_rows=batch_rows).run()
 
 
 @pytest.mark.parametrize("path", SCRIPTS, ids=_name)
