@@ -92,17 +92,11 @@ class AsofJoinLogic:
 
     def advance(self, progress: Progress) -> Output:
         left = self._left.release(progress.watermark)
-        right = self._latest_of_each_time()
+        # An as-of search gives the last row of those not later: so equal times are in order too.
+        right = stream_order(frames.concatenate(self._right, self._right_columns), self._visible)
         joined = self._join(left, right) if left.height else frames.empty(self._columns)
         self._right = [self._needed(right, progress.watermark)]
         return Output(joined, no_evaluations())
-
-    def _latest_of_each_time(self) -> pl.DataFrame:
-        """The right rows by time; of those of one key and time only the last, by (id, position), can be found."""
-        rows = frames.concatenate(self._right, self._right_columns)
-        return stream_order(rows, self._visible).unique(
-            [*self._names, TIME], keep="last", maintain_order=True
-        )
 
     def _join(self, left: pl.DataFrame, right: pl.DataFrame) -> pl.DataFrame:
         left = left.sort(TIME, maintain_order=True)
