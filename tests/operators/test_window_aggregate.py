@@ -13,11 +13,12 @@ from hypothesis import strategies as st
 
 from nilometer.errors import DataError, InternalError
 from nilometer.expressions import Aggregate, Call, ColumnReference, Expression, Literal, Now
+from nilometer.operators.frames import dtype
 from nilometer.operators.logic import Progress
 from nilometer.operators.window_aggregate import WindowAggregate, fusible
 from nilometer.operators.window_completeness import Completeness
 from nilometer.plan import scalar
-from nilometer.types import BOOLEAN, FLOAT, INT, INT_MAXIMUM, STRING, TIME, Type
+from nilometer.types import BOOLEAN, FLOAT, INT, INT_MAXIMUM, POINT, STRING, TIME, Type
 from operators.streams import (
     Log,
     Range,
@@ -72,6 +73,7 @@ KEYS: dict[str, tuple[tuple[str, Expression], ...]] = {
         ("k", TEXT),
         ("even", Call("=", (Call("%", (WHOLE, Literal(2, INT)), INT), Literal(0, INT)), BOOLEAN)),
     ),
+    "whole": (("k", WHOLE),),
     "float": (("k", REAL),),
 }
 POSITIVE = Call(">", (WHOLE, Literal(0, INT)), BOOLEAN)
@@ -271,6 +273,18 @@ def test_forgetting_groups_changes_no_answer() -> None:
     )
     assert_same(rows(outputs), [(t, t, s, a, n) for t, s, a, n in expected.rows()])
     assert_same(rows(drive(window, log, restart=True)), rows(outputs))
+
+
+def test_points_are_keys() -> None:
+    place = ColumnReference("p", POINT)
+    logic = WindowAggregate(10, 0, 10, True, keys=(("p", place),), items=(("n", ALGEBRAIC["n"]),)).build()
+    points = [{"x": 0.0, "y": 1.0}, None, {"x": -0.0, "y": 1.0}, None]
+    tags = pl.DataFrame({"@tick": [1, 2, 3, 4], "p": pl.Series(points, dtype=dtype(POINT))})
+    logic.update(0, tags.head(2))
+    logic.update(0, tags.tail(2))
+    answers = logic.advance(Progress(11, 1)).rows
+    assert sorted(answers["n"].to_list()) == [2, 2]
+    assert sorted(answers["p"].struct.field("y").to_list(), key=str) == [1.0, None]
 
 
 def test_float_sums_do_not_drift() -> None:

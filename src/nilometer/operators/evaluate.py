@@ -236,12 +236,18 @@ def _case(case: Case, overflows: list[Overflow], guards: _Guards) -> pl.Expr:
 
 
 def _coalesce(call: Call, overflows: list[Overflow], guards: _Guards) -> pl.Expr:
+    target = dtype(call.type)
     operands: list[pl.Expr] = []
     for argument in call.arguments:
-        value = _operand(argument, overflows, guards).cast(dtype(call.type))
-        operands.append(value)
-        guards = (*guards, value.is_null())
-    return pl.coalesce(operands)
+        if not _is_null(argument):
+            value = _operand(argument, overflows, guards).cast(target)
+            operands.append(value)
+            guards = (*guards, value.is_null())
+    # Not Polars' coalesce: of points with a constant it is at times of length one.
+    result = operands[-1] if operands else pl.lit(None, dtype=target)
+    for value in reversed(operands[:-1]):
+        result = pl.when(value.is_not_null()).then(value).otherwise(result)
+    return result
 
 
 def _in_list(operand: pl.Expr, expression: Expression, items: tuple[Literal, ...]) -> pl.Expr:

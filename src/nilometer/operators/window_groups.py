@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
+from nilometer.kernels.codes import Codes
 from nilometer.kernels.ranges import Integers
 from nilometer.operators.frames import Dtypes, empty, from_bytes, to_bytes
 
@@ -22,6 +23,8 @@ class GroupCodes:
         self._columns = columns
         self._keys = empty(columns)
         self._data: bytes | None = None
+        # One column of whole numbers, as sensors' ids are, has a hash table of its own: four times as quick as a join.
+        self._integers = Codes() if list(columns.values()) == [pl.Int64()] else None
 
     def __len__(self) -> int:
         return self._keys.height if self._columns else 1
@@ -30,6 +33,8 @@ class GroupCodes:
         """The code of each row's group, new groups getting new ones."""
         if not self._columns:
             return np.zeros(height, dtype=np.int64)
+        if self._integers is not None:
+            return self._encode_integers(self._integers, keys)
         codes = self._lookup(keys)
         if codes.null_count():
             new = keys.filter(codes.is_null()).unique(maintain_order=True)
@@ -46,8 +51,7 @@ class GroupCodes:
         """Keep these codes alone (distinct, ascending), as 0, 1, ...; returns the new code of each old one, else -1."""
         changed = np.full(len(self), -1, dtype=np.int64)
         changed[alive] = np.arange(len(alive), dtype=np.int64)
-        self._keys = self._keys[alive]
-        self._data = None
+        self._take(self._keys[alive])
         return changed
 
     def snapshot(self) -> dict[str, bytes]:
@@ -61,8 +65,35 @@ class GroupCodes:
     def restore(self, panes: dict[str, bytes]) -> None:
         """Take back a snapshot."""
         if self._columns:
-            self._keys = from_bytes(panes["groups"])
+            self._take(from_bytes(panes["groups"]))
             self._data = panes["groups"]
+
+    def _take(self, keys: pl.DataFrame) -> None:
+        """Let these be the groups, in this order."""
+        self._keys = keys
+        self._data = None
+        if self._integers is not None:
+            self._integers = Codes()
+            column = keys.to_series()
+            if column.null_count():
+                self._integers.null = int(column.is_null().arg_max() or 0)
+            known = column.drop_nulls().to_numpy()
+            self._integers.assign(known, np.flatnonzero(column.is_not_null().to_numpy()))
+
+    def _encode_integers(self, table: Codes, keys: pl.DataFrame) -> Integers:
+        column = keys.to_series()
+        known = column.is_not_null().to_numpy() if column.null_count() else None
+        codes, new = table.encode(column.fill_null(0).to_numpy(), known)
+        if len(new):
+            added = pl.DataFrame({column.name: pl.Series(new, dtype=pl.Int64)})
+            if table.null is not None and table.null >= self._keys.height:
+                place = table.null - self._keys.height
+                added = added.with_row_index("@row").select(
+                    pl.when(pl.col("@row") != place).then(pl.col(column.name)).alias(column.name)
+                )
+            self._keys = pl.concat([self._keys, added], rechunk=True)
+            self._data = None
+        return codes
 
     def _lookup(self, keys: pl.DataFrame) -> pl.Series:
         numbered = self._keys.with_row_index(_CODE)

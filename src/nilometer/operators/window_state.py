@@ -80,7 +80,7 @@ class SlidingState:
         """Take entries, all of later slices than those before, in the order of their slices."""
         start, end = self._length, self._length + len(entries)
         if end > len(self._names):
-            self._reserve(max(end, 2 * len(self._names), 1024))
+            self._reserve(max(end + end // 4, 1024))
         self._names[start:end] = entries.slices
         self._groups[start:end] = entries.groups
         for component in self._components:
@@ -225,12 +225,15 @@ class SlidingState:
         return self._values[name], self._nexts[name], self._front[name], self._back[name]
 
     def _reserve(self, room: int) -> None:
-        more = room - len(self._names)
-        self._names = np.append(self._names, np.zeros(more, dtype=np.int64))
-        self._groups = np.append(self._groups, np.zeros(more, dtype=np.int64))
+        self._names, self._groups = self._roomier(self._names, room), self._roomier(self._groups, room)
         for component in self._components:
             for store in (self._values, self._nexts):
-                store[component.name] = np.append(store[component.name], filled(component, more), axis=-1)
+                store[component.name] = self._roomier(store[component.name], room)
+
+    def _roomier(self, array: Array, room: int) -> Array:
+        larger = np.empty((*array.shape[:-1], room), dtype=array.dtype)
+        larger[..., : self._length] = array[..., : self._length]
+        return larger
 
     def _trim(self) -> None:
         if self._unbounded:

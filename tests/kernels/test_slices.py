@@ -1,0 +1,45 @@
+"""Slices against the definition of a window."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nilometer.kernels.slices import order_by, slice_names
+
+numbers = st.integers(-60, 60)
+
+
+@given(
+    st.lists(numbers, min_size=1),
+    st.integers(1, 13),
+    st.one_of(st.none(), st.integers(0, 40)),
+    st.integers(0, 20),
+)
+def test_a_window_holds_whole_slices(ticks: list[int], period: int, length: int | None, end: int) -> None:
+    reach = None if length is None else end + length
+    names = slice_names(np.array(ticks, dtype=np.int64), period, reach, end)
+    assert (names >= ticks).all()
+    for at in range(-10 * period, 11 * period, period):
+        for tick, name in zip(ticks, names, strict=True):
+            assert _inside(tick, at, reach, end) == _inside(int(name), at, reach, end)
+
+
+def _inside(tick: int, at: int, reach: int | None, end: int) -> bool:
+    return tick <= at - end and (reach is None or tick > at - reach)
+
+
+@given(st.integers(1, 13), st.integers(0, 40), st.integers(0, 20))
+def test_at_most_two_slices_a_period(period: int, length: int, end: int) -> None:
+    ticks = np.arange(0, 10 * period, dtype=np.int64)
+    assert len(np.unique(slice_names(ticks, period, end + length, end))) <= 21
+
+
+@given(st.lists(st.one_of(numbers, st.integers(-(2**40), 2**40))))
+def test_order_by(names: list[int]) -> None:
+    order = order_by(np.array(names, dtype=np.int64))
+    if order is None:
+        assert names == sorted(names)
+    else:
+        assert order.tolist() == sorted(range(len(names)), key=lambda index: names[index])
