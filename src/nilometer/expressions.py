@@ -50,7 +50,7 @@ class Literal(Expression):
             case None, _:
                 return "NULL"
             case value, Kind.STRING:
-                return "'" + value.replace("'", "''") + "'"
+                return "'" + str(value).replace("'", "''") + "'"
             case value, Kind.BOOLEAN:
                 return "TRUE" if value else "FALSE"
             case value, Kind.DURATION:

@@ -40,7 +40,7 @@ def _show_version(wanted: bool) -> None:
 
 @application.callback()
 def _root(
-    version: bool = typer.Option(  # noqa: ARG001 - the callback has answered it
+    version: bool = typer.Option(
         False, "--version", help="Show the version and exit.", is_eager=True, callback=_show_version
     ),
 ) -> None:

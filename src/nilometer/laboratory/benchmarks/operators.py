@@ -36,7 +36,8 @@ CREATE STREAM answer (y FLOAT) PUSHED;
 def operators(rows: int, sensors: int) -> Result:
     """Run in a process of its own, where Polars has been told to use one thread before it starts."""
     environment = os.environ | {"POLARS_MAX_THREADS": "1", "NUMBA_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
-    command = [sys.executable, "-m", "nilometer.laboratory.benchmarks.operators", str(rows), str(sensors)]
+    code = "import sys; from nilometer.laboratory.benchmarks.operators import measure; measure(sys.argv[1:])"
+    command = [sys.executable, "-c", code, str(rows), str(sensors)]
     done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, check=False, text=True)
     if done.returncode:
         raise ResourceError("the benchmark's own process failed", hint="its messages are above")
@@ -157,7 +158,7 @@ def _one(directory: Path, peer: Any, task: str, ours: str, theirs: str, rows_in:
         return given
 
     def run_theirs() -> pl.DataFrame:
-        return pl.from_arrow(peer.execute(theirs).to_arrow_table())  # type: ignore[return-value]
+        return pl.from_arrow(peer.sql(theirs).to_arrow_table())  # type: ignore[return-value]
 
     mine, my_seconds = _best(run_ours)
     other, their_seconds = _best(run_theirs)
@@ -199,5 +200,7 @@ def _equal(ours: pl.DataFrame, theirs: pl.DataFrame) -> bool:
     return True
 
 
-if __name__ == "__main__":
-    print(json.dumps(_measure(int(sys.argv[1]), int(sys.argv[2])).as_dict()))
+def measure(arguments: list[str]) -> None:
+    """What the process of its own runs."""
+    rows, sensors = map(int, arguments)
+    print(json.dumps(_measure(rows, sensors).as_dict()))
