@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nilometer.errors import InternalError
+from nilometer.operators.logic import Progress
 from nilometer.operators.silent import Silent
 from nilometer.types import INT, Column, Schema
 from operators.twins import LATEST, Script, counted, scripts
@@ -51,6 +52,13 @@ def naive(script: Script, duration: int, declared: frozenset[int]) -> list[Any]:
 def test_silent_tells_who_is_overdue(script: Script, duration: int, declared: frozenset[int]) -> None:
     spec = Silent(duration, "Q", INT, frozenset(declared))
     assert script.play(spec) == counted(naive(script, duration, declared))
+
+
+def test_the_first_tick_counts_once_all_extents_are_heard() -> None:
+    logic = Silent(5, "Q", INT, frozenset({1})).build()
+    for watermark, first_tick in ((-(2**63), 100), (90, 90), (95, 90)):
+        assert not logic.advance(Progress(watermark, first_tick)).rows.height
+    assert logic.advance(Progress(96, 90)).rows.rows() == [(95, 95, 1, None, 95, 1, "silent", None)]
 
 
 def test_refuses_to_be_built_wrong() -> None:

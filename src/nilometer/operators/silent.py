@@ -67,8 +67,10 @@ class SilentLogic:
             pl.lit(True).alias(_HEARD), pl.lit(False).alias(_TOLD)
         )
         known = [self._last, moments]
-        if self._expecting and progress.first_tick is not None:
-            known.insert(0, self._expected(progress.first_tick))
+        first = progress.first_tick
+        if self._expecting and first is not None and first < progress.watermark:
+            # By now every extent below has been heard, so that no other first tick can turn up.
+            known.insert(0, self._expected(first))
             self._expecting = False
         ordered = self._with_gaps(pl.concat(known), progress.watermark)
         last = pl.when(pl.col(_HEARD)).then(pl.col(TIME))
