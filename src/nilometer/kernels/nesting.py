@@ -9,11 +9,12 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 import polars as pl
-import pyarrow as pa
 
 
 def nested(values: pl.Series, offsets: npt.NDArray[np.int64]) -> pl.Series:
     """List i holds values[offsets[i]:offsets[i + 1]]."""
+    import pyarrow as pa  # here: it takes longer to load than all kernels, and few queries give lists
+
     lists = pa.LargeListArray.from_arrays(pa.array(offsets, type=pa.int64()), values.to_arrow())
     series = pl.Series(values.name, lists)
     return series.cast(pl.List(values.dtype))
