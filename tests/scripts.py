@@ -445,7 +445,7 @@ class Run:
             expected = []
         asked.seen = list(answer.rows)
         if same_answer(expected, new) is not None:
-            self._differs(statement, write_rows(expected, columns), write_rows(new, columns))
+            self._differs(statement, write_rows(expected, columns), write_rows(new, columns), asked.query)
 
     def _expect_late(self, statement: Statement) -> None:
         __tracebackhide__ = True
@@ -487,14 +487,16 @@ class Run:
         if expected != given:
             self._differs(statement, expected.splitlines(), given.splitlines())
 
-    def _differs(self, statement: Statement, expected: list[str], given: list[str]) -> None:
+    def _differs(
+        self, statement: Statement, expected: list[str], given: list[str], query: Query | None = None
+    ) -> None:
         __tracebackhide__ = True
         if self.rewrite:
             self.replaced.append((statement, given))
             return
         diff = "\n".join(line for line in difflib.ndiff(expected, given) if not line.startswith("?"))
-        text = "\n".join(line for s in self.script.statements if s.word == "query" for line in s.body)
-        self._fail(statement, f"the answer differs (- expected, + given)\n{diff}\nquery\n{text}")
+        asked = "" if query is None else f"\nquery\n{query.text}"
+        self._fail(statement, f"the answer differs (- expected, + given)\n{diff}{asked}")
 
 
 def _difference(
