@@ -199,9 +199,9 @@ FUNCTIONS: Final[tuple[FunctionSignature, ...]] = (
     _of_one_type(
         "mod", (NUMBER, NUMBER), "the remainder, with the dividend's sign; NULL by 0", "mod(id, 10)", False
     ),
-    _of_one_type("least", (ORDERED,), "the least of the arguments; NULL if one is", "least(depth, 100)"),
+    _of_one_type("least", (ORDERED,), "the least of the arguments that are not NULL", "least(depth, 100)"),
     _of_one_type(
-        "greatest", (ORDERED,), "the greatest of the arguments; NULL if one is", "greatest(depth, 0)"
+        "greatest", (ORDERED,), "the greatest of the arguments that are not NULL", "greatest(depth, 0)"
     ),
     _of_one_type("coalesce", (SCALAR_VALUE,), "the first argument that is not NULL", "coalesce(rain, 0)"),
     _scalar("lower", (TEXT,), always(STRING), "the text in small letters", "lower(kind)"),
