@@ -46,7 +46,5 @@ def run_on_gateway(query: Query, finished: bool, batch_rows: int | None) -> Answ
     )
     frame = run.collect()
     summary = run.summary
-    ledgers = {
-        name: {"read": ledger.received} | ledger.as_dict() for name, ledger in summary.ledgers.items()
-    }
+    ledgers = {name: {"read": ledger.received} | ledger.as_dict() for name, ledger in summary.ledgers.items()}
     return Answer(query.schema, frame, summary.watermark, ledgers)

@@ -14,7 +14,19 @@ if TYPE_CHECKING:
     from nilometer.engine.database import Database
 
 TIME_NAMES = ("time", "timestamp", "ts", "datetime", "date_time", "event_time", "phenomenontime", "date")
-ID_NAMES = ("id", "sensor_id", "sensorid", "sensor", "moteid", "mote_id", "device_id", "deviceid", "device", "station", "site_id")
+ID_NAMES = (
+    "id",
+    "sensor_id",
+    "sensorid",
+    "sensor",
+    "moteid",
+    "mote_id",
+    "device_id",
+    "deviceid",
+    "device",
+    "station",
+    "site_id",
+)
 
 
 def open_file(database: Database, path: Path) -> None:
