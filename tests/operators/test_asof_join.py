@@ -12,7 +12,7 @@ from nilometer.errors import InternalError
 from nilometer.expressions import Call, ColumnReference, Literal
 from nilometer.operators.asof_join import AsofJoin
 from nilometer.types import INT, STRING, Column, Schema
-from operators.twins import Row, Script, counted, scripts
+from operators.twins import Row, Script, counted, few, scripts
 
 R = Schema((Column("R.key", INT), Column("R.kind", STRING)))
 S = Schema((Column("S.key", INT), Column("S.kind", STRING), Column("S.value", INT)))
@@ -45,6 +45,7 @@ def equal(keys: tuple[Any, ...], left: Row, right: Row) -> bool:
     return True
 
 
+@few
 @given(
     scripts(R, S),
     st.sampled_from([(), (KEY,), (KIND,), (SHIFTED,), (KEY, KIND)]),

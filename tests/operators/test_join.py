@@ -14,7 +14,16 @@ from nilometer.expressions import Call, ColumnReference, Expression, Literal, No
 from nilometer.operators import join, matching
 from nilometer.operators.join import WindowsJoin, WindowsTableJoin
 from nilometer.types import BOOLEAN, FLOAT, INT, POINT, STRING, TIME, Column, Schema
-from operators.twins import Evaluation, counted, evaluations, latest, play_windows, table_frame, table_rows
+from operators.twins import (
+    Evaluation,
+    counted,
+    evaluations,
+    few,
+    latest,
+    play_windows,
+    table_frame,
+    table_rows,
+)
 
 R = Schema((Column("R.key", INT), Column("R.rain", FLOAT), Column("R.at", POINT)))
 S = Schema((Column("S.key", INT), Column("S.rain", FLOAT), Column("S.at", POINT), Column("S.kind", STRING)))
@@ -71,6 +80,7 @@ def joined(kind: str, left: list[Values], right: list[Values], test: Test, now: 
     return rows
 
 
+@few
 @given(
     kind=st.sampled_from(KINDS),
     left=evaluations(R),
@@ -104,6 +114,7 @@ def test_windows_join_at_the_union_of_their_ticks(
     assert listed == [(tick, tick) for tick in ticks]
 
 
+@few
 @given(
     kind=st.sampled_from(KINDS),
     windows=evaluations(R),
@@ -128,6 +139,7 @@ def test_windows_with_a_table_at_the_windows_ticks(
     assert listed == [(number, tick) for number, tick, _ in windows]
 
 
+@few
 @given(windows=evaluations(S), table=table_rows(R), condition=st.sampled_from(CONDITIONS))
 def test_a_table_with_windows(
     windows: list[Evaluation],

@@ -15,7 +15,7 @@ from nilometer.operators import frames
 from nilometer.operators.lag import Lag, Lagged
 from nilometer.operators.logic import Progress
 from nilometer.types import FLOAT, INT, INT_MAXIMUM, INT_MINIMUM, SECOND, STRING, Column, Schema
-from operators.twins import Row, Script, counted, scripts
+from operators.twins import Row, Script, counted, few, scripts
 
 R = Schema((Column("R.depth", INT), Column("R.rain", FLOAT), Column("R.kind", STRING)))
 DEPTH, RAIN, KIND = (ColumnReference(column.name, column.type) for column in R)
@@ -66,6 +66,7 @@ def rate(row: Row, before: Row | None, column: int) -> float | None:
     return float(difference) / ((row.time - before.time) / SECOND)
 
 
+@few
 @given(scripts(R))
 def test_lag_is_a_walk_over_each_source(script: Script) -> None:
     assert script.play(SPEC) == counted(naive(script))

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from nilometer.errors import InternalError
 from nilometer.operators.sample import Sample
 from nilometer.types import FLOAT, INT, Column, Schema
-from operators.twins import Script, counted, scripts
+from operators.twins import Script, counted, few, scripts
 
 R = Schema((Column("R.depth", INT), Column("R.rain", FLOAT)))
 
@@ -25,6 +25,7 @@ def naive(script: Script, every: int) -> list[Any]:
     return list(first.values())
 
 
+@few
 @given(scripts(R), st.sampled_from([1, 3, 4, 8, 100]))
 def test_sample_takes_the_first_of_each_interval(script: Script, every: int) -> None:
     assert script.play(Sample(R, every)) == counted(naive(script, every))

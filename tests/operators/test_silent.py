@@ -12,7 +12,7 @@ from nilometer.errors import InternalError
 from nilometer.operators.logic import Progress
 from nilometer.operators.silent import Silent
 from nilometer.types import INT, Column, Schema
-from operators.twins import LATEST, Script, counted, scripts
+from operators.twins import LATEST, Script, counted, few, scripts
 
 R = Schema((Column("R.depth", INT),))
 
@@ -44,6 +44,7 @@ def naive(script: Script, duration: int, declared: frozenset[int]) -> list[Any]:
     ]
 
 
+@few
 @given(
     scripts(R),
     st.integers(1, 9),

@@ -15,7 +15,7 @@ from nilometer.operators import frames
 from nilometer.operators.logic import Progress
 from nilometer.operators.similar import Similar
 from nilometer.types import BOOLEAN, FLOAT, INT, POINT, STRING, Column, Schema, Type
-from operators.twins import Row, Script, counted, null_first, scripts
+from operators.twins import Row, Script, counted, few, null_first, scripts
 
 TYPES = (INT, FLOAT, STRING, BOOLEAN, POINT)
 R = Schema(tuple(Column(f"R.{type_}", type_) for type_ in TYPES))
@@ -56,6 +56,7 @@ def like(row: Row, other: Row, column: int, epsilon: float, window: int) -> bool
     return bool(value == earlier if epsilon == 0 else abs(value - earlier) <= epsilon)
 
 
+@few
 @given(st.sampled_from(["LIST", "PAIRS", "FLATTEN"]), scripts(R), st.data())
 def test_similar_pairs_with_earlier_tuples(form: str, script: Script, data: st.DataObject) -> None:
     column = data.draw(st.integers(0, 4))

@@ -15,7 +15,7 @@ from nilometer.operators.logic import Progress
 from nilometer.operators.table_join import StreamTableJoin, TableJoin
 from nilometer.operators.union import Union
 from nilometer.types import BOOLEAN, INT, STRING, Column, Schema
-from operators.twins import Script, counted, scripts, table_frame, table_rows
+from operators.twins import Script, counted, few, scripts, table_frame, table_rows
 
 R = Schema((Column("R.key", INT), Column("R.value", INT)))
 T = Schema((Column("T.key", INT), Column("T.value", INT), Column("T.kind", STRING)))
@@ -49,6 +49,7 @@ def joined(kind: str, left: Values, table: list[Values], condition: Condition) -
             return [] if matches else [left]
 
 
+@few
 @given(scripts(R), table_rows(T), kinds, conditions)
 def test_a_stream_with_a_table(script: Script, table: list[Values], kind: str, condition: Condition) -> None:
     expected = [
@@ -60,6 +61,7 @@ def test_a_stream_with_a_table(script: Script, table: list[Values], kind: str, c
     assert script.play(spec, tables={1: table_frame(table, T)}) == counted(expected)
 
 
+@few
 @given(table_rows(R), table_rows(T), kinds, conditions)
 def test_a_table_with_a_table(
     left: list[Values], right: list[Values], kind: str, condition: Condition

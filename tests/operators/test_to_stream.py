@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from nilometer.errors import InternalError
 from nilometer.operators.to_stream import ToStream
 from nilometer.types import FLOAT, INT, POINT, Column, Schema, list_of
-from operators.twins import Evaluation, counted, evaluations, frozen, play_windows
+from operators.twins import Evaluation, counted, evaluations, few, frozen, play_windows
 
 R = Schema((Column("R.key", INT), Column("R.rain", FLOAT), Column("R.at", POINT)))
 
@@ -35,6 +35,7 @@ def naive(windows: list[Evaluation], relation: str) -> Counter[Any]:
     return emitted
 
 
+@few
 @given(
     st.sampled_from(["RSTREAM", "ISTREAM", "DSTREAM"]),
     evaluations(R),

@@ -17,6 +17,7 @@ from operators.twins import (
     Script,
     counted,
     evaluations,
+    few,
     latest,
     play_windows,
     scripts,
@@ -28,6 +29,7 @@ R = Schema((Column("R.key", INT), Column("R.kind", STRING)))
 S = Schema((Column("S.number", INT), Column("S.name", STRING)))
 
 
+@few
 @given(scripts(R, S))
 def test_streams(script: Script) -> None:
     expected = [
@@ -51,6 +53,7 @@ def test_ids_are_kept_where_they_can_be_compared(id_types: Any, kept: bool, type
     assert spec.id_type == type_
 
 
+@few
 @given(evaluations(R), evaluations(S), st.lists(st.integers(0, 18), max_size=3))
 def test_windows(left: list[Evaluation], right: list[Evaluation], watermarks: list[int]) -> None:
     ticks = sorted({tick for side in (left, right) for _, tick, _ in side})
@@ -60,6 +63,7 @@ def test_windows(left: list[Evaluation], right: list[Evaluation], watermarks: li
     assert listed == [(tick, tick) for tick in ticks]
 
 
+@few
 @given(table_rows(R), table_rows(S))
 def test_tables(left: list[Any], right: list[Any]) -> None:
     logic = Union(R, S, "TABLE").build()

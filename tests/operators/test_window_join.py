@@ -17,7 +17,7 @@ from nilometer.operators.logic import Progress
 from nilometer.operators.window_join import KeyPair, WindowJoin
 from nilometer.operators.window_join_steps import Bound
 from nilometer.types import BOOLEAN, INT, STRING, TIME, Column, Schema
-from operators.twins import Row, Script, counted, scripts
+from operators.twins import Row, Script, counted, few, scripts
 
 SCHEMAS = tuple(Schema((Column(f"{alias}.key", INT), Column(f"{alias}.kind", STRING))) for alias in "ABCD")
 
@@ -90,6 +90,7 @@ def conditions(draw: st.DrawFn, count: int) -> tuple[tuple[KeyPair, ...], Expres
     return tuple(keys), conjunction(parts), tests
 
 
+@few
 @given(st.sampled_from([2, 3, 4]), st.data())
 def test_the_window_join_is_the_product_within_its_bounds(count: int, data: st.DataObject) -> None:
     schemas = SCHEMAS[:count]
@@ -101,6 +102,7 @@ def test_the_window_join_is_the_product_within_its_bounds(count: int, data: st.D
         assert script.play(spec) == counted(naive(script, spec, tests))
 
 
+@few
 @given(scripts(SCHEMAS[0]), st.sampled_from([0, 2, 5]))
 def test_a_tuple_meets_itself_under_another_alias(script: Script, width: int) -> None:
     twice = Script(

@@ -13,6 +13,7 @@ from types import MappingProxyType
 from typing import Any
 
 import polars as pl
+from hypothesis import settings
 from hypothesis import strategies as st
 
 from nilometer.operators import frames
@@ -20,6 +21,9 @@ from nilometer.operators.logic import EVALUATIONS_SCHEMA, Progress, Spec, no_eva
 from nilometer.types import Kind, Schema, Type
 
 LATEST = 20
+
+few = settings(max_examples=settings().max_examples // 2)
+"""Half the profile's examples: a script is a whole run of an operator, with a restart."""
 
 
 @dataclass(frozen=True)
