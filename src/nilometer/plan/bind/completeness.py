@@ -22,8 +22,8 @@ from nilometer.plan.scalar import evaluate
 from nilometer.types import BOOLEAN, FLOAT
 
 if TYPE_CHECKING:
-    from nilometer.plan.bind.queries import SelectBinder
     from nilometer.plan.bind.scope import Relation
+    from nilometer.plan.bind.select import SelectBinder
 
 
 def completeness_of(

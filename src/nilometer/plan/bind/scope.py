@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, fields, is_dataclass
+from dataclasses import dataclass, field
 from itertools import count
 from typing import Any, NoReturn, Protocol
 
@@ -12,6 +12,7 @@ from nilometer.catalog.extents import Extent, Sensor
 from nilometer.errors import NOWHERE, BindError, Span
 from nilometer.expressions import ColumnReference
 from nilometer.language import ast
+from nilometer.language.walk import children
 from nilometer.plan import logical
 from nilometer.types import Column
 
@@ -168,29 +169,10 @@ def nearest(name: str, known: list[str] | tuple[str, ...]) -> str | None:
     return f"did you mean '{by_lower[close[0]]}'?" if close else None
 
 
-def walk_ast(node: Any) -> Iterator[ast.Node]:
-    """Every syntax node in a tree, parents first, subqueries included."""
-    if isinstance(node, ast.Node):
-        yield node
-    if is_dataclass(node):
-        for entry in fields(node):
-            if entry.name != "span":
-                yield from walk_ast(getattr(node, entry.name))
-    elif isinstance(node, tuple):
-        for part in node:
-            yield from walk_ast(part)
-
-
-def walk_outside_subqueries(node: Any) -> Iterator[ast.Node]:
-    """Every syntax node of an expression, not looking into subqueries."""
-    if isinstance(node, ast.QueryNode):
+def walk_outside_subqueries(node: ast.Node | None) -> Iterator[ast.Node]:
+    """Every syntax node of an expression, parents first, not looking into subqueries."""
+    if node is None or isinstance(node, ast.QueryNode):
         return
-    if isinstance(node, ast.Node):
-        yield node
-    if is_dataclass(node):
-        for entry in fields(node):
-            if entry.name != "span":
-                yield from walk_outside_subqueries(getattr(node, entry.name))
-    elif isinstance(node, tuple):
-        for part in node:
-            yield from walk_outside_subqueries(part)
+    yield node
+    for child in children(node):
+        yield from walk_outside_subqueries(child)

@@ -9,6 +9,7 @@ from nilometer.catalog import functions
 from nilometer.catalog.extents import Stream, Table
 from nilometer.expressions import Call, Expression, columns_of, conjuncts
 from nilometer.language import ast
+from nilometer.language.walk import walk
 from nilometer.plan import logical
 from nilometer.plan.bind.expressions import ExpressionBinder
 from nilometer.plan.bind.scope import (
@@ -18,7 +19,6 @@ from nilometer.plan.bind.scope import (
     Scope,
     nearest,
     quoted,
-    walk_ast,
     walk_outside_subqueries,
 )
 from nilometer.plan.bind.windows import amount_length, duration, window_over
@@ -39,7 +39,7 @@ class SourceBinder:
         self.context = scope.context
         self.bind_query = bind_query
         # Static attributes are columns of the stream too (STEAM section 3.3); only those named are looked up.
-        self.named = {node.parts[-1].lower() for node in walk_ast(select) if isinstance(node, ast.Name)}
+        self.named = {node.parts[-1].lower() for node in walk(select) if isinstance(node, ast.Name)}
         self.windows = self._windows_of_aggregates()
         self.sample = None if select.sample is None else duration(self.context, select.sample, "SAMPLE EVERY")
         self._last_extent: ast.ExtentSource | None = None

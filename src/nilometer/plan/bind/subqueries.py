@@ -24,12 +24,13 @@ from nilometer.expressions import (
 )
 from nilometer.language import ast
 from nilometer.plan import logical
+from nilometer.plan.bind.aggregate_calls import is_aggregate_call
 from nilometer.plan.bind.expressions import OUTER, ExpressionBinder
-from nilometer.plan.bind.scope import Context
+from nilometer.plan.bind.scope import Context, walk_outside_subqueries
 from nilometer.types import BOOLEAN, INT
 
 if TYPE_CHECKING:
-    from nilometer.plan.bind.queries import SelectBinder
+    from nilometer.plan.bind.select import SelectBinder
 
 _COLLECTION = logical.Collection
 
@@ -78,8 +79,7 @@ def _unmark(expression: Expression) -> Expression:
 
 def prepare_scalar(outer: SelectBinder, node: ast.ScalarQuery) -> PreparedScalar:
     """Bind a scalar subquery: an ungrouped aggregate, grouped by its correlation."""
-    from nilometer.plan.bind.queries import SelectBinder, is_aggregate_call
-    from nilometer.plan.bind.scope import walk_outside_subqueries
+    from nilometer.plan.bind.select import SelectBinder
 
     context = outer.context
     query = node.query
@@ -101,7 +101,7 @@ def prepare_scalar(outer: SelectBinder, node: ast.ScalarQuery) -> PreparedScalar
             node,
             hint="aggregate it, such as (SELECT MAX(x) FROM ...), or join it in FROM",
         )
-    inner = SelectBinder(context, query, outer.scope)
+    inner = SelectBinder(context, query, outer.scope, outer.bind_query)
     inner.bind_from_and_where()
     inner.check_aggregatable()
     value = inner.binder(None, inner._special_refused).bind(query.items[0].expression)
@@ -184,12 +184,12 @@ def attach_membership(
 def _membership_side(
     outer: SelectBinder, node: ast.InQuery | ast.Exists
 ) -> tuple[logical.Node, list[ColumnReference], list[tuple[Expression, Expression]]]:
-    from nilometer.plan.bind.queries import SelectBinder, bind_query
+    from nilometer.plan.bind.select import SelectBinder
 
     context = outer.context
     query = node.query
     if isinstance(query, ast.Select) and not query.group_by and query.having is None and query.stream is None:
-        inner = SelectBinder(context, query, outer.scope)
+        inner = SelectBinder(context, query, outer.scope, outer.bind_query)
         if not inner._is_aggregated():
             inner.bind_from_and_where()
             entries = (
@@ -209,7 +209,7 @@ def _membership_side(
             values = [ColumnReference(item.name, type_of(item.expression)) for item in items]
             pairs = [(ColumnReference(k.name, type_of(k.expression)), outside) for k, outside in keys]
             return projected, values, list(pairs)
-    bound = bind_query(context, query, None)
+    bound = outer.bind_query(context, query, None)
     renamed = tuple(
         logical.Projection(context.fresh("value"), ColumnReference(c.name, c.type.plain))
         for c in bound.node.schema

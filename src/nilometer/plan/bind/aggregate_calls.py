@@ -1,0 +1,14 @@
+"""Which calls are aggregates."""
+
+from __future__ import annotations
+
+from nilometer.catalog import functions
+from nilometer.language import ast
+
+
+def is_aggregate_call(node: ast.Node) -> bool:
+    """Whether a syntax node is a call of an aggregate function."""
+    if not isinstance(node, ast.FunctionCall):
+        return False
+    signature = functions.resolve(node.name)
+    return signature is not None and signature.kind == "aggregate"
