@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from nilometer.catalog import functions
 from nilometer.catalog.extents import Stream, Table
@@ -24,10 +24,8 @@ from nilometer.plan.bind.scope import (
 from nilometer.plan.bind.windows import amount_length, duration, window_over
 from nilometer.types import INT, Type
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    BindQuery = Callable[[Context, ast.QueryNode, Scope | None], Bound]
+BindQuery = Callable[[Context, ast.QueryNode, Scope | None], Bound]
+"""How a subquery in FROM is bound; handed in, for queries and their sources contain each other."""
 
 
 class SourceBinder:
