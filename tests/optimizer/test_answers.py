@@ -67,16 +67,15 @@ def test_the_answer_stays(query: str):
     plans: list[logical.Node] = []
     for profile in PROFILES:
         optimized = optimize(bound, OptimizerContext(CATALOG), profile)
-        plans += [optimized.plan, as_logical(optimized.physical)]
+        plans += [plan for plan in (optimized.plan, as_logical(optimized.physical)) if plan not in plans]
     sensors = {stream.name.lower(): CATALOG.sensors(stream.name) for stream in CATALOG.streams()}
-    for seed in range(4):
+    for seed in range(6):
         random = Random(f"{query} {seed}")
         feeds, tables = random_feeds(CATALOG, random), random_tables(CATALOG, random)
-        for finished in (True, False):
-            expected = evaluate(bound, feeds, tables, sensors, finished=finished)
-            for plan in plans:
-                given = evaluate(plan, feeds, tables, sensors, finished=finished)
-                assert same_answer(expected, given) is None, explain_text(plan)
+        expected = evaluate(bound, feeds, tables, sensors, finished=seed % 3 > 0)
+        for plan in plans:
+            given = evaluate(plan, feeds, tables, sensors, finished=seed % 3 > 0)
+            assert same_answer(expected, given) is None, explain_text(plan)
 
 
 @pytest.mark.parametrize("query", QUERIES)
