@@ -1,0 +1,97 @@
+"""A topic pattern of a URL -> the filter to subscribe to, and columns from the topics of messages.
+
+`+` and `{name}` stand for one level, `#` for all that follow. A `{name}` becomes the column of that name and overrules the
+payload; the first `+` becomes `id`, unless some `{id}` is there, and later ones `topic1`, `topic2`, ... by their level: they
+fill in where the payload says nothing. The whole topic becomes `topic`, which overrules too. All of them only where the stream declares them.
+
+>>> pattern = TopicPattern.parse("air/{site}/+/#")
+>>> pattern.filter, pattern.levels
+('air/+/+/#', ((1, 'site', True), (2, 'id', False)))
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+import polars as pl
+
+from nilometer.errors import ConfigurationError
+
+_NAMED = re.compile(r"^\{(\w+)\}$")
+
+
+@dataclass(frozen=True, slots=True)
+class TopicPattern:
+    """`filter` is MQTT's; `levels` are (place in the topic, column, whether it overrules the payload)."""
+
+    filter: str
+    levels: tuple[tuple[int, str, bool], ...] = ()
+
+    @staticmethod
+    def parse(pattern: str) -> TopicPattern:
+        """Read a pattern; a ConfigurationError where MQTT would refuse it."""
+        parts = pattern.split("/")
+        shared = 2 if parts[0] == "$share" else 0
+        if not pattern or (shared and len(parts) < 3):
+            raise ConfigurationError(
+                "a topic is missing", detail=f"'{pattern}'", hint="write mqtt://host:1883/air/{id}"
+            )
+        named = [match[1] for match in map(_NAMED.match, parts) if match]
+        levels: list[tuple[int, str, bool]] = []
+        for place, part in enumerate(parts[shared:]):
+            match = _NAMED.match(part)
+            if match:
+                levels.append((place, match[1], True))
+            elif part == "+":
+                anonymous = "id" not in named and not any(name == "id" for _, name, _ in levels)
+                levels.append((place, "id" if anonymous else f"topic{place}", False))
+            elif part == "#" and place + shared == len(parts) - 1:
+                continue
+            elif set(part) & set("+#{}"):
+                raise ConfigurationError(
+                    f"'{part}' cannot be a level of the topic '{pattern}'",
+                    hint="write +, {name} or plain text between two slashes, and # only at the end",
+                )
+        if len({name for _, name, _ in levels}) < len(levels):
+            raise ConfigurationError(f"a name stands twice in the topic '{pattern}'")
+        return TopicPattern("/".join("+" if _NAMED.match(part) else part for part in parts), tuple(levels))
+
+    @property
+    def plain(self) -> str:
+        """The filter without `$share/group/`, as topics have it."""
+        parts = self.filter.split("/")
+        return "/".join(parts[2:]) if parts[0] == "$share" else self.filter
+
+    @property
+    def overruling(self) -> frozenset[str]:
+        """The columns that overrule the payload."""
+        return frozenset(name for _, name, wins in self.levels if wins) | {"topic"}
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All columns that a topic gives."""
+        return (*(name for _, name, _ in self.levels), "topic")
+
+    def columns(self, topics: pl.Series) -> dict[str, pl.Series]:
+        """The columns of these topics, as text."""
+        parts = topics.str.split("/")
+        columns = {
+            name: parts.list.get(place, null_on_oob=True).alias(name) for place, name, _ in self.levels
+        }
+        return columns | {"topic": topics.alias("topic")}
+
+    def sensor(self, topic: str) -> str | None:
+        """The sensor id in a topic, if the pattern has a place for it."""
+        parts = topic.split("/")
+        place = next((place for place, name, _ in self.levels if name == "id"), None)
+        return parts[place] if place is not None and place < len(parts) else None
+
+    def topic_of(self, sensor: str) -> str | None:
+        """The topic of a sensor, where its id is all that the pattern leaves open."""
+        parts = self.plain.removesuffix("/#").split("/")
+        for place, name, _ in self.levels:
+            if name != "id":
+                return None
+            parts[place] = sensor
+        return "/".join(parts) if self.levels else "/".join([*parts, sensor])
