@@ -64,11 +64,11 @@ class Kernel:
         key = f"{operation}{dtype}"
         self.stacks.setdefault(key, self._stacks(dtype, identity))
         moments = self.stacks.setdefault("moments", self._moments())
-        ends, answered, counts, *moved = sliding.slide_counts(
+        taken, left, ends, answered, counts, *moved = sliding.slide_counts(
             low, high, self.names, self.groups, self.counts, *self.stacks["rows"], *self.where, self.pinned,
             self.active, self.places, self.size,
         )  # fmt: skip
-        moves = (low, high, self.names, self.groups)
+        moves = (taken, left, self.groups)
         found = sliding.slide(
             operation,
             identity,

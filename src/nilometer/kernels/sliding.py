@@ -54,11 +54,13 @@ def slide_counts(  # type: ignore[no-untyped-def]
 ):
     """The window's moves for every evaluation, over the counts of rows.
 
-    Returns the place after the last answer of each evaluation, the group and the count of each answer, and the new
-    (first, pivot, last, size). `active[:size]` are the groups with a row in the window, `places` where each stands
+    Returns per evaluation how far entries were taken in and let go, and the place after its last answer; the group
+    and the count of each answer; and the new (first, pivot, last, size). `active[:size]` are the groups with a row in the window, `places` where each stands
     in it (-1: nowhere). With `pinned`, group 0 alone answers, always.
     """
     evaluations = len(low)
+    taken = np.empty(evaluations, dtype=np.int64)
+    left = np.empty(evaluations, dtype=np.int64)
     ends = np.empty(evaluations, dtype=np.int64)
     capacity = evaluations if pinned else 1024
     answered = np.empty(capacity, dtype=np.int64)
@@ -117,17 +119,18 @@ def slide_counts(  # type: ignore[no-untyped-def]
                 answered[written] = group
                 counts[written] = front[group] + back[group]
                 written += 1
+        taken[evaluation] = last
+        left[evaluation] = first
         ends[evaluation] = written
-    return ends, answered[:written].copy(), counts[:written].copy(), first, pivot, last, size
+    return taken, left, ends, answered[:written].copy(), counts[:written].copy(), first, pivot, last, size
 
 
 @numba.njit(cache=True)
 def slide(  # type: ignore[no-untyped-def]
     operation,
     identity,
-    low,
-    high,
-    names,
+    taken,
+    left,
     groups,
     values,
     nexts,
@@ -142,15 +145,12 @@ def slide(  # type: ignore[no-untyped-def]
     """The same moves over another component; returns its value in each answer."""
     results = np.empty(len(answered), dtype=values.dtype)
     written = 0
-    length = len(names)
-    for evaluation in range(len(low)):
-        while last < length and names[last] <= high[evaluation]:
+    for evaluation in range(len(taken)):
+        while last < taken[evaluation]:
             group = groups[last]
             back[group] = combine(operation, back[group], values[last])
             last += 1
-        target = first
-        while target < last and names[target] <= low[evaluation]:
-            target += 1
+        target = left[evaluation]
         if target <= pivot:
             for entry in range(first, target):
                 front[groups[entry]] = nexts[entry]
@@ -174,19 +174,16 @@ def slide(  # type: ignore[no-untyped-def]
 
 @numba.njit(cache=True)
 def slide_moments(  # type: ignore[no-untyped-def]
-    low, high, names, groups, values, nexts, front, back, first, pivot, last, ends, answered
+    taken, left, groups, values, nexts, front, back, first, pivot, last, ends, answered
 ):
     """The same moves over (n, mean, squares), the rows of `values`, `nexts`, `front` and `back`; n and squares of each answer."""
     results = np.empty((2, len(answered)), dtype=np.float64)
     written = 0
-    length = len(names)
-    for evaluation in range(len(low)):
-        while last < length and names[last] <= high[evaluation]:
+    for evaluation in range(len(taken)):
+        while last < taken[evaluation]:
             _merge_into(back, groups[last], values, last)
             last += 1
-        target = first
-        while target < last and names[target] <= low[evaluation]:
-            target += 1
+        target = left[evaluation]
         if target <= pivot:
             for entry in range(first, target):
                 group = groups[entry]

@@ -89,7 +89,9 @@ class Lifting:
             self._arguments.setdefault(aggregate.argument, (number, compile_expression(aggregate.argument)))
             for component in self._needed(aggregate.function, aggregate.argument):
                 components[component.name] = component
-        self.components = tuple(components.values())
+        # Most arguments are never NULL: then their count is that of rows, and need not be held a second time.
+        self._counts = {name: c for name, c in components.items() if name.startswith("count")}
+        self.components = tuple(c for name, c in components.items() if name not in self._counts)
 
     def _needed(self, function: str, argument: Expression) -> list[Component]:
         number = self._arguments[argument][0]
@@ -111,8 +113,19 @@ class Lifting:
                 return [Component(f"moments{number}", MOMENTS, "float64")]
         raise InternalError(f"{function} has no partial of constant size")
 
+    def add(self, name: str) -> Component:
+        """Hold a count of its own: a NULL has been seen."""
+        component = self._counts.pop(name)
+        self.components = (*self.components, component)
+        return component
+
+    def unheld(self, arrays: Arrays) -> list[str]:
+        """The counts in the arrays that are not held yet."""
+        return [name for name in self._counts if name in arrays]
+
     def lift(self, rows: pl.DataFrame, mask: pl.Series | None) -> Arrays:
-        """Each row's components; rows outside the mask count for nothing but `heard`."""
+        """Each row's components; rows outside the mask count for nothing but `heard`. Counts that are not held are there
+        only if they differ from that of rows: then they must be held from now on."""
         height = rows.height
         ones = np.ones(height, dtype=np.int64)
         inside = None if mask is None else mask.to_numpy()
@@ -123,6 +136,8 @@ class Lifting:
         for number, evaluator in self._arguments.values():
             column = evaluator(rows)
             known = column.is_not_null().to_numpy() if column.null_count() else None
+            if f"count{number}" in self._counts and known is not None:
+                wanted[f"count{number}"] = self._counts[f"count{number}"]
             if inside is not None:
                 known = inside if known is None else known & inside
             for name, make in _LIFTS.items():
@@ -140,7 +155,8 @@ class Lifting:
                 columns.append(pl.Series(name, found[ROWS], dtype=target))
                 continue
             number = self._arguments[aggregate.argument][0]
-            values, known = _lowered(aggregate.function, number, found, str(aggregate))
+            count = found.get(f"count{number}", found[ROWS])
+            values, known = _lowered(aggregate.function, number, count, found, str(aggregate))
             column = pl.Series(name, values).cast(target)
             if known is not None:
                 if target.is_float():
@@ -151,14 +167,15 @@ class Lifting:
         return columns
 
 
-def _lowered(function: str, number: str, found: Arrays, text: str) -> tuple[Array, Array | None]:
+def _lowered(
+    function: str, number: str, count: Array, found: Arrays, text: str
+) -> tuple[Array, Array | None]:
     """The values, and a mask of those that are not NULL (None: all)."""
     with np.errstate(all="ignore"):
         if function in ("variance", "stdev"):
             count, squares = found[f"moments{number}"]
             variance = squares / (count - 1)
             return (np.sqrt(variance) if function == "stdev" else variance), count > 1
-        count = found[f"count{number}"]
         known = count > 0
         match function:
             case "count":

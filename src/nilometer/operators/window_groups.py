@@ -45,6 +45,9 @@ class GroupCodes:
 
     def decode(self, codes: Integers) -> list[pl.Series]:
         """The key columns of each code."""
+        if self._integers is not None and not self._keys.to_series().null_count():
+            column = self._keys.to_series()
+            return [pl.Series(column.name, column.to_numpy()[codes])]
         return self._keys[codes].get_columns() if self._columns else []
 
     def renumber(self, alive: Integers) -> Integers:

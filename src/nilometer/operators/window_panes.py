@@ -93,8 +93,9 @@ class Panes:
             kept.append(pane)
         self._panes = kept
 
-    def rewrite(self, change: Callable[[pl.DataFrame], pl.DataFrame]) -> None:
-        """Change the rows of every pane, but not their order."""
+    def rewrite(self, change: Callable[[pl.DataFrame], pl.DataFrame], columns: Dtypes | None = None) -> None:
+        """Change the rows of every pane, but not their order; `columns` if they become others."""
+        self._columns = self._columns if columns is None else columns
         self._panes = [self._make(change(pane.rows)) for pane in self._panes]
 
     def snapshot(self, prefix: str) -> dict[str, bytes]:

@@ -16,7 +16,7 @@ from nilometer.kernels import sliding
 from nilometer.kernels.ranges import Integers
 from nilometer.kernels.slices import order_by
 from nilometer.operators.frames import Dtypes
-from nilometer.operators.window_components import MOMENTS, Array, Arrays, Component
+from nilometer.operators.window_components import MOMENTS, ROWS, Array, Arrays, Component
 
 SLICE = "@slice"
 GROUP = "@group"
@@ -49,6 +49,11 @@ class Partials:
             for c in components
         }
         return Partials(slices, groups, values, components)
+
+    def with_count(self, component: Component) -> Partials:
+        """With one more component, which equals the count of rows."""
+        values = self.values | {component.name: self.values[ROWS]}
+        return Partials(self.slices, self.groups, values, (*self.components, component))
 
     def ordered(self) -> Partials:
         """In the order of their slices."""

@@ -79,9 +79,10 @@ class SlidingLogic:
         if rows.height:
             names = self._slices(rows.get_column(TICK).to_numpy())
             groups = self._groups.encode(self._keys(rows), rows.height)
-            self._new.append(
-                Partials(names, groups, self._lifting.lift(rows, mask), self._lifting.components)
-            )
+            values = self._lifting.lift(rows, mask)
+            for name in self._lifting.unheld(values):
+                self._hold(name)
+            self._new.append(Partials(names, groups, values, self._lifting.components))
 
     def advance(self, progress: Progress) -> Output:
         """Slide over every evaluation below the watermark."""
@@ -99,7 +100,8 @@ class SlidingLogic:
     def snapshot(self) -> dict[str, bytes]:
         """Panes of waiting partials and of entries, the groups, and what is known of ticks and sources."""
         self._settle(self._since)
-        meta = {"since": self._since, "ticks": self._ticks.tolist()}
+        counts = [c.name for c in self._lifting.components if c.name.startswith("count")]
+        meta = {"since": self._since, "ticks": self._ticks.tolist(), "counts": counts}
         panes = {"meta": json.dumps(meta).encode()}
         panes |= self._groups.snapshot() | self._waiting.snapshot("waiting") | self._state.snapshot()
         return panes if self._expectation is None else panes | self._expectation.snapshot()
@@ -109,11 +111,23 @@ class SlidingLogic:
         meta = json.loads(panes["meta"])
         self._since = meta["since"]
         self._ticks = np.array(meta["ticks"], dtype=np.int64)
+        for name in meta["counts"]:
+            self._hold(name)
         self._groups.restore(panes)
         self._waiting.restore("waiting", panes)
         self._state.restore(panes, len(self._groups))
         if self._expectation is not None:
             self._expectation.restore(panes)
+
+    def _hold(self, name: str) -> None:
+        """Hold one more component, which was the count of rows so far."""
+        component = self._lifting.add(name)
+        self._state.add(component)
+        self._new = [part.with_count(component) for part in self._new]
+        self._waiting.rewrite(
+            lambda frame: frame.with_columns(pl.col(ROWS).alias(component.name)),
+            Partials.dtypes(self._lifting.components),
+        )
 
     def _slices(self, ticks: Integers) -> Integers:
         if self._scope.period is None:

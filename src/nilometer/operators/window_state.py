@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 import polars as pl
 
 from nilometer.kernels import sliding
@@ -49,7 +50,7 @@ class SlidingState:
         self._unbounded = unbounded
         self._length = 0
         self._names: Integers = np.empty(0, dtype=np.int64)
-        self._groups: Integers = np.empty(0, dtype=np.int64)
+        self._groups: npt.NDArray[np.int32] = np.empty(0, dtype=np.int32)
         self._values = {c.name: filled(c, 0) for c in self._components}
         self._nexts = {c.name: filled(c, 0) for c in self._components}
         self._front = {c.name: filled(c, 0) for c in self._components}
@@ -63,6 +64,13 @@ class SlidingState:
 
     def __len__(self) -> int:
         return self._length - self._first
+
+    def add(self, component: Component) -> None:
+        """One more component, which was the count of rows so far."""
+        self._components = (*self._components, component)
+        for store in (self._values, self._nexts, self._front, self._back):
+            store[component.name] = store[ROWS].copy()
+        self._panes = {}
 
     def hold_groups(self, count: int) -> None:
         """Make room for so many groups."""
@@ -93,7 +101,7 @@ class SlidingState:
         names, groups = self._names[:n], self._groups[:n]
         stacks = {c.name: self._stacks(c) for c in self._components}
         begin = (self._first, self._pivot, self._last)
-        ends, answered, counts, *moved = sliding.slide_counts(
+        taken, left, ends, answered, counts, *moved = sliding.slide_counts(
             low,
             high,
             names,
@@ -109,7 +117,7 @@ class SlidingState:
         for c in self._components:
             if c.name == ROWS:
                 continue
-            moves = (low, high, names, groups, *stacks[c.name], *begin, ends, answered)
+            moves = (taken, left, groups, *stacks[c.name], *begin, ends, answered)
             if c.operation == MOMENTS:
                 found[c.name] = sliding.slide_moments(*moves)
             else:
@@ -120,7 +128,7 @@ class SlidingState:
 
     def alive(self) -> Integers:
         """The groups that an entry or a total mentions, ascending."""
-        mentioned = [np.unique(self._groups[self._first : self._length])]
+        mentioned: list[Array] = [np.unique(self._groups[self._first : self._length])]
         if self._unbounded:
             mentioned.append(np.flatnonzero(self._back[ROWS] != 0))
         return np.unique(np.concatenate(mentioned)).astype(np.int64)
@@ -197,7 +205,10 @@ class SlidingState:
 
     def _frame(self, start: int, end: int) -> pl.DataFrame:
         values = {c.name: self._values[c.name][..., start:end] for c in self._components}
-        tags = [pl.Series(SLICE, self._names[start:end]), pl.Series(GROUP, self._groups[start:end])]
+        tags = [
+            pl.Series(SLICE, self._names[start:end]),
+            pl.Series(GROUP, self._groups[start:end].astype(np.int64)),
+        ]
         return pl.DataFrame([*tags, *value_columns(values, self._components)])
 
     def _rebuild(self, component: Component) -> None:
@@ -244,16 +255,20 @@ class SlidingState:
             self._drop(self._first)
 
     def _drop(self, count: int) -> None:
-        """Forget the first entries, and give back room that is no longer needed."""
-        kept = slice(count, self._length)
-        self._names, self._groups = self._names[kept].copy(), self._groups[kept].copy()
-        for component in self._components:
-            for store in (self._values, self._nexts):
-                store[component.name] = np.ascontiguousarray(store[component.name][..., kept])
-        self._length -= count
+        """Forget the first entries; room is given back once it is four times what is needed."""
+        kept = self._length - count
+        for array in self._arrays():
+            array[..., :kept] = array[..., count : self._length]
+        self._length = kept
         self._dropped += count
         self._first, self._pivot, self._last = (
             self._first - count,
             max(self._pivot - count, 0),
             self._last - count,
         )
+        if len(self._names) > max(4 * kept, _PANE):
+            self._reserve(2 * kept)
+
+    def _arrays(self) -> list[Array]:
+        """Everything that there is one of per entry."""
+        return [self._names, self._groups, *self._values.values(), *self._nexts.values()]
