@@ -137,12 +137,12 @@ def test_csv_by_header_by_width_and_bare() -> None:
     decoded = decode(
         AIR,
         b"1,7,2.5,40",
-        b"humid;time;id\n41;2;8\n42;3;8\r\n",
+        b"pm25;humid;time;id\n;41;2;8\n0;42;3;8\r\n",
         b'4,9,"5.5",',
         b"1,2",
         format=Format.AUTO,
     )
-    assert decoded.rows.rows() == [(1, 7, 2.5, 40), (2, 8, None, 41), (3, 8, None, 42), (4, 9, 5.5, None)]
+    assert decoded.rows.rows() == [(1, 7, 2.5, 40), (2, 8, None, 41), (3, 8, 0.0, 42), (4, 9, 5.5, None)]
     assert decoded.garbled[0].reason == "2 fields where 3 or 4 are expected"
     bare = decode(DEPTH, b"21.5", b"7,22", b"time,depth", topic="well/{id}", topics=["well/a"] * 3)
     assert bare.rows.rows() == [(ARRIVED, "a", 21.5), (7, "a", 22.0)]
