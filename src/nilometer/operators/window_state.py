@@ -30,6 +30,8 @@ from nilometer.operators.window_partials import (
 )
 
 _PANE = 32_768
+_ROOM = 262_144
+"""Room for so many entries is kept once it has been needed."""
 
 
 @dataclass(frozen=True)
@@ -88,7 +90,7 @@ class SlidingState:
         """Take entries, all of later slices than those before, in the order of their slices."""
         start, end = self._length, self._length + len(entries)
         if end > len(self._names):
-            self._reserve(max(end + end // 4, 1024))
+            self._reserve(max(2 * end, 1024))
         self._names[start:end] = entries.slices
         self._groups[start:end] = entries.groups
         for component in self._components:
@@ -255,7 +257,7 @@ class SlidingState:
             self._drop(self._first)
 
     def _drop(self, count: int) -> None:
-        """Forget the first entries; room is given back once it is four times what is needed."""
+        """Forget the first entries; room is given back once it is eight times what is needed."""
         kept = self._length - count
         for array in self._arrays():
             array[..., :kept] = array[..., count : self._length]
@@ -266,8 +268,8 @@ class SlidingState:
             max(self._pivot - count, 0),
             self._last - count,
         )
-        if len(self._names) > max(4 * kept, _PANE):
-            self._reserve(2 * kept)
+        if len(self._names) > max(8 * kept, _ROOM):
+            self._reserve(max(2 * kept, _ROOM))
 
     def _arrays(self) -> list[Array]:
         """Everything that there is one of per entry."""
