@@ -1,0 +1,34 @@
+"""The durable stream log: appends survive anything, readers keep their place, every flipped bit is noticed.
+
+    record.py        one record's framing            segment.py      a file of records and its index
+    checksum.py      XXH64, and the walk of records  recovery.py     what a crash left -> where to go on
+    files.py         the protocol of file access     local_files.py, arrow_files.py   its two implementations
+    open_segment.py  the end of the log, rotation    writer.py       appends, producers, durability
+    reader.py        entries from an offset on       readers.py      named readers' offsets
+    scan.py          frames, zero-copy               schema.py       columns that come and go
+    retention.py     what may be deleted             verify.py       what is damaged
+    stream_log.py    one stream's log                directory.py    all logs of a data directory
+
+The law: the log is the truth. An answer is a function of the log, and killing any process at any moment changes neither.
+"""
+
+from nilometer.edge.log.directory import LogDirectory
+from nilometer.edge.log.reader import LogEntry, Offset
+from nilometer.edge.log.readers import NamedReader
+from nilometer.edge.log.segment import Damage
+from nilometer.edge.log.settings import Fsync, LogSettings
+from nilometer.edge.log.stream_log import StreamLog
+from nilometer.edge.log.writer import LogWriter, Token
+
+__all__ = [
+    "LogDirectory",
+    "StreamLog",
+    "LogWriter",
+    "LogSettings",
+    "Fsync",
+    "Token",
+    "Offset",
+    "LogEntry",
+    "NamedReader",
+    "Damage",
+]

@@ -1,0 +1,56 @@
+"""Named places at which a test makes the log fail: an injected callable, which does nothing in production.
+
+Every step that changes a file calls `failpoint(name)` before and after it. A test's callable raises ENOSPC or a simulated crash
+there. For the tests that kill a real process there is the one variable NILOMETER_FAILPOINT: `after_write:3` kills the
+process with SIGKILL when it passes `after_write` for the third time.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable
+
+Failpoint = Callable[[str], None]
+
+FAILPOINTS = (
+    "before_write",
+    "during_write",
+    "after_write",
+    "before_fsync",
+    "after_fsync",
+    "before_aside",
+    "during_aside",
+    "after_aside",
+    "before_rename",
+    "after_rename",
+    "after_directory_fsync",
+    "before_delete",
+    "after_delete",
+    "before_cut",
+    "after_cut",
+)
+"""In files.py: appending, making durable, replacing a whole file (written aside, renamed), deleting, cutting off a tail."""
+
+VARIABLE = "NILOMETER_FAILPOINT"
+
+
+def nothing(_: str) -> None:
+    """Production."""
+
+
+def from_environment() -> Failpoint:
+    """What NILOMETER_FAILPOINT asks for; nothing if it is not set."""
+    setting = os.environ.get(VARIABLE)
+    if not setting:
+        return nothing
+    name, _, passing = setting.partition(":")
+    left = int(passing or 1)
+
+    def kill(reached: str) -> None:
+        nonlocal left
+        left -= reached == name
+        if left == 0 and reached == name:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    return kill

@@ -1,0 +1,78 @@
+"""Which (producer, sequence) pairs the log holds, so that a repeated append is acknowledged and not written twice.
+
+Of each producer the greatest sequence is kept, and which of the 64 up to it were seen (the anti-replay window of IPsec,
+RFC 4303 section 3.4.3): sequences may come a little out of order, and may have gaps. The law: a sequence was seen if it was
+marked; one that is more than 63 below the greatest is taken for seen.
+
+>>> seen = Producers()
+>>> seen.mark("mote-7", 12)
+... seen.mark("mote-7", 10)
+>>> [seen.seen("mote-7", sequence) for sequence in (10, 11, 12, 13)]
+[True, False, True, False]
+"""
+
+from __future__ import annotations
+
+import json
+
+WINDOW = 64
+_ALL = (1 << WINDOW) - 1
+
+
+class Producers:
+    """The producers of one stream."""
+
+    def __init__(self) -> None:
+        self._windows: dict[str, tuple[int, int]] = {}
+
+    def __len__(self) -> int:
+        return len(self._windows)
+
+    def seen(self, producer: str, sequence: int) -> bool:
+        """Whether it was marked."""
+        window = self._windows.get(producer)
+        if window is None or sequence > window[0]:
+            return False
+        back = window[0] - sequence
+        return back >= WINDOW or bool(window[1] >> back & 1)
+
+    def mark(self, producer: str, sequence: int) -> None:
+        """It is in the log now."""
+        greatest, bits = self._windows.get(producer, (sequence, 0))
+        if sequence > greatest:
+            # A leap may be of any length: a shift by it would make a number of as many bits.
+            leap = sequence - greatest
+            bits = bits << leap & _ALL if leap < WINDOW else 0
+            greatest = sequence
+        back = greatest - sequence
+        if back < WINDOW:
+            bits |= 1 << back
+        self._windows[producer] = (greatest, bits)
+
+    def last(self) -> dict[str, int]:
+        """The greatest sequence of each producer."""
+        return {producer: greatest for producer, (greatest, _) in self._windows.items()}
+
+    def to_bytes(self) -> bytes:
+        """All of it, as the body of a PRODUCERS record."""
+        return json.dumps(self._windows, separators=(",", ":")).encode()
+
+    @staticmethod
+    def from_bytes(data: bytes) -> Producers:
+        """What `to_bytes` gave."""
+        producers = Producers()
+        producers._windows = {name: (last, bits) for name, (last, bits) in json.loads(data).items()}
+        return producers
+
+
+Mark = tuple[str, int]
+
+
+def marks_to_bytes(marks: list[Mark]) -> bytes:
+    """The annex of a rows record: whose appends these rows are."""
+    return json.dumps(marks, separators=(",", ":")).encode() if marks else b""
+
+
+def marks_from_bytes(data: bytes) -> list[Mark]:
+    """What `marks_to_bytes` was given."""
+    return [(producer, sequence) for producer, sequence in json.loads(data)] if data else []

@@ -1,0 +1,94 @@
+"""The files of a log, as a crash may have left them -> where its writer goes on.
+
+A torn tail is cut off; nothing else is. Bytes that fail their checksum but were settled (a later record says so) are damage:
+they stay for `verify` to report, and the writer goes on behind the last whole record. So the stream goes on, and nothing
+that was acknowledged is taken away.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import dataclass, field
+from typing import Any
+
+from nilometer.edge.log.files import Files
+from nilometer.edge.log.producers import Producers, marks_from_bytes
+from nilometer.edge.log.record import RecordKind
+from nilometer.edge.log.schema import from_bytes
+from nilometer.edge.log.segment import (
+    INDEX,
+    Contents,
+    Damage,
+    SegmentId,
+    Tally,
+    contents_of,
+    index_of,
+    segment_ids,
+)
+from nilometer.errors import DataError
+
+BEGINNING = SegmentId(0, 0)
+
+
+@dataclass
+class Recovered:
+    """Where the log ends. `torn` bytes after the first `size` are to be cut off its last segment (`tally`, None if there is none);
+    `sealed`: that segment has its index, as after a clean close."""
+
+    end: SegmentId = BEGINNING
+    schema: Any = None
+    producers: Producers = field(default_factory=Producers)
+    tally: Tally | None = None
+    size: int = 0
+    sealed: bool = False
+    torn: int = 0
+    damages: list[Damage] = field(default_factory=list)
+
+
+def recover(files: Files) -> Recovered:
+    """Look at the last segment; changes no file but to remove the index of a segment that is gone."""
+    ids = segment_ids(files)
+    stems = {each.stem for each in ids}
+    for name in files.names():
+        if name.endswith(INDEX) and name.removesuffix(INDEX) not in stems:
+            files.delete(name)
+    if not ids:
+        return Recovered()
+    found = Recovered()
+    try:
+        index = index_of(files, ids[-1])
+    except DataError:
+        # The records speak for themselves; the index is written anew when the segment is sealed.
+        index = None
+    contents = contents_of(files, ids[-1], index, on_damage=found.damages.append)
+    _replay(contents, found)
+    found.sealed = index is not None
+    found.torn = contents.torn
+    found.size = contents.end
+    if index is not None:
+        # What was damaged had its positions: they are not given out again.
+        found.end = max(found.end, SegmentId(index.end_number, index.end_position))
+    if found.schema is None:
+        # Damaged at its very beginning: the segment before knows the schema, and perhaps the producers.
+        for each in reversed(ids[:-1]):
+            with contextlib.suppress(DataError):
+                earlier = Recovered()
+                _replay(contents_of(files, each, None, on_damage=found.damages.append), earlier)
+                found.schema, found.producers = earlier.schema, earlier.producers
+                break
+    return found
+
+
+def _replay(contents: Contents, found: Recovered) -> None:
+    tally = Tally(contents.segment)
+    for header, run in contents:
+        tally.add_header(header)
+        if header.kind == RecordKind.SCHEMA:
+            found.schema = from_bytes(header.body(run.buffer, run.base))
+        elif header.kind == RecordKind.PRODUCERS:
+            found.producers = Producers.from_bytes(bytes(header.body(run.buffer, run.base)))
+        elif header.kind == RecordKind.ROWS:
+            for producer, sequence in marks_from_bytes(header.annex(run.buffer, run.base)):
+                found.producers.mark(producer, sequence)
+    found.tally = tally
+    found.end = tally.end

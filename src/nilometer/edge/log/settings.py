@@ -1,0 +1,48 @@
+"""How a log is written: when it is made durable, and how long its segments are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from nilometer.errors import ConfigurationError
+from nilometer.types import DAY, MILLISECOND
+
+
+class Fsync(StrEnum):
+    """When an append survives a power cut. That it survives the death of the process is so in all three.
+
+    ALWAYS: before `append` returns. INTERVAL: after `flush`, which an append calls itself once the interval has passed.
+    NEVER: whenever the operating system sees fit; rotation still makes durable what it seals.
+    """
+
+    ALWAYS = "always"
+    INTERVAL = "interval"
+    NEVER = "never"
+
+
+@dataclass(frozen=True)
+class LogSettings:
+    """Durations are microseconds.
+
+    A segment is sealed at `segment_bytes`, or when its rows span `segment_span` and it is at least `least_bytes` long (so that
+    retention by age has whole segments to drop, and a replay of years does not make a segment of every batch). Appends
+    of fewer than `gather_rows` rows are held in memory until so many are together or `flush` is called: such rows
+    do not survive the death of the process before the flush, nor are they seen by readers.
+    """
+
+    fsync: Fsync = Fsync.INTERVAL
+    fsync_interval: int = 200 * MILLISECOND
+    segment_bytes: int = 64 << 20
+    segment_span: int = DAY
+    least_bytes: int = 1 << 20
+    gather_rows: int = 0
+
+    def __post_init__(self) -> None:
+        if self.fsync not in list(Fsync):
+            raise ConfigurationError(
+                f"fsync is always, interval or never, not '{self.fsync}'",
+                hint="interval loses at most the last moments in a power cut",
+            )
+        if self.segment_bytes < 1 or self.segment_span < 1 or self.gather_rows < 0 or self.fsync_interval < 0:
+            raise ConfigurationError("the sizes and durations of a log's settings are positive")

@@ -1,0 +1,124 @@
+"""The stream log by itself: appends in batches of 1,000 with fsync by interval, and a scan of all of it, on one core.
+
+A row is what a sensor sends: time, id and three measured values. Every byte that is scanned passes its checksum and every
+column is summed, so that nothing is left unread. The peer of the append is a bare write of the same bytes, the peer of the
+scan is Polars on one Parquet file of the same rows. Best of `REPEATS`.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from nilometer.laboratory.benchmarks.result import Measurement, Target
+
+if TYPE_CHECKING:
+    import polars as pl
+
+REPEATS = 3
+BATCH = 1_000
+SENSORS = 200
+START = 1_767_225_600_000_000  # 2026-01-01T00:00:00Z
+
+APPEND = "log append, batches of 1,000"
+SCAN = "log scan"
+APPEND_RATE = 1_000_000
+SCAN_RATE = 20_000_000
+
+
+def edge_log(rows: int = 4_000_000) -> tuple[Measurement, ...]:
+    """Append and scan; best run in a process with POLARS_MAX_THREADS=1, to be of one core."""
+    with tempfile.TemporaryDirectory() as folder:
+        batches = _batches(rows)
+        append = min((_append(Path(folder) / str(i), batches) for i in range(REPEATS)), key=lambda m: m.ours)
+        scan = measure_scan(Path(folder) / "0", batches)
+    return append, scan
+
+
+def targets(measurements: tuple[Measurement, ...]) -> tuple[Target, ...]:
+    """The two rates, as microseconds a row, since a target is a figure not to be exceeded."""
+    limits = {APPEND: APPEND_RATE, SCAN: SCAN_RATE}
+    return tuple(
+        Target(
+            f"{m.task}, {limits[m.task]:,} rows/s, us a row", 1e6 * m.ours / m.rows_in, 1e6 / limits[m.task]
+        )
+        for m in measurements
+        if m.task in limits
+    )
+
+
+def _batches(rows: int) -> list[pl.DataFrame]:
+    import numpy as np
+    import polars as pl
+
+    random = np.random.default_rng(7)
+    frame = pl.DataFrame(
+        {
+            "time": START + np.arange(rows) // SENSORS * 1_000_000,
+            "id": np.arange(rows) % SENSORS,
+            "depth": random.random(rows),
+            "rain": random.random(rows),
+            "temperature": random.random(rows),
+        }
+    )
+    return list(frame.iter_slices(BATCH))
+
+
+def _append(folder: Path, batches: list[pl.DataFrame]) -> Measurement:
+    from nilometer.edge.log import StreamLog
+
+    rows = sum(batch.height for batch in batches)
+    started = time.perf_counter()
+    with StreamLog(folder, dict(batches[0].schema)) as log:
+        for batch in batches:
+            log.append(batch)
+    ours = time.perf_counter() - started
+    end = log.end.position
+    return Measurement(APPEND, ours, _bare_write(folder.with_suffix(".bare"), folder), rows, end, end == rows)
+
+
+def _bare_write(path: Path, log: Path) -> float:
+    """The log's bytes again, in as many writes, with one fsync at the end."""
+    data = b"".join(file.read_bytes() for file in sorted(log.glob("*.segment")))
+    step = 40 * BATCH
+    started = time.perf_counter()
+    with path.open("wb", buffering=0) as file:
+        for at in range(0, len(data), step):
+            file.write(data[at : at + step])
+        os.fsync(file.fileno())
+    seconds = time.perf_counter() - started
+    path.unlink()
+    return seconds
+
+
+def measure_scan(folder: Path, batches: list[pl.DataFrame]) -> Measurement:
+    """Scan a log of these batches, against Parquet."""
+    import polars as pl
+
+    from nilometer.edge.log import StreamLog
+
+    whole = pl.concat(batches)
+    parquet = folder.with_suffix(".parquet")
+    whole.write_parquet(parquet)
+    sums = whole.sum().row(0)
+
+    def ours() -> tuple[float, ...]:
+        totals = [frame.sum() for frame in StreamLog(folder).scan()]
+        return pl.concat(totals).sum().row(0)
+
+    def theirs() -> tuple[float, ...]:
+        return pl.read_parquet(parquet).sum().row(0)
+
+    times: dict[str, float] = {}
+    equal = True
+    for name, task in (("ours", ours), ("theirs", theirs)):
+        task()
+        for _ in range(REPEATS):
+            started = time.perf_counter()
+            found = task()
+            times[name] = min(times.get(name, float("inf")), time.perf_counter() - started)
+            equal &= all(abs(a - b) <= 1e-9 * abs(b) for a, b in zip(found, sums, strict=True))
+    return Measurement(SCAN, times["ours"], times["theirs"], whole.height, whole.height, equal)
