@@ -1,0 +1,56 @@
+"""What a full queue does, what it answers, and the books it keeps.
+
+The law of the books, at any moment and in rows: put = got + waiting + dropped_oldest + dropped_newest + sampled_out.
+A refused batch was never taken, so it is in no other account.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+
+
+class Policy(StrEnum):
+    """What happens to a batch for which there is no room in memory."""
+
+    SPILL = "spill"
+    DROP_OLDEST = "drop oldest"
+    DROP_NEWEST = "drop newest"
+    SAMPLE = "sample"
+    BLOCK = "block"
+
+
+class Outcome(StrEnum):
+    """What became of a batch. FULL: nothing was taken, offer it again later; DROPPED: some tuples were, it or older."""
+
+    ACCEPTED = "accepted"
+    DROPPED = "dropped"
+    FULL = "full"
+
+
+@dataclass
+class Counts:
+    """The books of a queue, in rows (`refused` in batches, `spilled_bytes` in bytes written to disk so far)."""
+
+    put: int = 0
+    got: int = 0
+    dropped_oldest: int = 0
+    dropped_newest: int = 0
+    sampled_out: int = 0
+    spilled: int = 0
+    spilled_bytes: int = 0
+    refused: int = 0
+
+    @property
+    def dropped(self) -> int:
+        """The rows that no reader will see."""
+        return self.dropped_oldest + self.dropped_newest + self.sampled_out
+
+    @property
+    def waiting(self) -> int:
+        """The rows that are still to be read, in memory or on disk."""
+        return self.put - self.got - self.dropped
+
+    def as_dict(self) -> dict[str, int]:
+        """The accounts by name."""
+        return asdict(self)
