@@ -84,7 +84,7 @@ QUERIES = [
 
 
 @pytest.mark.parametrize("sql", QUERIES)
-@settings(max_examples=settings().max_examples // 12)
+@settings(max_examples=settings().max_examples // 25)
 @given(
     given_logs=logs,
     batch_rows=st.sampled_from([None, 1, 2, 3, 7, 65_536]),

@@ -39,7 +39,7 @@ def apart(plan: physical.Node) -> physical.Node:
 
 
 @pytest.mark.parametrize("sql", QUERIES)
-@settings(max_examples=settings().max_examples // 12)
+@settings(max_examples=settings().max_examples // 25)
 @given(given_logs=logs, batch_rows=st.sampled_from([None, 2]), restarted=st.booleans())
 def test_the_steps_apart_give_the_same_answer(
     sql: str, given_logs: Logs, batch_rows: int | None, restarted: bool
@@ -50,7 +50,7 @@ def test_the_steps_apart_give_the_same_answer(
 
 
 @given(given_logs=logs)
-@settings(max_examples=settings().max_examples // 12)
+@settings(max_examples=settings().max_examples // 25)
 def test_partial_results_of_two_places_merge_into_one(given_logs: Logs) -> None:
     sql = QUERIES[1]
     plan = plans(sql)[0]
