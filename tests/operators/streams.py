@@ -7,11 +7,15 @@ from dataclasses import dataclass
 from typing import Any
 
 import polars as pl
+from hypothesis import settings
 from hypothesis import strategies as st
 
 from nilometer.operators.frames import stream_dtypes
 from nilometer.operators.logic import Logic, Output, Progress, Spec
 from nilometer.types import FLOAT, INT, STRING, Column, Schema, ceil_to
+
+fewer = settings(max_examples=settings.default.max_examples // 2)
+"""For properties of whole operators: their examples are costly."""
 
 SCHEMA = Schema((Column("i", INT), Column("f", FLOAT), Column("s", STRING)))
 DTYPES = stream_dtypes(SCHEMA)
@@ -143,6 +147,12 @@ def one_by_one(log: Log) -> Log:
         rounds.append(Round((), round_.watermark))
         before = round_.watermark
     return Log(tuple(rounds))
+
+
+def ways(log: Log) -> list[tuple[Log, bool]]:
+    """How to bring a log to an operator: as it is, and one other way (restarts, all at once, one by one), by turns."""
+    others = [(log, True), (one_round(log), False), (one_by_one(log), False)]
+    return [(log, False), others[(len(log.rows) + log.watermark) % len(others)]]
 
 
 def evaluations(outputs: Sequence[Output]) -> list[tuple[int, int]]:

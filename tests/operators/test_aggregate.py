@@ -17,7 +17,7 @@ from nilometer.operators.logic import Progress, no_evaluations
 from nilometer.operators.time_window import TimeWindow
 from nilometer.plan import scalar
 from nilometer.types import FLOAT, INT, NULL, POINT, STRING, TIME, Type
-from operators.streams import SCHEMA, Log, Range, Row, drive, logs, order, ranges
+from operators.streams import SCHEMA, Log, Range, Row, drive, fewer, logs, order, ranges
 
 COLUMNS: dict[str, Type] = {"i": INT, "f": FLOAT, "s": STRING}
 TEXT = (("k", ColumnReference("s", STRING)),)
@@ -49,6 +49,7 @@ def naive(items: tuple[tuple[str, Item], ...], rows: list[Row]) -> list[Any]:
     return found
 
 
+@fewer
 @given(ranges(), logs(), aggregates(), st.booleans())
 def test_windows(range_: Range, log: Log, items: tuple[tuple[str, Item], ...], grouped: bool) -> None:
     window = TimeWindow(SCHEMA, range_.start, range_.end, range_.slide, range_.open_start)

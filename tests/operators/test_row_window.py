@@ -15,12 +15,12 @@ from operators.streams import (
     Row,
     drive,
     evaluations,
+    fewer,
     frame,
     logs,
-    one_by_one,
-    one_round,
     order,
     rows,
+    ways,
 )
 
 
@@ -42,22 +42,25 @@ def check(window: RowWindow, log: Log) -> None:
     for n, tick in listed:
         first = 1 if window.start is None else max(1, n - window.start)
         expected += [(n, tick, *final[k - 1].values) for k in range(first, n - window.end + 1)]
-    for driven, restart in ((log, False), (log, True), (one_round(log), False), (one_by_one(log), False)):
+    for driven, restart in ways(log):
         outputs = drive(window, driven, restart=restart)
         assert evaluations(outputs) == listed
         assert rows(outputs) == sorted(expected, key=order)
 
 
+@fewer
 @given(windows(), logs())
 def test_pushed(window: RowWindow, log: Log) -> None:
     check(window, log)
 
 
+@fewer
 @given(windows(), logs(interval=4))
 def test_sensed(window: RowWindow, log: Log) -> None:
     check(window, log)
 
 
+@fewer
 @given(windows(), logs(unplaced=True))
 def test_without_positions_the_values_decide(window: RowWindow, log: Log) -> None:
     check(window, log)

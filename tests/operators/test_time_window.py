@@ -18,13 +18,13 @@ from operators.streams import (
     Row,
     drive,
     evaluations,
+    fewer,
     frame,
     logs,
-    one_by_one,
-    one_round,
     order,
     ranges,
     rows,
+    ways,
 )
 
 
@@ -35,17 +35,19 @@ def spec(range_: Range) -> TimeWindow:
 def check(range_: Range, log: Log) -> None:
     ticks = range_.ticks(log)
     expected = sorted(((t, t, *row.values) for t in ticks for row in range_.content(log, t)), key=order)
-    for driven, restart in ((log, False), (log, True), (one_round(log), False), (one_by_one(log), False)):
+    for driven, restart in ways(log):
         outputs = drive(spec(range_), driven, restart=restart)
         assert evaluations(outputs) == [(t, t) for t in ticks]
         assert rows(outputs) == expected
 
 
+@fewer
 @given(ranges(), logs())
 def test_pushed(range_: Range, log: Log) -> None:
     check(range_, log)
 
 
+@fewer
 @given(ranges(interval=4), logs(interval=4))
 def test_sensed(range_: Range, log: Log) -> None:
     check(range_, log)
@@ -68,8 +70,9 @@ def test_unchanged_panes_keep_their_names_and_bytes() -> None:
     kept: dict[str, bytes] = {}
     rewritten = 0
     for step in range(64):
-        batch = [Row(step * 6_000 + n, step * 6_000 + n, 1, n, n, 0.5, "a") for n in range(6_000)]
-        logic.update(0, frame(batch))
+        times = pl.int_range(step * 6_000, step * 6_000 + 6_000, eager=True)
+        tags = {name: times for name in ("@tick", "@time", "@id", "@position", "i")}
+        logic.update(0, pl.DataFrame(tags | {"f": times / 64, "s": times.cast(pl.String)}))
         logic.advance(Progress(step * 6_000, 0))
         panes = logic.snapshot()
         rewritten += sum(len(data) for name, data in panes.items() if kept.get(name) is not data)
@@ -84,6 +87,11 @@ def test_a_long_silence_is_an_array_of_evaluations() -> None:
     output = logic.advance(Progress(1_000_000, 0))
     assert output.evaluations.height == 1_000_000
     assert output.rows.height == 10
+
+
+def test_windows_that_are_always_empty_are_evaluated() -> None:
+    log = Log((Round((Row(0, 0, 1, 0, 1, None, None),), 0), Round((), 1)))
+    assert evaluations(drive(spec(Range(0, 0, None, True)), log)) == [(0, 0)]
 
 
 def test_nothing_is_evaluated_before_the_first_tuple() -> None:

@@ -26,12 +26,12 @@ from operators.streams import (
     Row,
     drive,
     evaluations,
+    fewer,
     frame,
     logs,
-    one_by_one,
-    one_round,
     ranges,
     rows,
+    ways,
 )
 
 WHOLE, REAL, TEXT = ColumnReference("i", INT), ColumnReference("f", FLOAT), ColumnReference("s", STRING)
@@ -155,12 +155,13 @@ def assert_same(given_: list[tuple[Any, ...]], expected: list[tuple[Any, ...]]) 
 
 def check(window: WindowAggregate, range_: Range, log: Log) -> None:
     expected = naive(window, range_, log)
-    for driven, restart in ((log, False), (log, True), (one_round(log), False), (one_by_one(log), False)):
+    for driven, restart in ways(log):
         outputs = drive(window, driven, restart=restart)
         assert evaluations(outputs) == [(t, t) for t in range_.ticks(log)]
         assert_same(rows(outputs), expected)
 
 
+@fewer
 @given(ranges(), logs(), st.sampled_from(sorted(KEYS)), items(ALGEBRAIC), st.sampled_from([None, POSITIVE]))
 def test_algebraic(
     range_: Range,
@@ -174,11 +175,13 @@ def test_algebraic(
     check(window, range_, log)
 
 
+@fewer
 @given(ranges(interval=4), logs(interval=4), st.sampled_from(sorted(KEYS)), items(ALGEBRAIC))
 def test_sensed(range_: Range, log: Log, keys: str, chosen: tuple[tuple[str, Aggregate], ...]) -> None:
     check(spec(range_, keys=KEYS[keys], items=chosen), range_, log)
 
 
+@fewer
 @given(ranges(), logs(), st.sampled_from(sorted(KEYS)), items(HOLISTIC), st.sampled_from([None, POSITIVE]))
 def test_holistic(
     range_: Range,
@@ -190,6 +193,7 @@ def test_holistic(
     check(spec(range_, keys=KEYS[keys], items=chosen, predicate=predicate), range_, log)
 
 
+@fewer
 @given(
     ranges(),
     logs(),
@@ -214,6 +218,7 @@ def test_completeness(
 huge = st.sampled_from([INT_MAXIMUM, -INT_MAXIMUM - 1, INT_MAXIMUM // 2, 1, -1, 2**32, -(2**31)])
 
 
+@fewer
 @given(ranges(), logs(integers=huge), st.sampled_from(["none", "text"]), st.sampled_from([False, True]))
 def test_sums_are_exact_or_an_error(range_: Range, log: Log, keys: str, holistic: bool) -> None:
     chosen = (("s", ALGEBRAIC["si"]), ("a", ALGEBRAIC["ai"]), ("l", ALGEBRAIC["li"]))

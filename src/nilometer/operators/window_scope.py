@@ -61,9 +61,11 @@ class Scope:
         """The least tick that an evaluation at or after the watermark may see; None if that is every tick."""
         if self.reach is None or watermark == BEGINNING:
             return None
-        earliest = watermark if first_tick is None or self.period is None else max(first_tick, watermark)
-        following = earliest if self.period is None else ceil_to(earliest, self.period)
-        return following - self.reach + 1
+        if self.period is None:
+            # Rows from the watermark on are kept also by windows that are always empty: they say when to evaluate.
+            return watermark - max(self.reach - 1, 0)
+        earliest = watermark if first_tick is None else max(first_tick, watermark)
+        return ceil_to(earliest, self.period) - self.reach + 1
 
     def ever_seen(self, ticks: Integers) -> Integers | None:
         """A mask of the ticks that any evaluation can see; None for all of them (windows without gaps)."""
