@@ -71,7 +71,7 @@ def test_unchanged_panes_keep_their_names_and_bytes() -> None:
     rewritten = 0
     for step in range(64):
         times = pl.int_range(step * 6_000, step * 6_000 + 6_000, eager=True)
-        tags = {name: times for name in ("@tick", "@time", "@id", "@position", "i")}
+        tags = dict.fromkeys(("@tick", "@time", "@id", "@position", "i"), times)
         logic.update(0, pl.DataFrame(tags | {"f": times / 64, "s": times.cast(pl.String)}))
         logic.advance(Progress(step * 6_000, 0))
         panes = logic.snapshot()

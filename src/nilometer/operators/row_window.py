@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 
 from nilometer.errors import InternalError
-from nilometer.kernels.ranges import Integers, expand, multiples, windows
+from nilometer.kernels.ranges import Integers, expand, windows
 from nilometer.operators.frames import (
     Dtypes,
     concatenate,
@@ -24,7 +24,7 @@ from nilometer.operators.frames import (
     stream_dtypes,
     window_dtypes,
 )
-from nilometer.operators.logic import EVALUATION, ID, POSITION, TICK, TIME, Output, Progress, no_evaluations
+from nilometer.operators.logic import EVALUATION, ID, POSITION, TICK, TIME, Output, Progress
 from nilometer.operators.window_panes import Panes
 from nilometer.types import INT, Schema, Type, ceil_to
 
@@ -55,6 +55,51 @@ class RowWindow:
         return RowWindowLogic(self)
 
 
+class RowNumbers:
+    """Gives rows their numbers, 1, 2, ..., for good: once their tick is below the watermark."""
+
+    def __init__(self, schema: Schema, id_type: Type) -> None:
+        self._columns: Dtypes = stream_dtypes(schema, id_type)
+        self._order = [TIME, ID, POSITION, *schema.names]
+        self._waiting = Panes(TICK, self._columns, _PENDING_SPAN)
+        self._pending: list[pl.DataFrame] = []
+        self.count = 0
+
+    def update(self, port: int, rows: pl.DataFrame) -> None:
+        """Take rows of the stream."""
+        if port != 0:
+            raise InternalError(f"a window has no input {port}")
+        self._pending.append(conform(rows, self._columns))
+
+    def advance(self, watermark: int) -> pl.DataFrame:
+        """The rows that have got their numbers now, in order, with a column ORDINAL."""
+        self._settle()
+        final = self._waiting.take(watermark).sort(self._order, nulls_last=False, maintain_order=True)
+        first, self.count = self.count + 1, self.count + final.height
+        ordinals = np.arange(first, self.count + 1, dtype=np.int64)
+        return final.with_columns(pl.Series(ORDINAL, ordinals))
+
+    def snapshot(self) -> dict[str, bytes]:
+        """The rows that wait, and the number of those that do not."""
+        self._settle()
+        return {"numbers": json.dumps({"count": self.count}).encode()} | self._waiting.snapshot("waiting")
+
+    def restore(self, panes: dict[str, bytes]) -> None:
+        """Take back a snapshot."""
+        self.count = json.loads(panes["numbers"])["count"]
+        self._waiting.restore("waiting", panes)
+
+    def _settle(self) -> None:
+        self._waiting.append(concatenate(self._pending, self._columns))
+        self._pending = []
+
+
+def evaluated_rows(numbered: pl.DataFrame, slide: int) -> pl.DataFrame:
+    """The evaluations at every `slide`-th row: its number, and its tick."""
+    at = numbered.filter(pl.col(ORDINAL) % slide == 0)
+    return at.select(pl.col(ORDINAL).alias(EVALUATION), TICK)
+
+
 class RowWindowLogic:
     """Holds rows that have no number yet, and numbered ones that a window to come holds."""
 
@@ -62,54 +107,33 @@ class RowWindowLogic:
         self._spec = spec
         self._columns = dtypes(spec.schema)
         self._output = window_dtypes(spec.schema)
-        self._unnumbered: Dtypes = stream_dtypes(spec.schema, spec.id_type)
-        self._numbered: Dtypes = {ORDINAL: pl.Int64(), TICK: pl.Int64()} | self._columns
-        self._waiting = Panes(TICK, self._unnumbered, _PENDING_SPAN)
+        self._numbered: Dtypes = {ORDINAL: pl.Int64()} | self._columns
+        self._numbers = RowNumbers(spec.schema, spec.id_type)
         span = None if spec.start is None else max(spec.start // _PANES_PER_WINDOW, spec.slide)
         self._rows = Panes(ORDINAL, self._numbered, span)
-        self._pending: list[pl.DataFrame] = []
-        self._count = 0
 
     def update(self, port: int, rows: pl.DataFrame) -> None:
         """Take rows of the stream."""
-        if port != 0:
-            raise InternalError(f"a window has no input {port}")
-        self._pending.append(conform(rows, self._unnumbered))
+        self._numbers.update(port, rows)
 
     def advance(self, progress: Progress) -> Output:
         """Number the rows below the watermark; evaluate at every `slide`-th of them."""
-        self._settle()
-        final = self._waiting.take(progress.watermark)
-        if final.height == 0:
-            return Output(empty(self._output), no_evaluations())
-        order = [TIME, ID, POSITION, *self._columns]
-        final = final.sort(order, nulls_last=False, maintain_order=True)
-        first, self._count = self._count + 1, self._count + final.height
-        ordinals = pl.Series(ORDINAL, np.arange(first, self._count + 1, dtype=np.int64))
-        self._rows.append(final.with_columns(ordinals).select(list(self._numbered)))
-        evaluated = multiples(self._spec.slide, first, self._count + 1)
-        ticks = final.get_column(TICK).to_numpy()[evaluated - first]
-        listed = pl.DataFrame({EVALUATION: evaluated, TICK: ticks})
-        output = Output(self._windows(evaluated, ticks), listed)
+        final = self._numbers.advance(progress.watermark)
+        self._rows.append(final.select(list(self._numbered)))
+        listed = evaluated_rows(final, self._spec.slide)
+        rows = self._windows(listed.get_column(EVALUATION).to_numpy(), listed.get_column(TICK).to_numpy())
         if self._spec.start is not None:
-            self._rows.expire(ceil_to(self._count + 1, self._spec.slide) - self._spec.start)
-        return output
+            self._rows.expire(ceil_to(self._numbers.count + 1, self._spec.slide) - self._spec.start)
+        return Output(rows, listed)
 
     def snapshot(self) -> dict[str, bytes]:
         """Both kinds of panes, and the number of rows so far."""
-        self._settle()
-        meta = {"meta": json.dumps({"count": self._count}).encode()}
-        return meta | self._waiting.snapshot("waiting") | self._rows.snapshot("pane")
+        return self._numbers.snapshot() | self._rows.snapshot("pane")
 
     def restore(self, panes: dict[str, bytes]) -> None:
         """Take back a snapshot."""
-        self._count = json.loads(panes["meta"])["count"]
-        self._waiting.restore("waiting", panes)
+        self._numbers.restore(panes)
         self._rows.restore("pane", panes)
-
-    def _settle(self) -> None:
-        self._waiting.append(concatenate(self._pending, self._unnumbered))
-        self._pending = []
 
     def _windows(self, evaluated: Integers, ticks: Integers) -> pl.DataFrame:
         if not len(evaluated):
