@@ -301,6 +301,16 @@ def test_float_sums_do_not_drift() -> None:
     assert math.isclose(last[3], scalar.aggregate("variance", False, values[990:]), rel_tol=1e-12)
 
 
+def test_what_the_predicate_keeps_out_cannot_overflow() -> None:
+    square = aggregate("sum", Call("sqr", (WHOLE,), INT), INT)
+    small = Call("<", (WHOLE, Literal(10, INT)), BOOLEAN)
+    window = WindowAggregate(
+        10, 0, 10, True, items=(("s", square),), predicate=small, completeness=Completeness("c", 5, 1)
+    )
+    log = Log((Round((Row(1, 1, 1, 0, INT_MAXIMUM, None, None), Row(2, 2, 1, 1, 3, None, None)), 11),))
+    assert rows(drive(window, log)) == [(10, 10, 9, 1.0)]
+
+
 def test_what_reads_now_cannot_be_fused() -> None:
     late = Call(">", (Now(), Literal(0, TIME)), BOOLEAN)
     assert not fusible((), (), late)

@@ -134,7 +134,7 @@ class Lifting:
         if "heard" in wanted:
             arrays["heard"] = ones
         for number, evaluator in self._arguments.values():
-            column = evaluator(rows)
+            column = evaluator(rows) if mask is None else _where(mask, evaluator, rows)
             known = column.is_not_null().to_numpy() if column.null_count() else None
             if f"count{number}" in self._counts and known is not None:
                 wanted[f"count{number}"] = self._counts[f"count{number}"]
@@ -200,6 +200,12 @@ def _whole(high: Array, low: Array, text: str) -> Array:
     if len(high) and (high.max() >= limit or high.min() < -limit):
         raise overflow_in(text)
     return np.asarray((high << _HALF) | (low & _LOWER))
+
+
+def _where(mask: pl.Series, evaluator: Evaluator, rows: pl.DataFrame) -> pl.Series:
+    """The values of the rows inside the mask, NULL elsewhere: what the predicate keeps out cannot overflow."""
+    values = evaluator(rows.filter(mask))
+    return pl.repeat(None, rows.height, dtype=values.dtype, eager=True).scatter(mask.arg_true(), values)
 
 
 # ---- lifting ---------------------------------------------------------------------------------------------------------
