@@ -1,0 +1,163 @@
+"""The contract of an adapter: STEAM's InitStream, ReadStream and CloseStream (section 5), in batches and acknowledged.
+
+A new source is one small class with `open`, `read` and `close`. `read` never waits: it gives NEW_VALUE with what came,
+NO_VALUE, or END when nothing more will come. A source that can push sets its `wake`; another says in `due` when it is worth
+asking. A source that can be controlled takes `command`. After a durable append of a result, `acknowledge` its handle: what is
+not acknowledged, a source that can will deliver again.
+
+The law: every reading received is in one result, as a row or as garbled. Adapters have no clock: the time is passed in, in
+microseconds, and whoever polls them does the sleeping.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+from types import TracebackType
+from typing import Self
+
+import polars as pl
+
+from nilometer.catalog.extents import Stream
+from nilometer.edge.payloads import Garbled
+from nilometer.operators.frames import dtype, empty
+from nilometer.types import SECOND
+
+Clock = Callable[[], int]
+"""The present moment in microseconds since the epoch."""
+
+
+class Status(StrEnum):
+    """What a read found: STEAM's STREAM_NEW_VALUE, STREAM_NO_VALUE and STREAM_END."""
+
+    NEW_VALUE = "NEW_VALUE"
+    NO_VALUE = "NO_VALUE"
+    END = "END"
+
+
+@dataclass(frozen=True, slots=True)
+class Presence:
+    """A sensor said that it is there, or its last will that it is gone."""
+
+    sensor: str
+    online: bool
+    arrived: int
+
+
+@dataclass(frozen=True)
+class ReadResult:
+    """One read. `rows` are typed readings in the stream's columns; `arrived` is when the latest came, None for a replay.
+
+    `handle` is for `acknowledge`. `sequence`, of sources that give the same rows each time, is how many readings came before
+    these: an idempotent producer's number.
+    """
+
+    status: Status
+    rows: pl.DataFrame
+    garbled: tuple[Garbled, ...] = ()
+    presences: tuple[Presence, ...] = ()
+    arrived: int | None = None
+    handle: object = None
+    sequence: int | None = None
+
+    @property
+    def garbled_count(self) -> int:
+        """The readings that could not be read."""
+        return sum(letter.count for letter in self.garbled)
+
+    @property
+    def received(self) -> int:
+        """All readings of this result."""
+        return self.rows.height + self.garbled_count
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """What the live queries want of a sensor; None leaves a thing as it is. `interval` is in microseconds.
+
+    >>> Command(interval=1_500_000, filter="pm25 > 10").as_json()
+    b'{"interval": 1.5, "filter": "pm25 > 10"}'
+    """
+
+    interval: int | None = None
+    filter: str | None = None
+    program: str | None = None
+    sleep: bool | None = None
+
+    def as_json(self) -> bytes:
+        """For the command topic; intervals in seconds, as sensors know them."""
+        fields = {
+            "interval": None if self.interval is None else self.interval / SECOND,
+            "filter": self.filter,
+            "program": self.program,
+            "sleep": self.sleep,
+        }
+        return json.dumps({name: value for name, value in fields.items() if value is not None}).encode()
+
+    @staticmethod
+    def from_json(data: bytes) -> Command:
+        """What `as_json` wrote."""
+        fields = json.loads(data)
+        interval = fields.get("interval")
+        return Command(
+            None if interval is None else round(interval * SECOND),
+            fields.get("filter"),
+            fields.get("program"),
+            fields.get("sleep"),
+        )
+
+
+class Adapter:
+    """The base: a source of one stream that is polled, never ends, and can be neither controlled nor acknowledged."""
+
+    wake: threading.Event | None = None
+    """Set when there is something to read; None for a source that must be asked."""
+
+    def __init__(self, stream: Stream, clock: Clock) -> None:
+        self.stream = stream
+        self.clock = clock
+        self._none = empty({column.name: dtype(column.type) for column in stream.columns})
+
+    def open(self) -> None:
+        """Begin; a source that is out of reach is tried again later, not an error."""
+        raise NotImplementedError
+
+    def read(self) -> ReadResult:
+        """What came since the last read; never waits."""
+        raise NotImplementedError
+
+    def close(self) -> None:
+        """End; what was read and not acknowledged stays so."""
+
+    def acknowledge(self, handle: object) -> None:
+        """What came with that handle is durable: the source may forget it."""
+
+    def command(self, sensor: int | str, command: Command) -> bool:  # noqa: ARG002
+        """Tell a sensor what is wanted of it; False where that cannot be."""
+        return False
+
+    @property
+    def due(self) -> int | None:
+        """When it is next worth asking a source that has no `wake`; None: at any time."""
+        return None
+
+    @property
+    def trouble(self) -> str | None:
+        """Why nothing comes, for people to read; None when all is well."""
+        return None
+
+    def nothing(self, status: Status = Status.NO_VALUE) -> ReadResult:
+        """A result without readings."""
+        return ReadResult(status, self._none)
+
+    def __enter__(self) -> Self:
+        self.open()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()

@@ -1,0 +1,220 @@
+"""MQTT -> readings: QoS 1, acknowledged only after a durable append; sensor status; commands back to the sensors.
+
+`mqtt://user:password@host:1883/air/{id}?format=senml`. The session is persistent (clean start off, the client id made from the
+stream's name), so what was not acknowledged comes again: after a restart of ours or the broker's, readings can come
+twice, none is lost, and the stream's KEY removes the doubles. At most `receive` messages are unacknowledged (MQTT 5's Receive
+Maximum): the broker keeps the rest. Configure it to (Mosquitto drops beyond `max_queued_messages`, 1000 by default).
+
+`<topic>/status` carries presence, retained and as last will; `<topic>/command` takes commands.
+
+paho, not aiomqtt: the latter wraps the former in a coroutine for each message, and neither its queue nor its iterator can
+acknowledge after the fact. Here the network thread only appends bytes to a list. The law: a PUBACK goes out only on the
+connection that its PUBLISH came in on; a packet id means nothing on another.
+"""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass
+from typing import Any
+
+from paho.mqtt.client import Client, ConnectFlags, DisconnectFlags, MQTTMessage, MQTTv5
+from paho.mqtt.enums import CallbackAPIVersion
+from paho.mqtt.packettypes import PacketTypes
+from paho.mqtt.properties import Properties
+from paho.mqtt.reasoncodes import ReasonCode
+from paho.mqtt.subscribeoptions import SubscribeOptions
+
+from nilometer.catalog.extents import Stream
+from nilometer.edge.adapters.adapter import Adapter, Clock, Command, Presence, ReadResult, Status
+from nilometer.edge.adapters.address import Address
+from nilometer.edge.adapters.inbox import Inbox
+from nilometer.edge.adapters.presence import read_presence
+from nilometer.edge.payloads import Decoder, Format, Garbled, Messages, Times, TopicPattern
+from nilometer.types import DAY, SECOND
+
+STATUS, COMMAND = "/status", "/command"
+RECEIVE = 20_000
+SESSION = 7 * DAY
+OPTIONS = "format time receive client_id session keepalive ca retry".split()
+
+
+@dataclass(frozen=True, slots=True)
+class Acknowledgement:
+    """The packets of one read, by the connection they came in on."""
+
+    packets: tuple[tuple[int, int], ...]
+
+
+class MqttAdapter(Adapter):
+    """A subscription."""
+
+    def __init__(self, stream: Stream, address: Address, clock: Clock) -> None:
+        super().__init__(stream, clock)
+        address.check(OPTIONS)
+        self.address = address
+        self.pattern = TopicPattern.parse(address.path)
+        self._decoder = Decoder(
+            stream,
+            topic=self.pattern,
+            format=address.word("format", Format.AUTO),
+            times=address.word("time", Times.EITHER),
+        )
+        receive = min(address.count("receive", RECEIVE), 65_535)
+        # (payload, topic, arrival, connection, packet id; 0 for QoS 0)
+        self._inbox: Inbox[tuple[bytes, str, int, int, int]] = Inbox(receive)
+        self.wake = self._inbox.wake
+        self.connected = threading.Event()
+        """Set while subscribed."""
+        self._connection = 0
+        self._lock = threading.Lock()
+        self._trouble: str | None = "not opened yet"
+        self._open = False
+        self._topics: dict[str, str] = {}
+        plain = self.pattern.plain
+        self._anywhere = plain == "#" or plain.endswith("/#")
+        self._status_levels = plain.count("/") + 1
+        self._client = self._make_client(receive)
+
+    def _make_client(self, receive: int) -> Client:
+        name = self.address.options.get("client_id") or f"nilometer-{self.stream.name}"
+        client = Client(CallbackAPIVersion.VERSION2, name, protocol=MQTTv5, manual_ack=True)
+        if self.address.user is not None:
+            client.username_pw_set(self.address.user, self.address.password)
+        if self.address.scheme == "mqtts":
+            client.tls_set(ca_certs=self.address.options.get("ca"))
+        client.reconnect_delay_set(self.address.duration("retry", SECOND // 4) / SECOND, 30)  # type: ignore[arg-type]
+        client.on_connect = self._on_connect
+        client.on_connect_fail = self._on_connect_fail
+        client.on_disconnect = self._on_disconnect
+        client.on_subscribe = self._on_subscribe
+        client.on_message = self._on_message
+        self._properties = Properties(PacketTypes.CONNECT)  # type: ignore[no-untyped-call]
+        self._properties.ReceiveMaximum = receive
+        self._properties.SessionExpiryInterval = self.address.duration("session", SESSION) // SECOND
+        return client
+
+    # ---- the contract ------------------------------------------------------------------------------------------------
+
+    def open(self) -> None:
+        self._open = True
+        self._trouble = "connecting"
+        port = self.address.port or (8883 if self.address.scheme == "mqtts" else 1883)
+        keepalive = self.address.duration("keepalive", 60 * SECOND) // SECOND
+        self._client.connect_async(
+            self.address.host or "localhost", port, keepalive, clean_start=False, properties=self._properties
+        )
+        self._client.loop_start()
+
+    def read(self) -> ReadResult:
+        items = self._inbox.take()
+        if not items:
+            return self.nothing(Status.NO_VALUE if self._open else Status.END)
+        statuses = [item for item in items if self._is_status(item[1])]
+        data = items if not statuses else [item for item in items if not self._is_status(item[1])]
+        data = [item for item in data if not item[1].endswith(COMMAND)] if self._anywhere else data
+        presences, garbled = self._presences(statuses)
+        payloads, topics, arrived, _, _ = zip(*data, strict=True) if data else ((), (), (), (), ())
+        self._learn(topics)
+        decoded = self._decoder.decode(Messages(payloads, arrived, topics))
+        return ReadResult(
+            Status.NEW_VALUE,
+            decoded.rows,
+            garbled + decoded.garbled,
+            presences,
+            items[-1][2],
+            Acknowledgement(tuple((item[3], item[4]) for item in items if item[4])),
+        )
+
+    def acknowledge(self, handle: object) -> None:
+        assert isinstance(handle, Acknowledgement)
+        with self._lock:
+            if not self.connected.is_set():
+                return
+            for connection, packet in handle.packets:
+                if connection == self._connection:
+                    self._client.ack(packet, 1)
+
+    def command(self, sensor: int | str, command: Command) -> bool:
+        topic = self._topics.get(str(sensor)) or self.pattern.topic_of(str(sensor))
+        if topic is None or set(str(sensor)) & set("+#/\0"):
+            return False
+        # Retained, so that a sensor that sleeps or restarts finds the latest demand.
+        self._client.publish(topic + COMMAND, command.as_json(), qos=1, retain=True)
+        return True
+
+    def close(self) -> None:
+        self._open = False
+        self._inbox.close()
+        self._client.disconnect()
+        self._client.loop_stop()
+        self._trouble = "closed"
+
+    @property
+    def trouble(self) -> str | None:
+        return self._trouble
+
+    # ---- the network thread ------------------------------------------------------------------------------------------
+
+    def _on_connect(
+        self, client: Client, _: Any, __: ConnectFlags, reason: ReasonCode, ___: Properties | None
+    ) -> None:
+        if reason.is_failure:
+            self._trouble = f"the broker refused: {reason}"
+            return
+        with self._lock:
+            self._connection += 1
+        filters = [(self.pattern.filter, SubscribeOptions(qos=1, retainHandling=1))]
+        if not self._anywhere:
+            filters.append((self.pattern.plain + STATUS, SubscribeOptions(qos=1, retainHandling=0)))
+        client.subscribe(filters)
+
+    def _on_subscribe(
+        self, _: Client, __: Any, ___: int, reasons: list[ReasonCode], ____: Properties | None
+    ) -> None:
+        refused = [reason for reason in reasons if reason.is_failure]
+        self._trouble = f"the broker refused '{self.pattern.filter}': {refused[0]}" if refused else None
+        self.connected.set()
+
+    def _on_connect_fail(self, _: Client, __: Any) -> None:
+        self._trouble = f"no broker at {self.address.host}:{self.address.port or 1883}; trying again"
+
+    def _on_disconnect(
+        self, _: Client, __: Any, ___: DisconnectFlags, reason: ReasonCode, ____: Properties | None
+    ) -> None:
+        with self._lock:
+            self._connection += 1
+            self.connected.clear()
+        self._trouble = f"disconnected: {reason}; trying again"
+
+    def _on_message(self, _: Client, __: Any, message: MQTTMessage) -> None:
+        packet = message.mid if message.qos else 0
+        self._inbox.put((bytes(message.payload), message.topic, self.clock(), self._connection, packet))
+
+    # ---- status and topics -------------------------------------------------------------------------------------------
+
+    def _is_status(self, topic: str) -> bool:
+        return topic.endswith(STATUS) and (self._anywhere or topic.count("/") == self._status_levels)
+
+    def _presences(
+        self, items: list[tuple[bytes, str, int, int, int]]
+    ) -> tuple[tuple[Presence, ...], tuple[Garbled, ...]]:
+        presences, garbled = [], []
+        for payload, topic, arrived, _, _ in items:
+            own = topic.removesuffix(STATUS)
+            sensor = self.pattern.sensor(own) or own.rpartition("/")[2]
+            online = read_presence(payload)
+            if online is not None:
+                presences.append(Presence(sensor, online, arrived))
+            elif payload:  # an empty one only clears what was retained
+                garbled.append(Garbled(payload, "a status that says neither online nor offline", topic))
+        return tuple(presences), tuple(garbled)
+
+    def _learn(self, topics: tuple[str, ...]) -> None:
+        """Remember where sensors are, if their id alone does not say it."""
+        if self.pattern.topic_of("") is not None:
+            return
+        for topic in set(topics):
+            sensor = self.pattern.sensor(topic)
+            if sensor is not None:
+                self._topics[sensor] = topic

@@ -1,0 +1,280 @@
+"""MQTT with a real Mosquitto: at least once through kills, wildcard columns, status, commands."""
+
+from __future__ import annotations
+
+import itertools
+import queue
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from paho.mqtt.client import Client, MQTTMessage, MQTTv5
+from paho.mqtt.enums import CallbackAPIVersion
+
+import mosquitto_server
+from nilometer.catalog.extents import Stream, stream_columns
+from nilometer.edge.adapters.adapter import Command, ReadResult, Status
+from nilometer.edge.adapters.address import Address
+from nilometer.edge.adapters.mqtt import MqttAdapter
+from nilometer.types import FLOAT, STRING, Column
+
+pytestmark = [
+    pytest.mark.mosquitto,
+    pytest.mark.xdist_group("mosquitto"),
+    pytest.mark.skipif(mosquitto_server.program() is None, reason="Mosquitto is not installed"),
+]
+
+PATIENCE = 60.0
+AIR = Stream("air", stream_columns((Column("site", STRING), Column("pm25", FLOAT))), key=("id", "time"))
+
+
+@pytest.fixture
+def broker() -> Iterator[mosquitto_server.Broker]:
+    with mosquitto_server.running() as broker:
+        yield broker
+
+
+@pytest.fixture
+def publish(broker: mosquitto_server.Broker) -> Iterator[Callable[..., None]]:
+    """Publishes with QoS 1, and returns when the broker has it."""
+    client = Client(CallbackAPIVersion.VERSION2, "publisher", protocol=MQTTv5)
+    client.reconnect_delay_set(0.1, 1)  # type: ignore[arg-type]
+    client.connect("127.0.0.1", broker.port)
+    client.loop_start()
+
+    def send(topic: str, *payloads: str | bytes, retain: bool = False) -> None:
+        for sent in [client.publish(topic, payload, qos=1, retain=retain) for payload in payloads]:
+            sent.wait_for_publish(PATIENCE)
+            assert sent.is_published()
+
+    yield send
+    client.disconnect()
+    client.loop_stop()
+
+
+def adapter(broker: mosquitto_server.Broker, topic: str = "air/{site}/{id}", **options: Any) -> MqttAdapter:
+    options.setdefault("retry", "100ms")
+    query = "&".join(f"{name}={value}" for name, value in options.items())
+    ticks = itertools.count(1)
+    return MqttAdapter(AIR, Address.parse(f"{broker.url}/{topic}?{query}"), lambda: next(ticks))
+
+
+def opened(adapter: MqttAdapter) -> MqttAdapter:
+    adapter.open()
+    assert adapter.connected.wait(PATIENCE), adapter.trouble
+    assert adapter.trouble is None
+    return adapter
+
+
+def read_until(
+    adapter: MqttAdapter, enough: Callable[[list[ReadResult]], bool], acknowledge: bool = True
+) -> list[ReadResult]:
+    results: list[ReadResult] = []
+    while not enough(results):
+        assert adapter.wake is not None
+        assert adapter.wake.wait(PATIENCE), f"nothing more came after {results}"
+        result = adapter.read()
+        if result.status is Status.NEW_VALUE:
+            results.append(result)
+            if acknowledge:
+                adapter.acknowledge(result.handle)
+    return results
+
+
+def rows(results: list[ReadResult]) -> list[tuple[Any, ...]]:
+    return [row for result in results for row in result.rows.rows()]
+
+
+def times(results: list[ReadResult]) -> set[int]:
+    return {row[0] for row in rows(results)}
+
+
+def reading(time: int) -> str:
+    return f'{{"time": {time}, "pm25": {time}.5}}'
+
+
+def test_readings_of_all_formats(broker: mosquitto_server.Broker, publish: Callable[..., None]) -> None:
+    source = opened(adapter(broker))
+    publish("air/north/7", reading(1), '[{"n": "pm25", "bt": 1.7e9, "v": 2}]', "nonsense {", "3,north,7,4.5")
+    publish("air/south/8", reading(5))
+    results = read_until(source, lambda found: sum(result.received for result in found) >= 5)
+    assert rows(results) == [
+        (1, 7, "north", 1.5),
+        (1_700_000_000_000_000, 7, "north", 2.0),
+        (3, 7, "north", 4.5),
+        (5, 8, "south", 5.5),
+    ]
+    (letter,) = [letter for result in results for letter in result.garbled]
+    assert (letter.payload, letter.source) == (b"nonsense {", "air/north/7")
+    assert source.read().status is Status.NO_VALUE
+    source.close()
+    assert source.read().status is Status.END
+
+
+def test_what_was_not_acknowledged_comes_again(
+    broker: mosquitto_server.Broker, publish: Callable[..., None]
+) -> None:
+    first = opened(adapter(broker))
+    publish("air/north/7", *map(reading, range(10)))
+    half = read_until(first, lambda found: len(times(found)) >= 10, acknowledge=False)
+    for result in half[:1]:
+        first.acknowledge(result.handle)
+    acknowledged = times(half[:1])
+    first.close()
+    publish("air/north/7", *map(reading, range(10, 15)))  # nobody is there: the session keeps them
+    second = opened(adapter(broker))
+    missing = set(range(15)) - acknowledged
+    again = read_until(second, lambda found: times(found) >= missing)
+    assert times(again) == missing
+    second.close()
+
+
+KILLED = """
+import sys
+from nilometer.edge.adapters.mqtt import MqttAdapter
+from nilometer.edge.adapters.address import Address
+from nilometer.catalog.extents import Stream, stream_columns
+from nilometer.types import FLOAT, STRING, Column
+stream = Stream("air", stream_columns((Column("site", STRING), Column("pm25", FLOAT))))
+adapter = MqttAdapter(stream, Address.parse(sys.argv[1]), lambda: 0)
+adapter.open()
+adapter.connected.wait()
+print("open", flush=True)
+seen = 0
+while True:
+    adapter.wake.wait()
+    seen += adapter.read().rows.height
+    print(seen, flush=True)
+"""
+
+
+def test_an_adapter_killed_before_it_acknowledged(
+    broker: mosquitto_server.Broker, publish: Callable[..., None]
+) -> None:
+    command = [sys.executable, "-c", KILLED, f"{broker.url}/air/{{site}}/{{id}}"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        watchdog = threading.Timer(PATIENCE, process.kill)
+        watchdog.start()
+        assert process.stdout.readline() == "open\n"
+        publish("air/north/7", *map(reading, range(20)))
+        for line in process.stdout:
+            if int(line) >= 20:
+                break
+        process.kill()
+        watchdog.cancel()
+    source = opened(adapter(broker))
+    again = read_until(source, lambda found: len(times(found)) >= 20)
+    assert times(again) == set(range(20))
+    source.close()
+
+
+def test_a_killed_broker(broker: mosquitto_server.Broker, publish: Callable[..., None]) -> None:
+    source = opened(adapter(broker))
+    publish("air/north/7", *map(reading, range(10)))
+    held = read_until(source, lambda found: len(times(found)) >= 10, acknowledge=False)
+    broker.kill()
+    while source.connected.is_set():  # until the adapter has noticed
+        threading.Event().wait(0.01)
+    source.acknowledge(held[0].handle)  # too late for that connection: not sent, and no harm
+    broker.start()
+    assert source.connected.wait(PATIENCE)
+    publish("air/north/7", *map(reading, range(10, 20)))
+    found = read_until(source, lambda found: times(found) >= set(range(10, 20)))
+    assert times(held) | times(found) == set(range(20))
+    source.close()
+
+
+def test_the_broker_holds_back_what_is_not_acknowledged(
+    broker: mosquitto_server.Broker, publish: Callable[..., None]
+) -> None:
+    source = opened(adapter(broker, receive=4))
+    publish("air/north/7", *map(reading, range(12)))
+    sizes = []
+    seen: set[int] = set()
+    while len(seen) < 12:
+        held = read_until(source, lambda found: len(times(found)) >= 4, acknowledge=False)
+        sizes.append(len(times(held)))
+        seen |= times(held)
+        for result in held:
+            source.acknowledge(result.handle)
+    assert sizes == [4, 4, 4]
+    source.close()
+
+
+def test_a_full_inbox_delays_unacknowledged_qos_0(broker: mosquitto_server.Broker) -> None:
+    source = opened(adapter(broker, receive=3))
+    sender = Client(CallbackAPIVersion.VERSION2, "qos0", protocol=MQTTv5)
+    sender.connect("127.0.0.1", broker.port)
+    sender.loop_start()
+    for time in range(50):
+        sender.publish("air/north/7", reading(time), qos=0)
+    results = read_until(source, lambda found: len(times(found)) >= 50)
+    assert [row[0] for row in rows(results)] == list(range(50))
+    assert max(result.rows.height for result in results) <= 3
+    sender.disconnect()
+    sender.loop_stop()
+    source.close()
+
+
+def test_last_will_and_retained_status(broker: mosquitto_server.Broker, publish: Callable[..., None]) -> None:
+    publish("air/north/7/status", "online", retain=True)
+    source = opened(adapter(broker))
+    found = read_until(source, lambda found: any(result.presences for result in found))
+    assert [(p.sensor, p.online) for result in found for p in result.presences] == [("7", True)]
+    sensor = Client(CallbackAPIVersion.VERSION2, "sensor", protocol=MQTTv5)
+    sensor.will_set("air/north/7/status", '{"status": "offline"}', qos=1, retain=True)
+    sensor.connect("127.0.0.1", broker.port)
+    sensor.loop_start()
+    sent = sensor.publish("air/north/7/status", "huh", qos=1)
+    sent.wait_for_publish(PATIENCE)
+    sensor._sock_close()  # the battery is empty: no farewell
+    sensor.loop_stop()
+    found = read_until(source, lambda found: any(result.presences for result in found))
+    assert [(p.sensor, p.online) for result in found for p in result.presences] == [("7", False)]
+    assert [letter.payload for result in found for letter in result.garbled] == [b"huh"]
+    source.close()
+
+
+def test_commands(broker: mosquitto_server.Broker, publish: Callable[..., None]) -> None:
+    heard: queue.Queue[tuple[str, bytes]] = queue.Queue()
+    subscribed = threading.Event()
+    sensor = Client(CallbackAPIVersion.VERSION2, "sensor", protocol=MQTTv5)
+
+    def on_message(_: Client, __: Any, message: MQTTMessage) -> None:
+        heard.put((message.topic, bytes(message.payload)))
+
+    sensor.on_message = on_message
+    sensor.on_subscribe = lambda *_: subscribed.set()
+    sensor.connect("127.0.0.1", broker.port)
+    sensor.loop_start()
+    sensor.subscribe("air/+/+/command", qos=1)
+    assert subscribed.wait(PATIENCE)
+    source = opened(adapter(broker))
+    wanted = Command(interval=5_000_000, filter="pm25 > 10", program="counts", sleep=False)
+    assert not source.command(7, wanted)  # nobody knows yet at which site it is
+    publish("air/north/7", reading(1))
+    read_until(source, lambda found: len(times(found)) == 1)
+    assert source.command(7, wanted)
+    topic, payload = heard.get(timeout=PATIENCE)
+    assert (topic, Command.from_json(payload)) == ("air/north/7/command", wanted)
+    sensor.disconnect()
+    sensor.loop_stop()
+    source.close()
+
+
+def test_trouble_is_told() -> None:
+    source = MqttAdapter(
+        AIR, Address.parse(f"mqtt://127.0.0.1:{mosquitto_server.free_port()}/air/+?retry=10s"), lambda: 0
+    )
+    failed = threading.Event()
+    tell = source._on_connect_fail
+    source._client.on_connect_fail = lambda client, data: (tell(client, data), failed.set())[0]
+    source.open()
+    assert failed.wait(PATIENCE)
+    assert source.trouble is not None
+    assert "no broker" in source.trouble
+    source.close()
