@@ -1,0 +1,46 @@
+"""Live queries -> what their sensors shall do: demand, programs, power, and a proxy for each sensor (fjords.txt sections 3.2, 5).
+
+The law: a sensor does the least that answers every live query, and no query can tell which others run.
+"""
+
+from nilometer.edge.proxies.demand import Demand, Summary, asks_for, combine, for_sensor
+from nilometer.edge.proxies.demand_of import demand_of
+from nilometer.edge.proxies.power import TABLE_1, Hardware, Power
+from nilometer.edge.proxies.programs import PROGRAMS, Program, cheapest
+from nilometer.edge.proxies.proxy import (
+    Acknowledged,
+    Command,
+    Event,
+    Listening,
+    QueryStarted,
+    QueryStopped,
+    Restarted,
+    Run,
+    SensorProxy,
+    Sleep,
+)
+
+__all__ = [
+    "Demand",
+    "Summary",
+    "demand_of",
+    "combine",
+    "for_sensor",
+    "asks_for",
+    "SensorProxy",
+    "Event",
+    "QueryStarted",
+    "QueryStopped",
+    "Listening",
+    "Acknowledged",
+    "Restarted",
+    "Command",
+    "Run",
+    "Sleep",
+    "Program",
+    "PROGRAMS",
+    "cheapest",
+    "Hardware",
+    "Power",
+    "TABLE_1",
+]
