@@ -91,7 +91,7 @@ class OpenSegment:
 
     def sync(self) -> None:
         """Make all of it durable."""
-        if self._appender is not None:
+        if self._appender is not None and self._appender.synced < self._appender.size:
             self._appender.sync()
 
     def rotate(self, schema: Any, producers: Producers) -> None:

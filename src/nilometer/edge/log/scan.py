@@ -79,7 +79,7 @@ def scan(
             continue
         try:
             index = index_of(files, segment)
-            if index is not None and (not index.rows or outside(index.least_time, index.greatest_time)):
+            if index is not None and outside(index.least_time, index.greatest_time):
                 continue
             contents = contents_of(files, segment, index, on_damage=on_damage)
         except FileNotFoundError:  # retention was faster

@@ -39,10 +39,13 @@ class LogSettings:
     gather_rows: int = 0
 
     def __post_init__(self) -> None:
-        if self.fsync not in list(Fsync):
+        try:
+            # A setting comes as text as well: 'always' is Fsync.ALWAYS.
+            object.__setattr__(self, "fsync", Fsync(self.fsync))
+        except ValueError:
             raise ConfigurationError(
                 f"fsync is always, interval or never, not '{self.fsync}'",
                 hint="interval loses at most the last moments in a power cut",
-            )
+            ) from None
         if self.segment_bytes < 1 or self.segment_span < 1 or self.gather_rows < 0 or self.fsync_interval < 0:
             raise ConfigurationError("the sizes and durations of a log's settings are positive")

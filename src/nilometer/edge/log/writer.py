@@ -146,7 +146,8 @@ class LogWriter:
         try:
             self.flush()
             if not self._segment.must_rotate:
-                with resources(self._files.place):
+                # Everything is durable by now: without room for its index the segment just stays open.
+                with contextlib.suppress(OSError):
                     self._segment.seal()
         finally:
             self.abandon()
@@ -301,7 +302,8 @@ def resources(place: str) -> Iterator[None]:
     except OSError as error:
         if error.errno == errno.ENOSPC:
             raise ResourceError(
-                f"the disk is full: nothing was appended to {place}",
-                hint="make space (nilometer log trim), then append again",
+                f"the disk is full: the log at {place} takes no more",
+                detail="what failed left nothing behind",
+                hint="make space (nilometer log trim), then try again",
             ) from error
         raise ResourceError(f"the log at {place} cannot be written", detail=str(error)) from error

@@ -1,0 +1,198 @@
+"""After a crash anywhere, reopening gives a prefix that holds all that was acknowledged, each sequence once."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from polars.testing import assert_frame_equal
+
+from edge.log.logs import CrashError, FailAt, frame, open_log, rows_of, scratch
+from nilometer.edge.log import StreamLog
+from nilometer.edge.log.segment import INDEX, SEGMENT
+
+Step = int | str
+"""How many rows to append, or 'heartbeat', 'flush', 'close'."""
+
+STEPS = st.lists(
+    st.one_of(st.integers(0, 12), st.sampled_from(["heartbeat", "flush", "close"])), min_size=1, max_size=8
+)
+
+
+class Machine(FailAt):
+    """Runs the steps until the failpoint; knows which bytes were durable, and what was acknowledged."""
+
+    def __init__(self, folder: Path, at: int) -> None:
+        super().__init__(CrashError, at)
+        self.folder = folder
+        self.durable_bytes: dict[str, int] = {}
+        self.returned = 0
+        self.flushed = 0
+        self.bounds = [0]
+
+    def __call__(self, name: str) -> None:
+        for file in self.folder.glob("*" + SEGMENT):
+            if name == "after_fsync":
+                self.durable_bytes[file.name] = file.stat().st_size
+            elif name == "after_directory_fsync":
+                self.durable_bytes.setdefault(file.name, file.stat().st_size)
+        super().__call__(name)
+
+    def run(self, steps: list[Step], **options: object) -> bool:
+        """Whether it came to the end."""
+        log = open_log(self.folder, self, **options)
+        try:
+            rows = 0
+            for sequence, step in enumerate(steps):
+                if isinstance(step, int):
+                    self.bounds.append(rows + step)
+                    log.append(frame(rows, step), producer="p", sequence=sequence)
+                    rows += step
+                elif step == "heartbeat":
+                    log.heartbeat(rows)
+                elif step == "flush":
+                    log.flush()
+                else:
+                    log.close()
+                self.returned = rows
+                self.flushed = rows if step in ("flush", "close") or options.get("fsync") == "always" else self.flushed
+            log.close()
+        except CrashError:
+            log.abandon()
+            return False
+        return True
+
+    def power_cut(self, kept: float) -> None:
+        """Of what was not durable, a part is lost."""
+        for file in self.folder.glob("*" + SEGMENT):
+            durable, size = self.durable_bytes.get(file.name, 0), file.stat().st_size
+            with file.open("r+b") as handle:
+                handle.truncate(durable + int((size - durable) * kept))
+
+
+def check(machine: Machine, steps: list[Step], acknowledged: int, **options: object) -> None:
+    """A prefix, then the same steps once more."""
+    log = open_log(machine.folder, **options)
+    found = log.writer.end.position
+    assert found >= acknowledged
+    assert found in machine.bounds, "an append is in the log whole or not at all"
+    assert_frame_equal(rows_of(log), frame(0, found))
+    assert not log.verify().damages
+    rows = 0
+    for sequence, step in enumerate(steps):
+        if isinstance(step, int):
+            log.append(frame(rows, step), producer="p", sequence=sequence)
+            rows += step
+    log.flush()
+    assert_frame_equal(rows_of(log), frame(0, rows))
+    log.close()
+    assert not log.verify().damages
+    assert_frame_equal(rows_of(StreamLog(machine.folder)), frame(0, rows))
+
+
+@settings(max_examples=8)
+@given(STEPS, st.sampled_from([600, 2_000, 50_000]), st.sampled_from(["always", "interval", "never"]))
+def test_any_crash_leaves_a_prefix(steps: list[Step], segment_bytes: int, fsync: str) -> None:
+    at, done = 0, False
+    while not done:
+        at += 1
+        with scratch() as folder:
+            machine = Machine(Path(folder), at)
+            done = machine.run(steps, segment_bytes=segment_bytes, fsync=fsync)
+            check(machine, steps, machine.returned, segment_bytes=segment_bytes, fsync=fsync)
+
+
+@settings(max_examples=60)
+@given(STEPS, st.sampled_from([600, 50_000]), st.sampled_from(["always", "interval"]), st.integers(1, 120), st.floats(0, 1))
+def test_a_power_cut_loses_nothing_durable(
+    steps: list[Step], segment_bytes: int, fsync: str, at: int, kept: float
+) -> None:
+    with scratch() as folder:
+        machine = Machine(Path(folder), at)
+        machine.run(steps, segment_bytes=segment_bytes, fsync=fsync)
+        machine.power_cut(kept)
+        check(machine, steps, machine.flushed, segment_bytes=segment_bytes, fsync=fsync)
+
+
+@settings(max_examples=30)
+@given(STEPS, st.integers(1, 120), st.integers(2, 30))
+def test_gathered_appends_are_durable_after_flush(steps: list[Step], at: int, gather: int) -> None:
+    with scratch() as folder:
+        machine = Machine(Path(folder), at)
+        machine.run(steps, gather_rows=gather)
+        check(machine, steps, machine.flushed, gather_rows=gather)
+
+
+def test_torn_at_every_byte_of_the_last_record(tmp_path: Path) -> None:
+    whole = tmp_path / "whole"
+    log = open_log(whole, segment_bytes=1 << 20)
+    log.append(frame(0, 5), producer="p", sequence=0)
+    before = next(whole.glob("*" + SEGMENT)).stat().st_size
+    log.append(frame(5, 3), producer="p", sequence=1)
+    log.abandon()
+    after = next(whole.glob("*" + SEGMENT)).stat().st_size
+    for size in range(before, after + 1):
+        torn = tmp_path / "torn"
+        shutil.copytree(whole, torn)
+        with next(torn.glob("*" + SEGMENT)).open("r+b") as file:
+            file.truncate(size)
+        kept = 8 if size == after else 5
+        assert_frame_equal(rows_of(StreamLog(torn)), frame(0, kept))
+        log = open_log(torn, segment_bytes=1 << 20)
+        assert log.writer.torn == (0 if size == after else size - before)
+        assert log.append(frame(5, 3), producer="p", sequence=1).duplicate == (size == after)
+        assert_frame_equal(rows_of(log), frame(0, 8))
+        log.close()
+        assert not log.verify().damages
+        shutil.rmtree(torn)
+
+
+@settings(max_examples=40)
+@given(
+    st.lists(st.integers(0, 40), max_size=10), st.integers(300, 8_000), st.integers(1, 60), st.integers(0, 100)
+)
+def test_round_trip_by_scan_and_by_reader(
+    sizes: list[int], segment_bytes: int, limit: int, from_position: int
+) -> None:
+    with scratch() as folder:
+        log = open_log(Path(folder), segment_bytes=segment_bytes)
+        for size in sizes:
+            log.append(frame(log.end.position, size), arrived=7)
+            log.heartbeat(log.end.position)
+        total = frame(0, sum(sizes))
+        assert_frame_equal(rows_of(log), total)
+        found = list(log.scan(from_position, ["v", "@position"]))
+        expected = total.select("v", pl.col("time").alias("@position"))[from_position:]
+        assert_frame_equal(pl.concat([expected.clear(), *found]), expected)
+        reader = log.reader("r")
+        entries = []
+        while read := reader.read(limit):
+            assert sum(e.rows.height for e in read if e.rows is not None) <= limit
+            entries += read
+            # A new reader at the same offset goes on just so.
+            reader.commit(read[-1].after)
+            reader = log.reader("r")
+        rows = [e.rows for e in entries if e.rows is not None]
+        assert_frame_equal(pl.concat([total.clear(), *rows]), total)
+        beats = [e.tick for e in entries if e.rows is None]
+        assert beats == [sum(sizes[: i + 1]) for i in range(len(sizes))]
+        assert all(e.arrived == 7 for e in entries if e.rows is not None)
+        log.close()
+        assert not log.verify().damages
+
+
+@pytest.mark.parametrize("ending", [INDEX, ".aside"])
+def test_what_an_old_crash_left_does_no_harm(tmp_path: Path, ending: str) -> None:
+    log = open_log(tmp_path)
+    log.append(frame(0, 5))
+    log.close()
+    (tmp_path / f"{99:020d}-{9:012d}{ending}").write_bytes(b"x")
+    log = open_log(tmp_path)
+    log.append(frame(5, 5))
+    log.close()
+    assert not log.verify().damages
+    assert_frame_equal(rows_of(log), frame(0, 10))
