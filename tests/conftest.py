@@ -18,6 +18,8 @@ settings.register_profile("ci", derandomize=True, deadline=None, max_examples=10
 settings.register_profile(
     "long", deadline=None, max_examples=2_000, suppress_health_check=[HealthCheck.too_slow]
 )
+FAST_EXAMPLES = 4
+settings.register_profile("fast", derandomize=True, deadline=None, max_examples=100)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 
 
@@ -36,6 +38,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         "postgres": None if postgres_server.programs() else "PostgreSQL's server programs are not installed",
         "spark": None if "JAVA_HOME" in os.environ else "no JAVA_HOME; ./nilo sets it to a Java 17 or newer",
     }
+    if os.environ.get("HYPOTHESIS_PROFILE") == "fast":
+        cap_examples(items)
     for item in items:
         for marker, reason in missing.items():
             if item.get_closest_marker(marker):
@@ -43,6 +47,16 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
                 item.add_marker(pytest.mark.xdist_group(marker))
                 if reason:
                     item.add_marker(pytest.mark.skip(reason=reason))
+
+
+def cap_examples(items: list[pytest.Item]) -> None:
+    """`./nilo test --fast`: properties that ask for more examples of their own accord get few as well."""
+    for item in items:
+        test = getattr(item, "obj", None)
+        wanted = getattr(test, "_hypothesis_internal_use_settings", None)
+        if wanted is not None and wanted.max_examples > FAST_EXAMPLES:
+            function = getattr(test, "__func__", test)
+            function._hypothesis_internal_use_settings = settings(wanted, max_examples=FAST_EXAMPLES)
 
 
 @pytest.fixture
