@@ -44,7 +44,7 @@ class Costs:
     `copy_batch` what copying costs however small the batch. `reproduce steam-buffer` measures them."""
 
     second_access: float = 1.0e-6
-    copy_batch: float = 20.0e-6
+    copy_batch: float = 40.0e-6
     copy_byte: float = 0.25e-9
 
 
