@@ -44,6 +44,7 @@ class Broker:
         self.directory = directory
         self.port = free_port()
         self._process: subprocess.Popen[str] | None = None
+        self._listener: threading.Thread | None = None
         configuration = CONFIGURATION.format(port=self.port, directory=directory)
         if os.geteuid() == 0:  # as root it would become the user mosquitto, who may not write here
             configuration += "user root\n"
@@ -71,7 +72,8 @@ class Broker:
             said.append(line)
             if "running" in line:
                 watchdog.cancel()
-                threading.Thread(target=self._process.stdout.read, daemon=True).start()
+                self._listener = threading.Thread(target=self._process.stdout.read, daemon=True)
+                self._listener.start()
                 return
         raise AssertionError(f"Mosquitto did not start: {''.join(said)}")
 
@@ -88,6 +90,10 @@ class Broker:
             return
         self._process.send_signal(how)
         self._process.wait(PATIENCE)
+        assert self._listener is not None
+        assert self._process.stdout is not None
+        self._listener.join(PATIENCE)
+        self._process.stdout.close()
         self._process = None
 
 
