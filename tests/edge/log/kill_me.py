@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import os
 import sys
+import time
+from pathlib import Path
 
 import polars as pl
 
 from nilometer.edge.log import LogSettings, StreamLog
+from nilometer.edge.log.checksum import checksum_of, next_record, walk, words_of
+from nilometer.edge.log.failpoints import VARIABLE
 
 COLUMNS = {"time": pl.Int64(), "v": pl.Float64()}
 ROWS = 5
+BATCHES = 12
 
 
 def batch(number: int) -> pl.DataFrame:
@@ -20,8 +26,6 @@ def batch(number: int) -> pl.DataFrame:
 
 def main(folder: str, batches: int, pause: float = 0.0) -> None:
     """Begin where the log says the producer is."""
-    import time
-
     log = StreamLog(folder, COLUMNS, LogSettings(segment_bytes=1_500))
     for number in range(log.writer.sequences.get("p", -1) + 1, batches):
         log.append(batch(number), producer="p", sequence=number)
@@ -34,5 +38,27 @@ def main(folder: str, batches: int, pause: float = 0.0) -> None:
     log.close()
 
 
+def nursery(root: Path, plans: list[str]) -> None:
+    """For each plan (`during_write:4,before_cut:1`) writers that are killed one after the other, each forked: to load the
+    libraries costs a thousand times what they are wanted for. Nothing may have been done with Polars before, whose threads a
+    fork does not take along."""
+    checksum_of(b"compiled before they are born")
+    next_record(words_of(bytes(64)), 0)
+    walk(words_of(bytes(64)), 0)
+    for plan in plans:
+        for failpoint in plan.split(","):
+            child = os.fork()
+            if child == 0:
+                os.environ[VARIABLE] = failpoint
+                sys.stdout = (root / f"{plan}.out").open("a")
+                main(str(root / plan), BATCHES)
+                os._exit(0)
+            _, status = os.waitpid(child, 0)
+            print(plan, failpoint, os.waitstatus_to_exitcode(status), flush=True)
+
+
 if __name__ == "__main__":
-    main(sys.argv[1], int(sys.argv[2]), *map(float, sys.argv[3:]))
+    if sys.argv[1] == "nursery":
+        nursery(Path(sys.argv[2]), sys.argv[3:])
+    else:
+        main(sys.argv[1], int(sys.argv[2]), *map(float, sys.argv[3:]))

@@ -28,7 +28,9 @@ class CrashError(BaseException):
 def frame(first: int, count: int) -> pl.DataFrame:
     """Readings whose values tell their place: `time` is the running number."""
     numbers = np.arange(first, first + count, dtype=np.int64)
-    return pl.DataFrame({"time": numbers, "id": [f"s{n % 7}" for n in numbers], "v": numbers / 8}, schema=COLUMNS)
+    return pl.DataFrame(
+        {"time": numbers, "id": [f"s{n % 7}" for n in numbers], "v": numbers / 8}, schema=COLUMNS
+    )
 
 
 def small(**options: object) -> LogSettings:
@@ -72,4 +74,15 @@ def no_space() -> OSError:
     return OSError(errno.ENOSPC, "No space left on device")
 
 
-__all__ = ["COLUMNS", "CrashError", "FailAt", "Fsync", "frame", "no_space", "open_log", "rows_of", "scratch", "small"]
+__all__ = [
+    "COLUMNS",
+    "CrashError",
+    "FailAt",
+    "Fsync",
+    "frame",
+    "no_space",
+    "open_log",
+    "rows_of",
+    "scratch",
+    "small",
+]

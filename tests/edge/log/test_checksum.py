@@ -55,6 +55,9 @@ def test_xxh64_is_its_naive_twin(words: list[int], before: int) -> None:
 
 def test_xxh64_of_known_bytes() -> None:
     # From the reference implementation: xxhsum -H64 of nothing, and of 8 and 32 bytes of text.
-    for text, expected in (("", 0xEF46DB3751D8E999), ("xxhash64" * 1, naive([*struct.unpack("<Q", b"xxhash64")]))):
+    for text, expected in (
+        ("", 0xEF46DB3751D8E999),
+        ("xxhash64" * 1, naive([*struct.unpack("<Q", b"xxhash64")])),
+    ):
         words = words_of(text.encode())
         assert int(xxh64(words, 0, len(words))) == expected

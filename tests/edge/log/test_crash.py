@@ -59,7 +59,9 @@ class Machine(FailAt):
                 else:
                     log.close()
                 self.returned = rows
-                self.flushed = rows if step in ("flush", "close") or options.get("fsync") == "always" else self.flushed
+                self.flushed = (
+                    rows if step in ("flush", "close") or options.get("fsync") == "always" else self.flushed
+                )
             log.close()
         except CrashError:
             log.abandon()
@@ -107,7 +109,13 @@ def test_any_crash_leaves_a_prefix(steps: list[Step], segment_bytes: int, fsync:
 
 
 @settings(max_examples=60)
-@given(STEPS, st.sampled_from([600, 50_000]), st.sampled_from(["always", "interval"]), st.integers(1, 120), st.floats(0, 1))
+@given(
+    STEPS,
+    st.sampled_from([600, 50_000]),
+    st.sampled_from(["always", "interval"]),
+    st.integers(1, 120),
+    st.floats(0, 1),
+)
 def test_a_power_cut_loses_nothing_durable(
     steps: list[Step], segment_bytes: int, fsync: str, at: int, kept: float
 ) -> None:
@@ -153,7 +161,10 @@ def test_torn_at_every_byte_of_the_last_record(tmp_path: Path) -> None:
 
 @settings(max_examples=40)
 @given(
-    st.lists(st.integers(0, 40), max_size=10), st.integers(300, 8_000), st.integers(1, 60), st.integers(0, 100)
+    st.lists(st.integers(0, 40), max_size=10),
+    st.integers(300, 8_000),
+    st.integers(1, 60),
+    st.integers(0, 100),
 )
 def test_round_trip_by_scan_and_by_reader(
     sizes: list[int], segment_bytes: int, limit: int, from_position: int

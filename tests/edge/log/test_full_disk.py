@@ -30,8 +30,7 @@ def test_at_every_step_that_needs_space(fsync: str, segment_bytes: int) -> None:
                 while True:
                     try:
                         token = log.append(frame(3 * number, 3), producer="p", sequence=number)
-                    except ResourceError as error:
-                        assert "full" in error.message
+                    except ResourceError:
                         failures += 1
                         assert_frame_equal(rows_of(StreamLog(folder)), frame(0, 3 * number))
                     else:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import polars as pl
@@ -14,17 +16,16 @@ import pytest
 from polars.testing import assert_frame_equal
 
 from edge.log import kill_me
+from edge.log.logs import scratch
 from nilometer.edge.log import StreamLog
-from nilometer.edge.log.failpoints import FAILPOINTS, VARIABLE
+from nilometer.edge.log.failpoints import FAILPOINTS
 from nilometer.errors import ResourceError
 
-BATCHES = 12
 
-
-def start(folder: Path, *arguments: object, failpoint: str | None = None) -> subprocess.Popen[str]:
+def start(*arguments: object) -> subprocess.Popen[str]:
     """A writer process."""
-    environment = os.environ | {"POLARS_MAX_THREADS": "1"} | ({VARIABLE: failpoint} if failpoint else {})
-    command = [sys.executable, kill_me.__file__, str(folder), *map(str, arguments)]
+    environment = os.environ | {"POLARS_MAX_THREADS": "1"}
+    command = [sys.executable, kill_me.__file__, *map(str, arguments)]
     return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True)
 
 
@@ -38,29 +39,35 @@ def found_in(folder: Path) -> pl.DataFrame:
     return pl.concat([kill_me.batch(0).clear(), *StreamLog(folder).scan()])
 
 
-@pytest.mark.parametrize("name", FAILPOINTS)
-def test_killed_at_a_failpoint(tmp_path: Path, name: str) -> None:
-    if name.endswith("cut"):
-        # Only a log with a torn tail is cut.
-        killed = start(tmp_path, BATCHES, failpoint="during_write:4")
-        acknowledged = len(killed.communicate()[0].split())
-        assert killed.returncode == -signal.SIGKILL
-    else:
-        acknowledged = 0
-    killed = start(tmp_path, BATCHES, failpoint=f"{name}:{1 if name.endswith('cut') else 2}")
-    acknowledged += len(killed.communicate()[0].split())
-    assert killed.returncode == -signal.SIGKILL, f"never came to {name}"
-    survived = found_in(tmp_path)
-    assert survived.height >= kill_me.ROWS * acknowledged
-    assert_frame_equal(survived, whole(survived.height // kill_me.ROWS))
-    kill_me.main(str(tmp_path), BATCHES)
-    assert_frame_equal(found_in(tmp_path), whole(BATCHES))
-    assert not StreamLog(tmp_path).verify().damages
+@pytest.fixture
+def memory() -> Iterator[Path]:
+    with scratch() as folder:
+        yield Path(folder)
 
 
-def test_readers_beside_a_writer_see_whole_records_in_order(tmp_path: Path) -> None:
-    writer = start(tmp_path, 60, 0.005)
-    log = StreamLog(tmp_path, kill_me.COLUMNS)
+def test_killed_at_each_failpoint(memory: Path) -> None:
+    # Only a log with a torn tail is cut: it takes two deaths.
+    plans = {name: f"during_write:4,{name}:1" if name.endswith("cut") else f"{name}:2" for name in FAILPOINTS}
+    nursery = start("nursery", memory, *plans.values())
+    said = nursery.communicate()[0].splitlines()
+    assert nursery.returncode == 0
+    for line in said:
+        assert line.endswith(f" -{signal.SIGKILL.value}"), f"never came there: {line}"
+    for plan in plans.values():
+        folder, out = memory / plan, memory / f"{plan}.out"
+        acknowledged = len(out.read_text().split())
+        survived = found_in(folder)
+        assert survived.height >= kill_me.ROWS * acknowledged, plan
+        assert_frame_equal(survived, whole(survived.height // kill_me.ROWS))
+        with contextlib.redirect_stdout(None):
+            kill_me.main(str(folder), kill_me.BATCHES)
+        assert_frame_equal(found_in(folder), whole(kill_me.BATCHES))
+        assert not StreamLog(folder).verify().damages, plan
+
+
+def test_readers_beside_a_writer_see_whole_records_in_order(memory: Path) -> None:
+    writer = start(memory, 60, 0.005)
+    log = StreamLog(memory, kill_me.COLUMNS)
     reader = log.reader("r")
     seen, scans = 0, 0
     while writer.poll() is None or seen < 60 * kill_me.ROWS:
@@ -69,25 +76,26 @@ def test_readers_beside_a_writer_see_whole_records_in_order(tmp_path: Path) -> N
             assert entry.position == seen
             assert_frame_equal(entry.rows, kill_me.batch(seen // kill_me.ROWS))
             seen += entry.rows.height
-        scanned = found_in(tmp_path)
+        scanned = found_in(memory)
         assert_frame_equal(scanned, whole(scanned.height // kill_me.ROWS))
         scans += 1
         assert scans < 10_000
         time.sleep(0.002)
-    assert writer.wait() == 0
+    writer.communicate()
+    assert writer.returncode == 0
     assert reader.offset == log.end
 
 
-def test_one_writer_at_a_time_and_a_dead_one_is_none(tmp_path: Path) -> None:
-    writer = start(tmp_path, 10_000, 0.01)
+def test_one_writer_at_a_time_and_a_dead_one_is_none(memory: Path) -> None:
+    writer = start(memory, 10_000, 0.01)
     assert writer.stdout is not None
     writer.stdout.readline()
     # The fifth batch closes the log for a moment.
     with pytest.raises(ResourceError, match=f"being written by process {writer.pid}"):
-        _ = StreamLog(tmp_path, kill_me.COLUMNS).writer
+        _ = StreamLog(memory, kill_me.COLUMNS).writer
     writer.kill()
     writer.communicate()
-    with StreamLog(tmp_path, kill_me.COLUMNS) as log:
+    with StreamLog(memory, kill_me.COLUMNS) as log:
         assert log.writer.sequences["p"] >= 0
         with pytest.raises(ResourceError, match="being written by"):
-            _ = StreamLog(tmp_path).writer
+            _ = StreamLog(memory).writer

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, unquote
 
 from nilometer.catalog.extents import Stream
-from nilometer.edge.gateway.sources import Entry
 from nilometer.edge.log import failpoints
 from nilometer.edge.log.failpoints import Failpoint
 from nilometer.edge.log.files import Files
@@ -22,6 +21,9 @@ from nilometer.edge.log.segment import segment_ids
 from nilometer.edge.log.settings import LogSettings
 from nilometer.edge.log.stream_log import StreamLog
 from nilometer.errors import DataError, ResourceError
+
+if TYPE_CHECKING:
+    from nilometer.edge.gateway.sources import Entry
 
 PLACE = Path(".nilometer") / "log"
 

@@ -10,16 +10,18 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 import pyarrow as pa
 
-from nilometer.edge.gateway.sources import Batch, Entry, Heartbeat
 from nilometer.edge.log.files import Files
 from nilometer.edge.log.record import ENTRIES, UNKNOWN, Header, RecordKind, Run, records_in
 from nilometer.edge.log.schema import Dtypes, Unpacker, dtypes_of, from_bytes
 from nilometer.edge.log.segment import OnDamage, SegmentId, contents_of, index_of, refuse, segment_ids
+
+if TYPE_CHECKING:
+    from nilometer.edge.gateway.sources import Entry
 
 LIMIT = 65_536
 """How many rows a reader takes at once, unless told."""
@@ -49,6 +51,9 @@ class LogEntry:
 
     def entry(self) -> Entry:
         """As the gateway takes it."""
+        # Here, because a process that only writes a log need not load the gateway with all its operators.
+        from nilometer.edge.gateway.sources import Batch, Heartbeat
+
         if self.rows is None:
             assert self.tick is not None, "an entry is rows or a heartbeat"
             return Heartbeat(self.tick)

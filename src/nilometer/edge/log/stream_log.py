@@ -22,12 +22,11 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 import polars as pl
 
 from nilometer.catalog.extents import Stream
-from nilometer.edge.gateway.sources import Entry
 from nilometer.edge.log import failpoints, readers, retention, scan, verify
 from nilometer.edge.log.files import Files
 from nilometer.edge.log.local_files import LocalFiles
@@ -48,6 +47,9 @@ from nilometer.edge.log.settings import LogSettings
 from nilometer.edge.log.writer import LogWriter, Token
 from nilometer.operators.frames import dtypes
 from nilometer.types import Schema
+
+if TYPE_CHECKING:
+    from nilometer.edge.gateway.sources import Entry
 
 
 @dataclass(frozen=True)
