@@ -5,6 +5,7 @@ The law: whatever bit of whatever file of a log is flipped, `verify` says so, or
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +18,9 @@ from nilometer.edge.log.record import ENTRIES, UNKNOWN, Header, RecordKind, Run
 from nilometer.edge.log.schema import dtypes_of, time_column_of
 from nilometer.edge.log.segment import Damage, Index, SegmentId, Tally, contents_of, index_of, segment_ids
 from nilometer.errors import DataError
+
+LOOKS, PAUSE = 3, 0.02
+"""A record that is just being written looks like a torn tail: it is looked at again, after so many seconds."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +64,13 @@ def verify(files: Files) -> Verdict:
 
 
 def _verify_segment(files: Files, segment: SegmentId, index: Index | None, damages: list[Damage]) -> Tally:
-    contents = contents_of(files, segment, index, on_damage=damages.append)
+    for _ in range(LOOKS):
+        found: list[Damage] = []
+        contents = contents_of(files, segment, index, on_damage=found.append)
+        if not contents.torn or index is not None:
+            break
+        time.sleep(PAUSE)
+    damages += found
     if contents.torn and index is None:
         what = "a torn tail, which the next writer will cut off"
         damages.append(Damage(segment.name, contents.end, contents.end + contents.torn, what))

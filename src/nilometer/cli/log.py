@@ -1,0 +1,286 @@
+"""`nilometer log`: look into the durable logs of a data directory, check them, trim them, give them out again."""
+
+from __future__ import annotations
+
+import json as json_text
+import sys
+import time
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from nilometer.cli.console import message, print_records, print_table
+from nilometer.cli.options import JsonOption
+from nilometer.errors import ConfigurationError
+from nilometer.types import DAY, HOUR, MINUTE, SECOND, format_time, parse_time
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from nilometer.edge.log import LogDirectory, StreamLog
+
+commands = typer.Typer(
+    help="The durable logs of the streams: ls, tail, verify, trim, replay.", no_args_is_help=True
+)
+
+PlaceOption = Annotated[
+    str,
+    typer.Option(
+        "--data",
+        metavar="DIR_OR_URL",
+        envvar="NILOMETER_DATA",
+        help="The data directory (its logs are in .nilometer/log), or a URL such as s3://bucket/field.",
+    ),
+]
+StreamArgument = Annotated[str, typer.Argument(metavar="STREAM", help="The stream.")]
+StreamsArgument = Annotated[
+    list[str] | None, typer.Argument(metavar="[STREAM]...", help="The streams; all of them if none is named.")
+]
+
+POLL = 0.2
+"""How often `tail --follow` looks, in seconds."""
+
+UNITS = {"s": SECOND, "m": MINUTE, "h": HOUR, "d": DAY, "w": 7 * DAY}
+
+
+def register(application: typer.Typer) -> None:
+    """Add the verb."""
+    application.add_typer(commands, name="log")
+
+
+@commands.command("ls")
+def list_logs(data: PlaceOption = ".", json: JsonOption = False) -> None:
+    """List the streams that have a log: segments, rows, bytes, time range, readers and how many rows they lag behind.
+
+    Example: nilometer log ls --data field/
+    """
+    directory = _directory(data)
+    records = [_listed(name, directory.log(name)) for name in directory.streams()]
+    if json:
+        print_records(records, True)
+    else:
+        print_records([record | {"readers": _lags(record["readers"])} for record in records], False)
+    if not records:
+        message(f"no stream has a log in {data}")
+
+
+@commands.command("tail")
+def tail(
+    stream: StreamArgument,
+    rows: Annotated[int, typer.Option("-n", "--rows", min=0, help="How many rows.")] = 10,
+    follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on as rows are appended.")] = False,
+    data: PlaceOption = ".",
+    json: JsonOption = False,
+) -> None:
+    """Show the last rows of a stream's log, with their positions.
+
+    Example: nilometer log tail river -n 20 --follow
+    """
+    log = _directory(data).existing(stream)
+    last = log.tail(rows)
+    show = _writer("jsonl" if json or follow else "table")
+    show(last)
+    position = log.end.position
+    while follow:
+        sys.stdout.flush()
+        time.sleep(POLL)
+        for frame in log.scan(position, ["@position", *log.columns]):
+            show(frame)
+            position += frame.height
+
+
+@commands.command("verify")
+def verify(streams: StreamsArgument = None, data: PlaceOption = ".", json: JsonOption = False) -> None:
+    """Check every checksum and that positions have no gap; exit code 1 if anything is damaged.
+
+    Example: nilometer log verify --data field/
+    """
+    directory = _directory(data)
+    damaged = 0
+    for name in streams or directory.streams():
+        verdict = directory.existing(name).verify()
+        if json:
+            damages = [
+                {"file": d.segment, "start": d.start, "end": d.end, "what": d.what} for d in verdict.damages
+            ]
+            record = {"stream": name, "segments": verdict.segments, "records": verdict.records}
+            record |= {"rows": verdict.rows, "bytes": verdict.size, "damages": damages}
+            print_records([record], True)
+        else:
+            state = "damaged" if verdict.damages else "whole"
+            print(
+                f"{name}: {state}: {verdict.segments} segments, {verdict.records} records, {verdict.rows} rows"
+            )
+            for damage in verdict.damages:
+                print(f"  {damage.segment}, bytes {damage.start} to {damage.end}: {damage.what}")
+        damaged += len(verdict.damages)
+    if damaged:
+        raise typer.Exit(1)
+
+
+@commands.command("trim")
+def trim(
+    streams: StreamsArgument = None,
+    older_than: Annotated[
+        str | None,
+        typer.Option(
+            "--older-than", metavar="AGE", help="Rows' age by their time: 30m, 12h, 7d, 2w. Without it: any."
+        ),
+    ] = None,
+    force: Annotated[
+        bool, typer.Option("--force", help="Also what a named reader has not read yet; needs --older-than.")
+    ] = False,
+    data: PlaceOption = ".",
+    json: JsonOption = False,
+) -> None:
+    """Delete whole segments that are old and that every named reader has read.
+
+    Example: nilometer log trim river --older-than 7d
+    """
+    if force and older_than is None:
+        raise ConfigurationError(
+            "--force alone would delete all but the last segment", hint="add --older-than 0s"
+        )
+    before = None if older_than is None else time.time_ns() // 1_000 - age_of(older_than)
+    directory = _directory(data)
+    records = []
+    for name in streams or directory.streams():
+        done = directory.existing(name).trim(before, force=force)
+        records.append({"stream": name, "segments": done.segments, "rows": done.rows, "bytes": done.size})
+        if done.held_by is not None:
+            message(f"{name}: the rest waits for reader '{done.held_by}' (--force deletes it all the same)")
+    print_records(records, json)
+
+
+@commands.command("replay")
+def replay(
+    stream: StreamArgument,
+    start: Annotated[str | None, typer.Option("--from", metavar="TIME", help="From this time on.")] = None,
+    end: Annotated[
+        str | None, typer.Option("--to", metavar="TIME", help="Up to, but without, this time.")
+    ] = None,
+    csv: Annotated[bool, typer.Option("--csv", help="CSV with a header instead of JSON lines.")] = False,
+    data: PlaceOption = ".",
+    json: JsonOption = False,
+) -> None:
+    """Write the rows of a stream's log, in their order, as JSON lines or CSV.
+
+    Example: nilometer log replay river --from 2026-03-01 --to 2026-03-02 > river.jsonl
+    """
+    if csv and json:
+        raise ConfigurationError(
+            "the rows are written as JSON lines or as CSV, not both", hint="leave one out"
+        )
+    log = _directory(data).existing(stream)
+    span = (_time(start), _time(end))
+    show = _writer("csv" if csv else "jsonl")
+    rows = 0
+    for frame in log.scan(time_range=None if span == (None, None) else span):
+        show(frame)
+        rows += frame.height
+    message(f"{rows} row{'' if rows == 1 else 's'} of {stream}")
+
+
+# ---- in and out ------------------------------------------------------------------------------------------------------
+
+
+def _directory(data: str) -> LogDirectory:
+    from nilometer.edge.log import LogDirectory
+
+    return LogDirectory(data)
+
+
+def _listed(name: str, log: StreamLog) -> dict[str, Any]:
+    segments = log.segments()
+    least = [s.index.least_time for s in segments if s.index.least_time is not None]
+    greatest = [s.index.greatest_time for s in segments if s.index.greatest_time is not None]
+    end = log.end
+    return {
+        "stream": name,
+        "segments": len(segments),
+        "rows": sum(s.index.rows for s in segments),
+        "bytes": sum(s.index.size for s in segments),
+        "positions": [log.start.position, end.position],
+        "from": format_time(min(least)) if least else None,
+        "to": format_time(max(greatest)) if greatest else None,
+        "readers": {reader: end.position - at.position for reader, at in log.readers().items()},
+    }
+
+
+def _lags(readers: dict[str, int]) -> str | None:
+    return ", ".join(f"{name} -{lag}" if lag else name for name, lag in readers.items()) or None
+
+
+def age_of(text: str) -> int:
+    """`7d` in microseconds."""
+    count, unit = text[:-1], text[-1:]
+    if not count.isdigit() or unit not in UNITS:
+        raise ConfigurationError(f"'{text}' is no age", hint="write it as 90s, 30m, 12h, 7d or 2w")
+    return int(count) * UNITS[unit]
+
+
+def _time(text: str | None) -> int | None:
+    if text is None:
+        return None
+    try:
+        return parse_time(text)
+    except ValueError:
+        raise ConfigurationError(
+            f"'{text}' is no time", hint="write it as ISO-8601: 2026-01-31T12:00:00Z"
+        ) from None
+
+
+def _writer(form: str) -> Callable[[pl.DataFrame], None]:
+    """What prints a frame: a table, JSON lines, or CSV with one header."""
+    first = True
+
+    def show(frame: pl.DataFrame) -> None:
+        nonlocal first
+        if form == "table":
+            print_table(frame.columns, ([_text(value) for value in row.values()] for row in _rows(frame)))
+        elif form == "csv":
+            sys.stdout.write(_flat(frame).write_csv(include_header=first))
+        else:
+            for row in _rows(frame):
+                print(json_text.dumps(row, ensure_ascii=False))
+        first = False
+
+    return show
+
+
+def _rows(frame: pl.DataFrame) -> Iterator[dict[str, Any]]:
+    for row in frame.iter_rows(named=True):
+        yield {
+            name: format_time(value) if name.lower() == "time" and isinstance(value, int) else value
+            for name, value in row.items()
+        }
+
+
+def _flat(frame: pl.DataFrame) -> pl.DataFrame:
+    """Without nested values, which CSV cannot hold; times as ISO-8601."""
+    import polars as pl
+
+    columns = []
+    for name, dtype in frame.schema.items():
+        if dtype.is_nested():
+            texts = [None if v is None else json_text.dumps(v) for v in frame[name].to_list()]
+            columns.append(pl.Series(name, texts, dtype=pl.String()))
+        elif name.lower() == "time" and dtype == pl.Int64:
+            texts = [None if v is None else format_time(v) for v in frame[name].to_list()]
+            columns.append(pl.Series(name, texts, dtype=pl.String()))
+        else:
+            columns.append(frame[name])
+    return pl.DataFrame(columns)
+
+
+def _text(value: Any) -> str:
+    match value:
+        case None:
+            return "-"
+        case {"x": x, "y": y}:
+            return f"({x:g}, {y:g})"
+        case float():
+            return f"{value:g}"
+        case _:
+            return str(value)
