@@ -1,0 +1,24 @@
+"""Compiles the kernels once, so that a user's first windowed query does not wait for it; `./nilo` calls it at set-up."""
+
+from __future__ import annotations
+
+from nilometer.engine import connect
+
+QUERIES = (
+    "SELECT id, AVG(x) AS a, MAX(x) AS b, SUM(n) AS c, MIN(n) AS d, STDEV(x) AS e FROM s [RANGE 3 SECONDS SLIDE 1 SECOND] GROUP BY id",
+    "SELECT COUNT(*) AS n, AVG(n) AS a, VARIANCE(x) AS v FROM s [RANGE 2 SECONDS SLIDE 2 SECONDS]",
+)
+
+
+def warm_up() -> None:
+    """Run the usual window aggregates over a handful of readings; numba keeps what it compiled."""
+    database = connect()
+    database.execute("CREATE STREAM s (x FLOAT, n INT) PUSHED")
+    rows = [{"time": second * 1_000_000, "id": second % 2, "x": second / 2, "n": second} for second in range(8)]
+    database.append("s", rows)
+    for text in QUERIES:
+        database.sql(text).run("gateway")
+
+
+if __name__ == "__main__":
+    warm_up()
