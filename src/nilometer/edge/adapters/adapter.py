@@ -1,8 +1,8 @@
 """The contract of an adapter: STEAM's InitStream, ReadStream and CloseStream (section 5), in batches and acknowledged.
 
 A new source is one small class with `open`, `read` and `close`. `read` never waits: it gives NEW_VALUE with what came,
-NO_VALUE, or END when nothing more will come. A source that can push sets its `wake`; another says in `due` when it is worth
-asking. A source that can be controlled takes `command`. After a durable append of a result, `acknowledge` its handle: what is
+NO_VALUE, or END when nothing more will come. A source that can push sets its `wake`; one that must be asked says in `due`
+when that is worth while (a polled server has both). A source that can be controlled takes `command`. After a durable append of a result, `acknowledge` its handle: what is
 not acknowledged, a source that can will deliver again.
 
 The law: every reading received is in one result, as a row or as garbled. Adapters have no clock: the time is passed in, in

@@ -48,7 +48,7 @@ class Address:
         rest, _, query = rest.partition("?")
         options = dict(parse_qsl(query, keep_blank_values=True))
         authority, slash, path = rest.partition("/")
-        if scheme == "file":
+        if scheme in ("file", "directory"):
             return Address(url, scheme, path=unquote(authority + slash + path), options=options)
         try:
             parts = urlsplit(f"{scheme}://{authority}")

@@ -1,0 +1,69 @@
+"""A stream's URL -> its adapter, by the scheme.
+
+A new adapter is a class and a line here. The law: adapters are imported when a URL asks for them, and never before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from nilometer.catalog.extents import Stream
+from nilometer.catalog.near_misses import near_misses
+from nilometer.edge.adapters.adapter import Adapter, Clock
+from nilometer.edge.adapters.address import Address
+from nilometer.edge.adapters.generate import GenerateAdapter, Generators
+from nilometer.errors import ConfigurationError
+
+
+def _mqtt(stream: Stream, address: Address, clock: Clock) -> Adapter:
+    from nilometer.edge.adapters.mqtt import MqttAdapter
+
+    return MqttAdapter(stream, address, clock)
+
+
+def _http(stream: Stream, address: Address, clock: Clock) -> Adapter:
+    from nilometer.edge.adapters.http_poll import HttpPollAdapter
+
+    return HttpPollAdapter(stream, address, clock)
+
+
+def _tcp(stream: Stream, address: Address, clock: Clock) -> Adapter:
+    from nilometer.edge.adapters.tcp_lines import TcpLinesAdapter
+
+    return TcpLinesAdapter(stream, address, clock)
+
+
+def _file(stream: Stream, address: Address, clock: Clock) -> Adapter:
+    from nilometer.edge.adapters.replay import ReplayAdapter
+
+    return ReplayAdapter(stream, address, clock)
+
+
+SCHEMES: dict[str, Callable[[Stream, Address, Clock], Adapter]] = {
+    "mqtt": _mqtt,
+    "mqtts": _mqtt,
+    "http": _http,
+    "https": _http,
+    "tcp": _tcp,
+    "file": _file,
+    "directory": _file,
+}
+
+
+def adapter_for(
+    stream: Stream, clock: Clock, *, url: str | None = None, generators: Generators | None = None
+) -> Adapter:
+    """The adapter of a stream, not yet opened; `url` overrides the stream's own."""
+    url = url or stream.url
+    if url is None:
+        raise ConfigurationError(
+            f"the stream '{stream.name}' has no address", hint="declare it with FROM 'mqtt://...'"
+        )
+    address = Address.parse(url)
+    if address.scheme == "generate":
+        return GenerateAdapter(stream, address, clock, generators or {})
+    if address.scheme not in SCHEMES:
+        raise ConfigurationError(
+            f"no adapter for '{address.scheme}://'", hint=near_misses(address.scheme, [*SCHEMES, "generate"])
+        )
+    return SCHEMES[address.scheme](stream, address, clock)

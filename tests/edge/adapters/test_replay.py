@@ -1,0 +1,133 @@
+"""Replays and generators: order, pace by a clock turned by hand, dead letters, new files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from nilometer.catalog.extents import Stream, stream_columns
+from nilometer.edge.adapters import Adapter, Command, ReadResult, Status, adapter_for
+from nilometer.errors import ConfigurationError, DataError
+from nilometer.types import FLOAT, SECOND, Column
+
+DEPTH = Stream("depth", stream_columns((Column("depth", FLOAT),)))
+
+
+class Hand:
+    """A clock turned by hand."""
+
+    now = 5_000 * SECOND
+
+    def __call__(self) -> int:
+        return self.now
+
+
+def drain(adapter: Adapter) -> list[ReadResult]:
+    results = []
+    while (result := adapter.read()).status is Status.NEW_VALUE:
+        results.append(result)
+    return results
+
+
+def write(path: Path, times: range) -> None:
+    path.write_text("time,id,depth\n" + "".join(f"{time},1,{time}.5\n" for time in times))
+
+
+def test_a_file_as_fast_as_possible(tmp_path: Path) -> None:
+    write(tmp_path / "a.csv", range(25))
+    with adapter_for(DEPTH, Hand(), url=f"file://{tmp_path}/a.csv?batch=10") as source:
+        results = drain(source)
+        assert source.read().status is Status.END
+    assert [result.rows.height for result in results] == [10, 10, 5]
+    assert [result.sequence for result in results] == [0, 10, 20]
+    assert [result.arrived for result in results] == [None] * 3
+    assert pl.concat([result.rows for result in results])["time"].to_list() == list(range(25))
+
+
+def test_at_twice_real_time(tmp_path: Path) -> None:
+    write(tmp_path / "a.csv", range(100 * SECOND, 110 * SECOND, SECOND))
+    clock = Hand()
+    source = adapter_for(DEPTH, clock, url=f"{tmp_path}/a.csv?speed=2")
+    source.open()
+    assert source.read().rows["time"].to_list() == [100 * SECOND]
+    assert source.read().status is Status.NO_VALUE
+    assert source.due == clock.now + SECOND // 2
+    clock.now += 2 * SECOND
+    assert source.read().rows["depth"].len() == 4
+    clock.now += 100 * SECOND
+    assert source.read().rows["depth"].len() == 5
+    assert source.read().status is Status.END
+    source.close()
+
+
+def test_a_directory_in_the_order_of_names(tmp_path: Path) -> None:
+    write(tmp_path / "2.csv", range(10, 12))
+    (tmp_path / "1.jsonl").write_text(
+        '{"time": 1, "id": 1}\nbroken\n{"time": "x", "id": 1}\n{"time": 2, "id": 1}\n'
+    )
+    (tmp_path / "3.parquet").write_bytes(b"no parquet")
+    (tmp_path / "notes.txt").write_text("not data")
+    with adapter_for(DEPTH, Hand(), url=f"directory://{tmp_path}") as source:
+        results = drain(source)
+    assert [row[0] for result in results for row in result.rows.rows()] == [1, 2, 10, 11]
+    letters = [letter for result in results for letter in result.garbled]
+    assert [letter.payload for letter in letters] == [b"broken", b'{"time": "x", "id": 1}', b""]
+    assert letters[0].source.endswith("1.jsonl:2")
+    assert [result.sequence for result in results] == [0, 4, 6]
+
+
+def test_a_followed_directory(tmp_path: Path) -> None:
+    with adapter_for(DEPTH, Hand(), url=f"{tmp_path}?follow=1") as source:
+        assert source.read().status is Status.NO_VALUE
+        write(tmp_path / "1.csv", range(2))
+        assert source.read().rows.height == 2
+        assert source.read().status is Status.NO_VALUE
+        write(tmp_path / "2.csv", range(3))
+        assert source.read().rows.height == 3
+
+
+class TwoSensors:
+    """A field of two sensors, of which one obeys."""
+
+    def __init__(self) -> None:
+        self.asleep = False
+
+    def frames(self) -> Iterator[pl.DataFrame]:
+        for time in range(3):
+            ids = [2] if self.asleep else [1, 2]
+            yield pl.DataFrame({"time": [time] * len(ids), "id": ids, "depth": [1.0] * len(ids)})
+
+    def command(self, sensor: int | str, command: Command) -> bool:
+        self.asleep = bool(command.sleep)
+        return sensor == 1
+
+
+def test_a_generator_obeys() -> None:
+    given: list[dict[str, str]] = []
+    fields = {"pair": lambda options: (given.append(dict(options)), TwoSensors())[1]}
+    source = adapter_for(DEPTH, Hand(), url="generate://pair?seed=7&batch=5", generators=fields)
+    with source:
+        assert source.read().rows["id"].to_list() == [1, 2]
+        assert source.command(1, Command(sleep=True))
+        assert [result.rows["id"].to_list() for result in drain(source)] == [[2], [2]]
+        assert source.read().status is Status.END
+    assert given == [{"seed": "7"}]
+
+
+def test_addresses_that_cannot_be(tmp_path: Path) -> None:
+    for url in [
+        "ftp://x",
+        "generate://plume",
+        "mqtt://h/a?recieve=5",
+        "tcp://h:x",
+        "mqtt://h",
+        "f.csv?speed=fast",
+        None,
+    ]:
+        with pytest.raises(ConfigurationError):
+            adapter_for(DEPTH, Hand(), url=url)
+    with pytest.raises(DataError):
+        adapter_for(DEPTH, Hand(), url=str(tmp_path / "missing.csv")).open()
