@@ -1,0 +1,200 @@
+"""MQTT to decoded batches and to the log: a real Mosquitto on loopback, a publisher in a process of its own.
+
+Readings a second from the first PUBLISH to the last acknowledgement, in SenML packs of ten and in single messages. The
+publisher writes MQTT 3.1.1 packets made beforehand, so that it takes as little as it can of the machine it shares.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from nilometer.catalog.extents import Stream, stream_columns
+from nilometer.edge.adapters.adapter import Status
+from nilometer.edge.adapters.address import Address
+from nilometer.edge.adapters.mqtt import MqttAdapter
+from nilometer.edge.log import StreamLog
+from nilometer.errors import ResourceError
+from nilometer.laboratory.benchmarks.result import Measurement, Result, Target
+from nilometer.types import FLOAT, SECOND, Column
+
+STREAM = Stream("air", stream_columns((Column("pm25", FLOAT, "ug/m3"),)), key=("id", "time"))
+START = 1_767_225_600
+PACK = 10
+WINDOW = 2_000
+"""Messages that the publisher has unacknowledged at most."""
+
+GOAL = 20_000
+"""Readings a second, in packs of ten, to the log."""
+
+PATIENCE = 60.0
+
+
+def edge_mqtt(rows: int = 200_000, sensors: int = 2_000) -> Result:
+    """Run it all."""
+    measurements = measure(rows, sensors)
+    packed = next(m for m in measurements if "log" in m.task and "packs" in m.task)
+    goal = f"seconds for {GOAL:,} readings in SenML packs of {PACK}, MQTT to log"
+    target = Target(goal, packed.ours / packed.rows_in * GOAL, 1.0)
+    setting = f"{rows:,} readings of {sensors:,} sensors, QoS 1, acknowledged after each batch"
+    return Result("edge_mqtt", "none", setting, tuple(measurements), (target,))
+
+
+def measure(rows: int, sensors: int) -> list[Measurement]:
+    """Packs and single messages, to batches and to the log."""
+    measurements = []
+    with tempfile.TemporaryDirectory(prefix="nilometer-bench-") as folder:
+        for to_log in (False, True):
+            for pack in (PACK, 1):
+                # Single messages take ten times as long a reading: a fifth of them will do.
+                count = rows if pack > 1 else rows // 5
+                where = Path(folder) / f"log-{pack}" if to_log else None
+                measurements.append(_run(count // pack * pack, sensors, pack, where))
+    return measurements
+
+
+def _run(rows: int, sensors: int, pack: int, where: Path | None) -> Measurement:
+    form = f"packs of {pack}" if pack > 1 else "single messages"
+    task = f"MQTT to {'batches' if where is None else 'log'}, {form}"
+    log = None if where is None else StreamLog(where, STREAM)
+    heard, total = 0, 0
+    with _broker() as port, tempfile.NamedTemporaryFile() as packets:
+        packets.write(b"".join(_packets(rows, sensors, pack)))
+        packets.flush()
+        address = Address.parse(f"mqtt://127.0.0.1:{port}/air/{{id}}?time=valid")
+        with MqttAdapter(STREAM, address, lambda: time.time_ns() // 1000) as source:
+            assert source.wake is not None
+            if not source.connected.wait(PATIENCE):
+                raise ResourceError("the broker does not answer", detail=source.trouble)
+            publisher = subprocess.Popen(
+                [sys.executable, "-c", PUBLISHER, str(port), packets.name, str(rows // pack)]
+            )
+            # From the publisher's first byte: its own start is not what is measured.
+            source.wake.wait(PATIENCE)
+            began = time.perf_counter()
+            while heard < rows and source.wake.wait(PATIENCE):
+                result = source.read()
+                if result.status is not Status.NEW_VALUE:
+                    continue
+                if log is not None and result.rows.height:
+                    log.append(result.rows, arrived=result.arrived)
+                    log.flush()
+                source.acknowledge(result.handle)
+                heard += result.received
+                total += result.rows.get_column("time").len()
+            seconds = time.perf_counter() - began
+            publisher.wait(PATIENCE)
+    if log is not None:
+        log.close()
+    return Measurement(task, seconds, None, heard, total, total == rows)
+
+
+# ---- the publisher ---------------------------------------------------------------------------------------------------
+
+
+def _packets(rows: int, sensors: int, pack: int) -> Iterator[bytes]:
+    """PUBLISH packets of QoS 1."""
+    for number in range(rows // pack):
+        sensor, moment = number % sensors + 1, START + number // sensors * pack
+        if pack == 1:
+            payload = b'{"time":%d,"pm25":%d.25}' % (moment * SECOND, number % 100)
+        else:
+            first = {"bt": moment, "bu": "ug/m3", "n": "pm25", "v": number % 100 + 0.25}
+            records = [first, *({"n": "pm25", "t": k, "v": k + 0.5} for k in range(1, pack))]
+            payload = json.dumps(records, separators=(",", ":")).encode()
+        topic = b"air/%d" % sensor
+        packet_id = (number % 65_535 + 1).to_bytes(2, "big")
+        body = len(topic).to_bytes(2, "big") + topic + packet_id + payload
+        yield b"\x32" + _length(len(body)) + body
+
+
+def _length(size: int) -> bytes:
+    """MQTT's variable-length number."""
+    encoded = bytearray()
+    while True:
+        size, low = divmod(size, 128)
+        encoded.append(low | (0x80 if size else 0))
+        if not size:
+            return bytes(encoded)
+
+
+PUBLISHER = f"""
+import socket, sys
+port, path, count = int(sys.argv[1]), sys.argv[2], int(sys.argv[3])
+data = open(path, "rb").read()
+ends, place = [], 0
+while place < len(data):
+    size = shift = 0
+    at = place + 1
+    while True:
+        size |= (data[at] & 127) << shift
+        shift += 7
+        at += 1
+        if data[at - 1] < 128:
+            break
+    place = at + size
+    ends.append(place)
+link = socket.create_connection(("127.0.0.1", port))
+name = b"nilometer-bench-publisher"
+body = b"\\0\\4MQTT\\4\\2\\0\\0" + len(name).to_bytes(2, "big") + name
+link.sendall(b"\\x10" + bytes([len(body)]) + body)
+assert link.recv(4, socket.MSG_WAITALL)[3] == 0
+sent = acknowledged = 0
+while acknowledged < 4 * count:
+    until = min(count, acknowledged // 4 + {WINDOW})
+    if until > sent:
+        link.sendall(data[ends[sent - 1] if sent else 0 : ends[until - 1]])
+        sent = until
+    got = link.recv(65536)
+    assert got, "the broker hung up"
+    acknowledged += len(got)
+link.sendall(b"\\xe0\\0")
+link.close()
+"""
+"""Sends the packets of a file, at most WINDOW of them unacknowledged."""
+
+
+# ---- the broker ------------------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def _broker() -> Iterator[int]:
+    """A Mosquitto on a free loopback port."""
+    program = shutil.which("mosquitto") or shutil.which("mosquitto", path="/usr/sbin:/usr/local/sbin")
+    if program is None:
+        raise ResourceError("Mosquitto is not installed", hint="Debian: apt install mosquitto")
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = int(probe.getsockname()[1])
+    with tempfile.TemporaryDirectory(prefix="nilometer-mosquitto-") as folder:
+        configuration = Path(folder) / "mosquitto.conf"
+        configuration.write_text(
+            f"listener {port} 127.0.0.1\nallow_anonymous true\nmax_queued_messages 0\nlog_dest none\n"
+        )
+        process = subprocess.Popen([program, "-c", str(configuration)])
+        try:
+            _await(port, process)
+            yield port
+        finally:
+            process.terminate()
+            process.wait(PATIENCE)
+
+
+def _await(port: int, process: subprocess.Popen[bytes]) -> None:
+    """Until it listens."""
+    until = time.monotonic() + PATIENCE
+    while process.poll() is None and time.monotonic() < until:
+        try:
+            socket.create_connection(("127.0.0.1", port), 1.0).close()
+            return
+        except OSError:
+            time.sleep(0.02)
+    raise ResourceError("Mosquitto did not start")
