@@ -207,3 +207,16 @@ def test_what_an_old_crash_left_does_no_harm(tmp_path: Path, ending: str) -> Non
     log.close()
     assert not log.verify().damages
     assert_frame_equal(rows_of(log), frame(0, 10))
+
+
+def test_a_repeated_append_is_durable_when_it_is_acknowledged(tmp_path: Path) -> None:
+    log = open_log(tmp_path)
+    log.append(frame(0, 5), producer="p", sequence=0)
+    log.abandon()
+    synced = FailAt(CrashError, 1_000, "after_fsync")
+    log = open_log(tmp_path, synced)
+    token = log.append(frame(0, 5), producer="p", sequence=0)
+    assert token.duplicate
+    assert log.durable(token)
+    assert synced.passed, "the dead process had not made it durable"
+    log.close()

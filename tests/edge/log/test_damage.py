@@ -148,3 +148,32 @@ def test_a_record_is_read_back_and_nothing_else_is_one(
     flipped[randomness.randrange(len(flipped))] ^= 1 << randomness.randrange(8)
     assert not list(records_in(pa.py_buffer(bytes(flipped))))
     assert not list(records_in(pa.py_buffer(bytes(data[: randomness.randrange(len(data))]))))
+
+
+@pytest.mark.parametrize("left", [0, 1, 100])
+def test_a_segment_without_its_head_does_not_stop_the_stream(tmp_path: Path, left: int) -> None:
+    log = written(tmp_path)
+    last = max(tmp_path.glob("*" + SEGMENT))
+    last.write_bytes(last.read_bytes()[:left])
+    last.with_suffix(INDEX).unlink()
+    log = open_log(tmp_path, segment_bytes=1_500)
+    position = log.end.position
+    log.append(frame(position, 5), producer="q", sequence=0)
+    assert log.append(frame(0, 5), producer="p", sequence=0).duplicate
+    log.close()
+    assert log.verify().damages
+    told: list[Damage] = []
+    assert sum(f.height for f in log.scan(on_damage=told.append)) == position + 5
+    assert told
+
+
+def test_a_segment_without_its_index_can_be_trimmed(tmp_path: Path) -> None:
+    log = written(tmp_path)
+    log.forget_reader("r")
+    log.forget_reader("r")
+    for file in tmp_path.glob("*" + INDEX):
+        file.unlink()
+    assert log.trim(before=4).segments == 0
+    segments = len(log.segments())
+    assert log.trim(before=1_000).segments == segments - 1
+    assert len(log.segments()) == 1

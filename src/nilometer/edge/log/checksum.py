@@ -1,6 +1,6 @@
 """Words -> XXH64, and the walk along a run of records: compiled, because a scan checks every byte it gives out.
 
-XXH64 (xxHash specification, Yann Collet) with seed 0 over whole 64-bit words, which records are padded to. zlib's CRC-32 gives
+XXH64 (the xxHash specification) with seed 0 over whole 64-bit words, which records are padded to. zlib's CRC-32 gives
 1.5 GB/s here, which would be the whole budget of a scan; this gives 8. The law: `walk` stops at the first record that is not
 whole and right; what it gives out has been checked to the last bit.
 """

@@ -92,8 +92,10 @@ class LocalFiles:
     def delete(self, name: str) -> None:
         """Remove it, durably."""
         self._failpoint("before_delete")
-        (self.directory / name).unlink(missing_ok=True)
-        _sync_directory((self.directory / name).parent)
+        path = self.directory / name
+        if path.exists():
+            path.unlink(missing_ok=True)
+            _sync_directory(path.parent)
         self._failpoint("after_delete")
 
     def lock(self) -> FileLock:

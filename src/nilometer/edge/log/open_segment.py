@@ -29,8 +29,14 @@ class OpenSegment:
         self._sealed = found.sealed
         self._damaged = bool(found.damages)
         self._end = found.end
-        if found.torn and not self._damaged:
-            self._reopened()
+        if self._tally is not None and not self._sealed:
+            # A process died here. What it wrote may be in the system's memory only, and a repeated append of it is going
+            # to be acknowledged: opening the file anew cuts off the torn tail and makes the rest durable.
+            if self._damaged:
+                name = self._tally.segment.name
+                files.append_to(name, files.size(name)).close()
+            else:
+                self._reopened()
 
     @property
     def end(self) -> SegmentId:

@@ -7,7 +7,6 @@ that was acknowledged is taken away.
 
 from __future__ import annotations
 
-import contextlib
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -68,15 +67,20 @@ def recover(files: Files) -> Recovered:
     if index is not None:
         # What was damaged had its positions: they are not given out again.
         found.end = max(found.end, SegmentId(index.end_number, index.end_position))
-    if found.schema is None:
-        # Damaged at its very beginning: the segment before knows the schema, and perhaps the producers.
+    if contents.schema(found.damages.append) is None:
+        # Damaged at its very beginning: a segment before it knows the schema, and the producers up to there.
         for each in reversed(ids[:-1]):
-            with contextlib.suppress(DataError):
-                earlier = Recovered()
-                _replay(contents_of(files, each, None, on_damage=found.damages.append), earlier)
+            earlier = Recovered()
+            _replay(contents_of(files, each, None, on_damage=_known), earlier)
+            if earlier.schema is not None:
                 found.schema, found.producers = earlier.schema, earlier.producers
+                _replay(contents, found)
                 break
     return found
+
+
+def _known(_: Damage) -> None:
+    """What is damaged in older segments is for `verify` to say."""
 
 
 def _replay(contents: Contents, found: Recovered) -> None:

@@ -12,7 +12,7 @@ from itertools import pairwise
 
 from nilometer.edge.log.files import Files
 from nilometer.edge.log.readers import offsets
-from nilometer.edge.log.segment import Index, SegmentId, index_of, segment_ids
+from nilometer.edge.log.segment import SegmentId, Tally, contents_of, index_of, segment_ids
 from nilometer.errors import DataError
 
 
@@ -35,10 +35,8 @@ def trim(files: Files, before: int | None = None, *, force: bool = False) -> Tri
     done = Trimmed()
     ids = segment_ids(files)
     for segment, following in pairwise(ids):
-        index = _index(files, segment)
-        if before is not None and (
-            index is None or (index.greatest_time is not None and index.greatest_time >= before)
-        ):
+        newest = _newest(files, segment)
+        if before is not None and newest is not None and newest >= before:
             return done
         behind = [name for name, offset in readers.items() if offset.number < following.number]
         if behind and not force:
@@ -53,9 +51,15 @@ def trim(files: Files, before: int | None = None, *, force: bool = False) -> Tri
     return done
 
 
-def _index(files: Files, segment: SegmentId) -> Index | None:
-    """A segment whose index is damaged has no age: it stays until it is deleted for its readers' sake, or by hand."""
+def _newest(files: Files, segment: SegmentId) -> int | None:
+    """The greatest time in it: of one that lost its index, what can still be read counts."""
     try:
-        return index_of(files, segment)
+        index = index_of(files, segment)
+        if index is not None:
+            return index.greatest_time
     except DataError:
-        return None
+        pass
+    tally = Tally(segment)
+    for header, _ in contents_of(files, segment, None, on_damage=lambda _: None):
+        tally.add_header(header)
+    return tally.greatest_time

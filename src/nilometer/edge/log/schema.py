@@ -13,6 +13,7 @@ nilometer.errors.DataError: column 'depth' is int64 in the log, not double
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from typing import Any
 
 import polars as pl
@@ -38,6 +39,12 @@ def arrow_schema(columns: Dtypes) -> Any:
 
 def dtypes_of(schema: Any) -> dict[str, pl.DataType]:
     """The Polars dtypes of an Arrow schema."""
+    return dict(_dtypes_of(schema))
+
+
+@lru_cache(maxsize=256)
+def _dtypes_of(schema: Any) -> dict[str, pl.DataType]:
+    # Remembered: a scan asks once a segment, and the way through an empty frame takes milliseconds.
     frame = pl.from_arrow(schema.empty_table())
     assert isinstance(frame, pl.DataFrame)
     return dict(frame.schema)

@@ -43,7 +43,7 @@ class Token:
 
 
 class LogWriter:
-    """Holds the lock from construction to `close`. `torn` bytes were cut off; `damages` stay to be reported."""
+    """Holds the lock from construction to `close`. `torn` bytes were cut off; `damages` stay to be reported. Of one thread."""
 
     def __init__(
         self,
@@ -56,7 +56,7 @@ class LogWriter:
         self._files = files
         self._clock = clock
         self._held: list[pl.DataFrame] = []
-        self._held_marks: list[Mark] = []
+        self._held_marks: dict[Mark, None] = {}
         self._held_rows = 0
         self._held_arrived = UNKNOWN
         self._tickets = self._written = self._durable = 0
@@ -218,7 +218,7 @@ class LogWriter:
         rows = self._packer.conformed(rows)
         before = self._held_arrived
         self._held.append(rows)
-        self._held_marks += marks
+        self._held_marks |= dict.fromkeys(marks)
         self._held_rows += rows.height
         self._held_arrived = max(before, arrived)
         if self._held_rows < self.settings.gather_rows and self.settings.fsync is not Fsync.ALWAYS:
@@ -228,7 +228,8 @@ class LogWriter:
             self._write_held()
         except BaseException:
             self._held.pop()
-            del self._held_marks[len(self._held_marks) - len(marks) :]
+            for mark in marks:
+                del self._held_marks[mark]
             self._held_rows -= rows.height
             self._held_arrived = before
             raise
@@ -241,11 +242,11 @@ class LogWriter:
         rows = self._held[0] if len(self._held) == 1 else pl.concat(self._held)
         held, self._held_rows = self._held_rows, 0
         try:
-            self._write_rows(rows, self._held_marks, self._held_arrived)
+            self._write_rows(rows, list(self._held_marks), self._held_arrived)
         except BaseException:
             self._held_rows = held
             raise
-        self._held, self._held_marks, self._held_arrived = [], [], UNKNOWN
+        self._held, self._held_marks, self._held_arrived = [], {}, UNKNOWN
         self._written = self._tickets
 
     def _write_rows(self, rows: pl.DataFrame, marks: list[Mark], arrived: int) -> None:
