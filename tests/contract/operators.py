@@ -6,19 +6,24 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from contract.rounds import STREAM, TABLE, WINDOWS, Input
+from nilometer.expressions import Aggregate as AggregateExpression
 from nilometer.expressions import Call, ColumnReference, Expression
+from nilometer.operators.aggregate import Aggregate
 from nilometer.operators.asof_join import AsofJoin
 from nilometer.operators.join import WindowsJoin, WindowsTableJoin
 from nilometer.operators.lag import Lag, Lagged
 from nilometer.operators.logic import TICK, TIME, Spec
+from nilometer.operators.row_window import RowWindow
 from nilometer.operators.sample import Sample
 from nilometer.operators.silent import Silent
 from nilometer.operators.similar import Similar
 from nilometer.operators.table_join import StreamTableJoin, TableJoin
+from nilometer.operators.time_window import TimeWindow
 from nilometer.operators.to_stream import ToStream
 from nilometer.operators.union import Union
+from nilometer.operators.window_aggregate import WindowAggregate
 from nilometer.operators.window_join import WindowJoin
-from nilometer.types import BOOLEAN, FLOAT, INT, POINT, STRING, Column, Schema
+from nilometer.types import BOOLEAN, FLOAT, INT, POINT, STRING, Column, Schema, Type
 
 NOTHING = Schema(())
 R = Schema((Column("R.depth", INT), Column("R.rain", FLOAT), Column("R.kind", STRING)))
@@ -54,6 +59,19 @@ def compare(function: str, left: str, right: str) -> Expression:
     """A comparison of two columns."""
     return Call(function, (reference(left), reference(right)), BOOLEAN)
 
+
+def of(
+    function: str, column: str | None, type_: Type, *, distinct: bool = False
+) -> tuple[str, AggregateExpression]:
+    """A named aggregate of a column of R."""
+    argument = None if column is None else reference(column)
+    return function, AggregateExpression(function, argument, distinct, type_)
+
+
+SUM, MEAN, LEAST = of("sum", "R.depth", INT), of("avg", "R.rain", FLOAT), of("min", "R.rain", FLOAT)
+COUNT, SPREAD, MEDIAN = of("count", None, INT), of("stdev", "R.rain", FLOAT), of("median", "R.rain", FLOAT)
+KINDS = of("count", "R.kind", INT, distinct=True)
+BY_KIND = (("kind", reference("R.kind")),)
 
 KEYS = ((reference("R.depth"), reference("S.depth")),)
 LESS = compare("<", "R.rain", "S.rain")
@@ -146,5 +164,40 @@ CASES: list[Case] = [
     Case("ISTREAM, no column left", ToStream(NOTHING, "ISTREAM"), (Input(WINDOWS, NOTHING),)),
     Case(
         "union of windows, no column left", Union(NOTHING, NOTHING, "WINDOWS"), (Input(WINDOWS, NOTHING),) * 2
+    ),
+    Case("time window, sliding", TimeWindow(R, 5, 1, 2, False), (stream_of_r,)),
+    Case("time window, at every tick", TimeWindow(R, 4, 0, None, True), (stream_of_r,)),
+    Case("time window, acquisition ticks", TimeWindow(R, 4, 2, None, False, 2), (sensed,)),
+    Case("row window", RowWindow(R, 3, 1, 2), (stream_of_r,)),
+    Case("aggregate of windows", Aggregate(BY_KIND, (SUM, COUNT, MEDIAN)), (windows_of_r,)),
+    Case("aggregate of windows, ungrouped", Aggregate((), (SUM, COUNT, MEDIAN)), (windows_of_r,)),
+    Case(
+        "window aggregate, sliding",
+        WindowAggregate(5, 0, 2, True, keys=BY_KIND, items=(SUM, MEAN, LEAST)),
+        (stream_of_r,),
+    ),
+    Case(
+        "window aggregate, every tick",
+        WindowAggregate(4, 1, None, False, items=(SUM, COUNT, SPREAD)),
+        (stream_of_r,),
+    ),
+    Case(
+        "window aggregate, holistic",
+        WindowAggregate(6, 0, 3, True, keys=BY_KIND, items=(MEDIAN, KINDS)),
+        (stream_of_r,),
+    ),
+    Case(
+        "window aggregate, filtered",
+        WindowAggregate(
+            6,
+            0,
+            2,
+            True,
+            2,
+            BY_KIND,
+            (SUM, COUNT),
+            Call("not", (Call("is_null", (reference("R.rain"),), BOOLEAN),), BOOLEAN),
+        ),
+        (sensed,),
     ),
 ]

@@ -75,7 +75,7 @@ def test_a_restored_logic_continues(case: Case) -> None:
         resumed.restore(panes)
         assert same_state(resumed.snapshot(), panes)
         for expected, given in zip(run(straight, sequence[cut:]), run(resumed, sequence[cut:]), strict=True):
-            assert given.rows.equals(expected.rows)
+            assert bag([given]) == bag([expected])  # groups stand in no order
             assert given.evaluations.equals(expected.evaluations)
 
 
