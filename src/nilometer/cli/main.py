@@ -51,7 +51,7 @@ def main() -> None:
     """The console script."""
     as_json = "--json" in sys.argv[1:]
     try:
-        application()
+        application(prog_name="nilometer")
     except NilometerError as error:
         fail(error, as_json)
     except BrokenPipeError:

@@ -15,7 +15,7 @@ def register(application: typer.Typer) -> None:
 
 
 def reproduce(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="snee-forms")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="snee-forms, fjords-power or steam-buffer")],
     json: JsonOption = False,
 ) -> None:
     """Reproduce a figure of one of the papers.
