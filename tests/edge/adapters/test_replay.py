@@ -121,7 +121,7 @@ def test_addresses_that_cannot_be(tmp_path: Path) -> None:
     for url in [
         "ftp://x",
         "generate://plume",
-        "mqtt://h/a?recieve=5",
+        "mqtt://h/a?receives=5",
         "tcp://h:x",
         "mqtt://h",
         "f.csv?speed=fast",

@@ -1,6 +1,6 @@
 """A stream's URL -> its adapter, by the scheme.
 
-A new adapter is a class and a line here. The law: adapters are imported when a URL asks for them, and never before.
+A new adapter is a class and a line here. The law: what speaks to a network is imported when a URL asks for it, not before.
 """
 
 from __future__ import annotations

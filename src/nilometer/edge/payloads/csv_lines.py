@@ -48,7 +48,9 @@ class CsvLines:
         """The raw readings of a batch."""
         lines = _lines(texts)
         first = lines.filter(pl.col(_PLACE) == 0)
-        candidates = first.filter(pl.col(_LINE).str.contains(r'^"?[A-Za-z_]')).get_column(_LINE).unique().to_list()
+        candidates = (
+            first.filter(pl.col(_LINE).str.contains(r'^"?[A-Za-z_]')).get_column(_LINE).unique().to_list()
+        )
         headers = {line: header for line in candidates if (header := self.header(line)) is not None}
         lines = _split(lines)
         if not headers:
