@@ -135,8 +135,8 @@ def test_gathered_appends_are_durable_after_flush(steps: list[Step], at: int, ga
         check(machine, steps, machine.flushed, gather_rows=gather)
 
 
-def test_torn_at_every_byte_of_the_last_record(tmp_path: Path) -> None:
-    whole = tmp_path / "whole"
+def test_torn_at_every_byte_of_the_last_record(memory: Path) -> None:
+    whole = memory / "whole"
     log = open_log(whole, segment_bytes=1 << 20)
     log.append(frame(0, 5), producer="p", sequence=0)
     before = next(whole.glob("*" + SEGMENT)).stat().st_size
@@ -144,7 +144,7 @@ def test_torn_at_every_byte_of_the_last_record(tmp_path: Path) -> None:
     log.abandon()
     after = next(whole.glob("*" + SEGMENT)).stat().st_size
     for size in range(before, after + 1):
-        torn = tmp_path / "torn"
+        torn = memory / "torn"
         shutil.copytree(whole, torn)
         with next(torn.glob("*" + SEGMENT)).open("r+b") as file:
             file.truncate(size)

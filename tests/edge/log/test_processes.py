@@ -8,7 +8,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import polars as pl
@@ -16,7 +15,6 @@ import pytest
 from polars.testing import assert_frame_equal
 
 from edge.log import kill_me
-from edge.log.logs import scratch
 from nilometer.edge.log import StreamLog
 from nilometer.edge.log.failpoints import FAILPOINTS
 from nilometer.errors import ResourceError
@@ -37,12 +35,6 @@ def whole(batches: int) -> pl.DataFrame:
 def found_in(folder: Path) -> pl.DataFrame:
     """What a reader sees."""
     return pl.concat([kill_me.batch(0).clear(), *StreamLog(folder).scan()])
-
-
-@pytest.fixture
-def memory() -> Iterator[Path]:
-    with scratch() as folder:
-        yield Path(folder)
 
 
 def test_killed_at_each_failpoint(memory: Path) -> None:
