@@ -73,7 +73,7 @@ def damaged(seed: bytes, random: Random) -> bytes:
 def test_damaged_payloads(format: Format) -> None:
     random = Random(format.value)
     total = 0
-    while total < 25_000:
+    while total < 30_000:  # in four formats; nine in ten are damaged
         payloads = [damaged(random.choice(SEEDS), random) for _ in range(5_000)]
         payloads[::10] = random.choices(SEEDS, k=500)
         decoded = decode(payloads, format)
