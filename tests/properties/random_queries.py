@@ -428,7 +428,9 @@ def special_query(draw: Any) -> str:
 @st.composite
 def union_query(draw: Any) -> str:
     """UNION of streams, of windows, of differences."""
-    if draw(st.booleans()):
+    kind = ""
+    streams = draw(st.booleans())
+    if streams:
         one, other = (
             f"SELECT r.x AS n, r.name AS m FROM {draw(stream_source('r'))}{draw(where(['r']))}"
             for _ in range(2)
@@ -436,11 +438,12 @@ def union_query(draw: Any) -> str:
     else:
         kind = draw(st.sampled_from(("", "ISTREAM ", "RSTREAM ")))
         one, other = (
-            f"{kind}SELECT {draw(st.sampled_from(('r.x', 'r.v')))} AS n, r.name AS m FROM {draw(windowed_source('r'))}{draw(where(['r']))}"
+            f"{kind}SELECT {draw(st.sampled_from(('r.x', 'r.v')))} AS n, r.name AS m "
+            f"FROM {draw(windowed_source('r'))}{draw(where(['r']))}"
             for _ in range(2)
         )
     body = f"{one} UNION {other}"
-    if draw(st.booleans()) or "SELECT r" not in body or ("[" in body and "STREAM" not in body):
+    if draw(st.booleans()) or not (streams or kind):
         return body
     return f"SELECT COUNT(*) AS c, MAX(u.n) AS m FROM ({body}) {draw(window())} u"
 
