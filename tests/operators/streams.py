@@ -14,7 +14,7 @@ from nilometer.operators.frames import stream_dtypes
 from nilometer.operators.logic import Logic, Output, Progress, Spec
 from nilometer.types import FLOAT, INT, STRING, Column, Schema, ceil_to
 
-fewer = settings(max_examples=settings.default.max_examples // 2)
+fewer = settings(max_examples=settings.default.max_examples // 4)
 """For properties of whole operators: their examples are costly."""
 
 SCHEMA = Schema((Column("i", INT), Column("f", FLOAT), Column("s", STRING)))
