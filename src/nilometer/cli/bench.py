@@ -15,7 +15,7 @@ def register(application: typer.Typer) -> None:
 
 
 def bench(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="operators")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="operators or edge")],
     json: JsonOption = False,
     rows: Annotated[int, typer.Option("--rows", min=1000, help="How many readings.")] = 1_000_000,
     sensors: Annotated[int, typer.Option("--sensors", min=1, help="Of how many sensors.")] = 1_000,

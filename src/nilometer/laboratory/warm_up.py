@@ -14,7 +14,9 @@ def warm_up() -> None:
     """Run the usual window aggregates over a handful of readings; numba keeps what it compiled."""
     database = connect()
     database.execute("CREATE STREAM s (x FLOAT, n INT) PUSHED")
-    rows = [{"time": second * 1_000_000, "id": second % 2, "x": second / 2, "n": second} for second in range(8)]
+    rows = [
+        {"time": second * 1_000_000, "id": second % 2, "x": second / 2, "n": second} for second in range(8)
+    ]
     database.append("s", rows)
     for text in QUERIES:
         database.sql(text).run("gateway")

@@ -6,10 +6,6 @@ lateness decided row by row. Each task runs once to warm up, then the best of `R
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable
@@ -18,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from nilometer.errors import ResourceError
 from nilometer.laboratory.benchmarks.result import Measurement, Result, Target
+from nilometer.laboratory.benchmarks.single_core import on_one_core
 
 if TYPE_CHECKING:
     import polars as pl
@@ -34,17 +31,12 @@ CREATE STREAM answer (y FLOAT) PUSHED;
 
 
 def operators(rows: int, sensors: int) -> Result:
-    """Run in a process of its own, where Polars has been told to use one thread before it starts."""
-    environment = os.environ | {"POLARS_MAX_THREADS": "1", "NUMBA_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
-    code = "import sys; from nilometer.laboratory.benchmarks.operators import measure; measure(sys.argv[1:])"
-    command = [sys.executable, "-c", code, str(rows), str(sensors)]
-    done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, check=False, text=True)
-    if done.returncode:
-        raise ResourceError("the benchmark's own process failed", hint="its messages are above")
-    return Result.from_dict(json.loads(done.stdout.splitlines()[-1]))
+    """All of it, on one core."""
+    return on_one_core(__name__, rows, sensors)
 
 
-def _measure(rows: int, sensors: int) -> Result:
+def measure(rows: int, sensors: int) -> Result:
+    """What the process of its own runs."""
     try:
         import duckdb
     except ImportError:
@@ -198,9 +190,3 @@ def _equal(ours: pl.DataFrame, theirs: pl.DataFrame) -> bool:
         elif not a.equals(b):
             return False
     return True
-
-
-def measure(arguments: list[str]) -> None:
-    """What the process of its own runs."""
-    rows, sensors = map(int, arguments)
-    print(json.dumps(_measure(rows, sensors).as_dict()))
