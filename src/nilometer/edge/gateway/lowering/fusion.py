@@ -1,6 +1,7 @@
 """An aggregate and the window below it, as one operator that shares panes.
 
-    Aggregate · (Select | Project | Rename)* · TimeWindow   =>   WindowAggregate   when nothing in between reads NOW
+    Aggregate · (Select | Project | Rename)* · TimeWindow   =>   WindowAggregate      when nothing in between reads NOW
+    Aggregate · (Select | Project | Rename)* · RowWindow    =>   RowWindowAggregate   likewise
 
 What stands in between is folded into the aggregate's own expressions, in terms of the window's rows.
 """
@@ -9,14 +10,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from nilometer.edge.gateway.lowering.sources_of import acquisition_interval
+from nilometer.edge.gateway.lowering.sources_of import acquisition_interval, id_type
 from nilometer.expressions import Aggregate as AggregateExpression
 from nilometer.expressions import ColumnReference, Expression, conjunction, transform
 from nilometer.operators.aggregate_items import NamedAggregate, NamedExpression
+from nilometer.operators.row_window_aggregate import RowWindowAggregate
 from nilometer.operators.window_aggregate import WindowAggregate, fusible
 from nilometer.operators.window_completeness import Completeness
 from nilometer.plan import logical
-from nilometer.plan.physical import Exchange, Node, Project, Rename, Select, TimeWindow
+from nilometer.plan.physical import Exchange, Node, Project, Rename, RowWindow, Select, TimeWindow
 
 Keys = tuple[NamedExpression, ...]
 Items = tuple[NamedAggregate, ...]
@@ -24,10 +26,10 @@ Items = tuple[NamedAggregate, ...]
 
 def fused(
     keys: Keys, items: Items, completeness: logical.Completeness | None, below: Node
-) -> tuple[WindowAggregate, Node] | None:
+) -> tuple[WindowAggregate | RowWindowAggregate, Node] | None:
     """The one operator for an aggregate of `below` and the stream it runs over; None where windows must be made first."""
     conditions: tuple[Expression, ...] = ()
-    while not isinstance(below, TimeWindow):
+    while not isinstance(below, TimeWindow | RowWindow):
         match below:
             case Select(input=input, predicate=predicate):
                 # What stood lower was asked first; a condition may guard those above it.
@@ -47,6 +49,20 @@ def fused(
     predicate_of_all = conjunction(conditions)
     if not fusible(keys, items, predicate_of_all):
         return None
+    if isinstance(below, RowWindow):
+        if completeness is not None:
+            return None
+        rows = RowWindowAggregate(
+            below.schema,
+            below.start,
+            below.end,
+            below.slide,
+            keys,
+            items,
+            predicate_of_all,
+            id_type(below.input),
+        )
+        return rows, below.input
     spec = WindowAggregate(
         below.start,
         below.end,
