@@ -6,7 +6,7 @@ marked; one that is more than 63 below the greatest is taken for seen.
 
 >>> seen = Producers()
 >>> seen.mark("mote-7", 12)
-... seen.mark("mote-7", 10)
+>>> seen.mark("mote-7", 10)
 >>> [seen.seen("mote-7", sequence) for sequence in (10, 11, 12, 13)]
 [True, False, True, False]
 """

@@ -12,7 +12,7 @@ nilometer.errors.DataError: column 'depth' is int64 in the log, not double
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
@@ -149,17 +149,19 @@ class Unpacker:
                 raise error
         self._same = self._found == segment.names
 
-    def frame(self, batches: Iterable[Any]) -> pl.DataFrame:
+    def frame(self, batches: list[Any]) -> pl.DataFrame:
         """The batches one after the other."""
-        table = pa.Table.from_batches(batches, self.schema)
-        if not self._same:
-            table = table.select(self._found)
-        rows = table.num_rows
-        # Polars takes in a chunk in 60 us, Arrow joins small ones in far less.
-        if table.num_columns and table.column(0).num_chunks > 1:
-            table = table.combine_chunks()
-        frame = pl.from_arrow(table, rechunk=False) if table.num_columns else pl.DataFrame(height=rows)
-        assert isinstance(frame, pl.DataFrame)
+        rows = sum(batch.num_rows for batch in batches)
+        if not self._found:
+            frame = pl.DataFrame(height=rows)
+        elif len(batches) == 1:
+            frame = pl.DataFrame(batches[0] if self._same else batches[0].select(self._found))
+        else:
+            table = pa.Table.from_batches(batches, self.schema)
+            if not self._same:
+                table = table.select(self._found)
+            # Polars takes in a chunk in 60 us, Arrow joins small ones in far less.
+            frame = pl.DataFrame(pl.from_arrow(table.combine_chunks(), rechunk=False))
         if len(self._found) < len(self._wanted):
             frame = frame.select(
                 pl.col(name)
