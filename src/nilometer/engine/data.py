@@ -58,7 +58,7 @@ class Data:
             if found is not None and found.kind is Kind.STRING and stream.id_type.kind is not Kind.STRING:
                 catalog.replace_stream(with_id_type(stream, Kind.STRING))
         self.files[stream.name.lower()] = path
-        self._read.pop(stream.name.lower(), None)
+        self._read.clear()
 
     def append(self, stream: Stream, rows: pl.DataFrame | Iterable[Mapping[str, Any]]) -> int:
         """Append readings to a stream's log in memory; gives how many could be read."""
@@ -84,21 +84,25 @@ class Data:
 
     # ---- reading -----------------------------------------------------------------------------------------------------
 
-    def entries(self, stream: Stream) -> list[Entry]:
-        """The log of a stream: its file, then what was appended."""
+    def entries(self, stream: Stream, wanted: frozenset[str] | None = None) -> list[Entry]:
+        """The log of a stream: its file, then what was appended; `wanted` are the columns that a query asks for, in lower
+        case, and a file may leave out the others."""
         key = stream.name.lower()
-        if key not in self._read:
-            path = self.files.get(key)
-            if path is None:
-                self._read[key] = []
-            else:
-                from nilometer.edge.gateway import Batch
-                from nilometer.edge.readers import read
+        appended = self.appended.get(key, [])
+        path = self.files.get(key)
+        if path is None:
+            return appended
+        if appended or key in self._read:
+            wanted = None  # all batches have the same columns
+        place = key if wanted is None else f"{key}: {', '.join(sorted(wanted))}"
+        if place not in self._read:
+            from nilometer.edge.gateway import Batch
+            from nilometer.edge.readers import read
 
-                reading = read(path, stream)
-                self._read[key] = [Batch(reading.rows, reading.garbled)]
-                self.dead_letters[key] = tuple(f"{path.name}, {letter}" for letter in reading.dead_letters)
-        return self._read[key] + self.appended.get(key, [])
+            reading = read(path, stream, wanted)
+            self._read[place] = [Batch(reading.rows, reading.garbled)]
+            self.dead_letters[key] = tuple(f"{path.name}, {letter}" for letter in reading.dead_letters)
+        return self._read[place] + appended
 
     def has(self, stream: Stream) -> bool:
         """Whether the stream has a file or anything appended."""

@@ -11,6 +11,7 @@ import polars as pl
 from nilometer.catalog import Sensor, Stream, Table
 from nilometer.edge.gateway import BATCH_ROWS, Entry, Run
 from nilometer.engine.answers import Answer
+from nilometer.plan import physical
 
 if TYPE_CHECKING:
     from nilometer.engine.database import Database
@@ -22,10 +23,15 @@ class DatabaseSources:
     """What the gateway asks for, out of a database."""
 
     database: Database
+    plan: physical.Node
 
     def entries(self, stream: Stream) -> Iterable[Entry]:
-        """The log of a stream."""
-        return self.database.data.entries(stream)
+        """The log of a stream, with the columns that the plan reads, those of its KEY, and time and id."""
+        wanted = {"time", "id", *(name.lower() for name in stream.key)}
+        for node in physical.walk_plan(self.plan):
+            if isinstance(node, physical.SpAcquire) and node.stream.name == stream.name:
+                wanted |= {column.name.lower() for column in node.columns + node.reads}
+        return self.database.data.entries(stream, frozenset(wanted))
 
     def table(self, table: Table) -> pl.DataFrame:
         """The snapshot of a stored extent."""
@@ -40,7 +46,7 @@ def run_on_gateway(query: Query, finished: bool, batch_rows: int | None) -> Answ
     """The whole answer, as one frame."""
     run = Run(
         query.physical,
-        DatabaseSources(query.database),
+        DatabaseSources(query.database, query.physical),
         BATCH_ROWS if batch_rows is None else batch_rows,
         finished=finished,
     )

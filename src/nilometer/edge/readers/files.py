@@ -15,11 +15,11 @@ import polars as pl
 from nilometer.catalog.extents import Stream
 from nilometer.edge.readers.csv_file import read_csv
 from nilometer.edge.readers.json_lines_file import read_json_lines
-from nilometer.edge.readers.parquet_file import read_parquet
+from nilometer.edge.readers.parquet_file import needed_columns, read_parquet, whole_number_ids
 from nilometer.edge.readers.reading import RawFile, Reading, read_rows
 from nilometer.edge.readers.values import id_type_of
 from nilometer.errors import DataError
-from nilometer.types import INT, Column, Type
+from nilometer.types import INT, STRING, Column, Type
 
 FORMATS: dict[str, str] = {
     ".csv": "csv",
@@ -31,10 +31,14 @@ FORMATS: dict[str, str] = {
 """The endings that are read, each also with `.gz` behind it."""
 
 
-def read(path: str | Path, stream: Stream) -> Reading:
-    """The stream's tuples that a file holds, and an account of what could not be read."""
-    raw = read_raw(path, stream.columns)
-    return read_rows(raw, stream.columns, f"'{Path(path).name}'", required="time", time_unit=stream.time_unit)
+def read(path: str | Path, stream: Stream, wanted: frozenset[str] | None = None) -> Reading:
+    """The stream's tuples that a file holds, and an account of what could not be read. A format that can leaves out the
+    columns that are not `wanted` (lower-case names), where that cannot change which rows are garbled."""
+    columns = stream.columns
+    if wanted is not None and _is_plain_parquet(Path(path)):
+        columns = needed_columns(Path(path), columns, wanted)
+    raw = read_raw(path, columns)
+    return read_rows(raw, columns, f"'{Path(path).name}'", required="time", time_unit=stream.time_unit)
 
 
 def read_file(path: str | Path, stream: Stream) -> pl.DataFrame:
@@ -50,6 +54,9 @@ def read_frame(frame: pl.DataFrame, stream: Stream) -> Reading:
 
 def sniff_id_type(path: str | Path) -> Type | None:
     """INT if all ids of the file are whole numbers, else STRING; None if it has no column `id`."""
+    told = whole_number_ids(Path(path)) if _is_plain_parquet(Path(path)) else None
+    if told is not None:
+        return INT if told else STRING
     raw = read_raw(path, (Column("id", INT),))
     name = next((name for name in raw.columns.columns if name.lower() == "id"), None)
     return None if name is None else id_type_of(raw.columns[name])
@@ -69,8 +76,10 @@ def read_raw(path: str | Path, declared: tuple[Column, ...] | None = None) -> Ra
             f"'{path.name}' is of no format that is read",
             hint=f"the name must end in one of {', '.join(FORMATS)}, or one of these and .gz",
         )
-    data = _contents(path)
     try:
+        if _is_plain_parquet(path):
+            return read_parquet(path, declared)
+        data = _contents(path)
         match FORMATS[ending]:
             case "csv":
                 return read_csv(data, declared)
@@ -81,6 +90,11 @@ def read_raw(path: str | Path, declared: tuple[Column, ...] | None = None) -> Ra
     except DataError as error:
         error.detail = f"{path.name}: {error.detail}" if error.detail else path.name
         raise
+
+
+def _is_plain_parquet(path: Path) -> bool:
+    """Whether Polars can read the columns it wants from the file itself."""
+    return path.name.lower().endswith(".parquet") and path.is_file()
 
 
 def _ending(path: Path) -> str:
