@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from nilometer.cli.console import message, parameters_of, print_table, read_sql
+from nilometer.cli.console import message, parameters_of, print_records, print_table, read_sql
 from nilometer.cli.options import (
     CatalogOption,
     DataOption,
@@ -42,8 +42,18 @@ def query(
 
     Example: nilometer query --data field/ "SELECT id, AVG(depth) FROM river [RANGE 1 HOUR SLIDE 1 HOUR] GROUP BY id"
     """
+    from nilometer.language import ast, parse
+
     database = database_of(data, catalog, on)
-    asked = database.sql(read_sql(sql), **parameters_of(set_ or []))
+    text = read_sql(sql)
+    statement = parse(text)
+    if isinstance(statement, ast.Show):
+        print_records(database.show(statement.kind), json)
+        return
+    if isinstance(statement, ast.Explain):
+        print(database.execute(text, **parameters_of(set_ or []))[0])
+        return
+    asked = database.query_of(statement, text, **parameters_of(set_ or []))
     asked.profile = profile
     answer = asked.run(on)
     shown = answer if limit is None else answer.head(limit)

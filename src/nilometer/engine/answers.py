@@ -7,7 +7,7 @@ ISO-8601 text (JSON and tables).
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
@@ -52,23 +52,37 @@ class Answer:
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
         """Rows as dictionaries of Python values."""
-        types = [column.type for column in self.schema]
-        for row in self.rows:
-            values = (to_python(value, type_) for value, type_ in zip(row, types, strict=True))
-            yield dict(zip(self.columns, values, strict=True))
+        for row in zip(
+            *self._converted(to_python, {Kind.TIME, Kind.DURATION, Kind.LIST, Kind.STRUCT}), strict=True
+        ):
+            yield dict(zip(self.columns, row, strict=True))
 
     def json_rows(self) -> Iterator[str]:
         """One JSON object a row; TIME as ISO-8601."""
-        types = [column.type for column in self.schema]
-        for row in self.rows:
-            values = (to_json(value, type_) for value, type_ in zip(row, types, strict=True))
-            yield json.dumps(dict(zip(self.columns, values, strict=True)), ensure_ascii=False)
+        encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
+        changing = {Kind.TIME, Kind.DURATION, Kind.LIST, Kind.STRUCT, Kind.POINT}
+        for row in zip(*self._converted(to_json, changing), strict=True):
+            yield encode(dict(zip(self.columns, row, strict=True)))
 
     def text_rows(self) -> Iterator[tuple[str, ...]]:
         """The values as text, for tables."""
-        types = [column.type for column in self.schema]
-        for row in self.rows:
-            yield tuple(to_text(value, type_) for value, type_ in zip(row, types, strict=True))
+        yield from zip(*self._converted(to_text, set(Kind)), strict=True)
+
+    def _converted(self, convert: Callable[[Any, Type], Any], changing: set[Kind]) -> list[Sequence[Any]]:
+        """The columns in another form, each distinct value converted once: ticks, ids and states come again and again."""
+        if not self.rows:
+            return [[] for _ in self.schema]
+        columns: list[Sequence[Any]] = []
+        for column, values in zip(self.schema, zip(*self.rows, strict=True), strict=True):
+            kind = column.type.kind
+            if kind not in changing:
+                columns.append(values)
+            elif kind in (Kind.LIST, Kind.STRUCT):
+                columns.append([convert(value, column.type) for value in values])
+            else:
+                known = {value: convert(value, column.type) for value in set(values)}
+                columns.append([known[value] for value in values])
+        return columns
 
 
 def answer_schema(schema: Schema, tick: bool) -> Schema:

@@ -11,9 +11,9 @@ from nilometer.engine.data import SCHEMA_FILE, Data
 from nilometer.engine.declare import sensor_of, stream_of, table_of
 from nilometer.engine.inferred import open_file
 from nilometer.engine.query import Query
-from nilometer.errors import ConfigurationError, DataError, NilometerError
+from nilometer.errors import ConfigurationError, DataError, NilometerError, UnsupportedError
 from nilometer.language import ast, parse, parse_script, print_statement
-from nilometer.types import format_duration, parse_time
+from nilometer.types import format_duration, format_time, parse_time
 
 if TYPE_CHECKING:
     import polars as pl
@@ -122,8 +122,8 @@ class Database:
             hint="use execute() for declarations and commands",
         ).at(text, statement.span)
 
-    def query(self, name: str) -> Query:
-        """A standing query of the catalog."""
+    def query(self, name: str, **parameters: Any) -> Query:
+        """A standing query of the catalog, with its parameters."""
         found = self.catalog.query(name)
         if found is None:
             known = ", ".join(q.name for q in self.catalog.queries()) or "none"
@@ -132,7 +132,12 @@ class Database:
                 detail=f"declared are: {known}",
                 hint=f'declare it with execute("CREATE QUERY {name} AS SELECT ..."), or ask it with sql(...)',
             )
-        return self.sql(found.text)
+        if isinstance(found.starting, int):
+            raise UnsupportedError(
+                f"'{found.name}' starts at {format_time(found.starting)}, which data at hand cannot do yet",
+                hint="create it STARTING AT BEGINNING, or filter on time in WHERE",
+            )
+        return self.sql(found.text, **parameters)
 
     def show(self, kind: str) -> list[dict[str, Any]]:
         """STREAMS, TABLES, SENSORS, NETWORKS or QUERIES, as rows."""

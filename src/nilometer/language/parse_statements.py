@@ -219,6 +219,8 @@ def _copy(cursor: Cursor, start: int) -> ast.CopySensors:
     stream = cursor.name("the stream's name") if cursor.accept("OF") else None
     cursor.expect("FROM")
     path = cursor.string("a file in single quotes")
+    if stream is None and cursor.accept("OF"):
+        stream = cursor.name("the stream's name")
     return ast.CopySensors(path, stream, span=cursor.span_from(start))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from nilometer.expressions import ColumnReference, Now
 from nilometer.language import ast
 from nilometer.plan import logical
 from nilometer.plan.bind.scope import Bound, CatalogView, Context, Scope
@@ -26,7 +27,28 @@ def bind(
     if node.collection is logical.Collection.WINDOWS:
         node = logical.ToStream(node, logical.Relation.RSTREAM)
     named = any(name.lower() == "tick" for name in node.schema.names)
+    if bound.windowed and named and not _is_the_tick(node):
+        context.fail(
+            "a column of this query is named 'tick', and is not the tick",
+            query,
+            detail="the rows of a window query begin with 'tick', the tick of their evaluation",
+            hint="give the column another name: ... AS moment",
+        )
     return logical.Deliver(node, bound.windowed and not named, _deliver_within(context, query))
+
+
+def _is_the_tick(node: logical.Node) -> bool:
+    """Whether the column `tick` of a select list is the evaluation's tick: NOW, or a group by it."""
+    match node:
+        case logical.Project(items=items):
+            return all(
+                isinstance(item.expression, Now)
+                or (isinstance(item.expression, ColumnReference) and "." not in item.expression.name)
+                for item in items
+                if item.name.lower() == "tick"
+            )
+        case _:
+            return all(_is_the_tick(below) for below in node.inputs)
 
 
 def bind_query(context: Context, query: ast.QueryNode, outer: Scope | None) -> Bound:

@@ -200,7 +200,8 @@ class SelectBinder:
         self.check_aggregatable()
         grouping = self.binder("a group is made of plain columns", self._special_refused)
         for expression in self.select.group_by:
-            self._add_key(grouping.bind(expression), expression)
+            meant = self._of_alias(expression)
+            self._add_key(grouping.bind(meant), expression)
         if self.select.having is not None:
             self._keys_of_having_subqueries(self.select.having)
         binder = self.binder(None, self._special_in_groups)
@@ -217,6 +218,16 @@ class SelectBinder:
         if condition is not None:
             self.node = logical.Select(self.node, condition)
         return output_names(self.context, over_groups, self.scope)
+
+    def _of_alias(self, expression: ast.Expression) -> ast.Expression:
+        """GROUP BY c, where c is no column but the name of an item of the select list, means that item."""
+        if not isinstance(expression, ast.Name) or len(expression.parts) != 1:
+            return expression
+        name = expression.parts[0].lower()
+        if any(relation.find(name) is not None for relation in self.scope.relations):
+            return expression
+        items = [item.expression for item in self.select.items if (item.alias or "").lower() == name]
+        return items[0] if items else expression
 
     def _add_key(self, bound: Expression, place: ast.Node) -> None:
         self._no_outer(bound, place)

@@ -235,5 +235,5 @@ def check_joinable(context: Context, left: logical.Node, right: logical.Node, pl
         context.fail(
             "the subquery is evaluated window by window, and the query around it reads only stored tables",
             place,
-            hint="join the table with a windowed stream in FROM",
+            hint="join the table with a windowed stream in FROM; for sensors that do not report, see SILENT(s FOR 5 MINUTES)",
         )
