@@ -86,10 +86,9 @@ class Kernel:
         return list(zip(owners.tolist(), answered.tolist(), counts.tolist(), found.tolist(), strict=True))
 
     def _moments(self) -> tuple[np.ndarray, ...]:
-        self.lifted = np.stack(
-            [np.ones(len(self.names)), self.values.astype(float), np.zeros(len(self.names))]
-        )
-        return np.zeros((3, len(self.names))), np.zeros((3, GROUPS)), np.zeros((3, GROUPS))
+        nothing = np.zeros(len(self.names))
+        self.lifted = np.stack([nothing + 1, self.values.astype(float), nothing, nothing])
+        return np.zeros((4, len(self.names))), np.zeros((4, GROUPS)), np.zeros((4, GROUPS))
 
 
 def naive(entries: list[Entry], window: tuple[int, int], group: int) -> list[int]:
@@ -140,13 +139,14 @@ def test_reducing(rows: list[Entry]) -> None:
         identity = np.int64((0, 10**6, -(10**6))[operation])
         found = sliding.reduce_rows(operation, identity, entry_of, values, len(cells))
         assert found.tolist() == [combine(v for n, g, v in rows if (n, g) == cell) for cell in cells]
-    lifted = np.stack([np.ones(len(rows)), values.astype(float), np.zeros(len(rows))])
+    nothing = np.zeros(len(rows))
+    lifted = np.stack([nothing + 1, values.astype(float), nothing, nothing])
     moments = sliding.reduce_moments(entry_of, lifted, len(cells))
     for number, cell in enumerate(cells):
         content = [v for n, g, v in rows if (n, g) == cell]
         mean = sum(content) / len(content)
         assert moments[:, number] == pytest.approx(
-            [len(content), mean, sum((v - mean) ** 2 for v in content)], abs=1e-9
+            [len(content), mean, 0, sum((v - mean) ** 2 for v in content)], abs=1e-9
         )
 
 

@@ -17,8 +17,9 @@ from nilometer.operators.evaluate import apply_predicate
 from nilometer.operators.logic import Progress
 from nilometer.operators.row_window import RowWindow
 from nilometer.operators.row_window_aggregate import RowWindowAggregate
+from nilometer.plan import scalar
 from nilometer.types import BOOLEAN, FLOAT, INT, STRING
-from operators.streams import SCHEMA, Log, drive, evaluations, fewer, logs, order, rows, ways
+from operators.streams import SCHEMA, Log, Round, Row, drive, evaluations, fewer, logs, order, rows, ways
 
 WHOLE, REAL = ColumnReference("i", INT), ColumnReference("f", FLOAT)
 ITEMS = (
@@ -70,6 +71,22 @@ def test_fused(
         for one, other in zip(given_, expected, strict=True):
             for left, right in zip(one, other, strict=True):
                 assert left == right or math.isclose(left, right, rel_tol=1e-9, abs_tol=1e-9)
+
+
+@pytest.mark.parametrize("base", [10**9, 10**12, 10**15])
+@pytest.mark.parametrize("function", ["variance", "stdev"])
+def test_variance_far_from_zero(base: int, function: str) -> None:
+    values = [base + n * n % 11 for n in range(30)]
+    batch = tuple(Row(n, n, 1, n, 4 * v + 1, v + n % 3 / 8, None) for n, v in enumerate(values))
+    log = Log((Round(batch[:13], 13), Round(batch[13:], 30)))
+    items = (("i", Item(function, WHOLE, False, FLOAT)), ("f", Item(function, REAL, False, FLOAT)))
+    window = RowWindowAggregate(SCHEMA, 6, 0, 1, items=items)
+    for restart in (False, True):
+        for answer in rows(drive(window, log, restart=restart)):
+            content = batch[max(answer[0] - 7, 0) : answer[0]]
+            for found, column in zip(answer[2:], ("i", "f"), strict=True):
+                expected = scalar.aggregate(function, False, [getattr(row, column) for row in content])
+                assert found == (None if expected is None else pytest.approx(expected, rel=1e-12))
 
 
 def test_wrong_windows_cannot_be_built() -> None:

@@ -316,3 +316,56 @@ def test_what_reads_now_cannot_be_fused() -> None:
     assert not fusible((), (), late)
     with pytest.raises(InternalError):
         WindowAggregate(10, 0, 1, True, predicate=late)
+
+
+BASES = [10**9, 10**12, 10**15, -(10**15)]
+
+
+@fewer
+@given(
+    st.sampled_from([0, *BASES]),
+    st.lists(st.one_of(st.integers(-50, 50), st.none()), min_size=2, max_size=30),
+    st.sampled_from(["none", "text"]),
+    st.sampled_from([3, 9, None]),
+    st.booleans(),
+)
+def test_variance_of_values_far_from_zero(
+    base: int, steps: list[int | None], keys: str, length: int | None, holistic: bool
+) -> None:
+    # The other group lies elsewhere, so that no single reference would do for both.
+    values = [
+        None if step is None else base + step - (2 * base if n % 4 == 3 else 0)
+        for n, step in enumerate(steps)
+    ]
+    batch = [
+        Row(
+            n,
+            n,
+            1,
+            n,
+            None if v is None else 4 * v + 1,
+            None if v is None else v + 0.125 * (n % 3),
+            "ab"[n % 4 == 3],
+        )
+        for n, v in enumerate(values)
+    ]
+    log = Log((Round(tuple(batch[:5]), min(3, len(batch))), Round(tuple(batch[5:]), len(batch))))
+    functions = {
+        "vi": ("variance", WHOLE),
+        "vf": ("variance", REAL),
+        "di": ("stdev", WHOLE),
+        "df": ("stdev", REAL),
+    }
+    chosen = tuple((name, aggregate(f, argument, FLOAT)) for name, (f, argument) in functions.items())
+    if holistic:
+        chosen = (*chosen, ("cd", HOLISTIC["cd"]))
+    range_ = Range(length, 0, 2, True)
+    check(spec(range_, keys=KEYS[keys], items=chosen), range_, log)
+
+
+@pytest.mark.parametrize("holistic", [False, True])
+def test_variance_of_the_greatest_integers(holistic: bool) -> None:
+    values = [INT_MAXIMUM, INT_MAXIMUM - 1, INT_MAXIMUM - 5, INT_MAXIMUM - 1030, INT_MAXIMUM - 7]
+    log = Log((Round(tuple(Row(n, n, 1, n, v, None, None) for n, v in enumerate(values)), 9),))
+    chosen = (("v", aggregate("variance", WHOLE, FLOAT)), *((("cd", HOLISTIC["cd"]),) if holistic else ()))
+    check(spec(Range(4, 0, 1, True), items=chosen), Range(4, 0, 1, True), log)

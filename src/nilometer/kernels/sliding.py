@@ -14,6 +14,9 @@ result does not depend on how the rounds were cut.
 
 The first pass (`slide_counts`) finds which groups have a row in which window; `slide` and `slide_moments` repeat the same
 moves for one more component each. All of them change front, back and nexts in place.
+
+A mean is held as the unevaluated sum of two doubles (Dekker 1971), high + low: where values are great against their spread, the
+difference of two means is what a variance is made of, and one double has lost its digits.
 """
 
 from __future__ import annotations
@@ -36,16 +39,29 @@ def combine(operation, one, other):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True)
-def merge_moments(count, mean, square, other_count, other_mean, other_square):  # type: ignore[no-untyped-def]
-    """(n, mean, sum of squared deviations) of a union: Chan, Golub and LeVeque 1979."""
+def add_pairs(high, low, other_high, other_low):  # type: ignore[no-untyped-def]
+    """The sum of two numbers of two doubles each; `high` is then the sum, rounded once (Knuth's TwoSum, renormalised)."""
+    total = high + other_high
+    part = total - high
+    error = (high - (total - part)) + (other_high - part) + (low + other_low)
+    rounded = total + error
+    return rounded, error - (rounded - total)
+
+
+@numba.njit(cache=True)
+def merge_moments(  # type: ignore[no-untyped-def]
+    count, mean, low, square, other_count, other_mean, other_low, other_square
+):
+    """(n, mean, its low part, sum of squared deviations) of a union: Chan, Golub and LeVeque 1979."""
     if count == 0:
-        return other_count, other_mean, other_square
+        return other_count, other_mean, other_low, other_square
     if other_count == 0:
-        return count, mean, square
+        return count, mean, low, square
     total = count + other_count
-    delta = other_mean - mean
+    delta, _ = add_pairs(other_mean, other_low, -mean, -low)
     share = other_count / total
-    return total, mean + delta * share, square + other_square + delta * delta * count * share
+    mean, low = add_pairs(mean, low, delta * share, 0.0)
+    return total, mean, low, square + other_square + delta * delta * count * share
 
 
 @numba.njit(cache=True)
@@ -176,7 +192,7 @@ def slide(  # type: ignore[no-untyped-def]
 def slide_moments(  # type: ignore[no-untyped-def]
     taken, left, groups, values, nexts, front, back, first, pivot, last, ends, answered
 ):
-    """The same moves over (n, mean, squares), the rows of `values`, `nexts`, `front` and `back`; n and squares of each answer."""
+    """The same moves over (n, mean, low, squares), the rows of `values`, `nexts`, `front` and `back`; n and squares of each answer."""
     results = np.empty((2, len(answered)), dtype=np.float64)
     written = 0
     for evaluation in range(len(taken)):
@@ -187,31 +203,33 @@ def slide_moments(  # type: ignore[no-untyped-def]
         if target <= pivot:
             for entry in range(first, target):
                 group = groups[entry]
-                for row in range(3):
+                for row in range(4):
                     front[row, group] = nexts[row, entry]
         else:
             for entry in range(first, pivot):
-                for row in range(3):
+                for row in range(4):
                     front[row, groups[entry]] = 0.0
             for entry in range(pivot, last):
-                for row in range(3):
+                for row in range(4):
                     back[row, groups[entry]] = 0.0
             for entry in range(last - 1, target - 1, -1):
                 group = groups[entry]
-                for row in range(3):
+                for row in range(4):
                     nexts[row, entry] = front[row, group]
                 _merge_into(front, group, values, entry)
             pivot = last
         first = target
         while written < ends[evaluation]:
             group = answered[written]
-            count, _, square = merge_moments(
+            count, _, _, square = merge_moments(
                 front[0, group],
                 front[1, group],
                 front[2, group],
+                front[3, group],
                 back[0, group],
                 back[1, group],
                 back[2, group],
+                back[3, group],
             )
             results[0, written] = count
             results[1, written] = square
@@ -221,17 +239,20 @@ def slide_moments(  # type: ignore[no-untyped-def]
 
 @numba.njit(cache=True)
 def _merge_into(target, place, values, entry):  # type: ignore[no-untyped-def]
-    count, mean, square = merge_moments(
+    count, mean, low, square = merge_moments(
         target[0, place],
         target[1, place],
         target[2, place],
+        target[3, place],
         values[0, entry],
         values[1, entry],
         values[2, entry],
+        values[3, entry],
     )
     target[0, place] = count
     target[1, place] = mean
-    target[2, place] = square
+    target[2, place] = low
+    target[3, place] = square
 
 
 @numba.njit(cache=True)
@@ -248,10 +269,10 @@ def rebuild(operation, groups, values, nexts, front, back, first, pivot, last): 
 
 @numba.njit(cache=True)
 def rebuild_moments(groups, values, nexts, front, back, first, pivot, last):  # type: ignore[no-untyped-def]
-    """As `rebuild`, over (n, mean, squares)."""
+    """As `rebuild`, over (n, mean, low, squares)."""
     for entry in range(pivot - 1, first - 1, -1):
         group = groups[entry]
-        for row in range(3):
+        for row in range(4):
             nexts[row, entry] = front[row, group]
         _merge_into(front, group, values, entry)
     for entry in range(pivot, last):
@@ -297,8 +318,8 @@ def reduce_rows(operation, identity, entry_of, values, count):  # type: ignore[n
 
 @numba.njit(cache=True)
 def reduce_moments(entry_of, values, count):  # type: ignore[no-untyped-def]
-    """As `reduce_rows`, over (n, mean, squares)."""
-    results = np.zeros((3, count), dtype=np.float64)
+    """As `reduce_rows`, over (n, mean, low, squares)."""
+    results = np.zeros((4, count), dtype=np.float64)
     for row in range(len(entry_of)):
         _merge_into(results, entry_of[row], values, row)
     return results

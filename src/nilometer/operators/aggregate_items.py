@@ -25,7 +25,6 @@ NamedAggregate = tuple[str, AggregateExpression]
 
 FUNCTIONS = frozenset({"count", "sum", "avg", "min", "max", "stdev", "variance", "median"})
 
-_EXACT_FLOAT = 2**53
 _WIDE = pl.Int128()
 
 
@@ -155,9 +154,7 @@ def _may_overflow(column: pl.Series) -> bool:
 
 
 def _centred(values: pl.Expr, column: pl.Series) -> pl.Expr:
-    """As FLOAT; INTs that a double cannot hold are counted from the group's least, which moves no variance."""
-    if not column.dtype.is_float():
-        magnitude = _magnitude(column)
-        if _EXACT_FLOAT < magnitude <= INT_MAXIMUM // 2:
-            values = values - values.min()
-    return values.cast(pl.Float64)
+    """As FLOAT, counted from the group's least, which moves no variance: so digits that all values share are not lost."""
+    if not column.dtype.is_float() and _magnitude(column) > INT_MAXIMUM // 2:
+        values = values.cast(_WIDE)
+    return (values - values.min()).cast(pl.Float64)

@@ -2,7 +2,8 @@
 
 The monoid interface of reference/algorithms.md section 7: `lift` (rows -> components), the operation of each component (which
 the kernels combine), `lower` (components -> answers). Aggregates of one argument share its components. SUM of INTs is held
-in two halves of 32 bits, so that it is exact and the whole sum is judged, whatever the order; VARIANCE as (n, mean, squares).
+in two halves of 32 bits, so that it is exact and the whole sum is judged, whatever the order; VARIANCE as (n, mean in
+two doubles, squares).
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ _SLIDING = (Kind.INT, Kind.FLOAT, Kind.TIME, Kind.DURATION)
 
 @dataclass(frozen=True)
 class Component:
-    """A number per partial (three for MOMENTS), and how two are combined."""
+    """A number per partial (four for MOMENTS), and how two are combined."""
 
     name: str
     operation: int
@@ -226,7 +227,20 @@ def _count(column: pl.Series, known: Array | None, _: Component) -> Array:
 def _moments(column: pl.Series, known: Array | None, component: Component) -> Array:
     values = _plain(column.cast(pl.Float64), known, component)
     count = np.ones(len(column)) if known is None else known.astype(np.float64)
-    return np.stack([count, values, np.zeros(len(column))])
+    low = np.zeros(len(column))
+    if not column.dtype.is_float():
+        low = _lost(column, known)
+    return np.stack([count, values, low, np.zeros(len(column))])
+
+
+def _lost(column: pl.Series, known: Array | None) -> Array:
+    """What INTs lose when they become doubles."""
+    whole = column.to_physical().cast(pl.Int64).fill_null(0).to_numpy()
+    rounded = whole.astype(np.float64)
+    # 2^63 itself is no INT: there the double is one step less, and what is lost is counted from that.
+    near = np.minimum(rounded, np.nextafter(2.0**63, 0.0))
+    lost = (whole - near.astype(np.int64)).astype(np.float64) - (rounded - near)
+    return lost if known is None else np.where(known, lost, 0.0)
 
 
 _LIFTS: dict[str, Callable[[pl.Series, Array | None, Component], Array]] = {

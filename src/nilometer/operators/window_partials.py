@@ -21,12 +21,12 @@ from nilometer.operators.window_components import MOMENTS, ROWS, Array, Arrays, 
 SLICE = "@slice"
 GROUP = "@group"
 
-_MOMENT_ROWS = ("n", "mean", "squares")
+_MOMENT_ROWS = ("n", "mean", "low", "squares")
 
 
 @dataclass(frozen=True)
 class Partials:
-    """Equally long columns; those of MOMENTS have three rows."""
+    """Equally long columns; those of MOMENTS have four rows."""
 
     slices: Integers
     groups: Integers
@@ -129,7 +129,7 @@ def values_of(frame: pl.DataFrame, components: Iterable[Component]) -> Arrays:
 
 def filled(component: Component, length: int) -> Array:
     """So many identities."""
-    shape = (3, length) if component.operation == MOMENTS else (length,)
+    shape = (len(_MOMENT_ROWS), length) if component.operation == MOMENTS else (length,)
     return np.full(shape, component.identity, dtype=component.dtype)
 
 
