@@ -76,10 +76,11 @@ def read_raw(path: str | Path, declared: tuple[Column, ...] | None = None) -> Ra
             f"'{path.name}' is of no format that is read",
             hint=f"the name must end in one of {', '.join(FORMATS)}, or one of these and .gz",
         )
+    plain = _is_plain_parquet(path)
+    data = b"" if plain else _contents(path)
     try:
-        if _is_plain_parquet(path):
+        if plain:
             return read_parquet(path, declared)
-        data = _contents(path)
         match FORMATS[ending]:
             case "csv":
                 return read_csv(data, declared)
