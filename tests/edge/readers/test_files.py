@@ -174,6 +174,26 @@ def test_quoted_fields_may_hold_separators_quotes_and_line_ends(tmp_path: Path) 
     assert read_file(path, stream)["note"].to_list() == ['a;"b"\nc', "plain"]
 
 
+@pytest.mark.parametrize(
+    ("text", "rows", "garbled"),
+    [
+        ('1,1,"1\n"\n2,1,"2\n\n3,1,3\n4,1,4\n', [(3, 1, 3), (4, 1, 4)], [2, 3, 4]),
+        ('1,1,2\n2,1,"2\n3,1,3\n4,"1",3\n5,1,4\n', [(1, 1, 2), (3, 1, 3), (4, 1, 3), (5, 1, 4)], [3]),
+        ('1,1,"2\n2,1,3\n3,1,"4\n4,1,5\n', [(2, 1, 3), (4, 1, 5)], [2, 4]),
+        ('1,1,"2"\n2,1,5"\n3,1,4\n', [(1, 1, 2), (3, 1, 4)], [3]),
+    ],
+)
+def test_a_quote_that_is_not_closed_spoils_its_own_line_only(
+    tmp_path: Path, text: str, rows: list[tuple[int, ...]], garbled: list[int]
+) -> None:
+    path = tmp_path / "river.csv"
+    path.write_text("time,id,depth\n" + text)
+    reading = read(path, RIVER)
+    assert reading.rows.rows() == rows
+    assert [letter.line for letter in reading.dead_letters] == garbled
+    assert reading.received == sum(1 for line in text.splitlines() if line)
+
+
 def test_numbers_as_times_have_the_declared_unit(tmp_path: Path) -> None:
     stream = Stream("river", stream_columns((Column("time", INT), Column("depth", INT))), time_unit=SECOND)
     path = tmp_path / "river.csv"

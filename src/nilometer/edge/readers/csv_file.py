@@ -1,6 +1,8 @@
 """CSV -> raw text columns. The first line names the columns; `,` `;` or a tab separates; quotes as in RFC 4180.
 
-The law: a line with too many or too few fields is set aside and the rest are read; an unquoted empty field is NULL.
+The law: a line with too many or too few fields is set aside and the rest are read; an unquoted empty field is NULL. A
+quoted field may span lines; but where a quote that nobody closed has swallowed readings, every line stands for itself, and
+only those with an open quote are set aside.
 
 >>> read_csv(b"time,depth\\n1,20\\n2,\\n").columns.rows()
 [('1', '20'), ('2', None)]
@@ -17,9 +19,9 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.csv as arrow_csv
 
-from nilometer.edge.readers.lines import nonblank_lines, repaired, spoiled_rows
+from nilometer.edge.readers.lines import nonblank_lines, repaired, split_lines, spoiled_rows
 from nilometer.edge.readers.reading import DEAD_LETTERS, DeadLetter, RawFile, match_columns
-from nilometer.types import Column
+from nilometer.types import Column, Kind
 
 
 def read_csv(data: bytes, declared: tuple[Column, ...] | None = None) -> RawFile:
@@ -32,6 +34,11 @@ def read_csv(data: bytes, declared: tuple[Column, ...] | None = None) -> RawFile
     wanted = names if declared is None else list(match_columns(declared, names).values()) or names[:1]
     broken: list[tuple[int, str]] = []
     columns = _parse(body, separator, names, wanted, broken, threads=True)
+    numbers, opened = None, np.array([], dtype=np.int64)
+    if b'"' in body and (body.count(b'"') % 2 or _swallowed(columns, declared, broken)):
+        body, numbers, opened = _closed_lines(text, separator)
+        broken.clear()
+        columns = _parse(body, separator, names, wanted, broken, threads=True)
     if broken:
         broken.clear()
         # Only a single thread knows the number of a record.
@@ -41,18 +48,49 @@ def read_csv(data: bytes, declared: tuple[Column, ...] | None = None) -> RawFile
 
     def record_lines(places: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         # Records are the lines that are not blank, unless a quoted field spans several: then only their number is known.
-        found = nonblank_lines(text)
+        found = nonblank_lines(text) if numbers is None else numbers
         return found[places] if found.size == records else places + 1
 
     def lines(rows: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         return record_lines(np.setdiff1d(np.arange(1, records), aside)[rows])
 
-    letters: tuple[DeadLetter, ...] = ()
+    letters = [DeadLetter(line, "a quote that is not closed") for line in opened[:DEAD_LETTERS].tolist()]
     if broken:
         first = record_lines(aside[:DEAD_LETTERS]).tolist()
-        letters = tuple(DeadLetter(line, reason) for line, (_, reason) in zip(first, broken, strict=False))
+        letters += [
+            DeadLetter(line, reason.split("\n")[0]) for line, (_, reason) in zip(first, broken, strict=False)
+        ]
+        letters.sort(key=lambda letter: letter.line)
     spoiled = spoiled_rows(columns) if damaged else None
-    return RawFile(columns, lines, letters, len(broken), spoiled, tuple(names))
+    garbled = len(broken) + opened.size
+    return RawFile(columns, lines, tuple(letters[:DEAD_LETTERS]), garbled, spoiled, tuple(names))
+
+
+def _swallowed(
+    columns: pl.DataFrame, declared: tuple[Column, ...] | None, broken: list[tuple[int, str]]
+) -> bool:
+    """Whether a line end stands where none can: in a row of too many fields, or in a value that is no text."""
+    if any("\n" in reason for _, reason in broken):
+        return True
+    plain = [column for column in declared or () if column.type.kind is not Kind.STRING]
+    return any(
+        bool(columns[name].str.contains("\n", literal=True).any())
+        and bool(columns[name].str.strip_chars().str.contains("\n", literal=True).any())
+        for name in match_columns(plain, columns.columns).values()
+    )
+
+
+def _closed_lines(text: bytes, separator: str) -> tuple[bytes, npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """The lines on which every quote is closed, their numbers, and the numbers of the others."""
+    lines = split_lines(text)
+    field = rf'(?:"(?:[^"]|"")*"(?:[^"{separator}][^{separator}]*)?|[^"{separator}][^{separator}]*|)'
+    closed = lines.str.contains(rf"^{field}(?:{separator}{field})*$")
+    filled = lines.str.strip_chars() != ""
+    kept = (filled & closed).arg_true().to_numpy().astype(np.int64)
+    opened = (filled & ~closed).arg_true().to_numpy().astype(np.int64)
+    header = filled.arg_true()[:1].to_numpy().astype(np.int64)
+    kept, opened = np.union1d(header, kept), np.setdiff1d(opened, header)
+    return "\n".join(lines.gather(kept)).encode(), kept + 1, opened + 1
 
 
 def _header(text: bytes) -> tuple[str, list[str]]:
@@ -77,9 +115,8 @@ def _parse(
     threads: bool,
 ) -> pl.DataFrame:
     def set_aside(row: arrow_csv.InvalidRow) -> str:
-        broken.append(
-            (row.number or 0, f"{row.actual_columns} fields where {row.expected_columns} are named")
-        )
+        reason = f"{row.actual_columns} fields where {row.expected_columns} are named"
+        broken.append((row.number or 0, reason + ("\n" if "\n" in row.text.strip() else "")))
         return "skip"
 
     table = arrow_csv.read_csv(
