@@ -89,6 +89,16 @@ def test_variance_far_from_zero(base: int, function: str) -> None:
                 assert found == (None if expected is None else pytest.approx(expected, rel=1e-12))
 
 
+def test_many_rows_at_once_are_evaluated_in_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    batch = tuple(Row(n, n, 1, n, n, n / 8, None) for n in range(25))
+    window = RowWindowAggregate(SCHEMA, 6, 0, 1, items=ITEMS)
+    log = Log((Round(batch[:3], 3), Round(batch[3:], 25)))
+    expected = rows(drive(window, log))
+    monkeypatch.setattr("nilometer.operators.window_scope.MOST_EVALUATIONS", 4)
+    monkeypatch.setattr("nilometer.operators.row_window_aggregate.MOST_EVALUATIONS", 4)
+    assert rows(drive(window, log)) == expected
+
+
 def test_wrong_windows_cannot_be_built() -> None:
     with pytest.raises(InternalError):
         RowWindowAggregate(SCHEMA, 1, 2, 1)

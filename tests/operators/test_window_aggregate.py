@@ -11,14 +11,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nilometer.errors import DataError, InternalError
+from nilometer.errors import DataError, InternalError, ResourceError
 from nilometer.expressions import Aggregate, Call, ColumnReference, Expression, Literal, Now
 from nilometer.operators.frames import dtype
 from nilometer.operators.logic import Progress
 from nilometer.operators.window_aggregate import WindowAggregate, fusible
 from nilometer.operators.window_completeness import Completeness
 from nilometer.plan import scalar
-from nilometer.types import BOOLEAN, FLOAT, INT, INT_MAXIMUM, POINT, STRING, TIME, Type
+from nilometer.types import BOOLEAN, FLOAT, INT, INT_MAXIMUM, MINUTE, POINT, STRING, TIME, Type, parse_time
 from operators.streams import (
     Log,
     Range,
@@ -239,6 +239,21 @@ def test_a_long_silence_is_cheap() -> None:
         output = logic.advance(Progress(1_000_000, 0))
         assert output.evaluations.height == 1_000_000
         assert output.rows.height == (1_000_000 if keys == "none" else 10)
+
+
+@pytest.mark.parametrize("item", ["n", "mf"])
+@pytest.mark.parametrize("keys", ["none", "text"])
+def test_a_stray_time_stamp_is_refused(item: str, keys: str) -> None:
+    begin, stray = parse_time("2026-01-01"), parse_time("9999-01-01")
+    chosen = ((item, (ALGEBRAIC | HOLISTIC)[item]),)
+    logic = spec(Range(5 * MINUTE, 0, MINUTE, True), keys=KEYS[keys], items=chosen).build()
+    logic.update(0, frame([Row(t, t, 1, 0, 1, 1.0, "a") for t in (begin, stray)]))
+    with pytest.raises(
+        ResourceError, match="slides by 1 MINUTE would be evaluated 4,193,392,320 times"
+    ) as raised:
+        logic.advance(Progress(stray, begin))
+    assert "a gap of 2912078 DAYS" in str(raised.value)
+    assert "larger SLIDE" in str(raised.value.hint)
 
 
 def feed(steps: int, group: Callable[[int], str]) -> list[list[Row]]:

@@ -19,6 +19,7 @@ from nilometer.operators.frames import conform, window_dtypes
 from nilometer.operators.logic import EVALUATION, TICK, Output, Progress
 from nilometer.operators.row_window import ORDINAL, RowNumbers, RowWindow, evaluated_rows
 from nilometer.operators.window_aggregate import WindowAggregate
+from nilometer.operators.window_scope import MOST_EVALUATIONS
 from nilometer.types import INT, Schema, Type
 
 _PREFIX = "numbered/"
@@ -76,10 +77,14 @@ class RowWindowAggregateLogic:
 
     def advance(self, progress: Progress) -> Output:
         """Number the rows below the watermark; aggregate at every `slide`-th of them."""
+        before = self._numbers.count + 1
         final = self._numbers.advance(progress.watermark)
         if final.height:
             self._aggregate.update(0, final.with_columns(pl.col(ORDINAL).alias(TICK)))
-        answers = self._aggregate.advance(Progress(self._numbers.count + 1, 1)).rows
+        # Many rows at once are no gap in time: they are evaluated in as many steps as a window takes at once.
+        after = self._numbers.count + 1
+        steps = [*range(before + MOST_EVALUATIONS, after, MOST_EVALUATIONS), after]
+        answers = pl.concat([self._aggregate.advance(Progress(step, 1)).rows for step in steps])
         listed = evaluated_rows(final, self._slide)
         rows = answers.drop(TICK).join(listed, on=EVALUATION, how="left", maintain_order="left")
         return Output(conform(rows, self._output), listed)

@@ -14,12 +14,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from nilometer.errors import InternalError
+from nilometer.errors import InternalError, ResourceError
 from nilometer.kernels.ranges import Integers, multiples
-from nilometer.types import INT_MINIMUM, ceil_to
+from nilometer.types import DAY, INT_MINIMUM, SECOND, ceil_to, format_duration, format_time
 
 BEGINNING = INT_MINIMUM
 """The watermark before the first one."""
+
+MOST_EVALUATIONS = 20_000_000
+"""So many evaluations are listed at once; more is a stray time stamp, and would take all memory before it were seen."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +58,11 @@ class Scope:
             return np.unique(ticks[(ticks >= since) & (ticks < watermark)])
         if first_tick is None:
             return np.empty(0, dtype=np.int64)
-        return multiples(self.period, max(first_tick, since), watermark)
+        first = max(first_tick, since)
+        count = -(-watermark // self.period) - -(-first // self.period)
+        if count > MOST_EVALUATIONS:
+            raise _too_many(count, first, watermark, self.period)
+        return multiples(self.period, first, watermark)
 
     def needed_from(self, first_tick: int | None, watermark: int) -> int | None:
         """The least tick that an evaluation at or after the watermark may see; None if that is every tick."""
@@ -74,3 +81,13 @@ class Scope:
         # The first evaluation at or after tick + end is the only one that could see it.
         following = -(-(ticks + self.end) // self.period) * self.period
         return np.asarray(following - self.reach < ticks, dtype=np.bool_)
+
+
+def _too_many(count: int, first: int, watermark: int, period: int) -> ResourceError:
+    gap = watermark - first
+    unit = next((unit for unit in (DAY, SECOND) if gap >= unit), 1)
+    return ResourceError(
+        f"a window that slides by {format_duration(period)} would be evaluated {count:,} times at once",
+        detail=f"stream time went from {format_time(first)} to {format_time(watermark)}, a gap of {format_duration(gap // unit * unit)}",
+        hint="a reading with that time is probably wrong: filter or correct it, or use a larger SLIDE",
+    )
