@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 from nilometer.catalog.extents import Stream, stream_columns
-from nilometer.edge.readers import is_data_file, read, read_file, read_frame, sniff_id_type
+from nilometer.edge.readers import is_data_file, read, read_file, read_frame, sniff_id_type, sniff_ids
 from nilometer.errors import DataError
 from nilometer.types import BOOLEAN, FLOAT, INT, POINT, SECOND, STRING, TIME, Column
 
@@ -209,16 +209,35 @@ def test_missing_columns_are_null_and_others_ignored(tmp_path: Path) -> None:
     assert read_file(path, RIVER).rows() == [(1, None, None)]
 
 
-def test_an_empty_file_has_no_time_and_one_with_a_header_no_rows(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("name", "text"), [("r.csv", "time,id,Depht\n1,1,2\n"), ("r.jsonl", '{"time":1,"id":1,"Depht":2}\n')]
+)
+def test_a_declared_column_that_is_missing_is_noted(tmp_path: Path, name: str, text: str) -> None:
+    path = tmp_path / name
+    path.write_text(text)
+    note = f"{name} has no column 'depth' (found time, id, Depht): it is NULL; did you mean 'Depht'?"
+    assert read(path, RIVER).notes == (note,)
+    assert read(path, RIVER, frozenset({"time", "id"})).notes == ()
+
+
+def test_an_id_that_is_text_among_numbers_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "r.csv"
+    path.write_text("time,id\n1,1\n2,2\n3,x9\n")
+    assert sniff_ids(path) == (STRING, "'x9' in line 4")
+    path.write_text("time,id\n1,a\n2,b\n3,9\n")
+    assert sniff_ids(path) == (STRING, None)
+
+
+def test_an_empty_file_and_one_with_a_header_have_no_rows(tmp_path: Path) -> None:
     path = tmp_path / "river.csv"
     path.write_text("time,depth\n")
     assert read_file(path, RIVER).rows() == []
-    path.write_text("")
-    with pytest.raises(DataError, match="no column 'time'"):
-        read_file(path, RIVER)
-    empty = tmp_path / "river.jsonl"
-    empty.write_text("")
-    assert read_file(empty, RIVER).height == 0
+    assert read(path, RIVER).notes == ("river.csv has no column 'id' (found time, depth): it is NULL",)
+    for name in ("river.csv", "river.jsonl", "river.parquet"):
+        (tmp_path / name).write_text("")
+        reading = read(tmp_path / name, RIVER, frozenset({"time"}))
+        assert reading.rows.shape == (0, 3)
+        assert reading.notes == (f"{name} is empty",)
 
 
 @pytest.mark.parametrize(

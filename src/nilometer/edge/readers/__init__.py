@@ -1,17 +1,30 @@
 """Files and databases -> typed rows of declared streams and tables."""
 
-from nilometer.edge.readers.files import is_data_file, read, read_file, read_frame, sniff_id_type
+from nilometer.edge.readers.files import (
+    FileForm,
+    is_data_file,
+    read,
+    read_file,
+    read_frame,
+    read_raw,
+    sniff_id_type,
+    sniff_ids,
+)
 from nilometer.edge.readers.reading import DeadLetter, Reading
-from nilometer.edge.readers.tables import describe_table, read_table
+from nilometer.edge.readers.tables import describe_table, described_columns, read_table
 
 __all__ = [
     "DeadLetter",
+    "FileForm",
     "Reading",
     "describe_table",
+    "described_columns",
     "is_data_file",
     "read",
     "read_file",
     "read_frame",
+    "read_raw",
     "read_table",
     "sniff_id_type",
+    "sniff_ids",
 ]

@@ -51,11 +51,13 @@ class RawFile:
 
 @dataclass(frozen=True)
 class Reading:
-    """Typed rows in file order, the number of garbled ones, and the first few of them."""
+    """Typed rows in file order, the number of garbled ones, and the first few of them; `notes` are what a user should know
+    of the file besides."""
 
     rows: pl.DataFrame
     garbled: int = 0
     dead_letters: tuple[DeadLetter, ...] = field(default=())
+    notes: tuple[str, ...] = ()
 
     @property
     def received(self) -> int:

@@ -51,6 +51,11 @@ def describe_table(url: str, table_name: str, base: str | Path | None = None) ->
         raise DataError(
             f"the table '{table_name}' has no columns", detail=url, hint="name the columns in CREATE TABLE"
         )
+    return described_columns(raw)
+
+
+def described_columns(raw: RawFile) -> tuple[Column, ...]:
+    """The columns of a file, without those that no type of ours can hold."""
     described = ((column.name, _type(column)) for column in raw.columns)
     return tuple(Column(name, type_) for name, type_ in described if type_ is not None)
 

@@ -18,7 +18,7 @@ import polars as pl
 from nilometer.edge.readers.times import TIME_LIMIT, parse_iso_times
 from nilometer.errors import InternalError
 from nilometer.operators.frames import dtype
-from nilometer.types import INT, Kind, Type
+from nilometer.types import Kind, Type
 
 _NUMBER = r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
 _POINT = rf"^\s*(?:(?i:POINT))?\s*[\[(]?\s*({_NUMBER})(?:\s*[,;]\s*|\s+)({_NUMBER})\s*[\])]?\s*$"
@@ -217,8 +217,3 @@ def _points(found: pl.Series) -> pl.Series:
 def fits(found: pl.Series, declared: Type) -> bool:
     """Whether every value of the column can be read as that type."""
     return read_values(found, declared).garbled is None
-
-
-def id_type_of(found: pl.Series) -> Type:
-    """INT where every id is a whole number, else STRING."""
-    return INT if fits(found, INT) else Type(Kind.STRING)
