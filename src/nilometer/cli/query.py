@@ -63,6 +63,8 @@ def query(
     else:
         print_table(shown.columns, shown.text_rows())
     message(summary(answer, len(shown)))
+    for note in database.data.notes:
+        message(note)
     for name, letters in database.data.dead_letters.items():
         for letter in letters[:3]:
             message(f"garbled in {name}: {letter}")

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from nilometer.edge.gateway import Entry
+    from nilometer.edge.readers import FileForm
     from nilometer.plan.reference import Feed
 
 SCHEMA_FILE = "schema.sql"
@@ -34,30 +35,69 @@ class Data:
     base: Path | None = None
     _read: dict[str, list[Entry]] = field(default_factory=dict)
     dead_letters: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+    """What a user should know of the files that were read."""
+    forms: dict[str, FileForm] = field(default_factory=dict)
+    """Where a file's columns are not named as the stream's."""
+    _remarks: dict[str, str] = field(default_factory=dict)
 
     # ---- attaching ---------------------------------------------------------------------------------------------------
 
     def attach_directory(self, directory: Path, catalog: Catalog) -> None:
         """Every stream's file in the directory, by name: `river.csv`, `River.jsonl` ..."""
         self.base = directory
-        by_name = {path.name.lower(): path for path in sorted(directory.iterdir()) if path.is_file()}
+        by_name: dict[str, list[Path]] = {}
+        for path in sorted(directory.iterdir()):
+            if path.is_file():
+                by_name.setdefault(path.name.lower(), []).append(path)
+        missing: list[Stream] = []
         for stream in catalog.streams():
-            for ending in ENDINGS:
-                path = by_name.get(stream.name.lower() + ending)
-                if path is not None:
-                    self.attach_file(stream.name, path, catalog)
-                    break
+            found = [path for ending in ENDINGS for path in by_name.get(stream.name.lower() + ending, [])]
+            if len(found) > 1 and stream.url is None:
+                raise DataError(
+                    f"{len(found)} files for '{stream.name}': {', '.join(path.name for path in found)}",
+                    hint=f"choose one: move the other out of {directory.name or directory}/",
+                )
+            if found:
+                self.attach_file(stream.name, found[0], catalog)
+            elif stream.url is None:
+                missing.append(stream)
+        taken = {path.name for path in self.files.values()} | {Path(t.url).name for t in catalog.tables()}
+        spare = [
+            path.name
+            for paths in by_name.values()
+            for path in paths
+            if path.name not in taken and path.name.lower().endswith(ENDINGS)
+        ]
+        for stream in missing:
+            self._remarks[stream.name.lower()] = (
+                f"no file for {stream.name} in {directory.name or directory}/"
+                f" (looked for {stream.name}.csv, {stream.name}.jsonl ...; found {', '.join(spare[:8]) or 'none'})"
+            )
 
     def attach_file(self, name: str, path: Path, catalog: Catalog) -> None:
         """Let a file be the log of a stream; where `id` was not declared, the file says whether ids are numbers or text."""
-        from nilometer.edge.readers import sniff_id_type
+        from nilometer.edge.readers import sniff_ids
 
         stream = catalog.stream(name)
+        key = stream.name.lower()
+        self._remarks.pop(key, None)
         if not stream.id_declared:
-            found = sniff_id_type(path)
+            found, culprit = sniff_ids(path)
             if found is not None and found.kind is Kind.STRING and stream.id_type.kind is not Kind.STRING:
                 catalog.replace_stream(with_id_type(stream, Kind.STRING))
+            if culprit is not None:
+                self._remarks[key] = (
+                    f"ids of {stream.name} are text, because of {culprit}; declare id INT to set such rows aside"
+                )
+        self.files[key] = path
+        self.forms.pop(key, None)
+        self._read.clear()
+
+    def attach_described(self, stream: Stream, path: Path, form: FileForm) -> None:
+        """Let a file be the log of a stream that was declared after it."""
         self.files[stream.name.lower()] = path
+        self.forms[stream.name.lower()] = form
         self._read.clear()
 
     def append(self, stream: Stream, rows: pl.DataFrame | Iterable[Mapping[str, Any]]) -> int:
@@ -90,6 +130,8 @@ class Data:
         key = stream.name.lower()
         appended = self.appended.get(key, [])
         path = self.files.get(key)
+        if key in self._remarks and (path is not None or not appended):
+            self._note(self._remarks[key])
         if path is None:
             return appended
         if appended or key in self._read:
@@ -99,10 +141,16 @@ class Data:
             from nilometer.edge.gateway import Batch
             from nilometer.edge.readers import read
 
-            reading = read(path, stream, wanted)
+            reading = read(path, stream, wanted, self.forms.get(key))
             self._read[place] = [Batch(reading.rows, reading.garbled)]
             self.dead_letters[key] = tuple(f"{path.name}, {letter}" for letter in reading.dead_letters)
+            for note in reading.notes:
+                self._note(note)
         return self._read[place] + appended
+
+    def _note(self, note: str) -> None:
+        if note not in self.notes:
+            self.notes.append(note)
 
     def has(self, stream: Stream) -> bool:
         """Whether the stream has a file or anything appended."""
