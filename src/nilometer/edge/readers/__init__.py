@@ -12,6 +12,7 @@ from nilometer.edge.readers.files import (
 )
 from nilometer.edge.readers.reading import DeadLetter, Reading
 from nilometer.edge.readers.tables import describe_table, described_columns, read_table
+from nilometer.edge.readers.values import read_numbers
 
 __all__ = [
     "DeadLetter",
@@ -23,6 +24,7 @@ __all__ = [
     "read",
     "read_file",
     "read_frame",
+    "read_numbers",
     "read_raw",
     "read_table",
     "sniff_id_type",

@@ -18,7 +18,7 @@ import polars as pl
 from nilometer.edge.readers.times import TIME_LIMIT, parse_iso_times
 from nilometer.errors import InternalError
 from nilometer.operators.frames import dtype
-from nilometer.types import Kind, Type
+from nilometer.types import FLOAT, Kind, Type
 
 _NUMBER = r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
 _POINT = rf"^\s*(?:(?i:POINT))?\s*[\[(]?\s*({_NUMBER})(?:\s*[,;]\s*|\s+)({_NUMBER})\s*[\])]?\s*$"
@@ -217,3 +217,8 @@ def _points(found: pl.Series) -> pl.Series:
 def fits(found: pl.Series, declared: Type) -> bool:
     """Whether every value of the column can be read as that type."""
     return read_values(found, declared).garbled is None
+
+
+def read_numbers(found: pl.Series) -> pl.Series:
+    """The column as FLOAT; NULL where that cannot be read."""
+    return read_values(found, FLOAT).values
