@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import polars as pl
@@ -90,3 +91,16 @@ def test_a_file_without_rows_has_none(tmp_path: Path, text: str, note: list[str]
     db = nilometer.connect(path)
     assert len(db.sql("SELECT * FROM s").run()) == 0
     assert db.data.notes == note
+
+
+def test_open_quotes_swallow_no_readings(tmp_path: Path) -> None:
+    path = tmp_path / "s.csv"
+    path.write_text('time,id,v\n1,1,"2\n2,1,3\n3,1,"4\n4,1,5\n')
+    db = nilometer.connect(path)
+    assert list(db.sql("SELECT v FROM s").run().json_rows()) == ['{"v": 3}', '{"v": 5}']
+    path.write_text('time,id,note\n1,1,"a\nb"\n2,1,c\n')
+    db = nilometer.connect(path)
+    assert [row["note"] for row in map(json.loads, db.sql("SELECT note FROM s").run().json_rows())] == [
+        "a\nb",
+        "c",
+    ]

@@ -21,7 +21,8 @@ import pyarrow.csv as arrow_csv
 
 from nilometer.edge.readers.lines import nonblank_lines, repaired, split_lines, spoiled_rows
 from nilometer.edge.readers.reading import DEAD_LETTERS, DeadLetter, RawFile, match_columns
-from nilometer.types import Column, Kind
+from nilometer.edge.readers.values import fits
+from nilometer.types import FLOAT, TIME, Column, Kind
 
 
 def read_csv(data: bytes, declared: tuple[Column, ...] | None = None) -> RawFile:
@@ -69,15 +70,24 @@ def read_csv(data: bytes, declared: tuple[Column, ...] | None = None) -> RawFile
 def _swallowed(
     columns: pl.DataFrame, declared: tuple[Column, ...] | None, broken: list[tuple[int, str]]
 ) -> bool:
-    """Whether a line end stands where none can: in a row of too many fields, or in a value that is no text."""
+    """Whether a line end stands where none can: in a row of too many fields, or in a value that is no text (as
+    declared, or as the column's others tell)."""
     if any("\n" in reason for _, reason in broken):
         return True
-    plain = [column for column in declared or () if column.type.kind is not Kind.STRING]
-    return any(
-        bool(columns[name].str.contains("\n", literal=True).any())
-        and bool(columns[name].str.strip_chars().str.contains("\n", literal=True).any())
-        for name in match_columns(plain, columns.columns).values()
-    )
+    if declared is None:
+        names = columns.columns
+    else:
+        plain = [column for column in declared if column.type.kind is not Kind.STRING]
+        names = list(match_columns(plain, columns.columns).values())
+    for name in names:
+        if not columns[name].str.contains("\n", literal=True).any():
+            continue
+        spans = columns[name].str.strip_chars().str.contains("\n", literal=True)
+        others = columns[name].filter(~spans.fill_null(True))
+        numbers = others.len() > 0 and (fits(others, FLOAT) or fits(others, TIME))
+        if spans.any() and (declared is not None or numbers):
+            return True
+    return False
 
 
 def _closed_lines(text: bytes, separator: str) -> tuple[bytes, npt.NDArray[np.int64], npt.NDArray[np.int64]]:
