@@ -3,6 +3,7 @@
 The law: columnar throughout; a value is read, is NULL, or is marked garbled, and nothing is guessed. Whatever the file's
 own type is not directly of the declared kind goes through text, so that CSV, JSON and Parquet agree.
 
+>>> from nilometer.types import INT
 >>> read = read_values(pl.Series("depth", ["12", "", "x"]), INT)
 >>> read.values.to_list(), read.garbled.arg_true().to_list()
 ([12, None, None], [2])
