@@ -73,7 +73,8 @@ def test_the_architecture_stays_short() -> None:
 
 
 def test_links_in_documents_lead_somewhere() -> None:
-    for document in (*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")):
+    documents = {*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")} - {ROOT / "docs" / "rules.md"}
+    for document in sorted(documents):  # rules.md is generated, and its laws look like links
         for target in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", document.read_text(encoding="utf-8")):
             if "://" not in target:
                 assert (document.parent / target).exists(), f"{document.name} links to {target}"
