@@ -12,11 +12,12 @@ nexts[e]; when the window's start passes the pivot, the pivot moves to the windo
 every entry is touched three times, nothing is ever subtracted (no drift, no cancellation; MIN and MAX work), and the
 result does not depend on how the rounds were cut.
 
-The first pass (`slide_counts`) finds which groups have a row in which window; `slide` and `slide_moments` repeat the same
-moves for one more component each. All of them change front, back and nexts in place.
+The first pass (`slide_counts`) finds which groups have a row in which window; `slide`, `slide_sums` and `slide_moments`
+repeat the same moves for one more component each. All of them change front, back and nexts in place.
 
-A mean is held as the unevaluated sum of two doubles (Dekker 1971), high + low: where values are great against their spread, the
-difference of two means is what a variance is made of, and one double has lost its digits.
+Sums and means of FLOATs are held as the unevaluated sum of two doubles (Dekker 1971), high + low. So a sum is rounded once, in
+the answer: the mean of equal values is that value; and where values are great against their spread, the difference of
+two means, of which variances are made, has not lost its digits.
 """
 
 from __future__ import annotations
@@ -189,6 +190,44 @@ def slide(  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True)
+def slide_sums(  # type: ignore[no-untyped-def]
+    taken, left, groups, values, nexts, front, back, first, pivot, last, ends, answered
+):
+    """The same moves over (high, low), the rows of `values`, `nexts`, `front` and `back`; the rounded sum of each answer."""
+    results = np.empty(len(answered), dtype=np.float64)
+    written = 0
+    for evaluation in range(len(taken)):
+        while last < taken[evaluation]:
+            _add_into(back, groups[last], values, last)
+            last += 1
+        target = left[evaluation]
+        if target <= pivot:
+            for entry in range(first, target):
+                group = groups[entry]
+                front[0, group] = nexts[0, entry]
+                front[1, group] = nexts[1, entry]
+        else:
+            for entry in range(first, pivot):
+                front[0, groups[entry]] = 0.0
+                front[1, groups[entry]] = 0.0
+            for entry in range(pivot, last):
+                back[0, groups[entry]] = 0.0
+                back[1, groups[entry]] = 0.0
+            for entry in range(last - 1, target - 1, -1):
+                group = groups[entry]
+                nexts[0, entry] = front[0, group]
+                nexts[1, entry] = front[1, group]
+                _add_into(front, group, values, entry)
+            pivot = last
+        first = target
+        while written < ends[evaluation]:
+            group = answered[written]
+            results[written] = add_pairs(front[0, group], front[1, group], back[0, group], back[1, group])[0]
+            written += 1
+    return results
+
+
+@numba.njit(cache=True)
 def slide_moments(  # type: ignore[no-untyped-def]
     taken, left, groups, values, nexts, front, back, first, pivot, last, ends, answered
 ):
@@ -238,6 +277,13 @@ def slide_moments(  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True)
+def _add_into(target, place, values, entry):  # type: ignore[no-untyped-def]
+    target[0, place], target[1, place] = add_pairs(
+        target[0, place], target[1, place], values[0, entry], values[1, entry]
+    )
+
+
+@numba.njit(cache=True)
 def _merge_into(target, place, values, entry):  # type: ignore[no-untyped-def]
     count, mean, low, square = merge_moments(
         target[0, place],
@@ -265,6 +311,18 @@ def rebuild(operation, groups, values, nexts, front, back, first, pivot, last): 
     for entry in range(pivot, last):
         group = groups[entry]
         back[group] = combine(operation, back[group], values[entry])
+
+
+@numba.njit(cache=True)
+def rebuild_sums(groups, values, nexts, front, back, first, pivot, last):  # type: ignore[no-untyped-def]
+    """As `rebuild`, over (high, low)."""
+    for entry in range(pivot - 1, first - 1, -1):
+        group = groups[entry]
+        nexts[0, entry] = front[0, group]
+        nexts[1, entry] = front[1, group]
+        _add_into(front, group, values, entry)
+    for entry in range(pivot, last):
+        _add_into(back, groups[entry], values, entry)
 
 
 @numba.njit(cache=True)
@@ -313,6 +371,15 @@ def reduce_rows(operation, identity, entry_of, values, count):  # type: ignore[n
     for row in range(len(entry_of)):
         entry = entry_of[row]
         results[entry] = combine(operation, results[entry], values[row])
+    return results
+
+
+@numba.njit(cache=True)
+def reduce_sums(entry_of, values, count):  # type: ignore[no-untyped-def]
+    """As `reduce_rows`, over (high, low)."""
+    results = np.zeros((2, count), dtype=np.float64)
+    for row in range(len(entry_of)):
+        _add_into(results, entry_of[row], values, row)
     return results
 
 

@@ -2,7 +2,7 @@
 
 The monoid interface of reference/algorithms.md section 7: `lift` (rows -> components), the operation of each component (which
 the kernels combine), `lower` (components -> answers). Aggregates of one argument share its components. SUM of INTs is held
-in two halves of 32 bits, so that it is exact and the whole sum is judged, whatever the order; VARIANCE as (n, mean in
+in two halves of 32 bits, so that it is exact and the whole sum is judged, whatever the order; SUM of FLOATs in two doubles, so that it is rounded once; VARIANCE as (n, mean in
 two doubles, squares).
 """
 
@@ -27,7 +27,7 @@ from nilometer.types import INT_MAXIMUM, INT_MINIMUM, Kind
 Array = npt.NDArray[Any]
 Arrays = dict[str, Array]
 
-ADD, MINIMUM, MAXIMUM, MOMENTS = range(4)
+ADD, MINIMUM, MAXIMUM, SUMS, MOMENTS = range(5)
 """The operations; the first three are those of kernels/sliding.py."""
 
 ROWS = "rows"
@@ -40,11 +40,21 @@ _SLIDING = (Kind.INT, Kind.FLOAT, Kind.TIME, Kind.DURATION)
 
 @dataclass(frozen=True)
 class Component:
-    """A number per partial (four for MOMENTS), and how two are combined."""
+    """A number per partial (several for SUMS and MOMENTS), and how two are combined."""
 
     name: str
     operation: int
     dtype: str = "int64"
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """The names of its numbers, if it has several: the rows of its array."""
+        match self.operation:
+            case 3:
+                return ("high", "low")
+            case 4:
+                return ("n", "mean", "low", "squares")
+        return ()
 
     @property
     def identity(self) -> int | float:
@@ -103,7 +113,7 @@ class Lifting:
             case "count":
                 return counted
             case "sum" | "avg" if real:
-                return [*counted, Component(f"sum{number}", ADD, "float64")]
+                return [*counted, Component(f"sum{number}", SUMS, "float64")]
             case "sum" | "avg":
                 return [*counted, Component(f"high{number}", ADD), Component(f"low{number}", ADD)]
             case "min":
@@ -224,6 +234,12 @@ def _count(column: pl.Series, known: Array | None, _: Component) -> Array:
     return np.ones(len(column), dtype=np.int64) if known is None else known.astype(np.int64)
 
 
+def _sums(column: pl.Series, known: Array | None, component: Component) -> Array:
+    pairs = np.zeros((2, len(column)))
+    pairs[0] = _plain(column, known, component)
+    return pairs
+
+
 def _moments(column: pl.Series, known: Array | None, component: Component) -> Array:
     values = _plain(column.cast(pl.Float64), known, component)
     count = np.ones(len(column)) if known is None else known.astype(np.float64)
@@ -245,7 +261,7 @@ def _lost(column: pl.Series, known: Array | None) -> Array:
 
 _LIFTS: dict[str, Callable[[pl.Series, Array | None, Component], Array]] = {
     "count": _count,
-    "sum": _plain,
+    "sum": _sums,
     "high": lambda column, known, component: _plain(column, known, component) >> _HALF,
     "low": lambda column, known, component: _plain(column, known, component) & _LOWER,
     "min": _plain,

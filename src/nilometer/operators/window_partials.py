@@ -16,17 +16,15 @@ from nilometer.kernels import sliding
 from nilometer.kernels.ranges import Integers
 from nilometer.kernels.slices import order_by
 from nilometer.operators.frames import Dtypes
-from nilometer.operators.window_components import MOMENTS, ROWS, Array, Arrays, Component
+from nilometer.operators.window_components import MOMENTS, ROWS, SUMS, Array, Arrays, Component
 
 SLICE = "@slice"
 GROUP = "@group"
 
-_MOMENT_ROWS = ("n", "mean", "low", "squares")
-
 
 @dataclass(frozen=True)
 class Partials:
-    """Equally long columns; those of MOMENTS have four rows."""
+    """Equally long columns; those of components with parts have a row for each."""
 
     slices: Integers
     groups: Integers
@@ -76,7 +74,9 @@ class Partials:
         merged: Arrays = {}
         for c in self.components:
             array = _owned(self.values[c.name])
-            if c.operation == MOMENTS:
+            if c.operation == SUMS:
+                merged[c.name] = sliding.reduce_sums(entry_of, array, count)
+            elif c.operation == MOMENTS:
                 merged[c.name] = sliding.reduce_moments(entry_of, array, count)
             else:
                 merged[c.name] = sliding.reduce_rows(c.operation, identity(c), entry_of, array, count)
@@ -112,7 +112,7 @@ def value_columns(values: Arrays, components: Iterable[Component]) -> list[pl.Se
     columns = []
     for component in components:
         array = values[component.name]
-        rows = list(array) if component.operation == MOMENTS else [array]
+        rows = list(array) if component.parts else [array]
         names = _names(component)
         columns += [pl.Series(name, np.ascontiguousarray(row)) for name, row in zip(names, rows, strict=True)]
     return columns
@@ -123,13 +123,13 @@ def values_of(frame: pl.DataFrame, components: Iterable[Component]) -> Arrays:
     values: Arrays = {}
     for component in components:
         rows = [frame[name].to_numpy() for name in _names(component)]
-        values[component.name] = np.stack(rows) if component.operation == MOMENTS else rows[0]
+        values[component.name] = np.stack(rows) if component.parts else rows[0]
     return values
 
 
 def filled(component: Component, length: int) -> Array:
     """So many identities."""
-    shape = (len(_MOMENT_ROWS), length) if component.operation == MOMENTS else (length,)
+    shape = (len(component.parts), length) if component.parts else (length,)
     return np.full(shape, component.identity, dtype=component.dtype)
 
 
@@ -139,9 +139,7 @@ def identity(component: Component) -> Array:
 
 
 def _names(component: Component) -> list[str]:
-    if component.operation == MOMENTS:
-        return [f"{component.name}.{part}" for part in _MOMENT_ROWS]
-    return [component.name]
+    return [f"{component.name}.{part}" for part in component.parts] or [component.name]
 
 
 def _owned(array: Array) -> Array:

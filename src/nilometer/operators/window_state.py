@@ -18,7 +18,7 @@ import polars as pl
 from nilometer.kernels import sliding
 from nilometer.kernels.ranges import Integers
 from nilometer.operators.frames import from_bytes, to_bytes
-from nilometer.operators.window_components import MOMENTS, ROWS, Array, Arrays, Component
+from nilometer.operators.window_components import MOMENTS, ROWS, SUMS, Array, Arrays, Component
 from nilometer.operators.window_partials import (
     GROUP,
     SLICE,
@@ -120,7 +120,9 @@ class SlidingState:
             if c.name == ROWS:
                 continue
             moves = (taken, left, groups, *stacks[c.name], *begin, ends, answered)
-            if c.operation == MOMENTS:
+            if c.operation == SUMS:
+                found[c.name] = sliding.slide_sums(*moves)
+            elif c.operation == MOMENTS:
                 found[c.name] = sliding.slide_moments(*moves)
             else:
                 found[c.name] = sliding.slide(c.operation, identity(c), *moves)
@@ -215,7 +217,9 @@ class SlidingState:
 
     def _rebuild(self, component: Component) -> None:
         moves = (self._groups[: self._length], *self._stacks(component), self._first, self._pivot, self._last)
-        if component.operation == MOMENTS:
+        if component.operation == SUMS:
+            sliding.rebuild_sums(*moves)
+        elif component.operation == MOMENTS:
             sliding.rebuild_moments(*moves)
         else:
             sliding.rebuild(component.operation, *moves)
