@@ -2,8 +2,8 @@
 
 The monoid interface of reference/algorithms.md section 7: `lift` (rows -> components), the operation of each component (which
 the kernels combine), `lower` (components -> answers). Aggregates of one argument share its components. SUM of INTs is held
-in two halves of 32 bits, so that it is exact and the whole sum is judged, whatever the order; SUM of FLOATs in two doubles, so that it is rounded once; VARIANCE as (n, mean in
-two doubles, squares).
+in two halves of 32 bits, so that it is exact and the whole sum is judged, whatever the order; SUM of FLOATs in two doubles,
+so that it is rounded once; VARIANCE as (n, mean in two doubles, squares).
 """
 
 from __future__ import annotations
