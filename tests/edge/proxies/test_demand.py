@@ -260,7 +260,11 @@ def test_no_query_can_tell_which_others_run(data: st.DataObject) -> None:
     sensor_demands = {i: combine(d for q in found if (d := for_sensor(q, i)) is not None) for i in (1, 2)}
 
     def sent(place: int, row: dict[str, Any]) -> bool:
-        if place in (0, 1, len(rows) - 1):  # each sensor's first reading after a command, and a heartbeat's worth of time
+        if place in (
+            0,
+            1,
+            len(rows) - 1,
+        ):  # each sensor's first reading after a command, and a heartbeat's worth of time
             return True
         demand = sensor_demands[row["id"]]
         if demand is None:

@@ -96,12 +96,12 @@ class SourceBinder:
             self._last_extent = source
         if isinstance(extent, Table):
             return self._table(extent, alias, source)
-        statics = tuple(
+        attributes = tuple(
             column
             for column in self.context.catalog.static_columns(extent.name)
             if column.name.lower() in self.named and extent.column(column.name) is None
         )
-        node: logical.Node = logical.Acquire(extent, alias, extent.columns + statics)
+        node: logical.Node = logical.Acquire(extent, alias, extent.columns + attributes)
         if self.sample is not None and sampled:
             node = logical.Sample(node, self.sample)
         window = self.windows.get(alias.lower())
