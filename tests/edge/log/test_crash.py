@@ -6,13 +6,16 @@ import shutil
 from pathlib import Path
 
 import polars as pl
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
-from edge.log.logs import CrashError, FailAt, frame, open_log, rows_of, scratch
+from edge.log.logs import COLUMNS, CrashError, FailAt, frame, open_log, rows_of, scratch
 from nilometer.edge.log import StreamLog
+from nilometer.edge.log.local_files import ASIDE
+from nilometer.edge.log.record import records_in
 from nilometer.edge.log.segment import INDEX, SEGMENT
 
 Step = int | str
@@ -30,16 +33,22 @@ class Machine(FailAt):
         super().__init__(CrashError, at)
         self.folder = folder
         self.durable_bytes: dict[str, int] = {}
+        self.durable_names: set[str] = set()
+        self.aside: dict[str, int] = {}
         self.returned = 0
         self.flushed = 0
         self.bounds = [0]
 
     def __call__(self, name: str) -> None:
-        for file in self.folder.glob("*" + SEGMENT):
-            if name == "after_fsync":
-                self.durable_bytes[file.name] = file.stat().st_size
-            elif name == "after_directory_fsync":
-                self.durable_bytes.setdefault(file.name, file.stat().st_size)
+        if name == "after_fsync":
+            self.durable_bytes |= {f.name: f.stat().st_size for f in self.folder.glob("*" + SEGMENT)}
+        elif name == "after_aside":
+            # Fsynced before it gets its name: under that name it is whole, or it is not there.
+            self.aside = {f.stem: f.stat().st_size for f in self.folder.glob("*" + ASIDE)}
+        elif name == "after_rename":
+            self.durable_bytes |= self.aside
+        elif name in ("after_directory_fsync", "after_delete"):
+            self.durable_names = {f.name for f in self.folder.iterdir()}
         super().__call__(name)
 
     def run(self, steps: list[Step], **options: object) -> bool:
@@ -69,8 +78,11 @@ class Machine(FailAt):
         return True
 
     def power_cut(self, kept: float) -> None:
-        """Of what was not durable, a part is lost."""
-        for file in self.folder.glob("*" + SEGMENT):
+        """Of what was not durable, a part is lost: the last bytes of a file, a file's new name."""
+        for file in (f for ending in (SEGMENT, INDEX) for f in self.folder.glob("*" + ending)):
+            if file.name not in self.durable_names and kept < 0.5:
+                file.unlink()
+                continue
             durable, size = self.durable_bytes.get(file.name, 0), file.stat().st_size
             with file.open("r+b") as handle:
                 handle.truncate(durable + int((size - durable) * kept))
@@ -220,3 +232,29 @@ def test_a_repeated_append_is_durable_when_it_is_acknowledged(tmp_path: Path) ->
     assert log.durable(token)
     assert synced.passed, "the dead process had not made it durable"
     log.close()
+
+
+def test_a_segment_that_lost_its_producers_still_takes_each_sequence_once(memory: Path) -> None:
+    log = open_log(memory, segment_bytes=600)
+    log.append(frame(0, 5), producer="p", sequence=0)
+    log.append(frame(5, 5), producer="p", sequence=1)
+    log.evolve({**COLUMNS, "w": pl.Int64()})
+    log.abandon()
+    last = max(memory.glob("*" + SEGMENT))
+    whole = last.read_bytes()
+    schema = next(iter(records_in(pa.py_buffer(whole)))).end
+    assert schema < len(whole)
+    for size in range(schema, len(whole), 8):
+        with scratch() as folder:
+            torn = Path(folder) / "log"
+            shutil.copytree(memory, torn)
+            with (torn / last.name).open("r+b") as file:
+                file.truncate(size)
+            for sequence in (1, 2):
+                log = open_log(torn)
+                token = log.append(frame(5 * sequence, 5), producer="p", sequence=sequence)
+                assert token.duplicate == (sequence == 1)
+                log.abandon()
+            assert open_log(torn).append(frame(10, 5), producer="p", sequence=2).duplicate
+            assert (torn / last.name).stat().st_size == size, "what was settled is not cut off"
+            assert_frame_equal(rows_of(StreamLog(torn, COLUMNS)), frame(0, 15))

@@ -67,12 +67,19 @@ def recover(files: Files) -> Recovered:
     if index is not None:
         # What was damaged had its positions: they are not given out again.
         found.end = max(found.end, SegmentId(index.end_number, index.end_position))
-    if contents.schema(found.damages.append) is None:
-        # Damaged at its very beginning: a segment before it knows the schema, and the producers up to there.
+    if contents.schema(found.damages.append) is None or len(contents.runs[0].starts) == 1:
+        # Damaged at its very beginning, or with nothing behind its schema, where the producers stand if there are any: a
+        # segment before it knows the schema, and the producers up to there.
+        schema = found.schema
         for each in reversed(ids[:-1]):
             earlier = Recovered()
             _replay(contents_of(files, each, None, on_damage=_known), earlier)
             if earlier.schema is not None:
+                if schema is not None and len(earlier.producers) and not found.damages:
+                    # A segment's head is durable before it gets its name: the rest of it is no torn tail.
+                    torn, found.torn = found.torn, 0
+                    end = found.size + torn
+                    found.damages.append(Damage(ids[-1].name, found.size, end, "its producers are lost"))
                 found.schema, found.producers = earlier.schema, earlier.producers
                 _replay(contents, found)
                 break
