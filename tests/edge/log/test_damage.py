@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -11,10 +13,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
-from edge.log.logs import frame, open_log, rows_of, scratch
+from edge.log.logs import COLUMNS, frame, open_log, rows_of, scratch
 from nilometer.edge.log import Damage, StreamLog
+from nilometer.edge.log.local_files import LocalFiles
 from nilometer.edge.log.record import Encoder, RecordKind, records_in
 from nilometer.edge.log.segment import INDEX, SEGMENT
+from nilometer.edge.log.verify import Verdict
 from nilometer.errors import DataError
 
 
@@ -177,3 +181,37 @@ def test_a_segment_without_its_index_can_be_trimmed(tmp_path: Path) -> None:
     segments = len(log.segments())
     assert log.trim(before=1_000).segments == segments - 1
     assert len(log.segments()) == 1
+
+
+class Meddled(LocalFiles):
+    """Something happens to the log between the reading of an index and of its segment."""
+
+    meddle: list[Callable[[], object]]
+
+    def read(self, name: str, start: int = 0, size: int = -1) -> Any:
+        """Whatever was read, it is old."""
+        try:
+            return super().read(name, start, size)
+        finally:
+            if name.endswith(INDEX) and self.meddle:
+                self.meddle.pop(0)()
+
+
+def test_a_segment_opened_again_while_it_is_read_is_not_damaged(tmp_path: Path) -> None:
+    writer = open_log(tmp_path)
+
+    def again() -> None:
+        writer.append(frame(writer.end.position, 5))
+
+    again()
+    files = Meddled(tmp_path)
+    log = StreamLog(files, COLUMNS)
+    for look in (lambda: rows_of(log), lambda: list(log.read()), log.verify):
+        writer.close()
+        files.meddle = [again, writer.close, again, writer.close]
+        seen = look()
+        assert len(files.meddle) < 4, "the writer was there in between"
+        assert not isinstance(seen, Verdict) or not seen.damages
+        files.meddle = []
+    writer.close()
+    assert not writer.verify().damages

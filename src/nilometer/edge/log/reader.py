@@ -18,7 +18,7 @@ import pyarrow as pa
 from nilometer.edge.log.files import Files
 from nilometer.edge.log.record import ENTRIES, UNKNOWN, Header, RecordKind, Run, records_in
 from nilometer.edge.log.schema import Dtypes, Unpacker, dtypes_of, from_bytes
-from nilometer.edge.log.segment import OnDamage, SegmentId, contents_of, index_of, refuse, segment_ids
+from nilometer.edge.log.segment import OnDamage, SegmentId, look, refuse, segment_ids
 
 if TYPE_CHECKING:
     from nilometer.edge.gateway.sources import Entry
@@ -71,7 +71,7 @@ def schema_of(files: Files, segment: SegmentId) -> Any:
     for header in (run := records_in(files.read(segment.name, 0, HEAD))):
         if header.kind == RecordKind.SCHEMA:
             return from_bytes(header.body(run.buffer))
-    return contents_of(files, segment, None).schema(refuse)
+    return look(files, segment)[1].schema(refuse)
 
 
 class Cursor:
@@ -137,8 +137,7 @@ class Cursor:
             segment = self._segment
             assert segment is not None
             try:
-                index = index_of(self._files, segment)
-                contents = contents_of(self._files, segment, index, self._at, self._on_damage)
+                _, contents = look(self._files, segment, self._at, self._on_damage)
             except FileNotFoundError:
                 continue
             if self._at == 0:

@@ -16,7 +16,7 @@ from nilometer.edge.log.files import Files
 from nilometer.edge.log.reader import batch_of
 from nilometer.edge.log.record import RecordKind
 from nilometer.edge.log.schema import Dtypes, Unpacker
-from nilometer.edge.log.segment import OnDamage, contents_of, index_of, refuse, segment_ids
+from nilometer.edge.log.segment import OnDamage, index_of, look, refuse, segment_ids
 from nilometer.errors import DataError
 from nilometer.operators.logic import POSITION
 
@@ -78,10 +78,10 @@ def scan(
         if number + 1 < len(ids) and ids[number + 1].position <= from_position:
             continue
         try:
-            index = index_of(files, segment)
+            index = index_of(files, segment) if timed else None
             if index is not None and outside(index.least_time, index.greatest_time):
                 continue
-            contents = contents_of(files, segment, index, on_damage=on_damage)
+            _, contents = look(files, segment, on_damage=on_damage)
         except FileNotFoundError:  # retention was faster
             continue
         schema = contents.schema(on_damage)

@@ -266,6 +266,23 @@ def contents_of(
     return contents
 
 
+def look(
+    files: Files, segment: SegmentId, start: int = 0, on_damage: OnDamage = refuse
+) -> tuple[Index | None, Contents]:
+    """The index of a segment and its records, beside a writer that may open it again, append, cut, or seal it between the
+    two being read. So what looks damaged is looked at again, index and all: it is damage when it stays the same."""
+    before: tuple[Index | None, list[Damage]] | None = None
+    while True:
+        index, found = index_of(files, segment), list[Damage]()
+        contents = contents_of(files, segment, index, start, found.append)
+        if not found or (index, found) == before:
+            break
+        before = index, found
+    for damage in found:
+        on_damage(damage)
+    return index, contents
+
+
 def _length(found: int, wanted: int) -> str:
     return f"{wanted - found} bytes are missing" if found < wanted else f"{found - wanted} bytes too many"
 

@@ -38,8 +38,8 @@ from nilometer.edge.log.segment import (
     OnDamage,
     SegmentId,
     Tally,
-    contents_of,
     index_of,
+    look,
     refuse,
     segment_ids,
 )
@@ -232,6 +232,6 @@ class StreamLog:
         if index is not None:
             return SegmentInfo(segment, index, True)
         tally = Tally(segment)
-        for header, _ in contents_of(self.files, segment, None):
+        for header, _ in look(self.files, segment)[1]:
             tally.add_header(header)
         return SegmentInfo(segment, tally.index(), False)

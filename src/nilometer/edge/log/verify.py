@@ -16,7 +16,7 @@ from nilometer.edge.log.reader import Offset, batch_of
 from nilometer.edge.log.readers import ENDING, FOLDER, stored_offset
 from nilometer.edge.log.record import ENTRIES, UNKNOWN, Header, RecordKind, Run
 from nilometer.edge.log.schema import dtypes_of, time_column_of
-from nilometer.edge.log.segment import Damage, Index, SegmentId, Tally, contents_of, index_of, segment_ids
+from nilometer.edge.log.segment import Damage, Index, SegmentId, Tally, contents_of, look, segment_ids
 from nilometer.errors import DataError
 
 LOOKS, PAUSE = 3, 0.02
@@ -45,14 +45,9 @@ def verify(files: Files) -> Verdict:
         if end is not None and end != segment:
             gap = f"a gap: the segment before ends at position {end.position}, entry {end.number}"
             damages.append(Damage(segment.name, 0, 0, gap))
-        index: Index | None = None
-        try:
-            index = index_of(files, segment)
-        except DataError as error:
-            damages.append(Damage(segment.index_name, 0, files.size(segment.index_name), error.message))
+        index, tally = _verify_segment(files, segment, damages)
         if index is None and not last and not any(d.segment == segment.index_name for d in damages):
             damages.append(Damage(segment.name, 0, 0, "its index is missing"))
-        tally = _verify_segment(files, segment, index, damages)
         end = tally.end
         if index is not None:
             end = SegmentId(index.end_number, index.end_position)
@@ -63,10 +58,15 @@ def verify(files: Files) -> Verdict:
     return Verdict(len(ids), records, rows, size, tuple(damages))
 
 
-def _verify_segment(files: Files, segment: SegmentId, index: Index | None, damages: list[Damage]) -> Tally:
+def _verify_segment(files: Files, segment: SegmentId, damages: list[Damage]) -> tuple[Index | None, Tally]:
     for _ in range(LOOKS):
         found: list[Damage] = []
-        contents = contents_of(files, segment, index, on_damage=found.append)
+        index: Index | None = None
+        try:
+            index, contents = look(files, segment, on_damage=found.append)
+        except DataError as error:
+            found = [Damage(segment.index_name, 0, files.size(segment.index_name), error.message)]
+            contents = contents_of(files, segment, None, on_damage=found.append)
         if not contents.torn or index is not None:
             break
         time.sleep(PAUSE)
@@ -90,7 +90,7 @@ def _verify_segment(files: Files, segment: SegmentId, index: Index | None, damag
         tally.add_header(header)
     if index is not None and len(contents.runs) == 1 and tally.index() != index:
         damages.append(Damage(segment.index_name, 0, 0, "the index does not say what the segment holds"))
-    return tally
+    return index, tally
 
 
 def _wrong_rows(header: Header, run: Run, schema: Any) -> str | None:
