@@ -108,10 +108,10 @@ def test_a_postgresql_table(postgres_url: str) -> None:
 
     with psycopg.connect(postgres_url.replace("+psycopg", "")) as connection:
         connection.execute(
-            'CREATE TABLE kinds (id INT, "Kind" TEXT, "limit" DOUBLE PRECISION, since TIMESTAMPTZ, exact NUMERIC)'
+            'CREATE TABLE public.kinds (id INT, "Kind" TEXT, "limit" DOUBLE PRECISION, since TIMESTAMPTZ, exact NUMERIC)'
         )
         connection.execute(
-            "INSERT INTO kinds VALUES (1, 'gauge', 2.5, '1970-01-01 00:00:01+00', 1.5), (2, NULL, NULL, NULL, NULL)"
+            "INSERT INTO public.kinds VALUES (1, 'gauge', 2.5, '1970-01-01 00:00:01+00', 1.5), (2, NULL, NULL, NULL, NULL)"
         )
     table = Table("kinds", (*COLUMNS, Column("since", TIME), Column("exact", FLOAT)), postgres_url)
     assert read_table(table).rows() == [(1, "gauge", 2.5, 1_000_000, 1.5), (2, None, None, None, None)]
