@@ -50,6 +50,8 @@ class Evaluator:
 
     def __call__(self, frame: pl.DataFrame) -> pl.Series:
         """The expression's value in every row; raises DataError for an INT overflow in any of them."""
+        if isinstance(self.expression, ColumnReference):  # a lazy plan would cost more than the look-up
+            return frame.get_column(self.expression.name).cast(dtype(self.expression.type)).alias("@value")
         refuse_overflow(self.overflows, frame)
         name = "@value"
         return frame.with_columns(self.value.alias(name)).get_column(name)
@@ -109,6 +111,9 @@ class Projector:
 
     def __call__(self, frame: pl.DataFrame, keep: Sequence[str] = ()) -> pl.DataFrame:
         """The frame of `keep` and then the items."""
+        if self.items and all(isinstance(item.expression, ColumnReference) for _, item in self.items):
+            columns = [item(frame).alias(name) for name, item in self.items]
+            return pl.DataFrame([*(frame.get_column(name) for name in keep), *columns])
         for _, item in self.items:
             refuse_overflow(item.overflows, frame)
         names = [name for name, _ in self.items]

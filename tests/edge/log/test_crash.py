@@ -18,6 +18,8 @@ from nilometer.edge.log.local_files import ASIDE
 from nilometer.edge.log.record import records_in
 from nilometer.edge.log.segment import INDEX, SEGMENT
 
+pytestmark = pytest.mark.slow
+
 Step = int | str
 """How many rows to append, or 'heartbeat', 'flush', 'close'."""
 

@@ -13,6 +13,8 @@ from edge.log.logs import FailAt, frame, no_space, open_log, rows_of, scratch
 from nilometer.edge.log import StreamLog
 from nilometer.errors import ResourceError
 
+pytestmark = pytest.mark.slow
+
 WRITES = ("before_write", "during_write", "before_fsync", "before_aside", "during_aside")
 
 

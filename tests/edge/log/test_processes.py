@@ -19,6 +19,8 @@ from nilometer.edge.log import StreamLog
 from nilometer.edge.log.failpoints import FAILPOINTS
 from nilometer.errors import ResourceError
 
+pytestmark = pytest.mark.slow
+
 
 def start(*arguments: object) -> subprocess.Popen[str]:
     """A writer process."""

@@ -13,6 +13,8 @@ from nilometer.catalog.extents import Stream, stream_columns
 from nilometer.edge.payloads import Decoded, Decoder, Format, Messages, TopicPattern
 from nilometer.types import BOOLEAN, FLOAT, INT, SECOND, STRING, Column
 
+pytestmark = pytest.mark.slow
+
 ARRIVED = 1_800_000_000 * SECOND
 STREAM = Stream(
     "fuzz",
