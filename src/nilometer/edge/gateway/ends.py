@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from nilometer.edge.door import Door
+from nilometer.edge.gateway.ticks import mixed
 from nilometer.plan import physical
 from nilometer.types import ceil_to
 
@@ -46,6 +47,9 @@ def _leaves(node: physical.Node, slide: int | None, by_time: bool) -> Iterator[L
             own = node.slide if isinstance(node, physical.TimeWindow) else None
             yield from _leaves(node.input, own, False)
         case physical.NlwJoin() | physical.AsofJoin() | physical.Silent():
+            for child in node.inputs:
+                yield from _leaves(child, slide, True)
+        case physical.Union() if mixed(node):
             for child in node.inputs:
                 yield from _leaves(child, slide, True)
         case _:

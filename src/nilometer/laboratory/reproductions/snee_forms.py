@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from nilometer.types import format_duration
+
 SCHEMA = """
 CREATE STREAM River (id INT, time INT UNIT 's', rain INT, depth INT) SENSED EVERY 15 MINUTES;
 CREATE STREAM Hilltop (id INT, time INT UNIT 's', rain INT) SENSED EVERY 15 MINUTES;
@@ -38,8 +40,8 @@ def snee_forms() -> dict[str, Any]:
                 return form(node.inputs[0], depth)
             case physical.NlJoin(predicate=predicate):
                 label = f"NL_JOIN [{predicate}]"
-            case physical.TimeWindow() if node.start == node.end:
-                label = "TIME_WINDOW [AT NOW - 15 MINUTES]"
+            case physical.TimeWindow(start=start, end=end) if start is not None and start == end:
+                label = f"TIME_WINDOW [AT NOW - {format_duration(start)}]"
             case physical.SpAcquire(stream=stream, predicate=None):
                 label = f"SP_ACQUIRE [{stream.name}]"
             case physical.SpAcquire(stream=stream, predicate=predicate):

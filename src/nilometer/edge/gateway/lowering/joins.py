@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import polars as pl
+
 from nilometer.edge.gateway.dataflow import Dataflow
 from nilometer.edge.gateway.lowering.sources_of import id_type, source_type
+from nilometer.edge.gateway.ticks import mixed
 from nilometer.expressions import Expression
 from nilometer.operators import union as union_operator
 from nilometer.operators.join import WindowsJoin, WindowsTableJoin
+from nilometer.operators.logic import TICK, TIME
 from nilometer.operators.matching import KeyPairs
 from nilometer.operators.table_join import StreamTableJoin, TableJoin
 from nilometer.plan.logical import Collection
@@ -47,4 +51,9 @@ def union(node: Union, flow: Dataflow) -> int:
         else (None, None)
     )
     spec = union_operator.Union(node.left.schema, node.right.schema, node.collection, id_types)
-    return flow.add_operator(node, spec)
+    place = flow.add_operator(node, spec)
+    return flow.fuse(place, _at_their_times) if mixed(node) else place
+
+
+def _at_their_times(rows: pl.DataFrame) -> pl.DataFrame:
+    return rows.with_columns(pl.col(TIME).alias(TICK))

@@ -1,0 +1,38 @@
+"""Which ticks a derived stream has: one interval for all its tuples, or their times.
+
+Where streams of different intervals meet in a union, their tuples stand at their times: with ticks kept, a tuple could still
+come before one whose tick is complete. The reference evaluator has the same rule, written by itself.
+"""
+
+from __future__ import annotations
+
+from nilometer.plan import physical
+from nilometer.plan.logical import Collection
+
+
+def tick_interval(node: physical.Node) -> int | None:
+    """The interval that a stream's ticks are rounded down to; None where ticks are times."""
+    match node:
+        case physical.SpAcquire(stream=stream):
+            return stream.every
+        case (
+            physical.Select()
+            | physical.Project()
+            | physical.Rename()
+            | physical.Exchange()
+            | physical.Lag()
+            | physical.Sample()
+            | physical.SnJoin()
+        ):
+            return tick_interval(node.inputs[0])
+        case physical.NlJoin(left=left, right=right) | physical.HashJoin(left=left, right=right):
+            return tick_interval(left if left.collection is Collection.STREAM else right)
+        case physical.Union(left=left) if not mixed(node):
+            return tick_interval(left)
+        case _:
+            return None
+
+
+def mixed(node: physical.Union) -> bool:
+    """Whether a union brings streams of different intervals together."""
+    return node.collection is Collection.STREAM and tick_interval(node.left) != tick_interval(node.right)
