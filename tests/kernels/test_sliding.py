@@ -6,7 +6,6 @@ import math
 from typing import Any
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -125,40 +124,3 @@ def test_every_window_equals_its_sum(
             present = [group for owner, group, _, _ in answers if owner == index]
             counted = [g for g in range(GROUPS) if any(v % 2 == 0 for v in naive(entries, window, g))]
             assert sorted(present) == ([0] if pinned else counted)
-
-
-@given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, GROUPS - 1), st.integers(-8, 8))))
-def test_reducing(rows: list[Entry]) -> None:
-    rows = sorted(rows, key=lambda row: row[0])
-    names, groups, values = columns(rows)
-    entry_of, entry_names, entry_groups = sliding.entries_of(names, groups, np.full(GROUPS, -1, np.int64))
-    cells = list(dict.fromkeys((name, group) for name, group, _ in rows))
-    assert list(zip(entry_names.tolist(), entry_groups.tolist(), strict=True)) == cells
-    assert [cells[entry] for entry in entry_of] == [(name, group) for name, group, _ in rows]
-    for operation, combine in ((0, sum), (1, min), (2, max)):
-        identity = np.int64((0, 10**6, -(10**6))[operation])
-        found = sliding.reduce_rows(operation, identity, entry_of, values, len(cells))
-        assert found.tolist() == [combine(v for n, g, v in rows if (n, g) == cell) for cell in cells]
-    nothing = np.zeros(len(rows))
-    lifted = np.stack([nothing + 1, values.astype(float), nothing, nothing])
-    moments = sliding.reduce_moments(entry_of, lifted, len(cells))
-    for number, cell in enumerate(cells):
-        content = [v for n, g, v in rows if (n, g) == cell]
-        mean = sum(content) / len(content)
-        assert moments[:, number] == pytest.approx(
-            [len(content), mean, 0, sum((v - mean) ** 2 for v in content)], abs=1e-9
-        )
-
-
-@given(streams())
-def test_rebuilding_gives_the_stacks_bit_by_bit(stream: tuple[list[Entry], list[tuple[int, int]]]) -> None:
-    entries, windows = stream
-    kernel = Kernel(entries, pinned=False)
-    kernel.advance(windows, 0, "float64")
-    nexts, front, back = kernel.stacks["0float64"]
-    again = kernel._stacks(np.float64, 0.0)
-    sliding.rebuild(0, kernel.groups, kernel.values.astype(float), *again, *kernel.where)
-    assert (again[1] == front).all()
-    assert (again[2] == back).all()
-    first, pivot, _ = kernel.where
-    assert (again[0][first:pivot] == nexts[first:pivot]).all()

@@ -113,7 +113,8 @@ class Door:
             return
         if self.first_tick is None:
             self.first_tick = rows[TICK][0]
-        tick, time = int(rows[TICK].to_numpy().max()), int(rows[TIME].to_numpy().max())
+        # Not as arrays: those of several chunks would be copied. No NULL is left, so there is a greatest.
+        tick, time = (int(rows.get_column(name).max()) for name in (TICK, TIME))  # type: ignore[arg-type]
         self.greatest_tick = max(tick, self.greatest_tick if self.greatest_tick is not None else tick)
         self.greatest_time = max(time, self.greatest_time if self.greatest_time is not None else time)
 

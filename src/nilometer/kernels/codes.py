@@ -15,6 +15,8 @@ import numba
 import numpy as np
 import numpy.typing as npt
 
+from nilometer.kernels.read_only import read_only
+
 Integers = npt.NDArray[np.int64]
 Booleans = npt.NDArray[np.bool_]
 
@@ -32,10 +34,8 @@ class Codes:
 
     def encode(self, values: Integers, known: Booleans | None) -> tuple[Integers, Integers]:
         """Each value's code, and the values that are new, in the order of their codes (0 stands for the missing one)."""
-        values = np.require(values, requirements=["C", "W"])
-        everything = (
-            np.ones(0, dtype=np.bool_) if known is None else np.require(known, requirements=["C", "W"])
-        )
+        values = read_only(values)
+        everything = read_only(np.ones(0, dtype=np.bool_) if known is None else known)
         codes = np.empty(len(values), dtype=np.int64)
         new: list[Integers] = []
         done = 0
@@ -59,16 +59,14 @@ class Codes:
         while size < 4 * self._count:
             size *= 2
         self._values, self._codes = np.empty(size, dtype=np.int64), np.full(size, -1, dtype=np.int64)
-        insert_integers(
-            np.require(values, requirements=["C", "W"]), codes.astype(np.int64), self._values, self._codes
-        )
+        insert_integers(read_only(values), read_only(codes.astype(np.int64)), self._values, self._codes)
 
     def _grow(self) -> None:
         held = self._codes >= 0
         values, codes = self._values[held], self._codes[held]
         size = 4 * len(self._codes)
         self._values, self._codes = np.empty(size, dtype=np.int64), np.full(size, -1, dtype=np.int64)
-        insert_integers(values, codes, self._values, self._codes)
+        insert_integers(read_only(values), read_only(codes), self._values, self._codes)
 
 
 @numba.njit(cache=True)

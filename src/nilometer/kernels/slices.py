@@ -4,29 +4,57 @@ Windows (T - reach, T - end] at the multiples T of a period have their edges in 
 neighbouring edges no window begins or ends, so the rows there can be aggregated once for all windows. A slice is named
 by its right edge, which belongs to it: window T holds exactly the slices with T - reach < name <= T - end.
 
->>> slice_names(np.array([1, 3, 4, 10]), period=10, reach=17, end=0)
-array([ 3,  3, 10, 10])
+>>> slicing = Slicing.of(period=10, reach=17, end=0)
+>>> [slice_around(tick, *slicing) for tick in (1, 3, 4, 10)]
+[(0, 3), (0, 3), (3, 10), (3, 10)]
 """
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
+import numba
 import numpy as np
 import numpy.typing as npt
 
 Integers = npt.NDArray[np.int64]
 
 
-def slice_names(ticks: Integers, period: int, reach: int | None, end: int) -> Integers:
-    """The right edge of each tick's slice: the nearest edge at or after it."""
-    right = _next_edge(ticks, period, end)
-    if reach is None or (reach - end) % period == 0:
-        return right
-    return np.minimum(right, _next_edge(ticks, period, reach))
+class Slicing(NamedTuple):
+    """Edges lie at the multiples of the period less `end`, and at those less `other`, which may be the same."""
+
+    period: int
+    end: int
+    other: int
+
+    @staticmethod
+    def of(period: int | None, reach: int | None, end: int) -> Slicing:
+        """The slices of a window; without a period every tick is one of its own."""
+        if period is None:
+            return EVERY_TICK
+        return Slicing(period, end, end if reach is None or (reach - end) % period == 0 else reach)
 
 
-def _next_edge(ticks: Integers, period: int, offset: int) -> Integers:
-    """The least number at or after each tick that is a multiple of the period, less the offset."""
-    return -(-(ticks + offset) // period) * period - offset
+EVERY_TICK = Slicing(1, 0, 0)
+"""Each tick is a slice of its own."""
+
+
+@numba.njit(cache=True)
+def slice_around(tick, period, end, other):  # type: ignore[no-untyped-def]
+    """The edges of a tick's slice: left < tick <= right."""
+    right = _next_edge(tick, period, end)
+    left = right - period
+    if other != end:
+        edge = _next_edge(tick, period, other)
+        right = min(right, edge)
+        left = max(left, edge - period)
+    return left, right
+
+
+@numba.njit(cache=True)
+def _next_edge(tick, period, offset):  # type: ignore[no-untyped-def]
+    """The least number at or after the tick that is a multiple of the period, less the offset."""
+    return -(-(tick + offset) // period) * period - offset
 
 
 def order_by(names: Integers) -> Integers | None:

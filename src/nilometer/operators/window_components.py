@@ -135,15 +135,12 @@ class Lifting:
         return [name for name in self._counts if name in arrays]
 
     def lift(self, rows: pl.DataFrame, mask: pl.Series | None) -> Arrays:
-        """Each row's components; rows outside the mask count for nothing but `heard`. Counts that are not held are there
-        only if they differ from that of rows: then they must be held from now on."""
-        height = rows.height
-        ones = np.ones(height, dtype=np.int64)
+        """Each row's components; rows outside the mask count for nothing but `heard`. SUMS are one number a row, the second
+        being 0; counts to which every row adds 1 are not there. A count that is not held is there only if it differs from
+        that of rows: then it must be held from now on."""
         inside = None if mask is None else mask.to_numpy()
-        arrays: Arrays = {ROWS: ones if inside is None else inside.astype(np.int64)}
+        arrays: Arrays = {} if inside is None else {ROWS: inside.astype(np.int64)}
         wanted = {component.name: component for component in self.components}
-        if "heard" in wanted:
-            arrays["heard"] = ones
         for number, evaluator in self._arguments.values():
             column = evaluator(rows) if mask is None else _where(mask, evaluator, rows)
             known = column.is_not_null().to_numpy() if column.null_count() else None
@@ -151,6 +148,8 @@ class Lifting:
                 wanted[f"count{number}"] = self._counts[f"count{number}"]
             if inside is not None:
                 known = inside if known is None else known & inside
+            if f"count{number}" in wanted and known is not None:
+                arrays[f"count{number}"] = known.astype(np.int64)
             for name, make in _LIFTS.items():
                 if f"{name}{number}" in wanted:
                     component = wanted[f"{name}{number}"]
@@ -230,16 +229,6 @@ def _plain(column: pl.Series, known: Array | None, component: Component) -> Arra
     return values if known is None else np.where(known, values, component.identity)
 
 
-def _count(column: pl.Series, known: Array | None, _: Component) -> Array:
-    return np.ones(len(column), dtype=np.int64) if known is None else known.astype(np.int64)
-
-
-def _sums(column: pl.Series, known: Array | None, component: Component) -> Array:
-    pairs = np.zeros((2, len(column)))
-    pairs[0] = _plain(column, known, component)
-    return pairs
-
-
 def _moments(column: pl.Series, known: Array | None, component: Component) -> Array:
     values = _plain(column.cast(pl.Float64), known, component)
     count = np.ones(len(column)) if known is None else known.astype(np.float64)
@@ -260,8 +249,7 @@ def _lost(column: pl.Series, known: Array | None) -> Array:
 
 
 _LIFTS: dict[str, Callable[[pl.Series, Array | None, Component], Array]] = {
-    "count": _count,
-    "sum": _sums,
+    "sum": _plain,
     "high": lambda column, known, component: _plain(column, known, component) >> _HALF,
     "low": lambda column, known, component: _plain(column, known, component) & _LOWER,
     "min": _plain,

@@ -86,7 +86,8 @@ class GroupCodes:
     def _encode_integers(self, table: Codes, keys: pl.DataFrame) -> Integers:
         column = keys.to_series()
         known = column.is_not_null().to_numpy() if column.null_count() else None
-        codes, new = table.encode(column.fill_null(0).to_numpy(), known)
+        values = column if known is None else column.fill_null(0)
+        codes, new = table.encode(values.to_numpy(), known)
         if len(new):
             added = pl.DataFrame({column.name: pl.Series(new, dtype=pl.Int64)})
             if table.null is not None and table.null >= self._keys.height:

@@ -1,7 +1,7 @@
-"""Partials: columns of (slice, group, components), from one row each up to one per slice and group.
+"""Partials: columns of (slice, group, components), one per slice and group of what was there.
 
-The monoid at work on whole columns: concatenating, ordering by slice, and making one of those of equal slice and group. Frames are
-their form in panes, arrays their form in kernels.
+The monoid at work on whole columns: reducing rows, concatenating, ordering by slice, and making one of those of equal slice
+and group. Frames are their form in panes, arrays their form in kernels.
 """
 
 from __future__ import annotations
@@ -12,14 +12,25 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from nilometer.kernels import sliding
+from nilometer.kernels import entries
 from nilometer.kernels.ranges import Integers
-from nilometer.kernels.slices import order_by
+from nilometer.kernels.read_only import read_only
+from nilometer.kernels.slices import EVERY_TICK, Slicing, order_by
 from nilometer.operators.frames import Dtypes
 from nilometer.operators.window_components import MOMENTS, ROWS, SUMS, Array, Arrays, Component
 
 SLICE = "@slice"
 GROUP = "@group"
+
+
+@dataclass(frozen=True)
+class LiftedRows:
+    """Rows as they came, with their components (window_components.py says in which form)."""
+
+    ticks: Integers
+    groups: Integers
+    values: Arrays
+    components: tuple[Component, ...]
 
 
 @dataclass(frozen=True)
@@ -33,6 +44,25 @@ class Partials:
 
     def __len__(self) -> int:
         return len(self.slices)
+
+    @staticmethod
+    def of_rows(rows: LiftedRows, slicing: Slicing, groups: int) -> Partials:
+        """One partial per slice and group of the rows, in order; the groups are below `groups`."""
+        stamps = np.full(groups, -1, dtype=np.int64)
+        entry_of, slices, codes, counts, ascending = entries.entries_of(
+            read_only(rows.ticks), read_only(rows.groups), stamps, *slicing
+        )
+        values: Arrays = {}
+        for c in rows.components:
+            lifted = rows.values.get(c.name)
+            if lifted is None:
+                values[c.name] = counts
+            elif c.operation == SUMS:
+                values[c.name] = entries.sum_rows(entry_of, read_only(lifted), len(slices))
+            else:
+                values[c.name] = _reduced(c, entry_of, lifted, len(slices))
+        found = Partials(slices, codes, values, rows.components)
+        return found if ascending else found.ordered().reduced(groups)
 
     @staticmethod
     def concatenate(parts: Sequence[Partials], components: tuple[Component, ...]) -> Partials:
@@ -66,21 +96,13 @@ class Partials:
     def reduced(self, groups: int) -> Partials:
         """One partial per slice and group; they are in order, of groups below `groups`."""
         stamps = np.full(groups, -1, dtype=np.int64)
-        slices, codes = _owned(self.slices), _owned(self.groups)
-        entry_of, entry_slices, entry_groups = sliding.entries_of(slices, codes, stamps)
-        count = len(entry_slices)
-        if count == len(self):
+        entry_of, slices, codes, _, _ = entries.entries_of(
+            read_only(self.slices), read_only(self.groups), stamps, *EVERY_TICK
+        )
+        if len(slices) == len(self):
             return self
-        merged: Arrays = {}
-        for c in self.components:
-            array = _owned(self.values[c.name])
-            if c.operation == SUMS:
-                merged[c.name] = sliding.reduce_sums(entry_of, array, count)
-            elif c.operation == MOMENTS:
-                merged[c.name] = sliding.reduce_moments(entry_of, array, count)
-            else:
-                merged[c.name] = sliding.reduce_rows(c.operation, identity(c), entry_of, array, count)
-        return Partials(entry_slices, entry_groups, merged, self.components)
+        values = {c.name: _reduced(c, entry_of, self.values[c.name], len(slices)) for c in self.components}
+        return Partials(slices, codes, values, self.components)
 
     def frame(self) -> pl.DataFrame:
         """As a frame, for a pane."""
@@ -142,6 +164,13 @@ def _names(component: Component) -> list[str]:
     return [f"{component.name}.{part}" for part in component.parts] or [component.name]
 
 
-def _owned(array: Array) -> Array:
-    """An array that may be written to: numba compiles another kernel for those that may not (Polars' are such)."""
-    return np.require(array, requirements=["C", "W"])
+def _reduced(component: Component, entry_of: Array, values: Array, count: int) -> Array:
+    """One component of each entry."""
+    values = read_only(values)
+    if component.operation == SUMS:
+        return entries.reduce_sums(entry_of, values, count)  # type: ignore[no-any-return]
+    if component.operation == MOMENTS:
+        return entries.reduce_moments(entry_of, values, count)  # type: ignore[no-any-return]
+    return entries.reduce_rows(  # type: ignore[no-any-return]
+        component.operation, identity(component), entry_of, values, count
+    )

@@ -15,7 +15,7 @@ import polars as pl
 from nilometer.errors import InternalError
 from nilometer.expressions import type_of
 from nilometer.kernels.ranges import Integers
-from nilometer.kernels.slices import slice_names
+from nilometer.kernels.slices import Slicing
 from nilometer.operators.evaluate import compile_predicate, compile_projection
 from nilometer.operators.frames import dtype, empty, evaluations, window_dtypes
 from nilometer.operators.logic import EVALUATION, TICK, Output, Progress, no_evaluations
@@ -23,7 +23,7 @@ from nilometer.operators.window_completeness import Expectation
 from nilometer.operators.window_components import ROWS, Lifting
 from nilometer.operators.window_groups import GroupCodes
 from nilometer.operators.window_panes import Panes
-from nilometer.operators.window_partials import GROUP, SLICE, Partials
+from nilometer.operators.window_partials import GROUP, SLICE, LiftedRows, Partials
 from nilometer.operators.window_scope import BEGINNING
 from nilometer.operators.window_state import SlidingState
 from nilometer.types import INT_MINIMUM, MINUTE
@@ -39,6 +39,7 @@ class SlidingLogic:
 
     def __init__(self, spec: WindowAggregate) -> None:
         self._scope = spec.scope
+        self._slicing = Slicing.of(self._scope.period, self._scope.reach, self._scope.end)
         self._predicate = None if spec.predicate is None else compile_predicate(spec.predicate)
         self._keys = compile_projection(spec.keys)
         self._output = window_dtypes(spec.schema)
@@ -60,7 +61,7 @@ class SlidingLogic:
         self._alive = 0
 
     def update(self, port: int, rows: pl.DataFrame) -> None:
-        """Turn rows into partials of one row each."""
+        """Turn rows into partials."""
         if port != 0:
             raise InternalError(f"a window has no input {port}")
         if self._scope.period is None:
@@ -77,12 +78,13 @@ class SlidingLogic:
             else:
                 rows = self._predicate(rows)
         if rows.height:
-            names = self._slices(rows.get_column(TICK).to_numpy())
+            ticks = rows.get_column(TICK).to_numpy()
             groups = self._groups.encode(self._keys(rows), rows.height)
             values = self._lifting.lift(rows, mask)
             for name in self._lifting.unheld(values):
                 self._hold(name)
-            self._new.append(Partials(names, groups, values, self._lifting.components))
+            lifted = LiftedRows(ticks, groups, values, self._lifting.components)
+            self._new.append(Partials.of_rows(lifted, self._slicing, len(self._groups)))
 
     def advance(self, progress: Progress) -> Output:
         """Slide over every evaluation below the watermark."""
@@ -129,25 +131,26 @@ class SlidingLogic:
             Partials.dtypes(self._lifting.components),
         )
 
-    def _slices(self, ticks: Integers) -> Integers:
-        if self._scope.period is None:
-            return ticks
-        return slice_names(ticks, self._scope.period, self._scope.reach, self._scope.end)
-
     def _settle(self, watermark: int) -> None:
         """New partials of complete slices, and waiting ones that have become complete, go to the state; the rest waits."""
         components = self._lifting.components
         self._state.hold_groups(len(self._groups))
-        new = Partials.concatenate(self._new, components).ordered()
+        new = self._new[0] if len(self._new) == 1 else self._merged(self._new)
         self._new = []
         complete, rest = new.split(watermark)
         if len(self._waiting):
             taken = Partials.of_frame(self._waiting.take(watermark), components)
-            complete = Partials.concatenate([taken, complete], components).ordered()
+            if len(taken):
+                # Only slices that had begun to wait have partials on both sides: mostly one slice, and few rows.
+                begun, complete = complete.split(int(taken.slices[-1]) + 1)
+                self._state.append(self._merged([taken, begun]))
+        self._state.append(complete)
         if len(rest):
-            self._waiting.append(rest.reduced(len(self._groups)).frame())
-        if len(complete):
-            self._state.append(complete.reduced(len(self._groups)))
+            self._waiting.append(rest.frame())
+
+    def _merged(self, parts: list[Partials]) -> Partials:
+        """One partial per slice and group, in order."""
+        return Partials.concatenate(parts, self._lifting.components).ordered().reduced(len(self._groups))
 
     def _compacted(self, frame: pl.DataFrame) -> pl.DataFrame:
         partials = Partials.of_frame(frame, self._lifting.components)

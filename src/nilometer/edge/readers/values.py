@@ -71,7 +71,8 @@ def _sound(found: pl.Series, kind: Kind) -> bool:
             return (
                 found.dtype == pl.Float64
                 and not found.null_count()
-                and bool(np.isfinite(found.to_numpy()).all())
+                # Chunk by chunk: as one array, a file of several row groups would be copied for this look alone.
+                and all(bool(np.isfinite(chunk.to_numpy()).all()) for chunk in found.get_chunks())
             )
         case _:
             return False

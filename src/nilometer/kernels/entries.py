@@ -1,0 +1,119 @@
+"""Rows -> entries: what the rows of one slice and one group come to, in one pass over the ticks and one over each component.
+
+Rows stand as they came. Slices change seldom from row to row, so a slice is a *run*: its edges are found once, and while rows stay
+between them a group is looked up in an array. Where rows go back to a slice that they had left, that is another run, with
+entries of its own: `ascending` is then False, and the entries (fewer than the rows) are ordered and reduced in their turn.
+
+>>> ticks, groups = np.array([1, 2, 3, 11]), np.array([0, 1, 0, 0])
+>>> entry_of, slices, codes, counts, ascending = entries_of(ticks, groups, np.full(2, -1), 10, 0, 0)
+>>> entry_of, slices, codes, counts
+(array([0, 1, 0, 2], dtype=int32), array([10, 10, 20]), array([0, 1, 0]), array([2, 1, 1]))
+"""
+
+from __future__ import annotations
+
+import numba
+import numpy as np
+
+from nilometer.kernels.slices import slice_around
+from nilometer.kernels.sliding import add_pairs, combine, merge_moments
+
+
+@numba.njit(cache=True)
+def entries_of(ticks, groups, stamps, period, end, other):  # type: ignore[no-untyped-def]
+    """The entry of each row; each entry's slice, group and count of rows; whether the slices never fall.
+
+    `stamps` is scratch space, one cell per group, that holds nothing above -1.
+    """
+    rows = len(ticks)
+    entry_of = np.empty(rows, dtype=np.int32)
+    # Room for the worst case: memory that is never written to costs nothing.
+    entry_slices = np.empty(rows, dtype=np.int64)
+    entry_groups = np.empty(rows, dtype=np.int64)
+    counts = np.empty(rows, dtype=np.int64)
+    ascending = True
+    count = 0
+    began = 0
+    left = right = np.int64(0)
+    for row in range(rows):
+        tick = ticks[row]
+        if row == 0 or not left < tick <= right:
+            before = right
+            left, right = slice_around(tick, period, end, other)
+            ascending = ascending and (row == 0 or right > before)
+            began = count
+        group = groups[row]
+        entry = stamps[group]
+        if entry < began:
+            entry = count
+            stamps[group] = entry
+            entry_slices[entry] = right
+            entry_groups[entry] = group
+            counts[entry] = 0
+            count += 1
+        counts[entry] += 1
+        entry_of[row] = entry
+    return (
+        entry_of,
+        entry_slices[:count].copy(),
+        entry_groups[:count].copy(),
+        counts[:count].copy(),
+        ascending,
+    )
+
+
+@numba.njit(cache=True)
+def reduce_rows(operation, identity, entry_of, values, count):  # type: ignore[no-untyped-def]
+    """The aggregate of each entry's rows."""
+    results = np.full(count, identity, dtype=values.dtype)
+    for row in range(len(entry_of)):
+        entry = entry_of[row]
+        results[entry] = combine(operation, results[entry], values[row])
+    return results
+
+
+@numba.njit(cache=True)
+def sum_rows(entry_of, values, count):  # type: ignore[no-untyped-def]
+    """The sum of each entry's rows as (high, low), of values that are one double each."""
+    results = np.zeros((2, count), dtype=np.float64)
+    for row in range(len(entry_of)):
+        entry = entry_of[row]
+        results[0, entry], results[1, entry] = add_pairs(
+            results[0, entry], results[1, entry], values[row], 0.0
+        )
+    return results
+
+
+@numba.njit(cache=True)
+def reduce_sums(entry_of, values, count):  # type: ignore[no-untyped-def]
+    """As `reduce_rows`, over (high, low)."""
+    results = np.zeros((2, count), dtype=np.float64)
+    for row in range(len(entry_of)):
+        entry = entry_of[row]
+        results[0, entry], results[1, entry] = add_pairs(
+            results[0, entry], results[1, entry], values[0, row], values[1, row]
+        )
+    return results
+
+
+@numba.njit(cache=True)
+def reduce_moments(entry_of, values, count):  # type: ignore[no-untyped-def]
+    """As `reduce_rows`, over (n, mean, low, squares)."""
+    results = np.zeros((4, count), dtype=np.float64)
+    for row in range(len(entry_of)):
+        entry = entry_of[row]
+        number, mean, low, square = merge_moments(
+            results[0, entry],
+            results[1, entry],
+            results[2, entry],
+            results[3, entry],
+            values[0, row],
+            values[1, row],
+            values[2, row],
+            values[3, row],
+        )
+        results[0, entry] = number
+        results[1, entry] = mean
+        results[2, entry] = low
+        results[3, entry] = square
+    return results
