@@ -255,6 +255,22 @@ def test_last_will_and_retained_status(broker: mosquitto_server.Broker, publish:
     source.close()
 
 
+def test_a_status_may_say_more_and_speak_for_several(
+    broker: mosquitto_server.Broker, publish: Callable[..., None]
+) -> None:
+    source = opened(adapter(broker))
+    publish("air/north/7/status", '{"state": "online", "time": 5, "listening": 9, "command": 3}')
+    publish("air/north/hub/status", '{"state": "offline", "sensors": ["7", 8]}')
+    found = read_until(source, lambda found: sum(len(result.presences) for result in found) >= 3)
+    said = [p for result in found for p in result.presences]
+    assert [(p.sensor, p.online, p.time, p.listening, p.command) for p in said] == [
+        ("7", True, 5, 9, 3),
+        ("7", False, None, None, None),
+        ("8", False, None, None, None),
+    ]
+    source.close()
+
+
 def test_commands(broker: mosquitto_server.Broker, publish: Callable[..., None]) -> None:
     heard: queue.Queue[tuple[str, bytes]] = queue.Queue()
     subscribed = threading.Event()

@@ -40,11 +40,18 @@ class Status(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Presence:
-    """A sensor said that it is there, or its last will that it is gone."""
+    """A sensor said that it is there, or its last will that it is gone.
 
-    sensor: str
+    `time` is a heartbeat: nothing earlier will come from this sensor. `listening` says until when, by the gateway's clock, its
+    receiver is on (fjords.txt section 3.2); `command` is the number of the command that it obeys, 0 for none.
+    """
+
+    sensor: int | str
     online: bool
     arrived: int
+    time: int | None = None
+    listening: int | None = None
+    command: int | None = None
 
 
 @dataclass(frozen=True)
@@ -76,24 +83,36 @@ class ReadResult:
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """What the live queries want of a sensor; None leaves a thing as it is. `interval` is in microseconds.
+    """What the live queries want of a sensor; None leaves a thing as it is. Durations are in microseconds.
+
+    `interval` 0 is the sensor's own rate; `filter` is an expression over the stream's columns ("TRUE": send all). `number` comes back
+    in the sensor's status; it sends its first reading after a new number whatever the filter, and then a `heartbeat` at
+    least so often. Asleep, it looks for commands every `listen`.
 
     >>> Command(interval=1_500_000, filter="pm25 > 10").as_json()
     b'{"interval": 1.5, "filter": "pm25 > 10"}'
+    >>> Command(sleep=True, number=7, listen=5_000_000).as_json()
+    b'{"sleep": true, "number": 7, "listen": 5.0}'
     """
 
     interval: int | None = None
     filter: str | None = None
     program: str | None = None
     sleep: bool | None = None
+    number: int | None = None
+    heartbeat: int | None = None
+    listen: int | None = None
 
     def as_json(self) -> bytes:
-        """For the command topic; intervals in seconds, as sensors know them."""
+        """For the command topic; durations in seconds, as sensors know them."""
         fields = {
-            "interval": None if self.interval is None else self.interval / SECOND,
+            "interval": _seconds(self.interval),
             "filter": self.filter,
             "program": self.program,
             "sleep": self.sleep,
+            "number": self.number,
+            "heartbeat": _seconds(self.heartbeat),
+            "listen": _seconds(self.listen),
         }
         return json.dumps({name: value for name, value in fields.items() if value is not None}).encode()
 
@@ -101,13 +120,23 @@ class Command:
     def from_json(data: bytes) -> Command:
         """What `as_json` wrote."""
         fields = json.loads(data)
-        interval = fields.get("interval")
         return Command(
-            None if interval is None else round(interval * SECOND),
+            _microseconds(fields.get("interval")),
             fields.get("filter"),
             fields.get("program"),
             fields.get("sleep"),
+            fields.get("number"),
+            _microseconds(fields.get("heartbeat")),
+            _microseconds(fields.get("listen")),
         )
+
+
+def _seconds(duration: int | None) -> float | None:
+    return None if duration is None else duration / SECOND
+
+
+def _microseconds(seconds: float | None) -> int | None:
+    return None if seconds is None else round(seconds * SECOND)
 
 
 class Adapter:
@@ -115,6 +144,9 @@ class Adapter:
 
     wake: threading.Event | None = None
     """Set when there is something to read; None for a source that must be asked."""
+
+    mailbox: bool = False
+    """Whether a command waits for its sensor: it may be given at any time, not only while the sensor listens."""
 
     def __init__(self, stream: Stream, clock: Clock) -> None:
         self.stream = stream

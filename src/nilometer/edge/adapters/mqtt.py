@@ -5,7 +5,8 @@ stream's name), so what was not acknowledged comes again: after a restart of our
 twice, none is lost, and the stream's KEY removes the doubles. At most `receive` messages are unacknowledged (MQTT 5's Receive
 Maximum): the broker keeps the rest. Configure it to (Mosquitto drops beyond `max_queued_messages`, 1000 by default).
 
-`<topic>/status` carries presence, retained and as last will; `<topic>/command` takes commands.
+`<topic>/status` carries presence, retained and as last will (presence.py); `<topic>/command` takes commands, retained: a mailbox
+that the sensor reads when it listens.
 
 paho, not aiomqtt: the latter wraps the former in a coroutine for each message, and neither its queue nor its iterator can
 acknowledge after the fact. Here the network thread only appends bytes to a list. The law: a PUBACK goes out only on the
@@ -29,7 +30,7 @@ from nilometer.catalog.extents import Stream
 from nilometer.edge.adapters.adapter import Adapter, Clock, Command, Presence, ReadResult, Status
 from nilometer.edge.adapters.address import Address
 from nilometer.edge.adapters.inbox import Inbox
-from nilometer.edge.adapters.presence import read_presence
+from nilometer.edge.adapters.presence import read_status
 from nilometer.edge.payloads import Decoder, Format, Garbled, Messages, Times, TopicPattern
 from nilometer.types import DAY, SECOND
 
@@ -48,6 +49,8 @@ class Acknowledgement:
 
 class MqttAdapter(Adapter):
     """A subscription."""
+
+    mailbox = True
 
     def __init__(self, stream: Stream, address: Address, clock: Clock) -> None:
         super().__init__(stream, clock)
@@ -202,10 +205,13 @@ class MqttAdapter(Adapter):
         presences, garbled = [], []
         for payload, topic, arrived, _, _ in items:
             own = topic.removesuffix(STATUS)
-            sensor = self.pattern.sensor(own) or own.rpartition("/")[2]
-            online = read_presence(payload)
-            if online is not None:
-                presences.append(Presence(sensor, online, arrived))
+            said = read_status(payload)
+            if said is not None:
+                sensors = said.sensors or (self.pattern.sensor(own) or own.rpartition("/")[2],)
+                presences += [
+                    Presence(sensor, said.online, arrived, said.time, said.listening, said.command)
+                    for sensor in sensors
+                ]
             elif payload:  # an empty one only clears what was retained
                 garbled.append(Garbled(payload, "a status that says neither online nor offline", topic))
         return tuple(presences), tuple(garbled)

@@ -1,26 +1,83 @@
-"""The payload of a status topic -> whether the sensor is there.
+"""The payload of a status topic -> what a sensor says of itself.
+
+Plain words will do. JSON may say more: `{"state": "online", "time": 1767225600000000, "listening": "2026-01-01T00:00:00.05Z", "command": 3}`,
+times as microseconds or ISO-8601, and `"sensors": ["7", "8"]` where one connection, and so one last will, speaks for several.
 
 >>> read_presence(b"Online"), read_presence(b'{"status": "offline", "since": 5}'), read_presence(b"perhaps")
 (True, False, None)
+>>> said = read_status(b'{"state": "online", "time": 5, "command": 3, "sensors": [7, 8]}')
+>>> said.time, said.listening, said.command, said.sensors
+(5, None, 3, ('7', '8'))
 """
 
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
+from typing import Any
+
+from nilometer.types import parse_time
 
 _HERE = {"online", "on", "up", "connected", "alive", "true", "1", "birth"}
 _GONE = {"offline", "off", "down", "disconnected", "dead", "false", "0", "death"}
 _KEYS = ("status", "state", "online")
+_LATEST = 2**62
 
 
-def read_presence(payload: bytes) -> bool | None:
-    """True for online, False for offline, None for neither."""
+@dataclass(frozen=True, slots=True)
+class Said:
+    """A status. See `Presence` for its fields; `sensors` None: the one whose topic it is."""
+
+    online: bool
+    time: int | None = None
+    listening: int | None = None
+    command: int | None = None
+    sensors: tuple[str, ...] | None = None
+
+    def as_json(self) -> bytes:
+        """For a status topic."""
+        fields: dict[str, Any] = {"state": "online" if self.online else "offline"}
+        fields |= {"time": self.time, "listening": self.listening, "command": self.command}
+        fields |= {"sensors": None if self.sensors is None else list(self.sensors)}
+        return json.dumps({name: value for name, value in fields.items() if value is not None}).encode()
+
+
+def read_status(payload: bytes) -> Said | None:
+    """What is said; None for what says neither online nor offline."""
     text = payload.decode(errors="replace").strip()
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):
         value = text
-    if isinstance(value, dict):
-        value = next((value[key] for key in _KEYS if key in value), None)
+    fields: dict[str, Any] = value if isinstance(value, dict) else {}
+    if fields:
+        value = next((fields[key] for key in _KEYS if key in fields), None)
     word = str(value).strip().lower()
-    return True if word in _HERE else False if word in _GONE else None
+    if word not in _HERE and word not in _GONE:
+        return None
+    sensors, command = fields.get("sensors"), fields.get("command")
+    return Said(
+        word in _HERE,
+        _time(fields.get("time")),
+        _time(fields.get("listening")),
+        command if isinstance(command, int) and not isinstance(command, bool) else None,
+        tuple(map(str, sensors)) if isinstance(sensors, list) else None,
+    )
+
+
+def read_presence(payload: bytes) -> bool | None:
+    """True for online, False for offline, None for neither."""
+    said = read_status(payload)
+    return None if said is None else said.online
+
+
+def _time(value: object) -> int | None:
+    """Microseconds or ISO-8601; what is neither says nothing."""
+    if isinstance(value, str):
+        try:
+            return parse_time(value)
+        except (ValueError, OverflowError):
+            return None
+    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < _LATEST:
+        return None
+    return round(value)
