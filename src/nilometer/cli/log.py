@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from nilometer.edge.log import LogDirectory, StreamLog
 
 commands = typer.Typer(
-    help="The durable logs of the streams: ls, tail, verify, trim, replay.", no_args_is_help=True
+    help="The durable logs of the streams: ls, tail, dead, demand, verify, trim, replay.",
+    no_args_is_help=True,
 )
 
 PlaceOption = Annotated[
@@ -88,6 +89,47 @@ def tail(
         for frame in log.scan(position, ["@position", *log.columns]):
             show(frame)
             position += frame.height
+
+
+@commands.command("dead")
+def dead(
+    stream: StreamArgument,
+    letters: Annotated[int, typer.Option("-n", "--letters", min=0, help="How many letters.")] = 10,
+    data: PlaceOption = ".",
+    json: JsonOption = False,
+) -> None:
+    """Show the last dead letters of a stream: readings that were garbled or stamped in the future, why, and their bytes.
+
+    Example: nilometer log dead river -n 20
+    """
+    found = _directory(data).existing(stream).letters(letters)
+    records = [
+        row
+        | {
+            "arrived": None if row["arrived"] is None else format_time(row["arrived"]),
+            "payload": row["payload"].decode(errors="backslashreplace"),
+        }
+        for row in found.iter_rows(named=True)
+    ]
+    print_records(records, json)
+    if not records:
+        message(f"{stream} has no dead letters")
+
+
+@commands.command("demand")
+def demand(stream: StreamArgument, data: PlaceOption = ".", json: JsonOption = False) -> None:
+    """Show every change of what the live queries demanded of a stream's sensors, the oldest first.
+
+    Example: nilometer log demand river
+    """
+    records = list(_directory(data).existing(stream).demands())
+    if json:
+        print_records(records, True)
+    else:
+        for record in records:
+            print("  ".join(f"{name} {_text(value)}" for name, value in record.items()))
+    if not records:
+        message(f"nothing was ever demanded of {stream}")
 
 
 @commands.command("verify")

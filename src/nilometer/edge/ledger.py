@@ -1,17 +1,38 @@
-"""The books of one stream: every reading received is in exactly one other account (design principle 7).
+"""The books: every reading received is in exactly one other account (design principle 7).
+
+`Ledger` is what a query's door counts, `StreamLedger` what a stream's entrance counts before the log, `QueryLedger` what became of
+the readings a query read.
 
 >>> ledger = Ledger(received=5, garbled=1, late=1, accepted=3)
 >>> ledger.balanced, ledger.appended
 (True, 4)
+>>> (StreamLedger(received=2, appended=2) + StreamLedger(received=1, shed=1)).balanced
+True
+>>> QueryLedger(read=4, delivered=3, filtered=0, late=0, shed=0).balanced
+False
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
+from typing import Self
+
+
+class Accounts:
+    """Books of whole numbers by name, which can be added up."""
+
+    __slots__ = ()
+
+    def __add__(self, other: Self) -> Self:
+        return type(self)(*(getattr(self, f.name) + getattr(other, f.name) for f in fields(self)))  # type: ignore[arg-type]
+
+    def as_dict(self) -> dict[str, int]:
+        """The accounts by name."""
+        return {f.name: getattr(self, f.name) for f in fields(self)}  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True, slots=True)
-class Ledger:
+class Ledger(Accounts):
     """received = garbled + future + duplicate + late + accepted."""
 
     received: int = 0
@@ -31,9 +52,35 @@ class Ledger:
         """Whether every reading is accounted for once."""
         return self.received == self.garbled + self.future + self.duplicate + self.appended
 
-    def __add__(self, other: Ledger) -> Ledger:
-        return Ledger(*(getattr(self, f.name) + getattr(other, f.name) for f in fields(self)))
 
-    def as_dict(self) -> dict[str, int]:
-        """The accounts by name."""
-        return {f.name: getattr(self, f.name) for f in fields(self)}
+@dataclass(frozen=True, slots=True)
+class StreamLedger(Accounts):
+    """received = appended + garbled + future + duplicate + shed. `shed`: taken in and given up for want of room."""
+
+    received: int = 0
+    appended: int = 0
+    garbled: int = 0
+    future: int = 0
+    duplicate: int = 0
+    shed: int = 0
+
+    @property
+    def balanced(self) -> bool:
+        """Whether every reading is accounted for once."""
+        return self.received == self.appended + self.garbled + self.future + self.duplicate + self.shed
+
+
+@dataclass(frozen=True, slots=True)
+class QueryLedger(Accounts):
+    """read = delivered + filtered + late + shed."""
+
+    read: int = 0
+    delivered: int = 0
+    filtered: int = 0
+    late: int = 0
+    shed: int = 0
+
+    @property
+    def balanced(self) -> bool:
+        """Whether every reading that the query read is accounted for once."""
+        return self.read == self.delivered + self.filtered + self.late + self.shed

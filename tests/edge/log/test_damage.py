@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
 from edge.log.logs import COLUMNS, frame, open_log, rows_of, scratch
-from nilometer.edge.log import Damage, StreamLog
+from nilometer.edge.log import Damage, Letter, StreamLog
 from nilometer.edge.log.local_files import LocalFiles
 from nilometer.edge.log.record import Encoder, RecordKind, records_in
 from nilometer.edge.log.segment import INDEX, SEGMENT
@@ -33,8 +33,11 @@ def written(folder: Path, batches: int = 6, **options: object) -> StreamLog:
     """A cleanly closed log of several segments, with heartbeats and a reader."""
     log = open_log(folder, **({"segment_bytes": 1_500} | options))
     for number in range(batches):
-        log.append(frame(5 * number, 5), producer="p", sequence=number)
+        log.append(frame(5 * number, 5), producer="p", sequence=number, note={"batches": number})
         log.heartbeat(5 * number)
+        if number % 2:
+            log.writer.letters([Letter(number, "s", "why", b"bytes")], note={"batches": number})
+            log.writer.demand({"interval": number})
     log.close()
     reader = log.reader("r")
     reader.read(7)

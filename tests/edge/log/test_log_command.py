@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 from nilometer.cli import main as cli
-from nilometer.edge.log import LogDirectory, LogSettings
+from nilometer.edge.log import Letter, LogDirectory, LogSettings
 from nilometer.types import SECOND, parse_time
 
 START = parse_time("2026-03-01T00:00:00Z")
@@ -37,6 +37,10 @@ def field(tmp_path: Path) -> Path:
         reader.commit()
     with logs.log("lake", COLUMNS) as log:
         log.heartbeat(START)
+        log.writer.letters(
+            [Letter(START, "lake/7", "no time", b'{"depth": \xff}'), Letter(None, "", "x", b"")]
+        )
+        log.writer.demand({"sensor": 7, "interval": 1.5})
     return tmp_path
 
 
@@ -97,6 +101,31 @@ def test_tail_follows(run, field: Path, monkeypatch: pytest.MonkeyPatch) -> None
     code, out, _ = run("tail", "river", "-n", "1", "-f")
     assert code == 130
     assert [json.loads(line)["id"] for line in out.splitlines()] == [19, 21, 22]
+
+
+def test_dead_letters(run) -> None:
+    code, out, _ = run("dead", "lake", "--json")
+    assert code == 0
+    assert [json.loads(line) for line in out.splitlines()] == [
+        {
+            "arrived": "2026-03-01T00:00:00Z",
+            "source": "lake/7",
+            "reason": "no time",
+            "payload": '{"depth": \\xff}',
+            "count": 1,
+        },
+        {"arrived": None, "source": "", "reason": "x", "payload": "", "count": 1},
+    ]
+    _, out, _ = run("dead", "lake", "-n", "1", "--json")
+    assert len(out.splitlines()) == 1
+    code, out, err = run("dead", "river")
+    assert (code, "no dead letters" in err) == (0, True)
+
+
+def test_demand(run) -> None:
+    assert run("demand", "lake")[1] == "sensor 7  interval 1.5\n"
+    assert json.loads(run("demand", "lake", "--json")[1]) == {"sensor": 7, "interval": 1.5}
+    assert "nothing was ever demanded" in run("demand", "river")[2]
 
 
 def test_verify(run, field: Path) -> None:

@@ -7,28 +7,33 @@
     reader.py        entries from an offset on       readers.py      named readers' offsets
     scan.py          frames, zero-copy               schema.py       columns that come and go
     retention.py     what may be deleted             verify.py       what is damaged
-    stream_log.py    one stream's log                directory.py    all logs of a data directory
+    annex.py         producers' marks and a note     letters.py      dead letters
+    notes.py         the last note, the demands      stream_log.py   one stream's log
+    directory.py     all logs of a data directory
 
 The law: the log is the truth. An answer is a function of the log, and killing any process at any moment changes neither.
 """
 
 from nilometer.edge.log.directory import LogDirectory
+from nilometer.edge.log.letters import Letter
 from nilometer.edge.log.reader import LogEntry, Offset
 from nilometer.edge.log.readers import NamedReader
 from nilometer.edge.log.segment import Damage
 from nilometer.edge.log.settings import Fsync, LogSettings
 from nilometer.edge.log.stream_log import StreamLog
-from nilometer.edge.log.writer import LogWriter, Token
+from nilometer.edge.log.writer import BusyError, LogWriter, Token
 
 __all__ = [
     "LogDirectory",
     "StreamLog",
     "LogWriter",
+    "BusyError",
     "LogSettings",
     "Fsync",
     "Token",
     "Offset",
     "LogEntry",
+    "Letter",
     "NamedReader",
     "Damage",
 ]

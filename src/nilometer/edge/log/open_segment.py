@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from nilometer.edge.log.annex import Note, annex_to_bytes
 from nilometer.edge.log.files import Appender, Files
 from nilometer.edge.log.producers import Producers
 from nilometer.edge.log.record import UNKNOWN, Encoder, RecordKind
@@ -54,6 +55,12 @@ class OpenSegment:
         return self._tally.span if self._tally is not None else 0
 
     @property
+    def bare(self) -> bool:
+        """There are letters or demands in it, but no entry: the next segment would get its name."""
+        tally = self._tally
+        return tally is not None and tally.beside > 0 and tally.end == tally.segment and not self._damaged
+
+    @property
     def must_rotate(self) -> bool:
         """There is no segment, or it is sealed for good, or damaged."""
         return self._tally is None or self._damaged
@@ -69,7 +76,7 @@ class OpenSegment:
         body: Any = b"",
         annex: bytes = b"",
     ) -> None:
-        """One entry; all of it or nothing."""
+        """One record; all of it or nothing."""
         appender = self._appender if self._appender is not None else self._reopened()
         assert self._tally is not None, "a log without a segment"
         data, checksum = self._encoder.encode(
@@ -100,8 +107,9 @@ class OpenSegment:
         if self._appender is not None and self._appender.synced < self._appender.size:
             self._appender.sync()
 
-    def rotate(self, schema: Any, producers: Producers) -> None:
+    def rotate(self, schema: Any, producers: Producers, note: Note | None) -> None:
         """Seal this segment, if there is anything in it, and begin the next."""
+        assert not self.bare, "a segment is named after the entries before it"
         if self._tally is not None and self._tally.end != self._tally.segment and not self._damaged:
             self.seal()
         self._let_go()
@@ -111,13 +119,19 @@ class OpenSegment:
             end = SegmentId(end.number + 1, end.position)
         tally = Tally(end)
         pieces = []
-        records = [(RecordKind.SCHEMA, to_bytes(schema))]
-        if len(producers):
-            records.append((RecordKind.PRODUCERS, producers.to_bytes()))
-        for kind, body in records:
-            data, checksum = self._encoder.encode(kind, position=end.position, number=end.number, body=body)
+        records = [(RecordKind.SCHEMA, to_bytes(schema), b"")]
+        if len(producers) or note is not None:
+            records.append((RecordKind.PRODUCERS, producers.to_bytes(), annex_to_bytes((), note)))
+        for kind, body, annex in records:
+            data, checksum = self._encoder.encode(
+                kind, position=end.position, number=end.number, body=body, annex=annex
+            )
             pieces.append(bytes(data))
             tally.add(kind, 0, (UNKNOWN, UNKNOWN), len(data), checksum)
+        if self._sealed and self._tally is not None and self._tally.segment == end:
+            # Nothing was written to it before it was closed: it gets a new head, of which its index knows nothing.
+            self._files.delete(end.index_name)
+            self._sealed = False
         self._files.replace(end.name, b"".join(pieces))
         self._tally, self._size, self._end = tally, tally.size, end
         self._sealed = self._damaged = False

@@ -63,16 +63,3 @@ class Producers:
         producers = Producers()
         producers._windows = {name: (last, bits) for name, (last, bits) in json.loads(data).items()}
         return producers
-
-
-Mark = tuple[str, int]
-
-
-def marks_to_bytes(marks: list[Mark]) -> bytes:
-    """The annex of a rows record: whose appends these rows are."""
-    return json.dumps(marks, separators=(",", ":")).encode() if marks else b""
-
-
-def marks_from_bytes(data: bytes) -> list[Mark]:
-    """What `marks_to_bytes` was given."""
-    return [(producer, sequence) for producer, sequence in json.loads(data)] if data else []

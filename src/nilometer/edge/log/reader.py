@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 import pyarrow as pa
 
+from nilometer.edge.log.annex import annex_from_bytes
 from nilometer.edge.log.files import Files
 from nilometer.edge.log.record import ENTRIES, UNKNOWN, Header, RecordKind, Run, records_in
 from nilometer.edge.log.schema import Dtypes, Unpacker, dtypes_of, from_bytes
@@ -41,13 +42,15 @@ class Offset:
 
 @dataclass(frozen=True)
 class LogEntry:
-    """Rows, or a heartbeat with its tick. `after` is the offset to commit once it has been dealt with."""
+    """Rows, or a heartbeat with its tick. `after` is the offset to commit once it has been dealt with; `note` is what the
+    writer wrote with it."""
 
     position: int
     rows: pl.DataFrame | None
     tick: int | None
     arrived: int | None
     after: Offset
+    note: dict[str, Any] | None = None
 
     def entry(self) -> Entry:
         """As the gateway takes it."""
@@ -115,12 +118,14 @@ class Cursor:
     def _entry(self, header: Header, run: Run, limit: int) -> LogEntry:
         done = max(0, self.offset.position - header.position) if header.number == self.offset.number else 0
         after = Offset(header.number + 1, header.position + header.rows)
+        annex = header.annex(run.buffer, run.base) if header.annex_bytes else b""
+        note = annex_from_bytes(annex)[1] if annex else None
         if header.kind == RecordKind.HEARTBEAT:
-            return LogEntry(header.position, None, header.greatest_time, None, after)
+            return LogEntry(header.position, None, header.greatest_time, None, after, note)
         assert self._unpacker is not None, "rows before their segment's schema"
         rows = self._unpacker.frame([batch_of(header, run, self._unpacker.schema)])
         arrived = None if header.arrived == UNKNOWN else header.arrived
-        entry = LogEntry(header.position + done, rows[done:] if done else rows, None, arrived, after)
+        entry = LogEntry(header.position + done, rows[done:] if done else rows, None, arrived, after, note)
         if header.rows - done > limit:
             assert entry.rows is not None
             position = header.position + done + limit

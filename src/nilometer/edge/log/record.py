@@ -4,9 +4,9 @@
           1  magic and version "NLG1" (32 bits), kind (16), nothing (16)
           2  length of the whole record in bytes
           3  length of the body (the Arrow IPC message)
-          4  length of the annex (32), rows (32)
+          4  length of the annex (32), rows (32); of a letters record, letters
           5  position: the running number in the stream of the first row
-          6  number: the running number in the stream of the entry (a rows or heartbeat record)
+          6  number: the running number in the stream of the entry (a rows or heartbeat record), else of the next one
           7  least time of the rows, 8 greatest; a heartbeat's tick in both
           9  arrived: when the rows came
          10  settled: so many bytes of this segment were durable when the record was written
@@ -42,15 +42,19 @@ assert _HEADER.size == HEADER_BYTES
 
 
 class RecordKind(IntEnum):
-    """What a record holds. A segment begins with its SCHEMA, then the PRODUCERS seen so far; the rest are entries."""
+    """What a record holds. A segment begins with its SCHEMA, then the PRODUCERS seen so far, with the last note; the rest are
+    entries, and what is said beside them: dead LETTERS and changes of DEMAND, which readers pass over."""
 
     SCHEMA = 1
     PRODUCERS = 2
     ROWS = 3
     HEARTBEAT = 4
+    LETTERS = 5
+    DEMAND = 6
 
 
 ENTRIES = (RecordKind.ROWS, RecordKind.HEARTBEAT)
+BESIDE = (RecordKind.LETTERS, RecordKind.DEMAND)
 
 
 class Header(NamedTuple):
@@ -81,7 +85,7 @@ class Header(NamedTuple):
         return buffer.slice(self.start - base + HEADER_BYTES, self.body_bytes)
 
     def annex(self, buffer: Any, base: int = 0) -> bytes:
-        """The annex: which producers' sequences these rows are."""
+        """The annex: which producers' sequences these rows are, and a note (annex.py)."""
         start = self.start - base + HEADER_BYTES + self.body_bytes
         return bytes(buffer.slice(start, self.annex_bytes))
 

@@ -10,8 +10,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from nilometer.edge.log.annex import annex_from_bytes
 from nilometer.edge.log.files import Files
-from nilometer.edge.log.producers import Producers, marks_from_bytes
+from nilometer.edge.log.producers import Producers
 from nilometer.edge.log.record import RecordKind
 from nilometer.edge.log.schema import from_bytes
 from nilometer.edge.log.segment import (
@@ -32,11 +33,12 @@ BEGINNING = SegmentId(0, 0)
 @dataclass
 class Recovered:
     """Where the log ends. `torn` bytes after the first `size` are to be cut off its last segment (`tally`, None if there is none);
-    `sealed`: that segment has its index, as after a clean close."""
+    `sealed`: that segment has its index, as after a clean close. `note`: the last one."""
 
     end: SegmentId = BEGINNING
     schema: Any = None
     producers: Producers = field(default_factory=Producers)
+    note: dict[str, Any] | None = None
     tally: Tally | None = None
     size: int = 0
     sealed: bool = False
@@ -75,12 +77,14 @@ def recover(files: Files) -> Recovered:
             earlier = Recovered()
             _replay(contents_of(files, each, None, on_damage=_known), earlier)
             if earlier.schema is not None:
-                if schema is not None and len(earlier.producers) and not found.damages:
+                headed = len(earlier.producers) or earlier.note is not None
+                if schema is not None and headed and not found.damages:
                     # A segment's head is durable before it gets its name: the rest of it is no torn tail.
                     torn, found.torn = found.torn, 0
                     end = found.size + torn
                     found.damages.append(Damage(ids[-1].name, found.size, end, "its producers are lost"))
                 found.schema, found.producers = earlier.schema, earlier.producers
+                found.note = earlier.note
                 _replay(contents, found)
                 break
     return found
@@ -98,8 +102,10 @@ def _replay(contents: Contents, found: Recovered) -> None:
             found.schema = from_bytes(header.body(run.buffer, run.base))
         elif header.kind == RecordKind.PRODUCERS:
             found.producers = Producers.from_bytes(bytes(header.body(run.buffer, run.base)))
-        elif header.kind == RecordKind.ROWS:
-            for producer, sequence in marks_from_bytes(header.annex(run.buffer, run.base)):
+        if header.annex_bytes:
+            marks, note = annex_from_bytes(header.annex(run.buffer, run.base))
+            for producer, sequence in marks:
                 found.producers.mark(producer, sequence)
+            found.note = note if note is not None else found.note
     found.tally = tally
     found.end = tally.end

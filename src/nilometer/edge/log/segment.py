@@ -16,7 +16,7 @@ from typing import Any
 
 from nilometer.edge.log.checksum import checksum_of, next_record, words_of, xxh64
 from nilometer.edge.log.files import Files
-from nilometer.edge.log.record import ENTRIES, UNKNOWN, Header, RecordKind, Run, records_in
+from nilometer.edge.log.record import BESIDE, ENTRIES, UNKNOWN, Header, RecordKind, Run, records_in
 from nilometer.edge.log.schema import from_bytes
 from nilometer.errors import DataError
 
@@ -115,6 +115,7 @@ class Tally:
         self.segment = segment
         self.end = segment
         self.heartbeats = 0
+        self.beside = 0
         self.size = 0
         self.least_time: int | None = None
         self.greatest_time: int | None = None
@@ -124,6 +125,7 @@ class Tally:
         """One more record at the end."""
         self.size += length
         self._checksums.append(checksum)
+        self.beside += kind in BESIDE
         if kind in ENTRIES:
             self.end = SegmentId(self.end.number + 1, self.end.position + rows)
         if kind == RecordKind.HEARTBEAT:

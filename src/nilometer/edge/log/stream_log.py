@@ -22,12 +22,13 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import polars as pl
 
 from nilometer.catalog.extents import Stream
-from nilometer.edge.log import failpoints, readers, retention, scan, verify
+from nilometer.edge.log import failpoints, letters, notes, readers, retention, scan, verify
+from nilometer.edge.log.annex import Note
 from nilometer.edge.log.files import Files
 from nilometer.edge.log.local_files import LocalFiles
 from nilometer.edge.log.reader import Cursor, LogEntry, Offset, newest_dtypes
@@ -96,9 +97,10 @@ class StreamLog:
         producer: str | None = None,
         sequence: int | None = None,
         arrived: int | None = None,
+        note: Note | None = None,
     ) -> Token:
         """Append readings; see LogWriter."""
-        return self.writer.append(rows, producer=producer, sequence=sequence, arrived=arrived)
+        return self.writer.append(rows, producer=producer, sequence=sequence, arrived=arrived, note=note)
 
     def heartbeat(self, tick: int) -> Token:
         """A promise, in band: from here on, no tuple with an earlier tick."""
@@ -196,6 +198,21 @@ class StreamLog:
         first = max(self.start.position, self.end.position - rows)
         frames = list(self.scan(first, ["@position", *self.columns]))
         return pl.concat(frames) if frames else pl.DataFrame(schema={"@position": pl.Int64(), **self.columns})
+
+    # ---- beside the rows ---------------------------------------------------------------------------------------------
+
+    @property
+    def note(self) -> dict[str, Any] | None:
+        """The last note; also for a process that only reads."""
+        return self._writer.note if self._writer is not None else notes.last_note(self.files)
+
+    def letters(self, limit: int | None = None, on_damage: OnDamage = refuse) -> pl.DataFrame:
+        """The last dead letters, the oldest first: arrived, source, reason, payload, count."""
+        return letters.last_letters(self.files, limit, on_damage)
+
+    def demands(self, on_damage: OnDamage = refuse) -> Iterator[dict[str, Any]]:
+        """Every change of what was demanded of the sensors, the oldest first."""
+        return notes.demands(self.files, on_damage)
 
     # ---- named readers, retention ------------------------------------------------------------------------------------
 

@@ -5,16 +5,18 @@ The law: whatever bit of whatever file of a log is flipped, `verify` says so, or
 
 from __future__ import annotations
 
+import json
 import time
 from dataclasses import dataclass
 from typing import Any
 
 import polars as pl
 
+from nilometer.edge.log import letters
 from nilometer.edge.log.files import Files
 from nilometer.edge.log.reader import Offset, batch_of
 from nilometer.edge.log.readers import ENDING, FOLDER, stored_offset
-from nilometer.edge.log.record import ENTRIES, UNKNOWN, Header, RecordKind, Run
+from nilometer.edge.log.record import BESIDE, ENTRIES, UNKNOWN, Header, RecordKind, Run
 from nilometer.edge.log.schema import dtypes_of, time_column_of
 from nilometer.edge.log.segment import Damage, Index, SegmentId, Tally, contents_of, look, segment_ids
 from nilometer.errors import DataError
@@ -87,6 +89,10 @@ def _verify_segment(files: Files, segment: SegmentId, damages: list[Damage]) -> 
             wrong = _wrong_rows(header, run, schema)
             if wrong:
                 damages.append(Damage(*where, wrong))
+        elif header.kind in BESIDE:
+            wrong = _wrong_beside(header, run)
+            if wrong:
+                damages.append(Damage(*where, wrong))
         tally.add_header(header)
     if index is not None and len(contents.runs) == 1 and tally.index() != index:
         damages.append(Damage(segment.index_name, 0, 0, "the index does not say what the segment holds"))
@@ -108,6 +114,17 @@ def _wrong_rows(header: Header, run: Run, schema: Any) -> str | None:
     least, greatest = times.min(), times.max()
     found = (UNKNOWN, UNKNOWN) if least is None else (least, greatest)
     return None if found == (header.least_time, header.greatest_time) else "times outside their range"
+
+
+def _wrong_beside(header: Header, run: Run) -> str | None:
+    try:
+        if header.kind == RecordKind.LETTERS:
+            letters.from_record(header, run).validate(full=True)
+        else:
+            json.loads(bytes(header.body(run.buffer, run.base)))
+    except (OSError, ValueError) as error:
+        return f"letters or a demand that cannot be read: {error}"
+    return None
 
 
 def _verify_readers(files: Files, end: SegmentId, damages: list[Damage]) -> None:

@@ -1,31 +1,33 @@
 """The one writer of a log: appends, heartbeats, and when they are durable.
 
-An append is one record: its rows and the producer's sequence stand or fall together. The laws: what `append` returned for
+An append is one record: its rows, the producer's sequence and its note stand or fall together. The laws: what `append` returned for
 survives the death of the process (unless it was gathered), what `flush` returned for survives a power cut; an append
 that raised left nothing behind, and the next one may succeed; positions run on without a gap, whatever happens.
 
 Rotation: the open segment is made durable, its index is written aside and renamed, then the next segment, which begins with
-schema and producers, is written aside and renamed. After a crash between any two of these steps the log is whole.
+schema, producers and the last note, is written aside and renamed. After a crash between any two of these steps the log is whole.
 """
 
 from __future__ import annotations
 
 import contextlib
 import errno
+import json
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import polars as pl
 
+from nilometer.edge.log.annex import Mark, Note, annex_to_bytes
 from nilometer.edge.log.files import Files, Lock
+from nilometer.edge.log.letters import Letter, frame_of, to_bytes
 from nilometer.edge.log.open_segment import OpenSegment
-from nilometer.edge.log.producers import Mark, marks_to_bytes
 from nilometer.edge.log.reader import Offset, schema_of
 from nilometer.edge.log.record import UNKNOWN, RecordKind
 from nilometer.edge.log.recovery import recover
-from nilometer.edge.log.schema import Dtypes, Packer, arrow_schema, check_change, time_column_of
+from nilometer.edge.log.schema import Dtypes, Packer, arrow_schema, check_change, dtypes_of, time_column_of
 from nilometer.edge.log.segment import segment_ids
 from nilometer.edge.log.settings import Fsync, LogSettings
 from nilometer.errors import ConfigurationError, DataError, ResourceError
@@ -42,8 +44,13 @@ class Token:
     duplicate: bool = False
 
 
+class BusyError(ResourceError):
+    """Another process is the log's writer."""
+
+
 class LogWriter:
-    """Holds the lock from construction to `close`. `torn` bytes were cut off; `damages` stay to be reported. Of one thread."""
+    """Holds the lock from construction to `close`. `torn` bytes were cut off; `damages` stay to be reported;
+    `note` is the last one in the log. Of one thread."""
 
     def __init__(
         self,
@@ -59,6 +66,8 @@ class LogWriter:
         self._held_marks: dict[Mark, None] = {}
         self._held_rows = 0
         self._held_arrived = UNKNOWN
+        self._held_note: Note | None = None
+        self.note: dict[str, Any] | None = None
         self._tickets = self._written = self._durable = 0
         self._synced_at = clock()
         self._lock: Lock | None = self._locked()
@@ -77,8 +86,10 @@ class LogWriter:
         producer: str | None = None,
         sequence: int | None = None,
         arrived: int | None = None,
+        note: Note | None = None,
     ) -> Token:
-        """Append readings in the log's columns. With `producer` and `sequence`, a second time does nothing."""
+        """Append readings in the log's columns. With `producer` and `sequence`, a second time does nothing. `note` is
+        from then on the log's."""
         marks: list[Mark] = []
         if producer is not None and sequence is not None:
             marks = [(producer, sequence)]
@@ -86,16 +97,16 @@ class LogWriter:
                 return Token(self.end.position, 0, self._tickets, duplicate=True)
         elif producer is not None or sequence is not None:
             raise ConfigurationError("a producer has a sequence, and a sequence its producer")
-        if not rows.height and not marks:
+        if not rows.height and not marks and note is None:
             return Token(self.end.position, 0, self._tickets)
         stamp = UNKNOWN if arrived is None else arrived
         if rows.height < self.settings.gather_rows:
             position = self.end.position
-            self._hold(rows, marks, stamp)
+            self._hold(rows, marks, stamp, note)
         else:
             self._write_held()
             position = self.end.position
-            self._write_rows(rows, marks, stamp)
+            self._write_rows(rows, marks, stamp, note)
             self._written = self._tickets + 1
         self._tickets += 1
         token = Token(position, rows.height, self._tickets)
@@ -104,8 +115,26 @@ class LogWriter:
 
     def heartbeat(self, tick: int) -> Token:
         """A promise, in band: from here on, no tuple with an earlier tick."""
+        return self._write_single(RecordKind.HEARTBEAT, None, times=(tick, tick))
+
+    def letters(self, letters: Sequence[Letter] | pl.DataFrame, *, note: Note | None = None) -> Token:
+        """Dead letters, in band; readers pass over them. Without any, the note alone."""
+        frame = letters if isinstance(letters, pl.DataFrame) else frame_of(letters)
+        return self._write_single(RecordKind.LETTERS, note, rows=frame.height, body=to_bytes(frame))
+
+    def demand(self, change: Note) -> Token:
+        """A change of what is demanded of the sensors, in band; readers pass over it."""
+        return self._write_single(RecordKind.DEMAND, None, body=json.dumps(change).encode())
+
+    def written(self) -> Offset:
+        """Write what was gathered, so that readers see it, without making it durable; gives where the log ends."""
         self._write_held()
-        self._write(RecordKind.HEARTBEAT, times=(tick, tick))
+        return self.end
+
+    def _write_single(self, kind: RecordKind, note: Note | None, **record: Any) -> Token:
+        self._write_held()
+        self._write(kind, annex=annex_to_bytes((), note), **record)
+        self.note = dict(note) if note is not None else self.note
         self._tickets += 1
         self._written = self._tickets
         token = Token(self.end.position, 0, self._tickets)
@@ -135,8 +164,7 @@ class LogWriter:
             with contextlib.suppress(FileNotFoundError):  # retention was faster
                 check_change(schema_of(self._files, segment), new)
         self._write_held()
-        with resources(self._files.place):
-            self._segment.rotate(new, self._producers)
+        self._rotate(new)
         self._take_schema(new)
 
     def close(self) -> None:
@@ -183,7 +211,7 @@ class LogWriter:
             with resources(self._files.place):
                 return self._files.lock()
         except BlockingIOError as holder:
-            raise ResourceError(
+            raise BusyError(
                 f"the log at {self._files.place} is being written by {holder}",
                 hint="a log has one writer at a time; any number may read it",
             ) from None
@@ -194,6 +222,7 @@ class LogWriter:
             self.torn = found.torn
             self.damages = tuple(found.damages)
             self._producers = found.producers
+            self.note = found.note
             self._segment = OpenSegment(self._files, found)
         if found.schema is None and schema is None:
             raise DataError(
@@ -202,8 +231,7 @@ class LogWriter:
         first = found.schema if found.schema is not None else arrow_schema(schema or {})
         self._take_schema(first)
         if self._segment.must_rotate:
-            with resources(self._files.place):
-                self._segment.rotate(first, self._producers)
+            self._rotate(first)
         if schema is not None:
             self.evolve(schema)
 
@@ -213,11 +241,12 @@ class LogWriter:
 
     # ---- writing -----------------------------------------------------------------------------------------------------
 
-    def _hold(self, rows: pl.DataFrame, marks: list[Mark], arrived: int) -> None:
+    def _hold(self, rows: pl.DataFrame, marks: list[Mark], arrived: int, note: Note | None) -> None:
         """Gather small appends; one that fills the measure and cannot be written is not kept."""
         rows = self._packer.conformed(rows)
-        before = self._held_arrived
+        before, noted = self._held_arrived, self._held_note
         self._held.append(rows)
+        self._held_note = note if note is not None else noted
         self._held_marks |= dict.fromkeys(marks)
         self._held_rows += rows.height
         self._held_arrived = max(before, arrived)
@@ -231,7 +260,7 @@ class LogWriter:
             for mark in marks:
                 del self._held_marks[mark]
             self._held_rows -= rows.height
-            self._held_arrived = before
+            self._held_arrived, self._held_note = before, noted
             raise
         finally:
             self._tickets -= 1
@@ -242,14 +271,14 @@ class LogWriter:
         rows = self._held[0] if len(self._held) == 1 else pl.concat(self._held)
         held, self._held_rows = self._held_rows, 0
         try:
-            self._write_rows(rows, list(self._held_marks), self._held_arrived)
+            self._write_rows(rows, list(self._held_marks), self._held_arrived, self._held_note)
         except BaseException:
             self._held_rows = held
             raise
-        self._held, self._held_marks, self._held_arrived = [], {}, UNKNOWN
+        self._held, self._held_marks, self._held_arrived, self._held_note = [], {}, UNKNOWN, None
         self._written = self._tickets
 
-    def _write_rows(self, rows: pl.DataFrame, marks: list[Mark], arrived: int) -> None:
+    def _write_rows(self, rows: pl.DataFrame, marks: list[Mark], arrived: int, note: Note | None) -> None:
         batch = self._packer.pack(rows)
         times = (UNKNOWN, UNKNOWN)
         if self._time_column is not None and self._time_column in rows.columns:
@@ -257,15 +286,15 @@ class LogWriter:
             least, greatest = column.min(), column.max()
             if isinstance(least, int) and isinstance(greatest, int):
                 times = (least, greatest)
-        annex = marks_to_bytes(marks)
         self._write(
             RecordKind.ROWS,
             rows=rows.height,
             times=times,
             arrived=arrived,
             body=batch.serialize(),
-            annex=annex,
+            annex=annex_to_bytes(marks, note),
         )
+        self.note = dict(note) if note is not None else self.note
         for producer, sequence in marks:
             self._producers.mark(producer, sequence)
 
@@ -276,9 +305,17 @@ class LogWriter:
         with resources(self._files.place):
             full = segment.size >= settings.segment_bytes
             if full or (segment.size >= settings.least_bytes and segment.span >= settings.segment_span):
-                segment.rotate(self._packer.schema, self._producers)
+                self._rotate(self._packer.schema)
                 self._durable = self._written
             segment.write(kind, settings.fsync, **record)
+
+    def _rotate(self, schema: Any) -> None:
+        with resources(self._files.place):
+            if self._segment.bare:
+                # A segment is named after its first entry, and the next must have another name: an empty batch parts them.
+                body = self._packer.pack(pl.DataFrame(schema=dtypes_of(self._packer.schema))).serialize()
+                self._segment.write(RecordKind.ROWS, self.settings.fsync, body=body)
+            self._segment.rotate(schema, self._producers, self.note)
 
     def _sync_if_due(self) -> None:
         match self.settings.fsync:
