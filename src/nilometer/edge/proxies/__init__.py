@@ -5,6 +5,8 @@ The law: a sensor does the least that answers every live query, and no query can
 
 from nilometer.edge.proxies.demand import Demand, Summary, asks_for, combine, for_sensor
 from nilometer.edge.proxies.demand_of import demand_of
+from nilometer.edge.proxies.filters import filter_text, passing, read_filter
+from nilometer.edge.proxies.fleet import Fleet
 from nilometer.edge.proxies.power import TABLE_1, Hardware, Power
 from nilometer.edge.proxies.programs import PROGRAMS, Program, cheapest
 from nilometer.edge.proxies.proxy import (
@@ -18,6 +20,7 @@ from nilometer.edge.proxies.proxy import (
     Run,
     SensorProxy,
     Sleep,
+    Unanswered,
 )
 
 __all__ = [
@@ -27,6 +30,10 @@ __all__ = [
     "combine",
     "for_sensor",
     "asks_for",
+    "Fleet",
+    "filter_text",
+    "read_filter",
+    "passing",
     "SensorProxy",
     "Event",
     "QueryStarted",
@@ -34,6 +41,7 @@ __all__ = [
     "Listening",
     "Acknowledged",
     "Restarted",
+    "Unanswered",
     "Command",
     "Run",
     "Sleep",
