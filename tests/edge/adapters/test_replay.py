@@ -131,3 +131,23 @@ def test_addresses_that_cannot_be(tmp_path: Path) -> None:
             adapter_for(DEPTH, Hand(), url=url)
     with pytest.raises(DataError):
         adapter_for(DEPTH, Hand(), url=str(tmp_path / "missing.csv")).open()
+
+
+@pytest.mark.parametrize("skipped", [0, 1, 2, 3, 7, 11, 12])
+@pytest.mark.parametrize("batch", [1, 4, 100])
+def test_resumed_anywhere_it_goes_on_there_however_it_is_cut(
+    tmp_path: Path, skipped: int, batch: int
+) -> None:
+    write(tmp_path / "a.csv", range(5))
+    (tmp_path / "b.csv").write_text("time,id,depth\nx,1,2\n5,1,5.5\n6,1,6.5\n")
+    write(tmp_path / "c.csv", range(7, 11))
+    with adapter_for(DEPTH, Hand(), url=f"{tmp_path}?batch={batch}") as source:
+        source.resume(skipped)
+        results = drain(source)
+    # The garbled line comes first in its file.
+    order: list[int | None] = [*range(5), None, *range(5, 11)]
+    times = [time for result in results for time in result.rows["time"].to_list()]
+    assert times == [time for time in order[skipped:] if time is not None]
+    assert sum(result.garbled_count for result in results) == (skipped <= 5)
+    if results:
+        assert results[0].sequence == skipped

@@ -148,6 +148,9 @@ class Adapter:
     mailbox: bool = False
     """Whether a command waits for its sensor: it may be given at any time, not only while the sensor listens."""
 
+    paced = False
+    """Whether it goes by its clock what is due: then it needs one that does not jump."""
+
     def __init__(self, stream: Stream, clock: Clock) -> None:
         self.stream = stream
         self.clock = clock
@@ -163,6 +166,9 @@ class Adapter:
 
     def close(self) -> None:
         """End; what was read and not acknowledged stays so."""
+
+    def resume(self, sequence: int) -> None:
+        """After `open`: the first so many readings are dealt with. Only sources that number their readings can skip them."""
 
     def acknowledge(self, handle: object) -> None:
         """What came with that handle is durable: the source may forget it."""

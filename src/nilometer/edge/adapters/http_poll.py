@@ -19,6 +19,7 @@ from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 from nilometer.catalog.extents import Stream
 from nilometer.edge.adapters.adapter import Adapter, Clock, ReadResult, Status
 from nilometer.edge.adapters.address import Address
+from nilometer.edge.adapters.wake import Wake
 from nilometer.edge.payloads import Decoder, Format, Messages, Times, format_of
 from nilometer.types import MINUTE, SECOND
 
@@ -52,7 +53,7 @@ class HttpPollAdapter(Adapter):
         )
         self._authorization = _basic(address)
         self._validators: dict[str, str] = {}
-        self._answered = threading.Event()
+        self._answered = Wake()
         self.wake = self._answered
         self._answer: _Answer | None = None
         self._asking: threading.Thread | None = None

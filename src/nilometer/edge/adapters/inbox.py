@@ -8,6 +8,8 @@ from __future__ import annotations
 import threading
 from typing import Generic, TypeVar
 
+from nilometer.edge.adapters.wake import Wake
+
 Item = TypeVar("Item")
 
 
@@ -16,7 +18,7 @@ class Inbox(Generic[Item]):
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
-        self.wake = threading.Event()
+        self.wake = Wake()
         self._items: list[Item] = []
         self._room = threading.Condition()
         self._closed = False

@@ -31,8 +31,11 @@ BATCH = 10_000
 class PacedAdapter(Adapter):
     """Frames that are at hand or can be made -> readings in batches of at most `batch` rows, paced by their times.
 
-    `frames` gives (rows, garbled) pairs; None means that there is nothing at present.
+    `frames` gives (rows, garbled) pairs; None means that there is nothing at present. The garbled readings of a frame come
+    before its rows, so that a place in the sequence is the same however the rows are cut.
     """
+
+    paced = True
 
     def __init__(self, stream: Stream, clock: Clock, *, speed: float = 0.0, batch: int = BATCH) -> None:
         super().__init__(stream, clock)
@@ -41,7 +44,7 @@ class PacedAdapter(Adapter):
         self._frames: Iterator[tuple[pl.DataFrame, tuple[Garbled, ...]] | None] | None = None
         self._rows = self._none
         self._garbled: tuple[Garbled, ...] = ()
-        self._sequence = 0
+        self._sequence = self._skip = 0
         self._began = 0
         self._first: int | None = None
         self._ended: bool = True
@@ -54,7 +57,12 @@ class PacedAdapter(Adapter):
     def open(self) -> None:
         self._frames = self.frames()
         self._began = self.clock()
+        self._first = None
+        self._sequence = self._skip = 0
         self._ended = False
+
+    def resume(self, sequence: int) -> None:
+        self._sequence = self._skip = sequence
 
     def close(self) -> None:
         self._ended = True
@@ -87,17 +95,29 @@ class PacedAdapter(Adapter):
     def _fetch(self) -> Status:
         """Take the next frame; whether there is one."""
         assert self._frames is not None
-        try:
-            found = next(self._frames)
-        except StopIteration:
-            self._ended = True
-            return Status.END
-        if found is None:
-            return Status.NO_VALUE
-        self._rows, self._garbled = found
+        skipping = True
+        while skipping and not self._rows.height and not self._garbled:
+            try:
+                found = next(self._frames)
+            except StopIteration:
+                self._ended = True
+                return Status.END
+            if found is None:
+                return Status.NO_VALUE
+            skipping = self._skip > 0
+            self._rows, self._garbled = self._unread(*found)
         if self._first is None and self._rows.height:
             self._first = int(self._rows.get_column(self._time)[0])
         return Status.NEW_VALUE if self._rows.height or self._garbled else Status.NO_VALUE
+
+    def _unread(
+        self, rows: pl.DataFrame, garbled: tuple[Garbled, ...]
+    ) -> tuple[pl.DataFrame, tuple[Garbled, ...]]:
+        """What `resume` did not skip."""
+        letters = sum(letter.count for letter in garbled)
+        skip = min(self._skip, letters + rows.height)
+        self._skip -= skip
+        return rows[max(0, skip - letters) :], () if skip else garbled
 
     def _due_count(self) -> int:
         """How many of the rows at hand are due; rows wait for those before them, so that their order is kept."""
