@@ -59,7 +59,7 @@ def test_rows_go_to_stdout_and_the_account_to_stderr(run, field: str) -> None:
     assert "line 5" in err
 
 
-@pytest.mark.parametrize("host", ["gateway", "reference"])
+@pytest.mark.parametrize("host", ["gateway", "fjord", "reference"])
 def test_json_lines_with_times_in_iso_8601(run, field: str, host: str) -> None:
     sql = "SELECT id, AVG(depth) AS mean FROM river [RANGE 30 MINUTES SLIDE 15 MINUTES] GROUP BY id"
     code, out, _ = run("query", "--on", host, "--data", field, "--json", sql)

@@ -101,9 +101,10 @@ def test_plan_text_parses_back(table_file: str, case: Case) -> None:
         assert parse_plan(explain_text(plan), database.catalog) == plan
 
 
+@pytest.mark.parametrize("host", ["gateway", "fjord"])
 @given(case=cases())
 @RELAXED
-def test_the_gateway_agrees_with_the_reference(table_file: str, case: Case) -> None:
+def test_a_host_agrees_with_the_reference(table_file: str, host: str, case: Case) -> None:
     database = database_with(case, table_file)
     query = bound(database, case)
     for finished in (True, False):
@@ -111,10 +112,10 @@ def test_the_gateway_agrees_with_the_reference(table_file: str, case: Case) -> N
             expected = query.run("reference", finished=finished)
         except DataError:
             with pytest.raises(DataError):
-                query.run("gateway", finished=finished)
+                query.run(host, finished=finished)
             return
         for batch_rows in (None, 1, 3):
-            found = query.run("gateway", finished=finished, batch_rows=batch_rows)
+            found = query.run(host, finished=finished, batch_rows=batch_rows)
             difference = same_answer(expected, found)
             assert difference is None, f"{difference} (batches of {batch_rows})\n{query.explain('physical')}"
 

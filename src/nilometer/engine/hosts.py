@@ -38,4 +38,11 @@ def gateway(query: Query, finished: bool, batch_rows: int | None) -> Answer:
     return run_on_gateway(query, finished, batch_rows)
 
 
-HOSTS: dict[str, Host] = {"gateway": gateway, "reference": reference}
+def fjord(query: Query, finished: bool, batch_rows: int | None) -> Answer:
+    """The host of live streams, over data that is at hand: pushed, and then ended."""
+    from nilometer.engine.fjord import run_on_fjord
+
+    return run_on_fjord(query, finished, batch_rows)
+
+
+HOSTS: dict[str, Host] = {"gateway": gateway, "fjord": fjord, "reference": reference}

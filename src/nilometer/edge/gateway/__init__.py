@@ -1,12 +1,13 @@
 """The gateway host, in-process: physical plans over finite logs, by event time."""
 
 from nilometer.edge.gateway.run import BATCH_ROWS, Run, Summary, run
-from nilometer.edge.gateway.sources import Batch, Entry, Heartbeat, MemorySources, Sources
+from nilometer.edge.gateway.sources import Batch, Entry, Extents, Heartbeat, MemorySources, Sources
 
 __all__ = [
     "BATCH_ROWS",
     "Batch",
     "Entry",
+    "Extents",
     "Heartbeat",
     "MemorySources",
     "Run",

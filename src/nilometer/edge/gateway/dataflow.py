@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from nilometer.edge.gateway.sources import Sources
+from nilometer.edge.gateway.sources import Extents
 from nilometer.edge.gateway.stages import Operator, Round, Stage, Transform, Worker
 from nilometer.errors import UnsupportedError
 from nilometer.operators.logic import Logic, Output, Spec
@@ -16,7 +16,7 @@ from nilometer.plan.logical import Collection
 class Dataflow:
     """The stages; the last one gives the answer."""
 
-    def __init__(self, plan: physical.Node, sources: Sources) -> None:
+    def __init__(self, plan: physical.Node, sources: Extents) -> None:
         self.sources = sources
         self.stages: list[Stage] = []
         self.lower(plan)

@@ -8,11 +8,27 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Protocol
 
-from nilometer.edge.door import Door
 from nilometer.edge.gateway.ticks import mixed
 from nilometer.plan import physical
 from nilometer.types import ceil_to
+
+
+class Stands(Protocol):
+    """Where a stream stands: its door, or what its door said at some moment."""
+
+    @property
+    def watermark(self) -> int:
+        """Nothing earlier is accepted any more."""
+
+    @property
+    def greatest_tick(self) -> int | None:
+        """Of the accepted tuples."""
+
+    @property
+    def greatest_time(self) -> int | None:
+        """Of the accepted tuples."""
 
 
 @dataclass(frozen=True)
@@ -24,7 +40,7 @@ class Leaf:
     slide: int | None
     by_time: bool
 
-    def watermark(self, door: Door, ended: bool) -> int:
+    def watermark(self, door: Stands, ended: bool) -> int:
         """Every tick below it is complete for this occurrence."""
         last = door.greatest_time if self.by_time else door.greatest_tick
         if not ended or last is None:

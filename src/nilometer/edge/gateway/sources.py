@@ -34,17 +34,21 @@ class Heartbeat:
 Entry = Batch | Heartbeat
 
 
-class Sources(Protocol):
-    """What the gateway asks for."""
-
-    def entries(self, stream: Stream) -> Iterable[Entry]:
-        """The log of a stream from the query's start on; asked once a run, and again when a run is restored."""
+class Extents(Protocol):
+    """What a plan asks for besides the readings."""
 
     def table(self, table: Table) -> pl.DataFrame:
         """The snapshot of a stored extent, in its declared columns."""
 
     def sensors(self, stream: Stream) -> Sequence[Sensor]:
         """The declared sensors of a stream."""
+
+
+class Sources(Extents, Protocol):
+    """What the gateway asks for."""
+
+    def entries(self, stream: Stream) -> Iterable[Entry]:
+        """The log of a stream from the query's start on; asked once a run, and again when a run is restored."""
 
 
 @dataclass(frozen=True)

@@ -45,12 +45,15 @@ def acquire(node: SpAcquire, flow: Dataflow) -> int:
 
 def scan(node: StoredScan, flow: Dataflow) -> int:
     """A table's snapshot, the wanted columns under their alias."""
-    rows = flow.sources.table(node.table)
+    return flow.add(node, TableReader(scanned(node, flow.sources.table(node.table))))
+
+
+def scanned(node: StoredScan, rows: pl.DataFrame) -> pl.DataFrame:
+    """The columns of a table that the plan wants, under their alias."""
     found = {name.lower(): name for name in rows.columns}
     columns = (
         pl.col(found[c.name.lower()]).cast(dtype(c.type)).alias(f"{node.alias}.{c.name}")
         for c in node.columns
     )
     # A table of which no column is wanted still has its number of rows.
-    scanned = rows.select(columns) if node.columns else pl.DataFrame(height=rows.height)
-    return flow.add(node, TableReader(scanned))
+    return rows.select(columns) if node.columns else pl.DataFrame(height=rows.height)

@@ -1,0 +1,314 @@
+"""Plans of several queries and pushed entries -> each query's answers: a Fjord (fjords.txt sections 3.1 and 4).
+
+    push(stream, entry) ─► source ─► pacer ─► leaves ─► operators ─► answers(query)
+                            door      waves              tables are pulled
+
+Modules are state machines, scheduled in one thread; `run` schedules until nothing can move. Queries with the same start share
+the door of a stream and one copy of each tuple, and equal sub-plans if they move in the same waves. The law: each query's
+answers are those of `gateway.Run` over the entries that it saw, whatever else is folded in, comes or goes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import polars as pl
+
+from nilometer.edge.buffers.policy import Outcome, Policy
+from nilometer.edge.fjord.answers import Answers
+from nilometer.edge.fjord.folding import Borrowed, Folding, StoredTable
+from nilometer.edge.fjord.messages import END, Message, Standing, Wave
+from nilometer.edge.fjord.module import Module, ModuleError
+from nilometer.edge.fjord.pacer import Pacer
+from nilometer.edge.fjord.parts import Group, Installed, Part, Start
+from nilometer.edge.fjord.query_ledger import QueryLedger
+from nilometer.edge.fjord.queues import PullQueue, PushQueue, Queue
+from nilometer.edge.fjord.schedulers import RoundRobin, Scheduler
+from nilometer.edge.fjord.source import Source
+from nilometer.edge.fjord.stage_module import LeafModule, OperatorModule, ScanModule, StageModule
+from nilometer.edge.fjord.table_reader import TableReader
+from nilometer.edge.gateway.ends import leaves
+from nilometer.edge.gateway.run import answer_schema
+from nilometer.edge.gateway.sources import Entry, Extents
+from nilometer.edge.gateway.stages import Stage, StreamReader
+from nilometer.edge.ledger import Ledger
+from nilometer.errors import ConfigurationError
+from nilometer.plan import physical
+from nilometer.types import Schema
+
+ENTRY_ROWS = 1 << 20
+"""How many rows may wait at a stream's door, before its policy decides."""
+
+ANSWER_ROWS = 1 << 22
+"""How many rows of an answer may wait to be fetched."""
+
+EVERY_START = object()
+"""All that read a stream, whenever they started."""
+
+_ONE_MESSAGE = 1
+"""The room of an inner queue: a module does not run ahead of those above it, so that windows stay the bound of memory."""
+
+
+class Fjord:
+    """Many queries, one thread.
+
+    `policies` says, by the lower-case name of a stream, what its full queue does (BLOCK unless told: `push` then works
+    first, and gives FULL only if that made no room); `answer_policy` what the queue of answers does that nobody fetches.
+    """
+
+    def __init__(
+        self,
+        sources: Extents,
+        *,
+        scheduler: Scheduler | None = None,
+        entry_rows: int = ENTRY_ROWS,
+        answer_rows: int = ANSWER_ROWS,
+        policies: Mapping[str, Policy] | None = None,
+        answer_policy: Policy = Policy.DROP_OLDEST,
+    ) -> None:
+        self.scheduler: Scheduler = RoundRobin() if scheduler is None else scheduler
+        self._extents = sources
+        self._entry_rows = entry_rows
+        self._answer_rows = answer_rows
+        self._policies = {name.lower(): policy for name, policy in (policies or {}).items()}
+        self._answer_policy = answer_policy
+        self._starts: list[Start] = []
+        self._queries: dict[str, Installed] = {}
+        self._modules: list[Module] | None = None
+
+    # ---- queries come and go -----------------------------------------------------------------------------------------
+
+    @property
+    def queries(self) -> tuple[str, ...]:
+        """Their names."""
+        return tuple(self._queries)
+
+    def install(self, name: str, plan: physical.Node, *, start: object = None) -> None:
+        """Fold a query in: it sees what is pushed from now on. Those with an equal `start`, between whose installations
+        nothing of their streams was pushed, share what is equal in their plans."""
+        if name in self._queries:
+            raise ConfigurationError(
+                f"there is a query '{name}' already", hint="remove it first, or choose another name"
+            )
+        beginning = next((s for s in reversed(self._starts) if s.key == start and not s.moved), None)
+        if beginning is None:
+            beginning = Start(start)
+            self._starts.append(beginning)
+        try:
+            self._queries[name] = self._fold(name, plan, start, beginning)
+        finally:
+            self._tidy()
+
+    def remove(self, name: str) -> None:
+        """Take a query out, with all that only it needed."""
+        query = self._query(name)
+        del self._queries[name]
+        query.root.module.outputs.remove(query.answers)
+        for part in query.group.parts:
+            part.users.discard(name)
+        self._tidy()
+
+    def _fold(self, name: str, plan: physical.Node, start: object, beginning: Start) -> Installed:
+        group = self._group(plan, beginning)
+        known = group.known
+        flow = Folding(plan, self._extents, {node: part.streams for node, part in known.items()})
+        nodes = flow.nodes
+        parts: list[Part] = []
+        for place, stage in enumerate(flow.stages):
+            if isinstance(stage.worker, Borrowed):
+                part = known[stage.worker.node]
+            else:
+                below = tuple(parts[at] for at in stage.inputs)
+                part = self._part(stage, nodes.get(place), below, group)
+                group.parts.append(part)
+            parts.append(part)
+        root = parts[-1]
+        for part in root.walk():
+            part.users.add(name)
+        answers = Answers(self._answer_rows, self._answer_policy)
+        root.module.outputs.append(answers)
+        return Installed(name, plan, start, group, root, answers)
+
+    def _group(self, plan: physical.Node, beginning: Start) -> Group:
+        """The group whose waves the query can share, or a new one."""
+        occurrences = frozenset(leaves(plan))
+        for group in beginning.groups:
+            if group.leaves == occurrences and not group.pacer.rounds:
+                return group
+        for node in physical.walk_plan(plan):
+            if isinstance(node, physical.SpAcquire):
+                stream = node.stream.name.lower()
+                if stream not in beginning.sources:
+                    policy = self._policies.get(stream, Policy.BLOCK)
+                    beginning.sources[stream] = Source(node.stream, self._entry_rows, policy)
+        reads = sorted({leaf.stream for leaf in occurrences})
+        edges: list[tuple[Module, Queue[Any]]] = []
+        inputs = {stream: self._connect(beginning.sources[stream], edges) for stream in reads}
+        standings = {stream: Standing.of(beginning.sources[stream].door) for stream in reads}
+        group = Group(beginning, occurrences, Pacer(occurrences, inputs, standings), edges)
+        beginning.groups.append(group)
+        return group
+
+    def _part(self, stage: Stage, node: physical.Node | None, below: tuple[Part, ...], group: Group) -> Part:
+        edges: list[tuple[Module, Queue[Any]]] = []
+        module: StageModule
+        match stage.worker:
+            case StreamReader():
+                (stream,) = stage.streams
+                waves: Queue[Wave] = self._connect(group.pacer, edges)
+                module = LeafModule(stage, stream, waves)
+            case StoredTable() as table:
+                reader = TableReader(table.name, table.read)
+                pieces: PullQueue[pl.DataFrame] = PullQueue(reader, _ONE_MESSAGE)
+                reader.outputs.append(pieces)
+                module = ScanModule(stage, self._connect(group.pacer, edges), pieces, table.nothing)
+            case _:
+                inputs: tuple[Queue[Message], ...] = tuple(
+                    self._connect(part.module, edges) for part in below
+                )
+                module = OperatorModule(stage, inputs)
+        return Part(module, node, stage.streams, below, edges)
+
+    def _connect(self, below: Module, edges: list[tuple[Module, Queue[Any]]]) -> Queue[Any]:
+        """A queue out of a module: pushed into, or pulled where the operators schedule themselves."""
+        queue: Queue[Any] = (
+            PullQueue(below, _ONE_MESSAGE) if self.scheduler.pulls else PushQueue(_ONE_MESSAGE)
+        )
+        below.outputs.append(queue)
+        edges.append((below, queue))
+        return queue
+
+    def _tidy(self) -> None:
+        """Take away what no query uses."""
+        for start in self._starts:
+            for group in start.groups:
+                for part in [part for part in group.parts if not part.users]:
+                    _disconnect(part.edges)
+                    group.parts.remove(part)
+            for group in [group for group in start.groups if not group.parts]:
+                _disconnect(group.edges)
+                start.groups.remove(group)
+            start.sources = {name: source for name, source in start.sources.items() if source.outputs}
+        self._starts = [start for start in self._starts if start.groups]
+        self._modules = None
+
+    # ---- entries and time --------------------------------------------------------------------------------------------
+
+    def push(self, stream: str, entry: Entry, *, start: object = EVERY_START) -> Outcome:
+        """An entry of the stream's log, to all queries that read it (or to those of one start). FULL: to none, because
+        answers block; offer it again."""
+        sources = self._sources(stream, start)
+        if not all(source.entries.room for source in sources):
+            self.run()
+            if not all(source.entries.room for source in sources):
+                return Outcome.FULL
+        outcome = Outcome.ACCEPTED
+        for source in sources:
+            if source.entries.put(entry) is Outcome.DROPPED:
+                outcome = Outcome.DROPPED
+        return outcome
+
+    def end(self, stream: str, *, start: object = EVERY_START) -> None:
+        """The stream has ended: the last windows are complete."""
+        for source in self._sources(stream, start):
+            source.entries.put(END)
+
+    def run(self) -> None:
+        """Schedule until nothing can move."""
+        while True:
+            if self._modules is None:
+                self._modules = self._in_order()
+            tops = [query.root.module for query in self._queries.values()]
+            try:
+                self.scheduler.run(self._modules, list(dict.fromkeys(tops)))
+            except ModuleError as failed:
+                self._fail(failed)
+            else:
+                return
+
+    def _sources(self, stream: str, start: object) -> list[Source]:
+        found = []
+        for beginning in self._starts:
+            source = beginning.sources.get(stream.lower())
+            if source is not None and (start is EVERY_START or beginning.key == start):
+                beginning.moved = True
+                found.append(source)
+        return found
+
+    def _in_order(self) -> list[Module]:
+        """All modules in the order in which rows flow."""
+        modules: list[Module] = [source for start in self._starts for source in start.sources.values()]
+        for start in self._starts:
+            for group in start.groups:
+                modules.append(group.pacer)
+                modules += [part.module for part in group.parts]
+        return modules
+
+    def _fail(self, failed: ModuleError) -> None:
+        """The queries above a module that failed stop, and say why when they are asked; the others go on."""
+        for name, query in list(self._queries.items()):
+            below = {id(part.module) for part in query.root.walk()}
+            if id(failed.module) in below | {id(query.group.pacer)} | {
+                id(edge[0]) for edge in query.group.edges
+            }:
+                query.failure = failed.error
+                query.root.module.outputs.remove(query.answers)
+                for part in query.group.parts:
+                    part.users.discard(name)
+        self._tidy()
+
+    # ---- what they give ----------------------------------------------------------------------------------------------
+
+    def answers(self, name: str) -> list[pl.DataFrame]:
+        """The frames since the last call, those with rows. Raises what made the query stop, once its rows are fetched."""
+        query = self._query(name)
+        frames = query.answers.drain()
+        if query.failure is not None and not frames:
+            raise query.failure
+        return frames
+
+    def dropped_answers(self, name: str) -> int:
+        """The rows of answers that were dropped because nobody fetched them in time."""
+        return self._query(name).answers.counts.dropped
+
+    def schema(self, name: str) -> Schema:
+        """The columns of the answer."""
+        return answer_schema(self._query(name).plan)
+
+    def ledger(self, name: str) -> QueryLedger:
+        """What became of the readings the query was given, over the occurrences of streams in it."""
+        total = QueryLedger()
+        for part in self._query(name).root.walk():
+            if isinstance(part.module, LeafModule):
+                total += part.module.books.ledger
+        return total
+
+    def watermark(self, name: str) -> int | None:
+        """How far event time has come for the query; None if it reads no stream."""
+        group = self._query(name).group
+        return group.pacer.watermark if group.leaves else None
+
+    def stream_watermark(self, name: str, stream: str) -> int:
+        """How far event time has come for a stream as the query sees it."""
+        return self._source(name, stream).door.watermark
+
+    def stream_ledger(self, name: str, stream: str) -> Ledger:
+        """What became of a stream's readings at the door that the query shares."""
+        return self._source(name, stream).door.ledger
+
+    def _source(self, name: str, stream: str) -> Source:
+        return self._query(name).group.start.sources[stream.lower()]
+
+    def _query(self, name: str) -> Installed:
+        query = self._queries.get(name)
+        if query is None:
+            raise ConfigurationError(
+                f"no query '{name}'", hint=f"there are {', '.join(self._queries) or 'none'}"
+            )
+        return query
+
+
+def _disconnect(edges: list[tuple[Module, Queue[Any]]]) -> None:
+    for below, queue in edges:
+        below.outputs.remove(queue)

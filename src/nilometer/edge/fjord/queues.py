@@ -1,0 +1,214 @@
+"""Queues between modules: one interface, `put` and `get`, pushed or pulled (fjords.txt sections 3.1.1, 3.1.2, Fig. 5b).
+
+A push queue relies on the module below to put; a pull queue, asked for a message it does not have, calls the `transition` of
+the module below. The modules on either side cannot tell which it is. The law: what is put comes out once and in order, or is
+counted as dropped; `get` never waits.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import replace
+from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
+
+import polars as pl
+
+from nilometer.edge.buffers.policy import Counts, Outcome, Policy
+from nilometer.edge.fjord.messages import Message, Status, Wave
+from nilometer.edge.gateway.sources import Batch, Heartbeat
+from nilometer.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from nilometer.edge.fjord.module import Module
+
+T = TypeVar("T")
+
+
+class Queue(Protocol[T]):
+    """One input, one output, no change of what it carries."""
+
+    @property
+    def room(self) -> bool:
+        """Whether a put would be taken without a loss."""
+
+    @property
+    def ended(self) -> bool:
+        """Whether nothing is here and nothing will come."""
+
+    def put(self, item: T) -> Outcome:
+        """Add at the tail."""
+
+    def get(self) -> T | None:
+        """Take from the head; None: nothing can be had now."""
+
+
+class PushQueue(Generic[T]):
+    """At most `capacity` rows; `policy` says what gives way when there are more. An empty queue takes anything."""
+
+    def __init__(self, capacity: int, policy: Policy = Policy.BLOCK, *, keep_every: int = 10) -> None:
+        if policy is Policy.SPILL:
+            raise ConfigurationError(
+                "a queue of a Fjord does not spill",
+                hint="the stream manager's buffers do; here drop, sample or block",
+            )
+        if capacity < 1 or keep_every < 1:
+            raise ConfigurationError("a queue needs room for a row, and to keep at least every k-th")
+        self.capacity = capacity
+        self.policy = policy
+        self.counts = Counts()
+        self._keep_every = keep_every
+        self._arrived_full = 0
+        self._items: deque[T] = deque()
+        self._filled = 0
+
+    @property
+    def room(self) -> bool:
+        return self.policy is not Policy.BLOCK or self._filled < self.capacity
+
+    @property
+    def ended(self) -> bool:
+        return False
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def put(self, item: T) -> Outcome:
+        rows = height(item)
+        if not rows and self._merged(item):
+            return Outcome.ACCEPTED
+        dropped = self.counts.dropped
+        if self._items and self._filled + rows > self.capacity:
+            match self.policy:
+                case Policy.BLOCK:
+                    self.counts.refused += 1
+                    return Outcome.FULL
+                case Policy.DROP_NEWEST if rows:
+                    self.counts.put += rows
+                    self.counts.dropped_newest += rows
+                    return Outcome.DROPPED
+                case Policy.SAMPLE if rows:
+                    item = self._sampled(item)
+                    rows = height(item)
+                    self._make_room(rows)
+                case Policy.DROP_OLDEST:
+                    self._make_room(rows)
+        self.counts.put += rows
+        self._filled += _weight(item)
+        self._items.append(item)
+        return Outcome.ACCEPTED if self.counts.dropped == dropped else Outcome.DROPPED
+
+    def get(self) -> T | None:
+        if not self._items:
+            return None
+        item = self._items.popleft()
+        self._filled -= _weight(item)
+        self.counts.got += height(item)
+        return item
+
+    def _make_room(self, rows: int) -> None:
+        """Drop the oldest; promises and ends hold no rows and stay."""
+        kept: deque[T] = deque()
+        while self._items and self._filled + rows > self.capacity:
+            item = self._items.popleft()
+            if lost := height(item):
+                self._filled -= lost
+                self.counts.dropped_oldest += lost
+            else:
+                kept.append(item)
+        self._items.extendleft(reversed(kept))
+
+    def _sampled(self, item: T) -> T:
+        """Of the rows that come while the queue is full every k-th; which ones does not depend on the batches."""
+        rows = height(item)
+        first = -self._arrived_full % self._keep_every
+        self._arrived_full += rows
+        kept = thinned(item, first, self._keep_every)
+        self.counts.put += rows - height(kept)
+        self.counts.sampled_out += rows - height(kept)
+        return kept
+
+    def _merged(self, item: T) -> bool:
+        """Of promises in a row the last is enough: they must not fill a queue that nobody reads."""
+        last = self._items[-1] if self._items else None
+        if isinstance(item, Heartbeat) and isinstance(last, Heartbeat):
+            self._items[-1] = Heartbeat(max(item.tick, last.tick))  # type: ignore[assignment]
+            return True
+        return False
+
+
+class PullQueue(Generic[T]):
+    """Asks the module below for what it does not have. What that module gives to others in the same transition waits there."""
+
+    def __init__(self, below: Module, capacity: int) -> None:
+        self.below = below
+        self.capacity = capacity
+        self.counts = Counts()
+        self._items: deque[T] = deque()
+        self._filled = 0
+        self._over = False
+
+    @property
+    def room(self) -> bool:
+        return self._filled < self.capacity
+
+    @property
+    def ended(self) -> bool:
+        return self._over and not self._items
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def put(self, item: T) -> Outcome:
+        self._items.append(item)
+        self._filled += _weight(item)
+        self.counts.put += height(item)
+        return Outcome.ACCEPTED
+
+    def get(self) -> T | None:
+        """A message, as soon as the module below gives one; None when it says that it cannot: never a busy loop."""
+        while not self._items:
+            status = self.below.transition()
+            if self._items:
+                break
+            if status is Status.END:
+                self._over = True
+            if status is not Status.WORKED:
+                return None
+        item = self._items.popleft()
+        self._filled -= _weight(item)
+        self.counts.got += height(item)
+        return item
+
+
+def height(item: object) -> int:
+    """The rows that an item carries."""
+    match item:
+        case Batch(rows=rows):
+            return rows.height
+        case pl.DataFrame():
+            return item.height
+        case Message(output=output):
+            return output.rows.height
+        case Wave(arrivals=arrivals):
+            return sum(arrival.rows.height for arrival in arrivals.values())
+        case _:
+            return 0
+
+
+def _weight(item: object) -> int:
+    """What an item takes of a queue's room: an empty message is one too, or there would be no end of them."""
+    return max(1, height(item))
+
+
+def thinned(item: T, first: int, step: int) -> T:
+    """Every `step`-th row of it, from `first` on."""
+    rows = height(item)
+    # A fancy index, not a stepped slice: the rows kept must not hold the memory of those that are not.
+    places = pl.int_range(first, max(first, rows), step, eager=True)
+    match item:
+        case Batch():
+            return replace(item, rows=item.rows[places])
+        case pl.DataFrame():
+            return item[places]  # type: ignore[return-value]
+        case _:
+            return item

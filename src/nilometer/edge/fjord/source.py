@@ -1,0 +1,55 @@
+"""A stream's entries, pushed -> arrivals: one door for all queries with the same start, one copy of each tuple.
+
+This is where a sensor proxy pushes its tuples in (fjords.txt section 3.1.2); when nobody schedules the Fjord they wait here,
+in a bounded queue, and by the stream's policy some are shed.
+"""
+
+from __future__ import annotations
+
+import polars as pl
+
+from nilometer.catalog.extents import Stream
+from nilometer.edge.buffers.policy import Policy
+from nilometer.edge.door import Door
+from nilometer.edge.fjord.messages import Arrival, Standing, Status, StreamEnd
+from nilometer.edge.fjord.module import Module
+from nilometer.edge.fjord.queues import PushQueue
+from nilometer.edge.gateway.inlet import empty_rows
+from nilometer.edge.gateway.run import BATCH_ROWS
+from nilometer.edge.gateway.sources import Entry, Heartbeat
+
+
+class Source(Module):
+    """Entries wait in `entries`; a transition admits those that wait, of about BATCH_ROWS rows."""
+
+    def __init__(self, stream: Stream, capacity: int, policy: Policy) -> None:
+        super().__init__(f"source of {stream.name}")
+        self.door = Door(stream)
+        self.entries: PushQueue[Entry | StreamEnd] = PushQueue(capacity, policy)
+        self.ended = False
+        self.shed = 0
+        self._nothing = self.door.admit(empty_rows(stream))
+
+    def _step(self) -> Status:
+        late = self.door.ledger.late
+        admitted: list[pl.DataFrame] = []
+        taken = False
+        wanted = BATCH_ROWS
+        while wanted > 0 and (entry := self.entries.get()) is not None:
+            taken = True
+            match entry:
+                case StreamEnd():
+                    self.ended = True
+                case Heartbeat(tick=tick):
+                    self.door.heartbeat(tick)
+                case _:
+                    rows = self.door.admit(entry.rows, garbled=entry.garbled, arrived=entry.arrived)
+                    admitted.append(rows)
+                    wanted -= max(1, entry.rows.height)
+        if not taken:
+            return Status.END if self.ended else Status.IDLE
+        rows = pl.concat(admitted) if admitted else self._nothing
+        shed = self.entries.counts.dropped - self.shed
+        self.shed += shed
+        self.give(Arrival(rows, Standing.of(self.door), self.door.ledger.late - late, shed, self.ended))
+        return Status.WORKED

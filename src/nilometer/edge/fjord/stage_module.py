@@ -1,0 +1,120 @@
+"""A stage of the gateway's dataflow as a module: the same Logic in another shell.
+
+`LeafModule` turns waves into the tuples of a stream and keeps the books of its queries; `OperatorModule` waits until each
+input has the message of the round; `ScanModule` pulls a stored table in the first round.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import polars as pl
+
+from nilometer.edge.fjord.books import Books
+from nilometer.edge.fjord.messages import Message, Status, Wave
+from nilometer.edge.fjord.module import Module
+from nilometer.edge.fjord.queues import Queue
+from nilometer.edge.gateway.stages import Stage
+from nilometer.operators.logic import Output, no_evaluations
+
+
+class StageModule(Module):
+    """What they share: the stage, and its state."""
+
+    def __init__(self, stage: Stage) -> None:
+        super().__init__(stage.name)
+        self.stage = replace(stage, inputs=tuple(range(len(stage.inputs))))
+
+    def snapshot(self) -> dict[str, bytes]:
+        """The stage's panes."""
+        return self.stage.worker.snapshot()
+
+    def restore(self, panes: dict[str, bytes]) -> None:
+        """Take back a snapshot."""
+        self.stage.worker.restore(panes)
+
+
+class LeafModule(StageModule):
+    """The tuples of a stream, of each wave, as the plan wants them."""
+
+    def __init__(self, stage: Stage, stream: str, waves: Queue[Wave]) -> None:
+        super().__init__(stage)
+        self.books = Books()
+        self._stream = stream
+        self._waves = waves
+
+    def _step(self) -> Status:
+        wave = self._waves.get()
+        if wave is None:
+            return Status.END if self._waves.ended else Status.IDLE
+        output = self.stage.step((), wave.now)
+        arrival = wave.arrivals.get(self._stream)
+        if arrival is not None:
+            self.books.note(arrival.rows.height, output.rows.height, arrival.late, arrival.shed)
+        self.give(Message(wave, output))
+        return Status.WORKED
+
+    def snapshot(self) -> dict[str, bytes]:
+        return super().snapshot() | self.books.snapshot()
+
+    def restore(self, panes: dict[str, bytes]) -> None:
+        super().restore(panes)
+        self.books.restore(panes)
+
+
+class OperatorModule(StageModule):
+    """A shell around a Logic. State: the messages of the round that have come; when all have, it works."""
+
+    def __init__(self, stage: Stage, inputs: tuple[Queue[Message], ...]) -> None:
+        super().__init__(stage)
+        self._inputs = inputs
+        self._taken: list[Message | None] = [None] * len(inputs)
+
+    def _step(self) -> Status:
+        for place, queue in enumerate(self._inputs):
+            if self._taken[place] is None:
+                self._taken[place] = queue.get()
+        taken = [message for message in self._taken if message is not None]
+        if len(taken) < len(self._inputs):
+            ended = all(queue.ended for queue in self._inputs) and not taken
+            return Status.END if ended else Status.IDLE
+        wave = taken[0].wave
+        assert all(message.wave.number == wave.number for message in taken), "messages of different rounds"
+        output = self.stage.step([message.output for message in taken], wave.now)
+        self._taken = [None] * len(self._inputs)
+        self.give(Message(wave, output))
+        return Status.WORKED
+
+
+class ScanModule(StageModule):
+    """A stored table's rows in the first wave: pulled piece by piece, one a transition."""
+
+    def __init__(
+        self, stage: Stage, waves: Queue[Wave], table: Queue[pl.DataFrame], nothing: pl.DataFrame
+    ) -> None:
+        super().__init__(stage)
+        self._waves = waves
+        self._table = table
+        self._nothing = nothing
+        self._wave: Wave | None = None
+        self._pieces: list[pl.DataFrame] = []
+
+    def _step(self) -> Status:
+        if self._wave is None:
+            self._wave = self._waves.get()
+        wave = self._wave
+        if wave is None:
+            return Status.END if self._waves.ended else Status.IDLE
+        rows = self._nothing
+        if wave.now.first:
+            piece = self._table.get()
+            if piece is not None:
+                self._pieces.append(piece)
+                return Status.WORKED
+            rows = pl.concat(self._pieces) if self._pieces else self._nothing
+            self._pieces = []
+        for transform in self.stage.transforms:
+            rows = transform(rows)
+        self._wave = None
+        self.give(Message(wave, Output(rows, no_evaluations())))
+        return Status.WORKED
