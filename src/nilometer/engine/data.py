@@ -1,7 +1,7 @@
 """Where a query's readings come from: files of a data directory, and what was appended in memory.
 
-A stream's log here is a sequence of entries, in log order: frames of readings and heartbeats. Each host reads the same
-entries; the durable log of the edge will take their place without the hosts noticing.
+A stream's log here is a sequence of entries, in log order: frames of readings and heartbeats, out of a file or out of the
+durable log of the edge, then what was appended. Each host reads the same entries.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from nilometer.plan.reference import Feed
 
 SCHEMA_FILE = "schema.sql"
+LOG_FOLDER = ".nilometer/log"
 ENDINGS = (".csv", ".csv.gz", ".jsonl", ".jsonl.gz", ".ndjson", ".ndjson.gz", ".json", ".json.gz", ".parquet")
 
 
@@ -125,15 +126,16 @@ class Data:
     # ---- reading -----------------------------------------------------------------------------------------------------
 
     def entries(self, stream: Stream, wanted: frozenset[str] | None = None) -> list[Entry]:
-        """The log of a stream: its file, then what was appended; `wanted` are the columns that a query asks for, in lower
+        """The log of a stream: its file or the edge's log, then what was appended; `wanted` are the columns that a query asks for, in lower
         case, and a file may leave out the others."""
         key = stream.name.lower()
         appended = self.appended.get(key, [])
         path = self.files.get(key)
-        if key in self._remarks and (path is not None or not appended):
+        found = appended if path is not None else self.logged(stream) + appended
+        if key in self._remarks and (path is not None or not found):
             self._note(self._remarks[key])
         if path is None:
-            return appended
+            return found
         if appended or key in self._read:
             wanted = None  # all batches have the same columns
         place = key if wanted is None else f"{key}: {', '.join(sorted(wanted))}"
@@ -147,6 +149,14 @@ class Data:
             for note in reading.notes:
                 self._note(note)
         return self._read[place] + appended
+
+    def logged(self, stream: Stream) -> list[Entry]:
+        """What the edge has written to the stream's log in this data directory; frames that share the memory of its files."""
+        if self.base is None or not (self.base / LOG_FOLDER).is_dir():
+            return []
+        from nilometer.edge.log import LogDirectory
+
+        return list(LogDirectory(self.base).log(stream).entries())
 
     def _note(self, note: str) -> None:
         if note not in self.notes:

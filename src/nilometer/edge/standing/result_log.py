@@ -1,0 +1,88 @@
+"""A query's answers -> a log of its own: each commit is one record, with what it was made from.
+
+A commit holds the rows that a query gave, and in the record's note its number, how far each stream's log had been read, and
+the query's books. Rows and note stand or fall together, so the books of a query hold after a crash as well. A commit
+that the log has is not written twice. (One log rather than design.md's file per batch: a gateway commits several
+times a second; see docs/decisions.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+
+from nilometer.edge.ledger import QueryLedger
+from nilometer.edge.log import LogSettings, Offset, StreamLog
+from nilometer.edge.log.files import Files
+
+Offsets = Mapping[str, Offset]
+"""By the stream's lower-case name: everything before has been answered for."""
+
+
+@dataclass(frozen=True)
+class Commit:
+    """What a commit says of itself. `version` is the query's: another plan is another version."""
+
+    version: str
+    number: int
+    offsets: Offsets
+    ledger: QueryLedger
+
+    def note(self) -> dict[str, Any]:
+        """As it travels in the log."""
+        return {
+            "version": self.version,
+            "number": self.number,
+            "offsets": {name: [at.number, at.position] for name, at in self.offsets.items()},
+            "ledger": self.ledger.as_dict(),
+        }
+
+    @staticmethod
+    def of(note: Mapping[str, Any]) -> Commit:
+        """What `note` made."""
+        return Commit(
+            note["version"],
+            note["number"],
+            {name: Offset(number, position) for name, (number, position) in note["offsets"].items()},
+            QueryLedger(**note["ledger"]),
+        )
+
+
+class ResultLog:
+    """The answers of one query."""
+
+    def __init__(
+        self, files: Files, columns: Mapping[str, pl.DataType], settings: LogSettings | None = None
+    ) -> None:
+        self._log = StreamLog(files, columns, settings)
+
+    @property
+    def last(self) -> Commit | None:
+        """The last commit; None before the first."""
+        note = self._log.note
+        return None if note is None else Commit.of(note)
+
+    @property
+    def rows(self) -> int:
+        """How many rows were ever answered."""
+        return self._log.end.position
+
+    def commit(self, rows: pl.DataFrame, commit: Commit) -> None:
+        """Append a commit, durably; one that is there already does nothing."""
+        self._log.append(rows, producer=commit.version, sequence=commit.number, note=commit.note())
+        self._log.flush()
+
+    def commits(self) -> Iterator[Commit]:
+        """All commits that the log still holds, from the first on."""
+        return (Commit.of(entry.note) for entry in self._log.read() if entry.note is not None)
+
+    def answers(self, position: int = 0) -> Iterator[pl.DataFrame]:
+        """The rows from a position on."""
+        return self._log.scan(position)
+
+    def close(self) -> None:
+        """Let another process write."""
+        self._log.close()
