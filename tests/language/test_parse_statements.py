@@ -34,6 +34,10 @@ QUARTER = Amount(15, "MINUTES")
             CreateStream("river", (RAIN, DEPTH), QUARTER),
         ),
         (
+            "CREATE STREAM river (depth INT) SENSED EVERY 15 MINUTES FROM 'http://gauge/now'",
+            CreateStream("river", (DEPTH,), QUARTER, url="http://gauge/now"),
+        ),
+        (
             "CREATE STREAM river (depth INT) SENSED EVERY 15 MINUTES DELAY 5 SECONDS",
             CreateStream("river", (DEPTH,), QUARTER, delay=Amount(5, "SECONDS")),
         ),
@@ -160,7 +164,6 @@ def test_types(spelling: str, name: str, width: int | None) -> None:
         "CREATE STREAM s (a INT) PUSHED KEY id",
         "CREATE STREAM s (a INT) PUSHED KEY ()",
         "CREATE STREAM s (a INT) PUSHED DELAY 1 s DELAY 2 s",
-        "CREATE STREAM s (a INT) SENSED EVERY 5 s FROM 'x'",
         "CREATE STREAM s (a INT(x)) PUSHED",
         "CREATE STREAM s (a INT UNIT mm) PUSHED",
         "CREATE TABLE t",

@@ -364,7 +364,7 @@ class ColumnDefinition(Node):
 
 @dataclass(frozen=True, slots=True)
 class CreateStream(Statement):
-    """`CREATE STREAM name (columns) SENSED EVERY d | PUSHED [FROM 'url'] [DELAY d] [KEY (..)] [EXPECT EVERY d] [FUTURE d]`."""
+    """`CREATE STREAM name (columns) {SENSED EVERY d | PUSHED} [FROM 'url'] [DELAY d] [KEY (..)] [EXPECT EVERY d] [FUTURE d]`."""
 
     name: str
     columns: tuple[ColumnDefinition, ...]

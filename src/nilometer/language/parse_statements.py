@@ -42,8 +42,8 @@ def _create_stream(cursor: Cursor, start: int) -> ast.CreateStream:
         every = parse_duration(cursor)
     else:
         cursor.expect("PUSHED")
-        if cursor.accept("FROM"):
-            url = cursor.string("a URL in single quotes")
+    if cursor.accept("FROM"):
+        url = cursor.string("a URL in single quotes")
     delay = expect = future = None
     key: tuple[str, ...] = ()
     while True:

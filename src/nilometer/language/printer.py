@@ -70,10 +70,11 @@ def _create_stream(node: ast.CreateStream) -> str:
     if node.every is not None:
         arrival = f"SENSED EVERY {amount(node.every)}"
     else:
-        arrival = "PUSHED" if node.url is None else f"PUSHED FROM {string(node.url)}"
+        arrival = "PUSHED"
     return _words(
         f"CREATE STREAM {identifier(node.name)} ({', '.join(map(_column, node.columns))})",
         arrival,
+        f"FROM {string(node.url)}" if node.url is not None else "",
         f"DELAY {amount(node.delay)}" if node.delay else "",
         f"KEY ({', '.join(map(identifier, node.key))})" if node.key else "",
         f"EXPECT EVERY {amount(node.expect)}" if node.expect else "",
