@@ -242,15 +242,12 @@ class SlidingState:
         return self._values[name], self._nexts[name], self._front[name], self._back[name]
 
     def _reserve(self, room: int) -> None:
-        self._names, self._groups = self._roomier(self._names, room), self._roomier(self._groups, room)
-        for component in self._components:
-            for store in (self._values, self._nexts):
-                store[component.name] = self._roomier(store[component.name], room)
-
-    def _roomier(self, array: Array, room: int) -> Array:
-        larger = np.empty((*array.shape[:-1], room), dtype=array.dtype)
-        larger[..., : self._length] = array[..., : self._length]
-        return larger
+        self._names = _roomier(self._names, room, self._length)
+        self._groups = _roomier(self._groups, room, self._length)
+        for name in self._values:
+            self._values[name] = _roomier(self._values[name], room, self._length)
+            # Behind the pivot `nexts` says nothing yet: a long window grows without copying, or touching, that half.
+            self._nexts[name] = _roomier(self._nexts[name], room, self._pivot)
 
     def _trim(self) -> None:
         if self._unbounded:
@@ -263,18 +260,26 @@ class SlidingState:
     def _drop(self, count: int) -> None:
         """Forget the first entries; room is given back once it is eight times what is needed."""
         kept = self._length - count
-        for array in self._arrays():
+        entries: list[Array] = [self._names, self._groups, *self._values.values()]
+        for array in entries:
             array[..., :kept] = array[..., count : self._length]
+        front = max(self._pivot - count, 0)
+        for array in self._nexts.values():
+            array[..., :front] = array[..., count : count + front]
         self._length = kept
         self._dropped += count
         self._first, self._pivot, self._last = (
             self._first - count,
-            max(self._pivot - count, 0),
+            front,
             self._last - count,
         )
         if len(self._names) > max(8 * kept, _ROOM):
             self._reserve(max(2 * kept, _ROOM))
 
-    def _arrays(self) -> list[Array]:
-        """Everything that there is one of per entry."""
-        return [self._names, self._groups, *self._values.values(), *self._nexts.values()]
+
+def _roomier(array: Array, room: int, held: int) -> Array:
+    """An array with that room, and the first so many of the old one's cells (a restored state has fewer at first)."""
+    held = min(held, array.shape[-1])
+    larger = np.empty((*array.shape[:-1], room), dtype=array.dtype)
+    larger[..., :held] = array[..., :held]
+    return larger
