@@ -1,24 +1,27 @@
 """A generator of frames -> readings: simulated sensors, as fast as possible or paced, that obey commands if they can.
 
 `generate://plume?sensors=64&seed=7&speed=60`. The generators are given to the registry by whoever has some (the laboratory, which
-the edge may not import): a name and a function of the URL's other options.
+the edge may not import): a name and a function of the URL's other options. A field that gives `frames` is a replay; one that
+can `advance` has sensors that live in its time, `speed` times as fast as the clock (0: a step for each read), and obey.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Protocol
+from dataclasses import replace
+from typing import Protocol, runtime_checkable
 
 import polars as pl
 
 from nilometer.catalog.extents import Stream
 from nilometer.catalog.near_misses import near_misses
-from nilometer.edge.adapters.adapter import Clock, Command
+from nilometer.edge.adapters.adapter import Adapter, Clock, Command, Presence, ReadResult, Status
 from nilometer.edge.adapters.address import Address
 from nilometer.edge.adapters.replay import BATCH, PacedAdapter
 from nilometer.edge.payloads import Garbled
 from nilometer.edge.readers import read_frame
 from nilometer.errors import ConfigurationError
+from nilometer.types import SECOND
 
 
 class Field(Protocol):
@@ -31,36 +34,127 @@ class Field(Protocol):
         """Obey from the next piece on; False if it cannot."""
 
 
-Generators = Mapping[str, Callable[[Mapping[str, str]], Field]]
+@runtime_checkable
+class LiveField(Protocol):
+    """Simulated sensors that obey, in a time of their own."""
+
+    mailbox: bool
+    """Whether a command waits for a sensor that does not listen."""
+
+    now: int
+    """How far their time has come."""
+
+    def begin(self, start: int) -> None:
+        """Start at this time, unless they have started or have a start of their own."""
+
+    @property
+    def next_tick(self) -> int:
+        """When something happens next."""
+
+    def advance(self, until: int) -> tuple[pl.DataFrame, tuple[Presence, ...]]:
+        """What happens up to then."""
+
+    def command(self, sensor: int | str, command: Command) -> bool:
+        """Obey as soon as the sensor listens; False if there is no such sensor."""
+
+
+Generators = Mapping[str, Callable[[Mapping[str, str]], Field | LiveField]]
 """Fields by name, from the options of a URL."""
 
 
-class GenerateAdapter(PacedAdapter):
-    """Simulated sensors."""
+def generate_adapter(stream: Stream, address: Address, clock: Clock, generators: Generators) -> Adapter:
+    """The adapter of a `generate://` URL, by what its field can do."""
+    name = address.host or address.path
+    if name not in generators:
+        raise ConfigurationError(f"no generator '{name}'", hint=near_misses(name, generators))
+    options = {key: value for key, value in address.options.items() if key not in ("speed", "batch")}
+    field = generators[name](options)
+    speed = address.number("speed", 0.0)
+    if isinstance(field, LiveField):
+        return FieldAdapter(stream, clock, field, speed=speed)
+    return GenerateAdapter(stream, clock, field, speed=speed, batch=address.count("batch", BATCH))
 
-    def __init__(self, stream: Stream, address: Address, clock: Clock, generators: Generators) -> None:
-        super().__init__(
-            stream, clock, speed=address.number("speed", 0.0), batch=address.count("batch", BATCH)
-        )
-        name = address.host or address.path
-        if name not in generators:
-            raise ConfigurationError(f"no generator '{name}'", hint=near_misses(name, generators))
-        options = {key: value for key, value in address.options.items() if key not in ("speed", "batch")}
-        self.field = generators[name](options)
+
+class GenerateAdapter(PacedAdapter):
+    """Simulated sensors whose readings are a replay."""
+
+    def __init__(
+        self, stream: Stream, clock: Clock, field: Field, *, speed: float = 0.0, batch: int = BATCH
+    ) -> None:
+        super().__init__(stream, clock, speed=speed, batch=batch)
+        self.field = field
 
     def frames(self) -> Iterator[tuple[pl.DataFrame, tuple[Garbled, ...]] | None]:
         for frame in self.field.frames():
-            reading = read_frame(frame, self.stream)
-            letters = tuple(
-                Garbled(b"", letter.reason, str(letter.line)) for letter in reading.dead_letters[:1]
-            )
-            yield (
-                reading.rows,
-                tuple(
-                    Garbled(letter.payload, letter.reason, letter.source, reading.garbled)
-                    for letter in letters
-                ),
-            )
+            yield _read(frame, self.stream)
 
     def command(self, sensor: int | str, command: Command) -> bool:
         return self.field.command(sensor, command)
+
+
+class FieldAdapter(Adapter):
+    """Simulated sensors that obey. What they send depends on what they were told, so their readings have no sequence."""
+
+    def __init__(self, stream: Stream, clock: Clock, field: LiveField, *, speed: float = 0.0) -> None:
+        super().__init__(stream, clock)
+        self.field = field
+        self.speed = speed
+        self.mailbox = field.mailbox
+        self._began: tuple[int, int] | None = None
+
+    def open(self) -> None:
+        now = self.clock()
+        self.field.begin(now)
+        # Their time stands still while nobody reads, and goes on from there.
+        self._began = now, self.field.now
+
+    def close(self) -> None:
+        self._began = None
+
+    def read(self) -> ReadResult:
+        if self._began is None:
+            return self.nothing(Status.END)
+        now, following = self.clock(), self.field.next_tick
+        until = self._theirs(now) if self.speed else following
+        if until < following:
+            return self.nothing()
+        frame, presences = self.field.advance(until)
+        rows, garbled = _read(frame, self.stream)
+        said = tuple(self._ours(presence, now) for presence in presences)
+        if not rows.height and not garbled and not said:
+            return self.nothing()
+        return ReadResult(Status.NEW_VALUE, rows, garbled, said)
+
+    @property
+    def due(self) -> int | None:
+        if not self.speed or self._began is None:
+            return None
+        clock, theirs = self._began
+        return clock + max(0, -int((theirs - self.field.next_tick) // self.speed))
+
+    def command(self, sensor: int | str, command: Command) -> bool:
+        return self.field.command(sensor, command)
+
+    def _theirs(self, now: int) -> int:
+        """Their time at a time of the clock."""
+        assert self._began is not None
+        clock, theirs = self._began
+        return theirs + round((now - clock) * self.speed)
+
+    def _ours(self, presence: Presence, now: int) -> Presence:
+        """A presence as the clock sees it; the heartbeat stays what it is, event time."""
+        if presence.listening is None:
+            return replace(presence, arrived=now)
+        left = presence.listening - presence.arrived
+        return replace(
+            presence, arrived=now, listening=now + max(1, round(left / self.speed) if self.speed else SECOND)
+        )
+
+
+def _read(frame: pl.DataFrame, stream: Stream) -> tuple[pl.DataFrame, tuple[Garbled, ...]]:
+    """Typed rows, and one letter for all that could not be read."""
+    reading = read_frame(frame, stream)
+    letters = tuple(
+        Garbled(b"", letter.reason, str(letter.line), reading.garbled) for letter in reading.dead_letters[:1]
+    )
+    return reading.rows, letters

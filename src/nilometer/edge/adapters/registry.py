@@ -11,7 +11,7 @@ from nilometer.catalog.extents import Stream
 from nilometer.catalog.near_misses import near_misses
 from nilometer.edge.adapters.adapter import Adapter, Clock
 from nilometer.edge.adapters.address import Address
-from nilometer.edge.adapters.generate import GenerateAdapter, Generators
+from nilometer.edge.adapters.generate import Generators, generate_adapter
 from nilometer.errors import ConfigurationError
 
 
@@ -61,7 +61,7 @@ def adapter_for(
         )
     address = Address.parse(url)
     if address.scheme == "generate":
-        return GenerateAdapter(stream, address, clock, generators or {})
+        return generate_adapter(stream, address, clock, generators or {})
     if address.scheme not in SCHEMES:
         raise ConfigurationError(
             f"no adapter for '{address.scheme}://'", hint=near_misses(address.scheme, [*SCHEMES, "generate"])
