@@ -48,3 +48,7 @@ class Answers:
         while (rows := self._frames.get()) is not None:
             frames.append(rows)
         return frames
+
+    def peek(self) -> list[pl.DataFrame]:
+        """All that wait, which go on waiting."""
+        return list(self._frames)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 
-from nilometer.edge.fjord.query_ledger import QueryLedger
+from nilometer.edge.ledger import QueryLedger
 
 
 class Books:

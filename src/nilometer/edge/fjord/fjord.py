@@ -10,19 +10,19 @@ answers are those of `gateway.Run` over the entries that it saw, whatever else i
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from hashlib import sha256
 from typing import Any
 
 import polars as pl
 
 from nilometer.edge.buffers.policy import Outcome, Policy
 from nilometer.edge.fjord.answers import Answers
-from nilometer.edge.fjord.folding import Borrowed, Folding, StoredTable
+from nilometer.edge.fjord.folding import Borrowed, Folding, Stateless, StoredTable
 from nilometer.edge.fjord.messages import END, Message, Standing, Wave
 from nilometer.edge.fjord.module import Module, ModuleError
 from nilometer.edge.fjord.pacer import Pacer
 from nilometer.edge.fjord.parts import Group, Installed, Part, Start
-from nilometer.edge.fjord.query_ledger import QueryLedger
 from nilometer.edge.fjord.queues import PullQueue, PushQueue, Queue
 from nilometer.edge.fjord.schedulers import RoundRobin, Scheduler
 from nilometer.edge.fjord.source import Source
@@ -32,8 +32,9 @@ from nilometer.edge.gateway.ends import leaves
 from nilometer.edge.gateway.run import answer_schema
 from nilometer.edge.gateway.sources import Entry, Extents
 from nilometer.edge.gateway.stages import Stage, StreamReader
-from nilometer.edge.ledger import Ledger
+from nilometer.edge.ledger import Ledger, QueryLedger
 from nilometer.errors import ConfigurationError
+from nilometer.operators.frames import from_bytes, to_bytes
 from nilometer.plan import physical
 from nilometer.types import Schema
 
@@ -91,14 +92,18 @@ class Fjord:
             raise ConfigurationError(
                 f"there is a query '{name}' already", hint="remove it first, or choose another name"
             )
-        beginning = next((s for s in reversed(self._starts) if s.key == start and not s.moved), None)
-        if beginning is None:
-            beginning = Start(start)
-            self._starts.append(beginning)
         try:
-            self._queries[name] = self._fold(name, plan, start, beginning)
+            self._queries[name] = self._fold(name, plan, start, self._start(start))
         finally:
             self._tidy()
+
+    def _start(self, key: object, restored: bytes = b"") -> Start:
+        """One that has not moved yet, or a new one."""
+        for start in reversed(self._starts):
+            if start.key == key and start.restored == restored and not start.moved:
+                return start
+        self._starts.append(Start(key, restored))
+        return self._starts[-1]
 
     def remove(self, name: str) -> None:
         """Take a query out, with all that only it needed."""
@@ -134,7 +139,7 @@ class Fjord:
         """The group whose waves the query can share, or a new one."""
         occurrences = frozenset(leaves(plan))
         for group in beginning.groups:
-            if group.leaves == occurrences and not group.pacer.rounds:
+            if group.leaves == occurrences and not group.pacer.moved:
                 return group
         for node in physical.walk_plan(plan):
             if isinstance(node, physical.SpAcquire):
@@ -168,7 +173,8 @@ class Fjord:
                     self._connect(part.module, edges) for part in below
                 )
                 module = OperatorModule(stage, inputs)
-        return Part(module, node, stage.streams, below, edges)
+        stateful = not isinstance(stage.worker, Stateless)
+        return Part(module, stateful, node, stage.streams, below, edges)
 
     def _connect(self, below: Module, edges: list[tuple[Module, Queue[Any]]]) -> Queue[Any]:
         """A queue out of a module: pushed into, or pulled where the operators schedule themselves."""
@@ -297,6 +303,66 @@ class Fjord:
         """What became of a stream's readings at the door that the query shares."""
         return self._source(name, stream).door.ledger
 
+    # ---- state -------------------------------------------------------------------------------------------------------
+
+    def snapshot(self, name: str) -> dict[str, dict[str, bytes]]:
+        """The whole state of a query, after all that was pushed: its streams' doors, its waves, its modules, and the answers
+        that wait."""
+        self.run()
+        query = self._query(name)
+        if query.failure is not None:
+            raise query.failure
+        if not all(other.answers.room for other in self._queries.values()):
+            raise ConfigurationError(
+                f"'{name}' cannot be saved while answers wait", hint="fetch the answers of all queries first"
+            )
+        group = query.group
+        panes = {f"source {stream}": group.start.sources[stream].snapshot() for stream in group.pacer.inputs}
+        panes["waves"] = group.pacer.snapshot()
+        panes |= {_pane(number, part): part.module.snapshot() for number, part in _stateful(query)}
+        waiting = query.answers.peek()
+        panes["answers"] = {f"{number:06d}": to_bytes(rows) for number, rows in enumerate(waiting)}
+        return panes
+
+    def restore(self, name: str, panes: Mapping[str, dict[str, bytes]]) -> None:
+        """Let an installed query go on where a query of the same plan stood. Those that stood at the same moment, and are
+        restored before anything is pushed, share again what is equal."""
+        query = self._query(name)
+        moment = _digest(
+            {key: pane for key, pane in panes.items() if key.startswith("source ") or key == "waves"}
+        )
+        if not self._restored(query, panes, moment):
+            alone = _digest({**panes, "query": {"name": name.encode()}})
+            assert self._restored(query, panes, alone), "a state that differs from itself"
+
+    def _restored(self, query: Installed, panes: Mapping[str, dict[str, bytes]], moment: bytes) -> bool:
+        """Fold the query anew into the start of that moment; False if what it would share stands elsewhere."""
+        self.remove(query.name)
+        start = self._start(query.start, moment)
+        before = {id(part) for group in start.groups for part in group.parts}
+        waves = {id(group) for group in start.groups}
+        sources = dict(start.sources)
+        try:
+            folded = self._queries[query.name] = self._fold(query.name, query.plan, query.start, start)
+        finally:
+            self._tidy()
+        for stream, source in start.sources.items():
+            if stream not in sources:
+                source.restore(panes[f"source {stream}"])
+        group = folded.group
+        if id(group) not in waves:
+            standings = {stream: Standing.of(start.sources[stream].door) for stream in group.pacer.inputs}
+            group.pacer.restore(panes["waves"], standings)
+        for number, part in _stateful(folded):
+            pane = panes[_pane(number, part)]
+            if id(part) not in before:
+                part.module.restore(pane)
+            elif part.module.snapshot() != pane:
+                return False
+        for _, data in sorted(panes["answers"].items()):
+            folded.answers.put_rows(from_bytes(data))
+        return True
+
     def _source(self, name: str, stream: str) -> Source:
         return self._query(name).group.start.sources[stream.lower()]
 
@@ -312,3 +378,21 @@ class Fjord:
 def _disconnect(edges: list[tuple[Module, Queue[Any]]]) -> None:
     for below, queue in edges:
         below.outputs.remove(queue)
+
+
+def _stateful(query: Installed) -> Iterator[tuple[int, Part]]:
+    """The parts that remember something, numbered as the plan is walked: with or without sharing the numbers are the same,
+    for a part that is read twice is counted twice."""
+    return enumerate(part for part in query.root.walk() if part.stateful)
+
+
+def _pane(number: int, part: Part) -> str:
+    return f"{number:03d} {part.module.name}"
+
+
+def _digest(panes: Mapping[str, dict[str, bytes]]) -> bytes:
+    state = sha256()
+    for name, parts in sorted(panes.items()):
+        for key, data in sorted(parts.items()):
+            state.update(f"{name} {key} {len(data)} ".encode() + data)
+    return state.digest()

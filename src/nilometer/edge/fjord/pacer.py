@@ -26,6 +26,7 @@ class Pacer(Module):
         super().__init__(f"pacer of {', '.join(sorted(inputs)) or 'tables'}")
         self.inputs = inputs
         self.rounds = 0
+        self.moved = False
         self._leaves = leaves
         self._standings = dict(standings)
         self._ended: set[str] = set()
@@ -62,6 +63,7 @@ class Pacer(Module):
         now = Round(admitted, self.watermark, first_ticks, first=self.rounds == 0)
         self.give(Wave(self.rounds, now, taken))
         self.rounds += 1
+        self.moved = True
         return Status.WORKED
 
     # ---- state -------------------------------------------------------------------------------------------------------
@@ -71,7 +73,7 @@ class Pacer(Module):
         return {"pacer": json.dumps({"rounds": self.rounds, "ended": sorted(self._ended)}).encode()}
 
     def restore(self, panes: dict[str, bytes], standings: Mapping[str, Standing]) -> None:
-        """Go on where a snapshot was taken."""
+        """Go on where a snapshot was taken. Until it moves on, others of the same moment may join."""
         numbers = json.loads(panes["pacer"])
         self.rounds, self._ended = numbers["rounds"], set(numbers["ended"])
         self._standings = dict(standings)

@@ -24,6 +24,7 @@ class Part:
     """A module of a plan, the queries that use it, and what it reads: parts below, and the queues it gets from."""
 
     module: StageModule
+    stateful: bool
     node: physical.Node | None
     streams: frozenset[str]
     below: tuple[Part, ...] = ()
@@ -56,9 +57,10 @@ class Group:
 @dataclass(eq=False)
 class Start:
     """A moment from which queries see the streams; `moved` once something of them has come: whoever is installed later sees
-    only what comes after."""
+    only what comes after. `restored` tells the states apart from which queries of one start went on."""
 
     key: object
+    restored: bytes = b""
     sources: dict[str, Source] = field(default_factory=dict)
     groups: list[Group] = field(default_factory=list)
     moved: bool = False

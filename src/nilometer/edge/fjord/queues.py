@@ -8,6 +8,7 @@ counted as dropped; `get` never waits.
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
@@ -71,6 +72,9 @@ class PushQueue(Generic[T]):
 
     def __len__(self) -> int:
         return len(self._items)
+
+    def __iter__(self) -> Iterator[T]:
+        return iter(self._items)
 
     def put(self, item: T) -> Outcome:
         rows = height(item)

@@ -6,6 +6,8 @@ in a bounded queue, and by the stream's policy some are shed.
 
 from __future__ import annotations
 
+import json
+
 import polars as pl
 
 from nilometer.catalog.extents import Stream
@@ -53,3 +55,14 @@ class Source(Module):
         self.shed += shed
         self.give(Arrival(rows, Standing.of(self.door), self.door.ledger.late - late, shed, self.ended))
         return Status.WORKED
+
+    # ---- state -------------------------------------------------------------------------------------------------------
+
+    def snapshot(self) -> dict[str, bytes]:
+        """The door's panes, and whether the stream has ended."""
+        return self.door.snapshot() | {"ended": json.dumps(self.ended).encode()}
+
+    def restore(self, panes: dict[str, bytes]) -> None:
+        """Go on where a snapshot was taken."""
+        self.door.restore(panes)
+        self.ended = json.loads(panes["ended"])
