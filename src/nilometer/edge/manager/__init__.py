@@ -1,8 +1,27 @@
 """Sources -> the durable logs of their streams -> the queries that registered for them (steam.txt sections 3 to 5).
 
-seen_keys.py       which keys the log holds        entrance.py        what comes in, and the books
+    stream_manager.py  queries, turns, waiting         source.py          one stream: read, append, make durable, acknowledge
+    entrance.py        what comes in, and the books    seen_keys.py       which keys the log holds
+    backlog.py         what a full disk keeps waiting  distributor.py     entries into the queries' buffers, catching up
+    attendance.py      expected, missing, silent       clocks.py          clocks that jump
+    settings.py        policies, bounds, waits         status.py          how a stream is doing
+
+The law: what is acknowledged to a source is in the log, and the books balance at any moment, whatever is killed.
 """
 
+from nilometer.edge.manager.clocks import running, wall
 from nilometer.edge.manager.entrance import Entrance
+from nilometer.edge.manager.settings import ManagerSettings
+from nilometer.edge.manager.status import State, StreamStatus
+from nilometer.edge.manager.stream_manager import Listener, StreamManager
 
-__all__ = ["Entrance"]
+__all__ = [
+    "StreamManager",
+    "ManagerSettings",
+    "StreamStatus",
+    "State",
+    "Listener",
+    "Entrance",
+    "running",
+    "wall",
+]
