@@ -175,7 +175,7 @@ def test_catching_up_and_changing_over_without_gap_or_double(station: Station) -
     for number in range(14, 16):
         well.pour(some(3 * number))
         manager.poll()
-    assert station.rows("late") == some(42, 6)
+    assert station.rows("late") == station.rows("within") == some(42, 6)
     assert station.rows("first") == some(0, 48)
     assert manager.offsets("late") == manager.offsets("within") == {"river": manager.status("river").end}
 
