@@ -41,11 +41,8 @@ class LiveField(Protocol):
     mailbox: bool
     """Whether a command waits for a sensor that does not listen."""
 
-    now: int
-    """How far their time has come."""
-
-    def begin(self, start: int) -> None:
-        """Start at this time, unless they have started or have a start of their own."""
+    def begin(self, start: int) -> int:
+        """Start at this time, unless they have begun or have a start of their own; the time that it is for them now."""
 
     @property
     def next_tick(self) -> int:
@@ -104,9 +101,8 @@ class FieldAdapter(Adapter):
 
     def open(self) -> None:
         now = self.clock()
-        self.field.begin(now)
         # Their time stands still while nobody reads, and goes on from there.
-        self._began = now, self.field.now
+        self._began = now, self.field.begin(now)
 
     def close(self) -> None:
         self._began = None

@@ -80,13 +80,17 @@ class SimulatedField:
 
     # ---- what it is --------------------------------------------------------------------------------------------------
 
-    def begin(self, start: int) -> None:
-        """Start at this time instead, if nothing has happened yet."""
-        if not self._born and not self.fixed:
-            self.start = -(-start // self.physics.step) * self.physics.step
-            self.now = self.start - self.physics.step
-            self.sensors.listened += self.now - self.sensors.said
-            self.sensors.said[:] = self.now
+    def begin(self, start: int) -> int:
+        """Start at this time, unless it has begun or has a start of its own; the time that it is there now."""
+        if self._born:
+            return self.now
+        if self.fixed:
+            return self.start
+        self.start = -(-start // self.physics.step) * self.physics.step
+        self.now = self.start - self.physics.step
+        self.sensors.listened += self.now - self.sensors.said
+        self.sensors.said[:] = self.now
+        return start
 
     @property
     def columns(self) -> tuple[Column, ...]:
@@ -249,7 +253,7 @@ class SimulatedField:
         sensors = self.sensors
         sensors.said[(messages > 0)] = tick
         silent = sensors.alive & ~sensors.asleep & (sensors.heartbeat > 0)
-        silent &= tick + self.physics.step - sensors.said >= sensors.heartbeat
+        silent &= tick + self.physics.step - sensors.said > sensors.heartbeat
         for place in np.flatnonzero(silent).tolist():
             number = int(sensors.number[place])
             presences.append(Presence(place + 1, True, tick, tick + self.physics.every, command=number))

@@ -15,7 +15,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from urllib.parse import urlencode
 
+from nilometer.catalog.extents import Stream
 from nilometer.edge.adapters.address import Address
+from nilometer.edge.proxies import Demand
 from nilometer.errors import ConfigurationError
 from nilometer.laboratory.generators.diurnal import Diurnal
 from nilometer.laboratory.generators.generator import START
@@ -132,6 +134,12 @@ class Generators(Mapping[str, Callable[[Mapping[str, str]], SimulatedField]]):
         """The field of a whole URL."""
         address = Address.parse(url)
         return self.field(address.host, address.options)
+
+    def program_for(self, stream: Stream, demands: tuple[Demand, ...]) -> str | None:
+        """The cheapest program of a simulated stream's sensors that answers the demands; None for any other stream."""
+        if stream.url is None or Address.parse(stream.url).scheme != "generate":
+            return None
+        return self.at(stream.url).program_for(demands)
 
     def __iter__(self) -> Iterator[str]:
         return iter(KINDS)
