@@ -6,9 +6,12 @@ import json
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from nilometer.errors import NilometerError
+
+if TYPE_CHECKING:
+    from nilometer.engine import Answer
 
 
 def message(text: str) -> None:
@@ -35,6 +38,52 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     print("  ".join("-" * width for width in widths))
     for row in lines:
         print("  ".join(value.ljust(width) for value, width in zip(row, widths, strict=True)).rstrip())
+
+
+class RowPrinter:
+    """Rows of an answer as they come: JSON lines, or columns that are as wide as the widest value so far."""
+
+    def __init__(self, columns: Sequence[str], as_json: bool, limit: int | None = None) -> None:
+        self._columns = columns
+        self._as_json = as_json
+        self._left = limit
+        self._widths: list[int] | None = None
+
+    @property
+    def full(self) -> bool:
+        """Whether as many rows were printed as were asked for."""
+        return self._left == 0
+
+    def print(self, answer: Answer, name: str | None = None) -> None:
+        """Print these rows; `name` says whose they are, where several queries run."""
+        shown = answer if self._left is None else answer.head(self._left)
+        if self._left is not None:
+            self._left -= len(shown)
+        if self._as_json:
+            label = "" if name is None else f'"query": {json.dumps(name)}, '
+            for line in shown.json_rows():
+                print(f"{{{label}{line[1:]}" if label else line, flush=True)
+            return
+        rows = list(shown.text_rows())
+        if rows and self._widths is None:
+            self._widths = [len(column) for column in self._columns]
+            self._widen(rows)
+            self._line(self._columns, name)
+            self._line(["-" * width for width in self._widths], name)
+        self._widen(rows)
+        for row in rows:
+            self._line(row, name)
+
+    def _widen(self, rows: Sequence[Sequence[str]]) -> None:
+        if rows and self._widths is not None:
+            self._widths = [
+                max(width, *(len(row[i]) for row in rows)) for i, width in enumerate(self._widths)
+            ]
+
+    def _line(self, values: Sequence[str], name: str | None) -> None:
+        assert self._widths is not None
+        text = "  ".join(value.ljust(width) for value, width in zip(values, self._widths, strict=True))
+        print((f"{name}: " if name is not None else "") + text.rstrip(), flush=True)
 
 
 def print_records(records: Sequence[dict[str, Any]], as_json: bool) -> None:

@@ -1,4 +1,4 @@
-"""`nilometer query`: ask a question of the data at hand."""
+"""`nilometer query`: ask a question of the data at hand, or of streams as they come."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from nilometer.cli.console import message, parameters_of, print_records, print_table, read_sql
+from nilometer.cli.live import SecondsOption, is_live, open_station
+from nilometer.cli.live import follow as follow_rows
 from nilometer.cli.options import (
     CatalogOption,
     DataOption,
@@ -18,7 +20,7 @@ from nilometer.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from nilometer.engine import Answer
+    from nilometer.engine import Answer, Query
 
 
 def register(application: typer.Typer) -> None:
@@ -34,11 +36,20 @@ def query(
     ] = "gateway",
     json: JsonOption = False,
     limit: Annotated[int | None, typer.Option("--limit", min=0, help="At most so many rows.")] = None,
+    seconds: SecondsOption = None,
+    start: Annotated[
+        str, typer.Option("--start", help="Where a live query begins: now, beginning, or a time.")
+    ] = "now",
+    follow: Annotated[
+        bool, typer.Option("--follow/--no-follow", help="Wait for live streams, or ask what their logs hold.")
+    ] = True,
     set_: SetOption = None,
     catalog: CatalogOption = None,
     profile: ProfileOption = "default",
 ) -> None:
-    """Run a query over finite data, by event time, and print its rows.
+    """Run a query, by event time, and print its rows: over the data at hand, or live.
+
+    It is live if a stream is declared FROM an address: then rows come as they are known, until Ctrl-C or --seconds.
 
     Example: nilometer query --data field/ "SELECT id, AVG(depth) FROM river [RANGE 1 HOUR SLIDE 1 HOUR] GROUP BY id"
     """
@@ -55,6 +66,9 @@ def query(
         return
     asked = database.query_of(statement, text, **parameters_of(set_ or []))
     asked.profile = profile
+    if follow and on == "gateway" and is_live(asked):
+        run_live(asked, start, json, limit, seconds)
+        return
     answer = asked.run(on)
     shown = answer if limit is None else answer.head(limit)
     if json:
@@ -68,6 +82,16 @@ def query(
     for name, letters in database.data.dead_letters.items():
         for letter in letters[:3]:
             message(f"garbled in {name}: {letter}")
+
+
+def run_live(asked: Query, start: str, json: bool, limit: int | None, seconds: float | None) -> None:
+    """Print the rows of a live query as they come."""
+    from nilometer.engine.live.starts import start_of
+
+    with open_station(asked.database) as station:
+        live = station.install(asked, start=start_of(start))
+        message("live; Ctrl-C stops it")
+        follow_rows(station, [live], json=json, limit=limit, seconds=seconds)
 
 
 def summary(answer: Answer, shown: int) -> str:

@@ -1,11 +1,16 @@
-"""`nilometer streams`: the declared streams and tables."""
+"""`nilometer streams`: the declared streams and tables, and the books of their logs."""
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from nilometer.cli.console import message, print_records
 from nilometer.cli.options import CatalogOption, DataOption, JsonOption, database_of
+
+if TYPE_CHECKING:
+    from nilometer.engine import Database
 
 
 def register(application: typer.Typer) -> None:
@@ -13,12 +18,22 @@ def register(application: typer.Typer) -> None:
     application.command("streams")(streams)
 
 
-def streams(data: DataOption = None, json: JsonOption = False, catalog: CatalogOption = None) -> None:
-    """List the streams: kind, columns, interval, delay, sensors.
+def streams(
+    data: DataOption = None,
+    json: JsonOption = False,
+    catalog: CatalogOption = None,
+    ledger: Annotated[
+        bool, typer.Option("--ledger", help="The books: what became of every reading, by stream and query.")
+    ] = False,
+) -> None:
+    """List the streams: kind, columns, interval, delay, sensors; or their books.
 
-    Example: nilometer streams --data field/
+    Example: nilometer streams --data field/ --ledger
     """
     database = database_of(data, catalog)
+    if ledger:
+        print_books(database, json)
+        return
     records = database.show("STREAMS")
     print_records(records, json)
     tables = database.show("TABLES")
@@ -27,3 +42,16 @@ def streams(data: DataOption = None, json: JsonOption = False, catalog: CatalogO
         print_records(tables, json)
     if not records:
         message("no streams are declared; give --data or --catalog")
+
+
+def print_books(database: Database, json: bool) -> None:
+    """received = appended + garbled + future + duplicate + shed; read = delivered + filtered + late + shed."""
+    from nilometer.engine.live.books import query_books, stream_books
+
+    of_streams, of_queries = stream_books(database), query_books(database)
+    print_records(of_streams, json)
+    if of_streams and of_queries and not json:
+        print()
+    print_records(of_queries, json)
+    if not of_streams:
+        message("no stream has a log here yet; nilometer run or a live nilometer query writes one")

@@ -21,7 +21,7 @@ from nilometer.edge.standing.result_log import Commit
 MANIFEST = "manifest.json"
 FOLDER = "panes"
 
-Panes = Mapping[str, Mapping[str, bytes]]
+Panes = Mapping[str, dict[str, bytes]]
 """By part (a stage, a stream's entrance), then by the name of the pane."""
 
 

@@ -55,7 +55,10 @@ class ResultLog:
     """The answers of one query."""
 
     def __init__(
-        self, files: Files, columns: Mapping[str, pl.DataType], settings: LogSettings | None = None
+        self,
+        files: Files,
+        columns: Mapping[str, pl.DataType] | None = None,
+        settings: LogSettings | None = None,
     ) -> None:
         self._log = StreamLog(files, columns, settings)
 

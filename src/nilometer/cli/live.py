@@ -1,0 +1,98 @@
+"""What the verbs that run live queries share: rows as they come, and a line now and then on how things are."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from nilometer.cli.console import RowPrinter, message
+
+if TYPE_CHECKING:
+    from nilometer.engine import Database, Query
+    from nilometer.engine.live import LiveQuery, Station
+
+SecondsOption = Annotated[
+    float | None, typer.Option("--seconds", min=0.1, help="Stop a live query after so long; else Ctrl-C.")
+]
+REPORT_EVERY = 10.0
+"""Seconds between two lines on how things are."""
+
+
+def is_live(query: Query) -> bool:
+    """Whether a query reads a stream that comes from somewhere now: declared FROM an address, and no file at hand."""
+    from nilometer.plan import physical
+
+    data = query.database.data
+    leaves = [node for node in physical.walk_plan(query.physical) if isinstance(node, physical.SpAcquire)]
+    return any(leaf.stream.url is not None and not data.has(leaf.stream) for leaf in leaves)
+
+
+def open_station(database: Database) -> Station:
+    """The station of a database: logs in its data directory, or, without one, as long as it runs."""
+    from nilometer.engine.live import Station
+    from nilometer.laboratory.simulated import Generators
+
+    generators = Generators()
+    return Station(database, database.data.base, generators=generators, program_for=generators.program_for)
+
+
+def follow(
+    station: Station,
+    queries: Sequence[LiveQuery],
+    *,
+    json: bool,
+    limit: int | None = None,
+    seconds: float | None = None,
+    stopped: Callable[[], bool] = lambda: False,
+    clock: Callable[[], float] = time.monotonic,
+) -> None:
+    """Print the queries' rows as they come, until told to stop. Ctrl-C ends it in order."""
+    printers = {live.name: RowPrinter(live.query.columns, json, limit) for live in queries}
+    several = len(queries) > 1
+    began = reported = clock()
+
+    def over() -> bool:
+        nonlocal reported
+        for live in queries:
+            for answer in live.take():
+                printers[live.name].print(answer, live.name if several else None)
+        now = clock()
+        if now - reported >= REPORT_EVERY:
+            reported = now
+            report(station)
+        full = all(printer.full for printer in printers.values())
+        return full or stopped() or (seconds is not None and now - began >= seconds)
+
+    try:
+        station.run(over)
+    except KeyboardInterrupt:
+        message("stopped")
+    over()
+    for live in queries:
+        message(summary(live))
+    report(station)
+
+
+def summary(live: LiveQuery) -> str:
+    """One line on what a query read and gave."""
+    books = ", ".join(f"{count} {name}" for name, count in live.ledger.as_dict().items() if count)
+    return f"{live.name}: {live.rows} row{'' if live.rows == 1 else 's'}; {books or 'nothing read'}"
+
+
+def report(station: Station) -> None:
+    """A line for each stream: how it is doing, and what is in its books."""
+    for name in station.manager.streams:
+        status = station.manager.status(name)
+        parts = [f"{status.rate:.0f} readings/s"]
+        parts += [f"{count} {account}" for account, count in status.ledger.as_dict().items() if count]
+        parts += [f"{status.missing} missing"] if status.missing else []
+        parts += [f"{len(status.silent)} silent: {_some(status.silent)}"] if status.silent else []
+        parts += [status.trouble] if status.trouble else []
+        message(f"{status.stream}: {', '.join(parts)}")
+
+
+def _some(names: Sequence[int | str]) -> str:
+    return ", ".join(map(str, names[:5])) + (" ..." if len(names) > 5 else "")

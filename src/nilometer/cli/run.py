@@ -1,0 +1,62 @@
+"""`nilometer run`: the standing queries of a data directory, live and durable."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from typing import Annotated
+
+import typer
+
+from nilometer.cli.console import message
+from nilometer.cli.live import SecondsOption, follow, open_station
+from nilometer.cli.options import CatalogOption, DataOption, JsonOption, database_of
+
+
+def register(application: typer.Typer) -> None:
+    """Add the verb."""
+    application.command("run")(run)
+
+
+def run(
+    data: DataOption = None,
+    json: JsonOption = False,
+    seconds: SecondsOption = None,
+    only: Annotated[
+        list[str] | None, typer.Option("--only", metavar="NAME", help="This query; may be repeated.")
+    ] = None,
+    catalog: CatalogOption = None,
+) -> None:
+    """Run the standing queries (CREATE QUERY) of a data directory until Ctrl-C; their answers are kept in its result logs.
+
+    Stopped or killed at any moment, they go on where they stood: nothing is lost and nothing answered twice.
+
+    Example: nilometer run --data field/
+    """
+    from nilometer.engine.live import BEGINNING, NOW, Start
+    from nilometer.errors import ConfigurationError
+
+    database = database_of(data, catalog)
+    if database.data.base is None:
+        raise ConfigurationError(
+            "nowhere to keep logs and answers", hint="give a directory with schema.sql: --data DIR"
+        )
+    wanted = {name.lower() for name in only or ()}
+    found = [q for q in database.catalog.queries() if not wanted or q.name.lower() in wanted]
+    if not found:
+        raise ConfigurationError(
+            "there are no standing queries" if not wanted else f"no standing query {', '.join(only or ())}",
+            hint="declare one in schema.sql: CREATE QUERY wet AS SELECT ...",
+        )
+    stopped = threading.Event()
+    if threading.current_thread() is threading.main_thread():
+        # A service manager stops with SIGTERM: in order, too.
+        signal.signal(signal.SIGTERM, lambda *_: stopped.set())
+    with open_station(database) as station:
+        running = []
+        for definition in found:
+            start: Start = BEGINNING if isinstance(definition.starting, str) else definition.starting or NOW
+            query = database.sql(definition.text)
+            running.append(station.install(query, definition.name, start=start, durable=True))
+        message(f"running {', '.join(live.name for live in running)}; Ctrl-C stops them")
+        follow(station, running, json=json, seconds=seconds, stopped=stopped.is_set)

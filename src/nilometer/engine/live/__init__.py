@@ -1,0 +1,13 @@
+"""Live queries: the stream manager, the Fjord host and the sensors' proxies, composed.
+
+station.py      the loop: sources -> log -> Fjord -> answers, and demand back to the sensors
+live_query.py   one query while it runs
+standing.py     one whose answers and state are durable
+starts.py       where in the logs a query begins
+"""
+
+from nilometer.engine.live.live_query import LiveQuery
+from nilometer.engine.live.starts import BEGINNING, NOW, Start
+from nilometer.engine.live.station import Station, system_clock
+
+__all__ = ["BEGINNING", "NOW", "LiveQuery", "Start", "Station", "system_clock"]

@@ -1,0 +1,361 @@
+"""The station: one loop in which sources fill the logs, the logs feed the queries, and the queries tell the sensors.
+
+    manager.poll -> (log) -> manager.take -> fjord.push, run -> answers            fleet -> manager.command -> sensors
+
+One thread. The law: an answer is a function of the log, so a query that is installed again at the offset where it stood
+goes on as if nothing had happened; and no query can tell which others run.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+import polars as pl
+
+from nilometer.catalog import Sensor, Stream, Table
+from nilometer.edge.adapters import Adapter, Clock, ReadResult, adapter_for
+from nilometer.edge.adapters.generate import Generators
+from nilometer.edge.fjord import Fjord
+from nilometer.edge.gateway import Batch
+from nilometer.edge.log import LogDirectory, LogSettings, Offset
+from nilometer.edge.manager import ManagerSettings, StreamManager
+from nilometer.edge.proxies import Fleet
+from nilometer.edge.proxies.fleet import Programs
+from nilometer.engine.database import Database
+from nilometer.engine.live.live_query import LiveQuery
+from nilometer.engine.live.standing import Standing
+from nilometer.engine.live.starts import NOW, Start, offset_at
+from nilometer.engine.query import Query
+from nilometer.errors import ConfigurationError, NilometerError
+from nilometer.plan import physical
+from nilometer.types import SECOND
+
+ROUND_ROWS = 262_144
+"""So many rows of a group are taken before the Fjord runs."""
+
+PAUSE = SECOND // 4
+"""How long the loop waits for a source, at most, before it looks after the sensors and the clock again."""
+
+
+def system_clock() -> int:
+    """The present moment in microseconds since the epoch."""
+    return time.time_ns() // 1_000
+
+
+@dataclass
+class Group:
+    """Queries that began at one place in the same streams' logs: one reader for all of them."""
+
+    name: str
+    streams: dict[str, Stream]
+    offsets: dict[str, Offset]
+    queries: list[str] = field(default_factory=list)
+    moved: bool = False
+    ended: set[str] = field(default_factory=set)
+
+
+class Station:
+    """Runs live queries. `directory` is where logs and states are kept; without one, for as long as the station lives."""
+
+    def __init__(
+        self,
+        database: Database,
+        directory: Path | str | None = None,
+        *,
+        clock: Clock = system_clock,
+        steady: Clock | None = None,
+        generators: Generators | None = None,
+        program_for: Programs = lambda *_: None,
+        logging: LogSettings | None = None,
+        managing: ManagerSettings | None = None,
+    ) -> None:
+        self._kept = None if directory is not None else tempfile.TemporaryDirectory(prefix="nilometer-")
+        self.directory = Path(directory if self._kept is None else self._kept.name)  # type: ignore[arg-type]
+        self.database = database
+        self.clock = clock
+        self._generators = generators
+        self.logs = LogDirectory(self.directory, logging)
+        self._adapters: dict[str, Adapter] = {}
+        self.manager = StreamManager(
+            self.logs, clock, self._adapter, sensors_of=self.sensors, steady=steady, settings=managing
+        )
+        self.manager.listeners.append(self._heard)
+        self.fjord = Fjord(self)
+        self.fleet = Fleet(
+            self.sensors,
+            self.manager.command,
+            clock,
+            self.manager.record_demand,
+            mailbox=lambda stream: self._adapters[stream.lower()].mailbox,
+            program_for=program_for,
+        )
+        self.queries: dict[str, LiveQuery] = {}
+        self._standing: dict[str, Standing] = {}
+        self._groups: dict[str, Group] = {}
+        self._numbers = 0
+
+    # ---- queries come and go -----------------------------------------------------------------------------------------
+
+    def install(
+        self, query: Query, name: str | None = None, *, start: Start = NOW, durable: bool = False
+    ) -> LiveQuery:
+        """Let a query run from now on, from the beginning of the logs, or from a time. A durable one goes on where it stood
+        when it, or the machine, was last stopped."""
+        if name is None:
+            self._numbers += 1
+            name = f"query-{self._numbers}"
+        if name in self.queries:
+            raise ConfigurationError(
+                f"a query '{name}' is running already", hint="remove it, or name this one otherwise"
+            )
+        streams = streams_of(query)
+        if durable:
+            standing = Standing(self.directory, name, query)
+            try:
+                live = self._resume(name, query, streams, standing, start)
+            except BaseException:
+                standing.close()
+                raise
+            self._standing[name] = standing
+        else:
+            offsets = {key: offset_at(self.logs.log(stream), start) for key, stream in streams.items()}
+            live = self._add(name, query, streams, offsets)
+        self.queries[name] = live
+        self.fleet.start(name, query.physical)
+        self._expect(streams)
+        return live
+
+    def remove(self, name: str) -> None:
+        """Stop a query; its sensors may sleep if nobody else asks them. A durable one can be installed again."""
+        live = self.queries.pop(name, None)
+        if live is None:
+            raise ConfigurationError(
+                f"no query '{name}' is running", hint=f"running: {', '.join(self.queries) or 'none'}"
+            )
+        self._settle(live, all_of_it=True)
+        self.fleet.stop(name)
+        standing = self._standing.pop(name, None)
+        if standing is not None:
+            standing.close()
+        self.fjord.remove(name)
+        group = self._groups[live.group]
+        self._expect(group.streams)
+        group.queries.remove(name)
+        if not group.queries:
+            self.manager.unregister(group.name)
+            del self._groups[group.name]
+
+    def _add(
+        self, name: str, query: Query, streams: dict[str, Stream], offsets: dict[str, Offset]
+    ) -> LiveQuery:
+        """Into the group that stands at these offsets, or a new one."""
+        group = next(
+            (
+                group
+                for group in self._groups.values()
+                if not group.moved and group.streams.keys() == streams.keys() and group.offsets == offsets
+            ),
+            None,
+        )
+        if group is None:
+            group = self._group(name, streams, offsets)
+            self.manager.register(group.name, streams.values(), offsets)
+        return self._fold(name, query, group)
+
+    def _group(self, name: str, streams: dict[str, Stream], offsets: dict[str, Offset]) -> Group:
+        group = self._groups[f"{name}@{len(self._groups)}"] = Group(
+            f"{name}@{len(self._groups)}", streams, dict(offsets)
+        )
+        return group
+
+    def _fold(self, name: str, query: Query, group: Group) -> LiveQuery:
+        self.fjord.install(name, query.physical, start=group.name)
+        group.queries.append(name)
+        return LiveQuery(name, query, group.name, group.offsets)
+
+    def _resume(
+        self, name: str, query: Query, streams: dict[str, Stream], standing: Standing, start: Start
+    ) -> LiveQuery:
+        """A durable query, in a group of its own: its state is nobody else's."""
+        recovered = standing.recovered
+        if recovered is None:
+            offsets = {key: offset_at(self.logs.log(stream), start) for key, stream in streams.items()}
+        else:
+            # A stream that the query did not read before begins where it is now.
+            offsets = {
+                key: recovered.committed.get(key) or self.logs.log(stream).end
+                for key, stream in streams.items()
+            }
+        group = self._group(name, streams, offsets)
+        try:
+            live = self._fold(name, query, group)
+            if recovered is not None:
+                if recovered.panes:
+                    self.fjord.restore(name, recovered.panes)
+                self._replay(name, group, recovered.start)
+            standing.begin(offsets, self.clock())
+            self.manager.register(group.name, streams.values(), offsets)
+        except BaseException:
+            if name in self.fjord.queries:
+                self.fjord.remove(name)
+            del self._groups[group.name]
+            raise
+        live.rows = standing.rows
+        group.moved = True
+        return live
+
+    def _replay(self, name: str, group: Group, start: Mapping[str, Offset]) -> None:
+        """Read again what the query has answered, from its checkpoint to its last commit, and throw the answers away."""
+        logs = {
+            key: self.logs.log(stream).read(start.get(key, group.offsets[key]))
+            for key, stream in group.streams.items()
+        }
+        while logs:
+            # The stream that is furthest behind comes next, so that windows stay the bound of memory.
+            key = min(logs, key=lambda stream: self.fjord.stream_watermark(name, stream))
+            until = group.offsets[key]
+            entry = next(logs[key], None)
+            if entry is None or Offset(entry.after.number - 1, entry.position) >= until:
+                del logs[key]
+                continue
+            if entry.after > until and entry.rows is not None:
+                entry = replace(entry, rows=entry.rows[: until.position - entry.position])
+            self.fjord.push(key, entry.entry(), start=group.name)
+            self.fjord.run()
+            self.fjord.answers(name)
+
+    # ---- the loop ----------------------------------------------------------------------------------------------------
+
+    def step(self) -> bool:
+        """One turn of everything; whether anything moved."""
+        moved = self.manager.poll()
+        for group in list(self._groups.values()):
+            moved |= self._feed(group)
+        self.fjord.run()
+        for live in list(self.queries.values()):
+            self._settle(live)
+        self.fleet.tick(self.clock())
+        self._promise()
+        return moved
+
+    def run(self, until: Callable[[], bool]) -> None:
+        """Turn until told to stop, or until every query has ended because its sources have."""
+        while not until() and not self.finished:
+            if not self.step():
+                self.manager.wait(self.clock() + PAUSE)
+
+    @property
+    def finished(self) -> bool:
+        """Whether all queries have seen the end of all their streams, or failed."""
+        return bool(self.queries) and all(live.finished for live in self.queries.values())
+
+    def _feed(self, group: Group) -> bool:
+        rows, moved = 0, False
+        while rows < ROUND_ROWS and (taken := self.manager.take(group.name)) is not None:
+            name, entry = taken
+            self.fjord.push(name, entry, start=group.name)
+            rows += entry.rows.height if isinstance(entry, Batch) else 1
+            moved = True
+        group.moved |= moved
+        group.offsets.update(self.manager.offsets(group.name))
+        if not moved:
+            for key, stream in group.streams.items():
+                if key not in group.ended and self.manager.ended(stream.name):
+                    group.ended.add(key)
+                    self.fjord.end(key, start=group.name)
+                    moved = True
+        return moved
+
+    def _settle(self, live: LiveQuery, *, all_of_it: bool = False) -> None:
+        """Fetch a query's answers, and commit those of a durable one."""
+        if live.failure is not None:
+            return
+        group = self._groups[live.group]
+        try:
+            frames = self.fjord.answers(live.name)
+        except NilometerError as error:
+            live.failure, live.finished = error.at(live.query.text, None), True
+            return
+        live.ledger = self.fjord.ledger(live.name)
+        live.watermark = self.fjord.watermark(live.name)
+        live.give(frames)
+        live.finished = len(group.ended) == len(group.streams) and not frames
+        standing = self._standing.get(live.name)
+        if standing is not None:
+            standing.commit(
+                frames,
+                group.offsets,
+                live.ledger,
+                lambda: self.fjord.snapshot(live.name),
+                self.clock(),
+                all_of_it=all_of_it,
+            )
+
+    # ---- sensors -----------------------------------------------------------------------------------------------------
+
+    def _heard(self, stream: str, result: ReadResult) -> None:
+        self.fleet.heard(self.database.catalog.stream(stream).name, result)
+
+    def _expect(self, streams: Mapping[str, Stream]) -> None:
+        """What is asked of sensors is what may be missed. Those that filter owe nobody a reading."""
+        for key, stream in streams.items():
+            demand = self.fleet.demand(stream.name)
+            full = demand is not None and demand.predicate is None
+            self.manager.expect(key, demand.interval if demand is not None and full else None)
+
+    def _promise(self) -> None:
+        """Where all sensors of a stream promise that nothing earlier comes, event time goes on without a reading."""
+        for stream in {s.name: s for group in self._groups.values() for s in group.streams.values()}.values():
+            tick = self.fleet.promise(stream.name)
+            if tick is not None:
+                self.manager.heartbeat(stream.name, tick - stream.delay)
+
+    # ---- what the Fjord and the manager ask for ----------------------------------------------------------------------
+
+    def table(self, table: Table) -> pl.DataFrame:
+        """The snapshot of a stored extent."""
+        return self.database.data.table(table, self.database.catalog)
+
+    def sensors(self, stream: Stream) -> Sequence[Sensor]:
+        """The declared sensors of a stream."""
+        return self.database.catalog.sensors(stream.name)
+
+    def _adapter(self, stream: Stream, clock: Clock) -> Adapter:
+        path = self.database.data.files.get(stream.name.lower())
+        url = None if path is None else f"file://{path.resolve()}"
+        adapter = adapter_for(stream, clock, url=url, generators=self._generators)
+        self._adapters[stream.name.lower()] = adapter
+        return adapter
+
+    # ---- the end -----------------------------------------------------------------------------------------------------
+
+    def close(self) -> None:
+        """Commit, make everything durable, and let go."""
+        for name in list(self.queries):
+            self.remove(name)
+        self.manager.close()
+        if self._kept is not None:
+            self._kept.cleanup()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def streams_of(query: Query) -> dict[str, Stream]:
+    """The streams that a query reads, by their lower-case names."""
+    return {
+        node.stream.name.lower(): node.stream
+        for node in physical.walk_plan(query.physical)
+        if isinstance(node, physical.SpAcquire)
+    }
