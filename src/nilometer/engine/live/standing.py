@@ -39,7 +39,7 @@ def folder_of(directory: Path, name: str) -> Path:
 def result_log(directory: Path, name: str, columns: Mapping[str, pl.DataType] | None = None) -> ResultLog:
     """The answers of a standing query."""
     return ResultLog(
-        LocalFiles(folder_of(directory, name) / "results", failpoints.from_environment()), columns
+        LocalFiles(folder_of(directory, name) / "results", failpoints.from_environment("results")), columns
     )
 
 
@@ -50,7 +50,7 @@ class Standing:
         self._columns = dtypes(query.schema)
         self._version = version_of(query)
         self._results = result_log(directory, name, self._columns)
-        state = LocalFiles(folder_of(directory, name) / "state", failpoints.from_environment())
+        state = LocalFiles(folder_of(directory, name) / "state", failpoints.from_environment("state"))
         self._checkpoints = Checkpoints(state)
         self.recovered = recover(self._version, self._results, self._checkpoints)
         self._number = self.recovered.number if self.recovered is not None else -1

@@ -61,7 +61,8 @@ class Group:
 
 
 class Station:
-    """Runs live queries. `directory` is where logs and states are kept; without one, for as long as the station lives."""
+    """Runs live queries. `directory` is where logs and states are kept; without one, for as long as the station lives.
+    `heartbeat` is how often sensors that filter say that they have nothing to say."""
 
     def __init__(
         self,
@@ -72,6 +73,7 @@ class Station:
         steady: Clock | None = None,
         generators: Generators | None = None,
         program_for: Programs = lambda *_: None,
+        heartbeat: int = 10 * SECOND,
         logging: LogSettings | None = None,
         managing: ManagerSettings | None = None,
     ) -> None:
@@ -94,6 +96,7 @@ class Station:
             self.manager.record_demand,
             mailbox=lambda stream: self._adapters[stream.lower()].mailbox,
             program_for=program_for,
+            heartbeat=heartbeat,
         )
         self.queries: dict[str, LiveQuery] = {}
         self._standing: dict[str, Standing] = {}

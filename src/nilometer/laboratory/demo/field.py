@@ -1,75 +1,74 @@
-"""The demo's field: smoke drifts over air monitors, some of which fall silent, repeat themselves or come late."""
+"""The demo's field and its script: smoke drifts over air monitors, questions come and go, and the monitors follow."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-import polars as pl
-
-from nilometer.laboratory.disorder import Disorder
-from nilometer.laboratory.generators.moving_plume import MovingPlume
-from nilometer.types import HOUR, MINUTE, SECOND
+from nilometer.laboratory.demo.radio import Radio
+from nilometer.laboratory.generators.generator import START
+from nilometer.laboratory.simulated import SimulatedField, simulated_field
+from nilometer.types import MINUTE, format_time
 
 STEP = 2 * MINUTE
 """How much of the field's time passes in one frame of the demo."""
 
+URL = "generate://field?speed=1"
+SCHEMA = f"CREATE STREAM air (concentration FLOAT) PUSHED FROM '{URL}' DELAY 4 MINUTES KEY (id, time) EXPECT EVERY 1 MINUTE;"
+
 
 @dataclass(frozen=True)
 class Question:
-    """A continuous query of the demo, and what it asks in words."""
+    """A continuous query of the demo, what it asks in words, and the part of the demo's time in which it runs."""
 
+    name: str
     title: str
     sql: str
+    begins: float
+    ends: float
 
 
 QUESTIONS = (
     Question(
-        "the whole field, every 10 minutes",
-        "SELECT COUNT(*) AS readings, AVG(concentration) AS mean, MAX(concentration) AS worst, COMPLETENESS() AS complete "
-        "FROM air [RANGE 10 MINUTES SLIDE 10 MINUTES]",
+        "overview",
+        "the whole field, one sample in 10 minutes from each monitor",
+        "SELECT COUNT(*) AS readings, AVG(concentration) AS mean, MAX(concentration) AS worst "
+        "FROM air [RANGE 30 MINUTES SLIDE 10 MINUTES] SAMPLE EVERY 10 MINUTES",
+        0.0,
+        0.72,
     ),
     Question(
+        "smoke",
         "monitors in the smoke: mean of the last 15 minutes above 35",
         "SELECT id, AVG(concentration) AS mean FROM air [RANGE 15 MINUTES SLIDE 5 MINUTES] "
         "GROUP BY id HAVING AVG(concentration) > 35",
+        0.18,
+        0.6,
     ),
     Question(
-        "the smoke arrives: monitors that were clear five minutes ago",
-        "ISTREAM SELECT id FROM air [RANGE 5 MINUTES SLIDE 5 MINUTES] GROUP BY id HAVING MAX(concentration) > 35",
+        "silence",
+        "who falls silent, who returns",
+        "SELECT time, id, state FROM SILENT(air FOR 8 MINUTES)",
+        0.18,
+        0.6,
     ),
-    Question("who falls silent, who returns", "SELECT time, id, state FROM SILENT(air FOR 8 MINUTES)"),
+    Question(
+        "alarm",
+        "readings above 60 by the western edge: the others may sleep",
+        "SELECT time, id, concentration FROM air WHERE concentration > 60 AND distance(location, point(0.0, 700.0)) < 1500",
+        0.4,
+        1.0,
+    ),
 )
 
 
-def field_of(sensors: int, seed: int, duration: int) -> MovingPlume:
-    """The field's description."""
-    return MovingPlume(
-        sensor_count=sensors,
-        duration=duration,
-        interval=MINUTE,
-        seed=seed,
-        jitter=0.5,
-        name="air",
-        width=4000.0,
-        height=2000.0,
-        wind=(0.35, 0.05),
-        source=(-0.05, 0.35),
-        release=2 * HOUR,
-        strength=180.0,
-        sigma=300.0,
-        diffusion=6.0,
-        dials=Disorder(
-            delay=90 * SECOND, drop=0.01, duplicate=0.02, late=0.005, silent=0.04, silence=15 * MINUTE
-        ),
+def field_of(sensors: int, seed: int) -> SimulatedField:
+    """The monitors and the smoke."""
+    return simulated_field(
+        "plume",
+        {"sensors": str(sensors), "seed": str(seed), "start": format_time(START), "jitter": "0.5"},
     )
 
 
-def slices(field: MovingPlume) -> Iterator[pl.DataFrame]:
-    """The readings in the order they arrive, so many at a time as come in a step; without end, one stretch after another."""
-    stretch = field
-    while True:
-        frame = stretch.frame()
-        size = max(1, round(frame.height * STEP / stretch.duration))
-        yield from frame.iter_slices(size)
-        stretch = replace(stretch, start=stretch.start + stretch.duration, seed=stretch.seed + 1)
+def radio_of(field: SimulatedField, seed: int) -> Radio:
+    """The field as it is heard."""
+    return Radio(field, seed)

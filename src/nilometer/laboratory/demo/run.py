@@ -1,80 +1,67 @@
-"""Runs the demo: every step brings a slice of the field's time to all running queries, and the screen is drawn anew."""
+"""Runs the demo: simulated monitors -> radio -> log -> live queries, which come and go; and back to the monitors.
+
+Every frame a stretch of the field's time passes, the station takes what came, and the screen is drawn anew. The clock is the
+field's, so a demo with the same seed is the same demo.
+"""
 
 from __future__ import annotations
 
 import time
-from collections import deque
-from collections.abc import Callable, Iterator
+from collections import Counter, deque
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
-import polars as pl
-
-from nilometer.catalog import Sensor, Stream, Table
-from nilometer.edge.gateway import Batch, Entry, Run
-from nilometer.edge.ledger import Ledger
-from nilometer.engine import Database, Query, connect
-from nilometer.engine.answers import rows_of, to_text
+from nilometer.engine import Database, connect
+from nilometer.engine.answers import to_text
+from nilometer.engine.live import LiveQuery, Station
 from nilometer.errors import InternalError
-from nilometer.laboratory.demo.field import QUESTIONS, STEP, Question, field_of, slices
+from nilometer.laboratory.demo.field import QUESTIONS, SCHEMA, STEP, Question, field_of, radio_of
 from nilometer.laboratory.demo.screen import Screen
-from nilometer.types import DAY
+from nilometer.laboratory.generators.generator import START
+from nilometer.types import HOUR, MINUTE, format_duration
 
 FRAMES_A_SECOND = 8
+TURNS = 16
+"""Of the station in a frame, at most: readings, answers, commands, acknowledgements."""
 
 
 @dataclass
-class Mailbox:
-    """A query's own way into the shared slices: what has come and was not read yet. Closed, it ends the stream."""
+class FieldClock:
+    """The field's time."""
 
-    database: Database
-    waiting: deque[pl.DataFrame] = field(default_factory=deque)
-    closed: bool = False
+    now: int = START
 
-    def entries(self, stream: Stream) -> Iterator[Entry]:  # noqa: ARG002 - all slices are of the one stream
-        """The log as it grows; an empty batch while there is nothing new."""
-        nothing = Batch(pl.DataFrame(schema=self.waiting[0].schema if self.waiting else None))
-        while self.waiting or not self.closed:
-            if self.waiting:
-                rows = self.waiting.popleft()
-                nothing = Batch(rows.clear())
-                yield Batch(rows)
-            else:
-                yield nothing
-
-    def table(self, table: Table) -> pl.DataFrame:
-        """The demo has no stored extents."""
-        raise InternalError(f"the demo has no table {table.name}")
-
-    def sensors(self, stream: Stream) -> tuple[Sensor, ...]:
-        """The field's monitors."""
-        return self.database.catalog.sensors(stream.name)
+    def __call__(self) -> int:
+        return self.now
 
 
 @dataclass
-class Standing:
-    """A query while it runs, and the last of its answers."""
+class Shown:
+    """A question, its query while it runs, and the last of its answers."""
 
     question: Question
-    query: Query
-    mailbox: Mailbox
-    run: Run
-    latest: deque[str]
+    live: LiveQuery | None = None
     rows: int = 0
+    asked: bool = False
+    latest: deque[str] = field(default_factory=lambda: deque(maxlen=3))
+    books: dict[str, int] = field(default_factory=dict)
 
-    def step(self) -> None:
-        """One round; keeps the newest answers as text."""
-        self.keep(self.run.step())
-
-    def keep(self, answer: pl.DataFrame) -> None:
-        """Count an answer, and remember its last rows."""
-        self.rows += answer.height
-        schema = self.query.schema
-        for row in rows_of(answer.tail(self.latest.maxlen or 1), schema):
-            parts = (
-                _shown(name, to_text(v, c.type)) for name, v, c in zip(schema.names, row, schema, strict=True)
-            )
-            self.latest.append("  ".join(parts))
+    def fetch(self) -> None:
+        """Count the new answers, and keep the last of them as text."""
+        if self.live is None:
+            return
+        for answer in self.live.take():
+            self.rows += len(answer)
+            schema = self.live.query.schema
+            for row in answer.head(len(answer)).rows[-(self.latest.maxlen or 1) :]:
+                parts = (
+                    _shown(name, to_text(value, column.type))
+                    for name, value, column in zip(schema.names, row, schema, strict=True)
+                )
+                self.latest.append("  ".join(parts))
+        self.books = self.live.ledger.as_dict()
 
 
 def _shown(name: str, text: str) -> str:
@@ -83,62 +70,96 @@ def _shown(name: str, text: str) -> str:
     return f"{name} {text[:7]}" if text.replace(".", "").replace("-", "").isdigit() else f"{name} {text}"
 
 
+def paces(station: Station) -> Counter[str]:
+    """How many sensors do what: sample so often, with a filter or not, sleep."""
+    counts: Counter[str] = Counter()
+    for row in station.fleet.rows().iter_rows(named=True):
+        if row["state"] == "asleep":
+            counts["asleep"] += 1
+        elif row["state"] == "running" and row["interval"]:
+            filtered = ", filtered" if row["filter"] not in (None, "TRUE") else ""
+            counts[f"every {format_duration(row['interval']).lower()}{filtered}"] += 1
+        else:
+            counts[row["state"]] += 1
+    return counts
+
+
 def run_demo(
-    seconds: float | None, sensors: int, seed: int, wait: Callable[[float], None] = time.sleep
+    seconds: float | None,
+    sensors: int,
+    seed: int,
+    wait: Callable[[float], None] = time.sleep,
+    keep: Path | None = None,
 ) -> dict[str, Any]:
-    """Run for so many seconds (None: until Ctrl-C), then print a summary; gives the figures. `wait` keeps the pace."""
-    described = field_of(sensors, seed, DAY)
+    """Run for so many seconds (None: until Ctrl-C, the script over and over), then print a summary; gives the figures."""
+    monitors = field_of(sensors, seed)
+    radio = radio_of(monitors, seed)
     database = connect()
-    stream = described.stream()
-    database.catalog.add_stream(stream)
-    database.catalog.add_sensors(described.sensors())
-    standing = [_install(database, question) for question in QUESTIONS]
-    source = slices(described)
+    database.execute(SCHEMA)
+    database.catalog.add_sensors(monitors.sensors_of("air"))
+    clock = FieldClock()
+    shown = [Shown(question) for question in QUESTIONS]
+    script = seconds if seconds is not None else 60.0
+    seen: Counter[str] = Counter()
     started = time.monotonic()
-    readings = 0
-    with Screen(described, seconds) as screen:
-        step = 0
+    with (
+        Station(
+            database, keep, clock=clock, generators={"field": lambda _: radio}, heartbeat=5 * MINUTE
+        ) as station,
+        Screen(monitors, seconds) as screen,
+    ):
+        frame = 0
         try:
-            while seconds is None or step < seconds * FRAMES_A_SECOND:
-                rows = next(source)
-                readings += rows.height
-                for query in standing:
-                    query.mailbox.waiting.append(rows)
-                    query.step()
-                step += 1
-                screen.draw(rows, standing, _ledger(standing), time.monotonic() - started)
-                ahead = step / FRAMES_A_SECOND - (time.monotonic() - started)
+            while seconds is None or frame < seconds * FRAMES_A_SECOND:
+                _change(station, database, shown, frame / FRAMES_A_SECOND % script / script)
+                clock.now += STEP
+                for _ in range(TURNS):
+                    if not station.step():
+                        break
+                for each in shown:
+                    each.fetch()
+                frame += 1
+                doing = paces(station)
+                seen |= doing
+                status = station.manager.status("air") if station.manager.streams else None
+                screen.draw(station, status, shown, doing, time.monotonic() - started)
+                ahead = frame / FRAMES_A_SECOND - (time.monotonic() - started)
                 if ahead > 0:
                     wait(ahead)
         except KeyboardInterrupt:
             screen.interrupted()
-        for query in standing:
-            query.mailbox.closed = True
-            for answer in query.run:
-                query.keep(answer)
-    elapsed = time.monotonic() - started
-    ledger = _ledger(standing)
-    figures = {
-        "readings": readings,
-        "field_hours": step * STEP / (DAY / 24),
-        "seconds": elapsed,
-        "ledger": ledger.as_dict(),
-        "balanced": ledger.balanced,
-        "answers": {query.question.title: query.rows for query in standing},
-    }
-    screen.summary(figures)
-    if not ledger.balanced:
-        raise InternalError("the books do not balance", detail=str(ledger.as_dict()))
+        ledger = station.logs.log("air").note or {}
+        energy = monitors.energy()
+        changes = list(station.logs.log("air").demands())
+        segments = station.logs.log("air").segments()
+        books = ledger.get("ledger", {})
+        figures: dict[str, Any] = {
+            "field_hours": frame * STEP / HOUR,
+            "seconds": time.monotonic() - started,
+            "ledger": books,
+            "balanced": books.get("received") == sum(n for name, n in books.items() if name != "received"),
+            "queries_balanced": all(each.live is None or each.live.ledger.balanced for each in shown),
+            "answers": {each.question.title: each.rows for each in shown},
+            "paces": dict(seen),
+            "demand_changes": len(changes),
+            "log_bytes": sum(segment.index.size for segment in segments),
+            "milliwatts": energy.watts * 1e3,
+            "lifetime_days": energy.lifetime / 86_400,
+        }
+        screen.summary(figures)
+    if not (figures["balanced"] and figures["queries_balanced"]):
+        raise InternalError("the books do not balance", detail=str(figures))
     return figures
 
 
-def _install(database: Database, question: Question) -> Standing:
-    query = database.sql(question.sql)
-    mailbox = Mailbox(database)
-    run = Run(query.physical, mailbox, None)
-    return Standing(question, query, mailbox, run, deque(maxlen=4))
-
-
-def _ledger(standing: list[Standing]) -> Ledger:
-    """All queries read the same stream, so the books of one are the books of all."""
-    return standing[0].run.summary.ledgers["air"]
+def _change(station: Station, database: Database, shown: list[Shown], part: float) -> None:
+    """Questions come and go as the script says."""
+    for each in shown:
+        wanted = each.question.begins <= part < each.question.ends
+        if wanted and each.live is None:
+            each.live = station.install(database.sql(each.question.sql), each.question.name)
+        elif not wanted and each.live is not None:
+            each.fetch()
+            station.remove(each.question.name)
+            each.fetch()
+            each.live = None

@@ -1,12 +1,13 @@
-"""The demo's screen: the field as a map, the stream's books and the queries' answers; plain lines where there is no terminal."""
+"""The demo's screen: the field as a map, what the monitors do, the stream's books, the questions' answers; plain lines where
+there is no terminal."""
 
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-import polars as pl
 from rich.console import Console, Group
 from rich.layout import Layout
 from rich.live import Live
@@ -14,37 +15,44 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from nilometer.edge.ledger import Ledger
-from nilometer.laboratory.generators.moving_plume import MovingPlume
-from nilometer.types import format_time
+from nilometer.edge.adapters import ReadResult
+from nilometer.engine.live import Station
+from nilometer.laboratory.simulated import SimulatedField
+from nilometer.types import MINUTE, format_time
 
 if TYPE_CHECKING:
-    from nilometer.laboratory.demo.run import Standing
+    from nilometer.edge.manager import StreamStatus
+    from nilometer.laboratory.demo.run import Shown
 
-COLUMNS, ROWS = 46, 16
+COLUMNS, ROWS = 46, 14
 LEVELS = ((12.0, "green"), (35.0, "yellow"), (55.0, "dark_orange"), (float("inf"), "red"))
-LINES_EVERY = 40
+LINES_EVERY = 24
+OLD = 25 * MINUTE
 
 
 class Screen:
-    """A context manager; `draw` after every step, `summary` at the end."""
+    """A context manager; `draw` after every frame, `summary` at the end."""
 
-    def __init__(self, field: MovingPlume, seconds: float | None) -> None:
+    def __init__(self, field: SimulatedField, seconds: float | None) -> None:
         self.field = field
         self.seconds = seconds
         self.console = Console(file=sys.stdout)
         self.live: Live | None = None
         self.values: dict[int, float] = {}
         self.heard: dict[int, int] = {}
-        self.steps = 0
-        places = field.locations()
+        self.frames = 0
+        self.said = ""
+        places = {s.id: s.location for s in field.sensors_of("air") if s.location is not None}
+        width = max(x for x, _ in places.values()) + 1e-9
+        height = max(y for _, y in places.values()) + 1e-9
         self.cells = {
-            index + 1: (
-                min(COLUMNS - 1, int(x / field.width * COLUMNS)),
-                min(ROWS - 1, int(y / field.height * ROWS)),
+            identifier: (
+                min(COLUMNS - 1, int(x / width * COLUMNS)),
+                min(ROWS - 1, int(y / height * ROWS)),
             )
-            for index, (x, y) in enumerate(places.tolist())
+            for identifier, (x, y) in places.items()
         }
+        self.listening = False
 
     def __enter__(self) -> Self:
         if self.console.is_terminal:
@@ -52,7 +60,8 @@ class Screen:
             self.live.__enter__()
         else:
             print(
-                f"{self.field.sensor_count} monitors, one reading a minute each; smoke drifts in from the west",
+                f"{len(self.cells)} monitors behind a bad radio; smoke drifts in from the west; questions come and go,\n"
+                "and the monitors sample, filter and sleep as they need",
                 flush=True,
             )
         return self
@@ -63,60 +72,107 @@ class Screen:
         if self.live is not None:
             self.live.__exit__(kind, error, trace)
 
-    def draw(self, rows: pl.DataFrame, standing: list[Standing], ledger: Ledger, elapsed: float) -> None:
-        """Show where things stand."""
-        self.steps += 1
-        newest = rows.sort("time").unique("id", keep="last", maintain_order=True)
+    def listen(self, station: Station) -> None:
+        """See the readings as they come in."""
+        if not self.listening:
+            station.manager.listeners.append(self._heard)
+            self.listening = True
+
+    def _heard(self, _: str, result: ReadResult) -> None:
+        newest = result.rows.sort("time").unique("id", keep="last", maintain_order=True)
         for identifier, moment, value in newest.select("id", "time", "concentration").iter_rows():
-            self.heard[identifier] = moment
+            if moment is not None:
+                self.heard[identifier] = moment
             if value is not None:
                 self.values[identifier] = value
-        watermark = standing[0].run.watermark
+
+    def draw(
+        self,
+        station: Station,
+        status: StreamStatus | None,
+        shown: list[Shown],
+        doing: Counter[str],
+        elapsed: float,
+    ) -> None:
+        """Show where things stand."""
+        self.listen(station)
+        self.frames += 1
         if self.live is None:
-            if self.steps % LINES_EVERY == 1:
-                answers = sum(query.rows for query in standing)
-                worst = max(self.values.values(), default=0.0)
-                print(
-                    f"{format_time(watermark)}  received {ledger.received:6}  late {ledger.late:3}  "
-                    f"duplicate {ledger.duplicate:3}  answers {answers:5}  worst reading {worst:6.1f}",
-                    flush=True,
-                )
+            self._lines(station, status, shown, doing)
             return
         layout = Layout()
         layout.split_row(
-            Layout(self._left(watermark, ledger, elapsed), size=COLUMNS + 4), Layout(self._right(standing))
+            Layout(self._left(station, status, doing, elapsed), size=COLUMNS + 4), Layout(self._right(shown))
         )
         self.live.update(layout)
 
-    def _left(self, watermark: int, ledger: Ledger, elapsed: float) -> Group:
-        newest = max(self.heard.values(), default=0)
+    def _lines(
+        self, station: Station, status: StreamStatus | None, shown: list[Shown], doing: Counter[str]
+    ) -> None:
+        """A line when what the monitors do has changed, and now and then one with the books."""
+        now = format_time(station.clock())[11:16]
+        running = ", ".join(each.question.name for each in shown if each.live is not None)
+        said = f"asked: {running or 'nothing'}; monitors: " + _counted(doing)
+        if said != self.said and "told" not in doing and "waiting" not in doing:
+            self.said = said
+            print(f"{now}  {said}", flush=True)
+        if self.frames % LINES_EVERY == 0 and status is not None:
+            books = ", ".join(f"{name} {n:,}" for name, n in status.ledger.as_dict().items() if n)
+            answers = sum(each.rows for each in shown)
+            print(f"{now}  {books}, missing {status.missing or 0:,}; answers {answers:,}", flush=True)
+
+    def _left(
+        self, station: Station, status: StreamStatus | None, doing: Counter[str], elapsed: float
+    ) -> Group:
+        now = station.clock()
+        asleep = {
+            row["sensor"] for row in station.fleet.rows().iter_rows(named=True) if row["state"] == "asleep"
+        }
         grid = [[(" ", "")] * COLUMNS for _ in range(ROWS)]
         for identifier, (column, row) in self.cells.items():
-            value = self.values.get(identifier)
-            silent = newest - self.heard.get(identifier, 0) > 8 * 60 * 1_000_000
+            value = self.values.get(int(identifier))
+            old = now - self.heard.get(int(identifier), 0) > OLD
             colour = "" if value is None else next(name for limit, name in LEVELS if value < limit)
-            grid[ROWS - 1 - row][column] = ("x", "dim") if value is None or silent else ("●", colour)
+            mark = ("z", "blue") if str(identifier) in asleep else ("·", "dim") if old else ("●", colour)
+            grid[ROWS - 1 - row][column] = mark
         field = Text()
         for line in grid:
-            for mark, colour in line:
-                field.append(mark, colour or None)
+            for mark_, colour in line:
+                field.append(mark_, colour or None)
             field.append("\n")
+        energy = self.field.energy()
+        work = Table.grid(padding=(0, 2))
+        for name, count in doing.most_common():
+            work.add_row(name, f"{count}")
+        work.add_row("battery", f"{energy.watts * 1e3:.2f} mW, {energy.lifetime / 86_400:.0f} days")
         books = Table.grid(padding=(0, 2))
-        for name, value in ledger.as_dict().items():
-            books.add_row(name, f"{value:,}")
-        books.add_row("books", "balance" if ledger.balanced else "DO NOT BALANCE")
+        if status is not None:
+            for name, value in status.ledger.as_dict().items():
+                books.add_row(name, f"{value:,}")
+            books.add_row("missing", f"{status.missing or 0:,}")
+            books.add_row("silent", f"{len(status.silent)}")
+            books.add_row("books", "balance" if status.ledger.balanced else "DO NOT BALANCE")
         left = "" if self.seconds is None else f" of {self.seconds:.0f}"
         return Group(
-            Panel(field, title="the field (green clear, red smoke, x silent)"),
-            Panel(books, title=f"air: watermark {format_time(watermark)[11:16]}, {elapsed:.0f}{left} s"),
+            Panel(field, title="green clear, red smoke, z asleep, · not heard"),
+            Panel(work, title="what the monitors do"),
+            Panel(books, title=f"air at {format_time(now)[11:16]}, {elapsed:.0f}{left} s"),
         )
 
-    def _right(self, standing: list[Standing]) -> Group:
+    def _right(self, shown: list[Shown]) -> Group:
         panels = []
-        for query in standing:
-            body = Text("\n".join(query.latest) or "nothing yet")
+        for each in shown:
+            running = each.live is not None
+            body = Text("\n".join(each.latest) or ("nothing yet" if running else "not asked"))
+            mark = f"W {format_time(each.live.watermark)[11:16]}" if each.live and each.live.watermark else ""
             panels.append(
-                Panel(body, title=query.question.title, subtitle=f"{query.rows:,} rows", title_align="left")
+                Panel(
+                    body,
+                    title=each.question.title,
+                    subtitle=f"{each.rows:,} rows {mark}",
+                    title_align="left",
+                    style="" if running else "dim",
+                )
             )
         return Group(*panels)
 
@@ -127,20 +183,29 @@ class Screen:
 
     def summary(self, figures: dict[str, Any]) -> None:
         """What was shown, in figures."""
-        ledger = figures["ledger"]
+        if self.live is not None:
+            self.live.stop()
+        books = figures["ledger"]
         print(
-            f"\n{figures['readings']:,} readings of {figures['field_hours']:.1f} hours of the field "
-            f"in {figures['seconds']:.0f} seconds"
+            f"\n{books.get('received', 0):,} readings of {figures['field_hours']:.1f} hours of the field in "
+            f"{figures['seconds']:.0f} seconds; a log of {figures['log_bytes']:,} bytes"
         )
-        accounts = ", ".join(
-            f"{name} {ledger[name]:,}" for name in ("accepted", "late", "duplicate", "garbled", "future")
+        accounts = ", ".join(f"{name} {count:,}" for name, count in books.items() if name != "received")
+        print(
+            f"received {books.get('received', 0):,} = {accounts}; the books "
+            f"{'balance' if figures['balanced'] else 'DO NOT BALANCE'}"
         )
         print(
-            f"received {ledger['received']:,} = {accounts}; the books {'balance' if figures['balanced'] else 'DO NOT BALANCE'}"
+            f"monitors, at most: {_counted(Counter(figures['paces']))}; the demand changed {figures['demand_changes']} times; "
+            f"{figures['milliwatts']:.2f} mW a monitor"
         )
         for title, rows in figures["answers"].items():
             print(f"  {rows:6,} rows  {title}")
         print(
-            '\nask your own data: ./nilo query --data DIRECTORY "SELECT ..."; the plans: ./nilo explain --help',
+            '\nask your own: ./nilo query --data DIRECTORY "SELECT ..."; the plans: ./nilo explain --help',
             flush=True,
         )
+
+
+def _counted(doing: Counter[str]) -> str:
+    return ", ".join(f"{count} {name}" for name, count in doing.most_common())
