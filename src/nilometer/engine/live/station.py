@@ -271,7 +271,9 @@ class Station:
             for key, stream in group.streams.items():
                 if key not in group.ended and self.manager.ended(stream.name):
                     group.ended.add(key)
-                    self.fjord.end(key, start=group.name)
+                    # For a durable query a source's end is no end: its log may grow again, and the end is not in it.
+                    if not any(name in self._standing for name in group.queries):
+                        self.fjord.end(key, start=group.name)
                     moved = True
         return moved
 

@@ -1,0 +1,166 @@
+"""The station over replayed files: live answers are those over the log, queries come and go, durable ones go on."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from nilometer.engine import Database, connect
+from nilometer.engine.live import BEGINNING, LiveQuery, Station
+from nilometer.engine.live.books import query_books, stream_books
+from nilometer.engine.live.standing import result_log
+from nilometer.errors import ConfigurationError, NilometerError
+from nilometer.types import MINUTE
+
+START = 1_767_225_600_000_000
+SCHEMA = """
+CREATE STREAM air (x FLOAT) PUSHED FROM '{url}' KEY (id, time) EXPECT EVERY 1 MINUTE;
+CREATE SENSOR 1 OF air AT (0.0, 0.0); CREATE SENSOR 2 OF air AT (1.0, 0.0);
+CREATE TABLE limits (id INT, maximum FLOAT) STORED AT 'limits.csv';
+"""
+MEANS = "SELECT id, AVG(x) AS mean FROM air [RANGE 5 MINUTES SLIDE 5 MINUTES] GROUP BY id"
+
+
+def write_readings(path: Path, first: int, count: int) -> None:
+    minutes = range(first, first + count)
+    pl.DataFrame(
+        {
+            "time": [START + minute * MINUTE for minute in minutes for _ in (1, 2)],
+            "id": [sensor for _ in minutes for sensor in (1, 2)],
+            "x": [float(minute % 7 + sensor) for minute in minutes for sensor in (1, 2)],
+        }
+    ).write_csv(path)
+
+
+def field(folder: Path, minutes: int = 30, *, options: str = "") -> Database:
+    """A directory whose stream is a folder of files, replayed."""
+    (folder / "in").mkdir(exist_ok=True)
+    write_readings(folder / "in" / "a.csv", 0, minutes)
+    (folder / "limits.csv").write_text("id,maximum\n1,4.0\n2,5.0\n")
+    (folder / "schema.sql").write_text(SCHEMA.format(url=f"directory://{folder}/in{options}"))
+    return connect(folder)
+
+
+def rows(live: LiveQuery) -> list[tuple[object, ...]]:
+    return [row for answer in live.take() for row in answer.rows]
+
+
+def finish(station: Station) -> None:
+    deadline = time.monotonic() + 60
+    station.run(lambda: time.monotonic() > deadline)
+    assert station.finished
+
+
+def test_live_answers_are_those_over_the_log(tmp_path: Path) -> None:
+    database = field(tmp_path)
+    with Station(database, tmp_path) as station:
+        live = station.install(database.sql(MEANS))
+        finish(station)
+        got = rows(live)
+        assert live.ledger.balanced
+        assert live.ledger.read == 60
+    for host in ("reference", "gateway", "fjord"):
+        assert sorted(got) == sorted(database.sql(MEANS).run(host).rows)
+    (books,) = stream_books(database)
+    assert (books["received"], books["appended"], books["missing"]) == (60, 60, 0)
+    assert books["balanced"]
+
+
+def test_a_second_station_does_not_read_the_files_again(tmp_path: Path) -> None:
+    database = field(tmp_path)
+    for expected in (60, 0):
+        with Station(database, tmp_path) as station:
+            live = station.install(database.sql("SELECT id, x FROM air"))
+            finish(station)
+            assert len(rows(live)) == expected
+    with Station(database, tmp_path) as station:
+        live = station.install(database.sql("SELECT id, x FROM air"), start=BEGINNING)
+        finish(station)
+        assert len(rows(live)) == 60
+    write_readings(tmp_path / "in" / "b.csv", 30, 10)
+    with Station(database, tmp_path) as station:
+        at = station.install(database.sql("SELECT time, x FROM air"), start=START + 35 * MINUTE)
+        now = station.install(database.sql("SELECT id, x FROM air"))
+        finish(station)
+        assert len(rows(now)) == 20
+        # A time finds its place among what the log holds when the query is installed: nothing, yet.
+        assert len(rows(at)) == 20
+
+
+def test_a_query_that_starts_at_a_time_begins_at_the_entry_that_holds_it(tmp_path: Path) -> None:
+    database = field(tmp_path, options="?batch=10")
+    with Station(database, tmp_path) as station:
+        station.install(database.sql("SELECT id FROM air"))
+        finish(station)
+    with Station(database, tmp_path) as station:
+        live = station.install(database.sql("SELECT time FROM air"), start=START + 12 * MINUTE)
+        finish(station)
+        times = [row[0] for row in rows(live)]
+    # Batches of ten are five minutes of two sensors.
+    assert times[0] == START + 10 * MINUTE
+    assert len(times) == 40
+
+
+def test_queries_of_one_start_share_a_group_and_go_alone(tmp_path: Path) -> None:
+    database = field(tmp_path)
+    with Station(database, tmp_path) as station:
+        first = station.install(database.sql(MEANS), "means")
+        second = station.install(
+            database.sql("SELECT COUNT(*) AS n FROM air [RANGE 10 MINUTES SLIDE 10 MINUTES]")
+        )
+        assert first.group == second.group
+        with pytest.raises(ConfigurationError, match="'means' is running already"):
+            station.install(database.sql(MEANS), "means")
+        station.step()
+        station.remove("means")
+        with pytest.raises(ConfigurationError, match="no query 'means' is running"):
+            station.remove("means")
+        finish(station)
+        assert [row[1] for row in rows(second)] == [2, 20, 20, 18]
+
+
+def test_a_query_that_fails_says_so_and_the_others_go_on(tmp_path: Path) -> None:
+    database = field(tmp_path)
+    huge = "SELECT id * 9223372036854775807 AS y FROM air"
+    with Station(database, tmp_path) as station:
+        bad = station.install(database.sql(huge))
+        good = station.install(database.sql("SELECT id FROM air"))
+        finish(station)
+        assert len(rows(good)) == 60
+        with pytest.raises(NilometerError, match="64 bits"):
+            rows(bad)
+
+
+def test_a_stored_table_in_a_live_plan(tmp_path: Path) -> None:
+    database = field(tmp_path)
+    text = "SELECT a.id, a.x FROM air a, limits l WHERE a.id = l.id AND a.x > l.maximum"
+    with Station(database, tmp_path) as station:
+        live = station.install(database.sql(text))
+        finish(station)
+        got = rows(live)
+    assert got
+    assert sorted(got) == sorted(database.sql(text).run("reference").rows)
+
+
+def test_a_durable_query_goes_on_where_it_stood(tmp_path: Path) -> None:
+    database = field(tmp_path, 7)
+    database.execute(f"CREATE QUERY means AS {MEANS}")
+    for number, name in enumerate(["b.csv", "c.csv", "d.csv"]):
+        with Station(database, tmp_path) as station:
+            live = station.install(database.sql(MEANS), "means", durable=True)
+            for _ in range(number + 1):
+                station.step()
+        write_readings(tmp_path / "in" / name, 7 * (number + 1), 7)
+    with Station(database, tmp_path) as station:
+        live = station.install(database.sql(MEANS), "means", durable=True)
+        finish(station)
+        assert live.ledger.read == 56
+    answers = [row for frame in result_log(tmp_path, "means").answers() for row in frame.rows()]
+    # The last window waits: the end of the files is not in the log, which may grow again.
+    assert sorted(answers) == sorted(database.sql(MEANS).run("reference", finished=False).rows)
+    (books,) = query_books(database)
+    assert books["balanced"]
+    assert (books["read"], books["answers"]) == (56, len(answers))
