@@ -19,6 +19,7 @@ from nilometer.types import Schema
 if TYPE_CHECKING:
     import polars as pl
 
+    from nilometer.edge.adapters.generate import Generators
     from nilometer.engine.database import Database
     from nilometer.optimizer import Optimized
 
@@ -134,6 +135,24 @@ class Query:
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
         return iter(self.run())
+
+    def live(
+        self, *, seconds: float | None = None, start: str = "now", generators: Generators | None = None
+    ) -> Iterator[dict[str, Any]]:
+        """Rows as they come from streams declared FROM an address, until so many seconds have passed or the sources have ended.
+
+        What comes in is logged in the data directory; without one, only for as long as this runs. `start`: now, beginning
+        or a time. `generators` are for `generate://` addresses (nilometer.laboratory.simulated.Generators).
+        """
+        import time
+
+        from nilometer.engine.live import Station
+        from nilometer.engine.live.starts import start_of
+
+        ends = None if seconds is None else time.monotonic() + seconds
+        with Station(self.database, self.database.data.base, generators=generators) as station:
+            live = station.install(self, start=start_of(start))
+            yield from station.rows(live, lambda: ends is not None and time.monotonic() >= ends)
 
     def frame(self, on: str | None = None) -> pl.DataFrame:
         """The answer as a Polars frame, with TIME columns as UTC datetimes."""

@@ -69,6 +69,15 @@ def test_live_answers_are_those_over_the_log(tmp_path: Path) -> None:
     assert books["balanced"]
 
 
+def test_rows_as_they_come(tmp_path: Path) -> None:
+    database = field(tmp_path)
+    query = database.sql("SELECT id, x FROM air WHERE x > 7")
+    found = list(query.live())
+    assert found
+    assert found == list(query.run("reference"))
+    assert list(query.live(start="now")) == []
+
+
 def test_a_second_station_does_not_read_the_files_again(tmp_path: Path) -> None:
     database = field(tmp_path)
     for expected in (60, 0):

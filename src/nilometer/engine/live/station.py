@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 import polars as pl
 
@@ -250,6 +250,17 @@ class Station:
     def run(self, until: Callable[[], bool]) -> None:
         """Turn until told to stop, or until every query has ended because its sources have."""
         while not until() and not self.finished:
+            if not self.step():
+                self.manager.wait(self.clock() + PAUSE)
+
+    def rows(self, live: LiveQuery, until: Callable[[], bool] = lambda: False) -> Iterator[dict[str, Any]]:
+        """A query's rows as they come, as dictionaries, until told to stop or its sources have ended."""
+        while True:
+            over = until() or live.finished
+            for answer in live.take():
+                yield from answer
+            if over:
+                return
             if not self.step():
                 self.manager.wait(self.clock() + PAUSE)
 
