@@ -18,6 +18,8 @@ import polars as pl
 
 from nilometer.edge.buffers.policy import Outcome, Policy
 from nilometer.edge.fjord.answers import Answers
+from nilometer.edge.fjord.filter_bank import FilterBank, Member
+from nilometer.edge.fjord.filters import Filter, stateless_over
 from nilometer.edge.fjord.folding import Borrowed, Folding, Stateless, StoredTable
 from nilometer.edge.fjord.messages import END, Message, Standing, Wave
 from nilometer.edge.fjord.module import Module, ModuleError
@@ -33,7 +35,7 @@ from nilometer.edge.gateway.run import answer_schema
 from nilometer.edge.gateway.sources import Entry, Extents
 from nilometer.edge.gateway.stages import Stage, StreamReader
 from nilometer.edge.ledger import Ledger, QueryLedger
-from nilometer.errors import ConfigurationError
+from nilometer.errors import ConfigurationError, NilometerError
 from nilometer.operators.frames import from_bytes, to_bytes
 from nilometer.plan import physical
 from nilometer.types import Schema
@@ -77,6 +79,7 @@ class Fjord:
         self._starts: list[Start] = []
         self._queries: dict[str, Installed] = {}
         self._modules: list[Module] | None = None
+        self._tops: list[Module] = []
 
     # ---- queries come and go -----------------------------------------------------------------------------------------
 
@@ -109,14 +112,39 @@ class Fjord:
         """Take a query out, with all that only it needed."""
         query = self._query(name)
         del self._queries[name]
-        query.root.module.outputs.remove(query.answers)
-        for part in query.group.parts:
-            part.users.discard(name)
+        if query.failure is None:
+            query.root.module.outputs.remove(query.answers)
+            for part in query.group.parts:
+                part.users.discard(name)
         self._tidy()
 
     def _fold(self, name: str, plan: physical.Node, start: object, beginning: Start) -> Installed:
         group = self._group(plan, beginning)
-        known = group.known
+        if stateless_over(plan) is not None:
+            root = group.known.get(plan) or self._member(plan, group)
+        else:
+            root = self._lowered(plan, group)
+        for part in root.walk():
+            part.users.add(name)
+        answers = Answers(self._answer_rows, self._answer_policy)
+        root.module.outputs.append(answers)
+        return Installed(name, plan, start, group, root, answers)
+
+    def _member(self, plan: physical.Node, group: Group) -> Part:
+        """A filter, in the bank of its stream."""
+        work = Filter(plan, self._extents)
+        if work.stream not in group.banks:
+            edges: list[tuple[Module, Queue[Any]]] = []
+            waves: Queue[Wave] = self._connect(group.pacer, edges)
+            bank = FilterBank(work.stream, waves, self._answer_policy is Policy.BLOCK)
+            group.banks[work.stream] = bank, edges
+        part = Part(Member(group.banks[work.stream][0], work), True, plan, frozenset({work.stream}))
+        group.parts.append(part)
+        return part
+
+    def _lowered(self, plan: physical.Node, group: Group) -> Part:
+        """A plan with state: the parts that are not there yet, over those that are."""
+        known = {node: part for node, part in group.known.items() if not isinstance(part.module, Member)}
         flow = Folding(plan, self._extents, {node: part.streams for node, part in known.items()})
         nodes = flow.nodes
         parts: list[Part] = []
@@ -128,12 +156,7 @@ class Fjord:
                 part = self._part(stage, nodes.get(place), below, group)
                 group.parts.append(part)
             parts.append(part)
-        root = parts[-1]
-        for part in root.walk():
-            part.users.add(name)
-        answers = Answers(self._answer_rows, self._answer_policy)
-        root.module.outputs.append(answers)
-        return Installed(name, plan, start, group, root, answers)
+        return parts[-1]
 
     def _group(self, plan: physical.Node, beginning: Start) -> Group:
         """The group whose waves the query can share, or a new one."""
@@ -169,9 +192,8 @@ class Fjord:
                 reader.outputs.append(pieces)
                 module = ScanModule(stage, self._connect(group.pacer, edges), pieces, table.nothing)
             case _:
-                inputs: tuple[Queue[Message], ...] = tuple(
-                    self._connect(part.module, edges) for part in below
-                )
+                modules = [part.module for part in below if isinstance(part.module, StageModule)]
+                inputs: tuple[Queue[Message], ...] = tuple(self._connect(one, edges) for one in modules)
                 module = OperatorModule(stage, inputs)
         stateful = not isinstance(stage.worker, Stateless)
         return Part(module, stateful, node, stage.streams, below, edges)
@@ -190,8 +212,12 @@ class Fjord:
         for start in self._starts:
             for group in start.groups:
                 for part in [part for part in group.parts if not part.users]:
+                    if isinstance(part.module, Member):
+                        part.module.bank.drop(part.module)
                     _disconnect(part.edges)
                     group.parts.remove(part)
+                for stream in [stream for stream, (bank, _) in group.banks.items() if not bank.members]:
+                    _disconnect(group.banks.pop(stream)[1])
             for group in [group for group in start.groups if not group.parts]:
                 _disconnect(group.edges)
                 start.groups.remove(group)
@@ -225,13 +251,14 @@ class Fjord:
         while True:
             if self._modules is None:
                 self._modules = self._in_order()
-            tops = [query.root.module for query in self._queries.values()]
+                self._tops = self._on_top()
             try:
-                self.scheduler.run(self._modules, list(dict.fromkeys(tops)))
+                self.scheduler.run(self._modules, self._tops)
             except ModuleError as failed:
-                self._fail(failed)
+                self._fail(failed.module, failed.error)
             else:
-                return
+                if not self._failures():
+                    return
 
     def _sources(self, stream: str, start: object) -> list[Source]:
         found = []
@@ -248,17 +275,33 @@ class Fjord:
         for start in self._starts:
             for group in start.groups:
                 modules.append(group.pacer)
-                modules += [part.module for part in group.parts]
+                modules += [bank for bank, _ in group.banks.values()]
+                modules += [part.module for part in group.parts if not isinstance(part.module, Member)]
         return modules
 
-    def _fail(self, failed: ModuleError) -> None:
+    def _on_top(self) -> list[Module]:
+        """Those that give answers."""
+        roots = (query.root.module for query in self._queries.values() if query.failure is None)
+        return list(dict.fromkeys(root.bank if isinstance(root, Member) else root for root in roots))
+
+    def _failures(self) -> bool:
+        """Whether filters have failed, which their bank survives."""
+        found = False
+        for group in [group for start in self._starts for group in start.groups]:
+            for bank, _ in list(group.banks.values()):
+                failures, bank.failures = bank.failures, []
+                for member, error in failures:
+                    found = True
+                    self._fail(member, error)
+        return found
+
+    def _fail(self, module: Module | Member, error: NilometerError) -> None:
         """The queries above a module that failed stop, and say why when they are asked; the others go on."""
         for name, query in list(self._queries.items()):
-            below = {id(part.module) for part in query.root.walk()}
-            if id(failed.module) in below | {id(query.group.pacer)} | {
-                id(edge[0]) for edge in query.group.edges
-            }:
-                query.failure = failed.error
+            below = {id(part.module) for part in query.root.walk()} | {id(query.group.pacer)}
+            below |= {id(source) for source, _ in query.group.edges}
+            if query.failure is None and id(module) in below:
+                query.failure = error
                 query.root.module.outputs.remove(query.answers)
                 for part in query.group.parts:
                     part.users.discard(name)
@@ -286,8 +329,8 @@ class Fjord:
         """What became of the readings the query was given, over the occurrences of streams in it."""
         total = QueryLedger()
         for part in self._query(name).root.walk():
-            if isinstance(part.module, LeafModule):
-                total += part.module.books.ledger
+            if isinstance(part.module, LeafModule | Member):
+                total += part.module.ledger
         return total
 
     def watermark(self, name: str) -> int | None:

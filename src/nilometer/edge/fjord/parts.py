@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from nilometer.edge.fjord.answers import Answers
+from nilometer.edge.fjord.filter_bank import FilterBank, Member
 from nilometer.edge.fjord.module import Module
 from nilometer.edge.fjord.pacer import Pacer
 from nilometer.edge.fjord.queues import Queue
@@ -23,7 +24,7 @@ Edge = tuple[Module, Queue[Any]]
 class Part:
     """A module of a plan, the queries that use it, and what it reads: parts below, and the queues it gets from."""
 
-    module: StageModule
+    module: StageModule | Member
     stateful: bool
     node: physical.Node | None
     streams: frozenset[str]
@@ -47,6 +48,7 @@ class Group:
     pacer: Pacer
     edges: list[Edge] = field(default_factory=list)
     parts: list[Part] = field(default_factory=list)
+    banks: dict[str, tuple[FilterBank, list[Edge]]] = field(default_factory=dict)
 
     @property
     def known(self) -> dict[physical.Node, Part]:

@@ -60,11 +60,12 @@ class PushQueue(Generic[T]):
         self._keep_every = keep_every
         self._arrived_full = 0
         self._items: deque[T] = deque()
-        self._filled = 0
+        self._rows = 0
 
     @property
     def room(self) -> bool:
-        return self.policy is not Policy.BLOCK or self._filled < self.capacity
+        # An empty message takes a place too, or there would be no end of them.
+        return self.policy is not Policy.BLOCK or max(self._rows, len(self._items)) < self.capacity
 
     @property
     def ended(self) -> bool:
@@ -78,48 +79,48 @@ class PushQueue(Generic[T]):
 
     def put(self, item: T) -> Outcome:
         rows = height(item)
-        if not rows and self._merged(item):
-            return Outcome.ACCEPTED
         dropped = self.counts.dropped
-        if self._items and self._filled + rows > self.capacity:
+        if rows and self._rows and self._rows + rows > self.capacity:
             match self.policy:
                 case Policy.BLOCK:
                     self.counts.refused += 1
                     return Outcome.FULL
-                case Policy.DROP_NEWEST if rows:
+                case Policy.DROP_NEWEST:
                     self.counts.put += rows
                     self.counts.dropped_newest += rows
                     return Outcome.DROPPED
-                case Policy.SAMPLE if rows:
+                case Policy.SAMPLE:
                     item = self._sampled(item)
                     rows = height(item)
                     self._make_room(rows)
                 case Policy.DROP_OLDEST:
                     self._make_room(rows)
         self.counts.put += rows
-        self._filled += _weight(item)
-        self._items.append(item)
+        self._rows += rows
+        _append(self._items, item)
         return Outcome.ACCEPTED if self.counts.dropped == dropped else Outcome.DROPPED
 
     def get(self) -> T | None:
         if not self._items:
             return None
         item = self._items.popleft()
-        self._filled -= _weight(item)
+        self._rows -= height(item)
         self.counts.got += height(item)
         return item
 
     def _make_room(self, rows: int) -> None:
         """Drop the oldest; promises and ends hold no rows and stay."""
         kept: deque[T] = deque()
-        while self._items and self._filled + rows > self.capacity:
+        while self._rows and self._rows + rows > self.capacity:
             item = self._items.popleft()
             if lost := height(item):
-                self._filled -= lost
+                self._rows -= lost
                 self.counts.dropped_oldest += lost
             else:
-                kept.append(item)
-        self._items.extendleft(reversed(kept))
+                _append(kept, item)
+        for item in self._items:
+            _append(kept, item)
+        self._items = kept
 
     def _sampled(self, item: T) -> T:
         """Of the rows that come while the queue is full every k-th; which ones does not depend on the batches."""
@@ -131,29 +132,20 @@ class PushQueue(Generic[T]):
         self.counts.sampled_out += rows - height(kept)
         return kept
 
-    def _merged(self, item: T) -> bool:
-        """Of promises in a row the last is enough: they must not fill a queue that nobody reads."""
-        last = self._items[-1] if self._items else None
-        if isinstance(item, Heartbeat) and isinstance(last, Heartbeat):
-            self._items[-1] = Heartbeat(max(item.tick, last.tick))  # type: ignore[assignment]
-            return True
-        return False
-
 
 class PullQueue(Generic[T]):
-    """Asks the module below for what it does not have. What that module gives to others in the same transition waits there."""
+    """Asks the module below for what it does not have; at most `capacity` messages wait, if that module gave more."""
 
     def __init__(self, below: Module, capacity: int) -> None:
         self.below = below
         self.capacity = capacity
         self.counts = Counts()
         self._items: deque[T] = deque()
-        self._filled = 0
         self._over = False
 
     @property
     def room(self) -> bool:
-        return self._filled < self.capacity
+        return len(self._items) < self.capacity
 
     @property
     def ended(self) -> bool:
@@ -164,7 +156,6 @@ class PullQueue(Generic[T]):
 
     def put(self, item: T) -> Outcome:
         self._items.append(item)
-        self._filled += _weight(item)
         self.counts.put += height(item)
         return Outcome.ACCEPTED
 
@@ -179,7 +170,6 @@ class PullQueue(Generic[T]):
             if status is not Status.WORKED:
                 return None
         item = self._items.popleft()
-        self._filled -= _weight(item)
         self.counts.got += height(item)
         return item
 
@@ -199,9 +189,14 @@ def height(item: object) -> int:
             return 0
 
 
-def _weight(item: object) -> int:
-    """What an item takes of a queue's room: an empty message is one too, or there would be no end of them."""
-    return max(1, height(item))
+def _append(items: deque[T], item: T) -> None:
+    """Of promises in a row the last is enough: they must not fill a queue that nobody reads."""
+    last = items[-1] if items else None
+    if isinstance(item, Heartbeat) and isinstance(last, Heartbeat):
+        if item.tick > last.tick:
+            items[-1] = item
+    else:
+        items.append(item)
 
 
 def thinned(item: T, first: int, step: int) -> T:

@@ -15,6 +15,7 @@ from nilometer.edge.fjord.messages import Message, Status, Wave
 from nilometer.edge.fjord.module import Module
 from nilometer.edge.fjord.queues import Queue
 from nilometer.edge.gateway.stages import Stage
+from nilometer.edge.ledger import QueryLedger
 from nilometer.operators.logic import Output, no_evaluations
 
 
@@ -53,6 +54,11 @@ class LeafModule(StageModule):
             self.books.note(arrival.rows.height, output.rows.height, arrival.late, arrival.shed)
         self.give(Message(wave, output))
         return Status.WORKED
+
+    @property
+    def ledger(self) -> QueryLedger:
+        """What became of the tuples of the stream here."""
+        return self.books.ledger
 
     def snapshot(self) -> dict[str, bytes]:
         return super().snapshot() | self.books.snapshot()
