@@ -97,6 +97,11 @@ def test_nothing_to_run_is_said_plainly(run, field: Path, tmp_path: Path) -> Non
     code, _, err = run("run")
     assert code == 1
     assert "--data DIR" in err
+    code, _, err = run("run", "--data", str(field), "--when-full", "air=panic")
+    assert code == 1
+    assert "drop oldest, drop newest, sample, block" in err
+    code, _, err = run("run", "--data", str(field), "--when-full", "air=drop-oldest")
+    assert code == 0
     code, _, err = run("query", "--data", str(field), "--start", "noon", WINDOWS)
     assert code == 1
     assert "not at 'noon'" in err

@@ -11,11 +11,20 @@ import typer
 from nilometer.cli.console import RowPrinter, message
 
 if TYPE_CHECKING:
+    from nilometer.edge.buffers import Policy
     from nilometer.engine import Database, Query
     from nilometer.engine.live import LiveQuery, Station
 
 SecondsOption = Annotated[
     float | None, typer.Option("--seconds", min=0.1, help="Stop a live query after so long; else Ctrl-C.")
+]
+WhenFullOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--when-full",
+        metavar="STREAM=POLICY",
+        help="When the log takes no more: block (default), 'drop oldest', 'drop newest' or sample.",
+    ),
 ]
 REPORT_EVERY = 10.0
 """Seconds between two lines on how things are."""
@@ -30,13 +39,39 @@ def is_live(query: Query) -> bool:
     return any(leaf.stream.url is not None and not data.has(leaf.stream) for leaf in leaves)
 
 
-def open_station(database: Database) -> Station:
+def open_station(database: Database, when_full: Sequence[str] | None = None) -> Station:
     """The station of a database: logs in its data directory, or, without one, as long as it runs."""
+    from nilometer.edge.manager import ManagerSettings
     from nilometer.engine.live import Station
     from nilometer.laboratory.simulated import Generators
 
     generators = Generators()
-    return Station(database, database.data.base, generators=generators, program_for=generators.program_for)
+    return Station(
+        database,
+        database.data.base,
+        generators=generators,
+        program_for=generators.program_for,
+        managing=ManagerSettings(policies=policies_of(database, when_full or ())),
+    )
+
+
+def policies_of(database: Database, settings: Sequence[str]) -> dict[str, Policy]:
+    """`air=sample`: what a stream does when its log takes no more."""
+    from nilometer.edge.buffers import Policy
+    from nilometer.errors import ConfigurationError
+
+    known = [policy.value for policy in Policy if policy is not Policy.SPILL]
+    policies = {}
+    for setting in settings:
+        name, _, word = setting.partition("=")
+        word = word.strip().lower().replace("_", " ").replace("-", " ")
+        if word not in known:
+            raise ConfigurationError(
+                f"--when-full takes STREAM=POLICY, not '{setting}'",
+                hint=f"the policies are {', '.join(known)}",
+            )
+        policies[database.catalog.stream(name.strip()).name.lower()] = Policy(word)
+    return policies
 
 
 def follow(

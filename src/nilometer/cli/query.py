@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from nilometer.cli.console import message, parameters_of, print_records, print_table, read_sql
-from nilometer.cli.live import SecondsOption, is_live, open_station
+from nilometer.cli.live import SecondsOption, WhenFullOption, is_live, open_station
 from nilometer.cli.live import follow as follow_rows
 from nilometer.cli.options import (
     CatalogOption,
@@ -43,6 +43,7 @@ def query(
     follow: Annotated[
         bool, typer.Option("--follow/--no-follow", help="Wait for live streams, or ask what their logs hold.")
     ] = True,
+    when_full: WhenFullOption = None,
     set_: SetOption = None,
     catalog: CatalogOption = None,
     profile: ProfileOption = "default",
@@ -67,7 +68,7 @@ def query(
     asked = database.query_of(statement, text, **parameters_of(set_ or []))
     asked.profile = profile
     if follow and on == "gateway" and is_live(asked):
-        run_live(asked, start, json, limit, seconds)
+        run_live(asked, start, json, limit, seconds, when_full)
         return
     answer = asked.run(on)
     shown = answer if limit is None else answer.head(limit)
@@ -84,11 +85,18 @@ def query(
             message(f"garbled in {name}: {letter}")
 
 
-def run_live(asked: Query, start: str, json: bool, limit: int | None, seconds: float | None) -> None:
+def run_live(
+    asked: Query,
+    start: str,
+    json: bool,
+    limit: int | None,
+    seconds: float | None,
+    when_full: list[str] | None,
+) -> None:
     """Print the rows of a live query as they come."""
     from nilometer.engine.live.starts import start_of
 
-    with open_station(asked.database) as station:
+    with open_station(asked.database, when_full) as station:
         live = station.install(asked, start=start_of(start))
         message("live; Ctrl-C stops it")
         follow_rows(station, [live], json=json, limit=limit, seconds=seconds)

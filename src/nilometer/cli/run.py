@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from nilometer.cli.console import message
-from nilometer.cli.live import SecondsOption, follow, open_station
+from nilometer.cli.live import SecondsOption, WhenFullOption, follow, open_station
 from nilometer.cli.options import CatalogOption, DataOption, JsonOption, database_of
 
 
@@ -25,6 +25,7 @@ def run(
     only: Annotated[
         list[str] | None, typer.Option("--only", metavar="NAME", help="This query; may be repeated.")
     ] = None,
+    when_full: WhenFullOption = None,
     catalog: CatalogOption = None,
 ) -> None:
     """Run the standing queries (CREATE QUERY) of a data directory until Ctrl-C; their answers are kept in its result logs.
@@ -52,7 +53,7 @@ def run(
     if threading.current_thread() is threading.main_thread():
         # A service manager stops with SIGTERM: in order, too.
         signal.signal(signal.SIGTERM, lambda *_: stopped.set())
-    with open_station(database) as station:
+    with open_station(database, when_full) as station:
         running = []
         for definition in found:
             start: Start = BEGINNING if isinstance(definition.starting, str) else definition.starting or NOW
