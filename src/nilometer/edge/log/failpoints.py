@@ -2,7 +2,8 @@
 
 Every step that changes a file calls `failpoint(name)` before and after it. A test's callable raises ENOSPC or a simulated crash
 there. For the tests that kill a real process there is the one variable NILOMETER_FAILPOINT: `after_write:3` kills the
-process with SIGKILL when it passes `after_write` for the third time.
+process with SIGKILL when it passes `after_write` for the third time; `after_write:3@results` only where that happens in the files
+of that name (log: the streams' logs; results, state: a standing query's).
 """
 
 from __future__ import annotations
@@ -39,10 +40,10 @@ def nothing(_: str) -> None:
     """Production."""
 
 
-def from_environment() -> Failpoint:
-    """What NILOMETER_FAILPOINT asks for; nothing if it is not set."""
-    setting = os.environ.get(VARIABLE)
-    if not setting:
+def from_environment(place: str = "log") -> Failpoint:
+    """What NILOMETER_FAILPOINT asks for, of the files of that name; nothing if it is not set."""
+    setting, _, wanted = os.environ.get(VARIABLE, "").partition("@")
+    if not setting or (wanted and wanted != place):
         return nothing
     name, _, passing = setting.partition(":")
     left = int(passing or 1)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import astuple, dataclass
+from functools import cache
 from typing import Any
 
 import polars as pl
@@ -25,7 +26,12 @@ COLUMNS = {
     "payload": pl.Binary(),
     "count": pl.Int64(),
 }
-SCHEMA = arrow_schema(COLUMNS)
+
+
+@cache
+def schema() -> Any:
+    """In Arrow. Not when this module is loaded: a process that forks afterwards must not have used Polars."""
+    return arrow_schema(COLUMNS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,12 +52,12 @@ def frame_of(letters: Sequence[Letter]) -> pl.DataFrame:
 
 def to_bytes(letters: pl.DataFrame) -> Any:
     """The body of a record."""
-    return Packer(SCHEMA).pack(letters).serialize()
+    return Packer(schema()).pack(letters).serialize()
 
 
 def from_record(header: Header, run: Run) -> Any:
     """The letters of a record, as a record batch."""
-    return batch_of(header, run, SCHEMA)
+    return batch_of(header, run, schema())
 
 
 def last_letters(files: Files, limit: int | None = None, on_damage: OnDamage = refuse) -> pl.DataFrame:
@@ -69,5 +75,5 @@ def last_letters(files: Files, limit: int | None = None, on_damage: OnDamage = r
         found = batches + found
         if left is not None:
             left -= sum(batch.num_rows for batch in batches)
-    letters = pl.DataFrame(pl.from_arrow(pa.Table.from_batches(found, SCHEMA)))
+    letters = pl.DataFrame(pl.from_arrow(pa.Table.from_batches(found, schema())))
     return letters if limit is None else letters.tail(limit)
