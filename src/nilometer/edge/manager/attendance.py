@@ -1,6 +1,6 @@
 """Who was heard when -> what was to be expected of each sensor, what is missing, and who has fallen silent.
 
-A sensor is expected to be heard once an interval (EVERY or EXPECT, or what was last demanded), from when it was declared or first heard on; a
+A sensor is expected to be heard once an interval (EVERY or EXPECT, or what was last demanded of it), from when it was declared or first heard on; a
 reading counts as missing when an interval has passed beyond the one it was due in. Silent is who was not heard for three (language.md,
 SILENT). Times are those of a clock that does not jump. Columnar: a batch costs one grouping of its ids.
 """
@@ -13,7 +13,7 @@ import polars as pl
 
 SILENCES = 3
 _PIECES = 64
-_ID, _FIRST, _LAST, _COUNT = "id", "first", "last", "count"
+_ID, _FIRST, _LAST, _COUNT, _INTERVAL = "id", "first", "last", "count", "interval"
 
 
 @dataclass(frozen=True)
@@ -27,13 +27,14 @@ class Attended:
 
 
 class Attendance:
-    """The sensors of one stream. `interval` is None while nothing is expected of them."""
+    """The sensors of one stream. `interval` is None while nothing is expected of those of whom nothing else was said."""
 
     def __init__(self, interval: int | None, now: int, declared: pl.Series | None = None) -> None:
         self.interval = interval
         self._pieces: list[pl.DataFrame] = []
         self._since = now
         self._expected: pl.DataFrame | None = None
+        self._each: pl.DataFrame | None = None
         if declared is not None and len(declared):
             self._note(declared.alias(_ID), now, 0)
 
@@ -42,24 +43,27 @@ class Attendance:
         if len(ids):
             self._note(ids.drop_nulls().alias(_ID), now, 1)
 
-    def expect(self, interval: int | None, now: int) -> None:
-        """From now on they are heard so often; what was expected before stays so."""
-        if interval != self.interval:
+    def expect(self, interval: int | None, now: int, each: pl.DataFrame | None = None) -> None:
+        """From now on they are heard so often, those in `each` (id, interval) as often as that says; what was expected before stays
+        so."""
+        same = (each is None and self._each is None) or (
+            each is not None and self._each is not None and each.equals(self._each)
+        )
+        if interval != self.interval or not same:
             self._expected = self._due(now)
-            self._since, self.interval = now, interval
+            self._since, self.interval, self._each = now, interval, each
 
     def report(self, now: int) -> Attended:
         """Where things stand."""
         sensors = self._sensors()
-        if sensors is None or (self.interval is None and self._expected is None):
+        nothing = self.interval is None and self._each is None and self._expected is None
+        if sensors is None or nothing:
             return Attended(None, None, 0 if sensors is None else sensors.height, ())
         due = self._due(now).join(sensors, on=_ID, how="left")
         expected = int(due["due"].sum())
         missing = int((due["due"] - due[_COUNT]).clip(lower_bound=0).sum())
-        silent: tuple[int | str, ...] = ()
-        if self.interval is not None:
-            late = (now - pl.max_horizontal(_LAST, pl.lit(self._since))) > SILENCES * self.interval
-            silent = tuple(sensors.filter(late).get_column(_ID).sort().to_list())
+        late = (now - pl.max_horizontal(_LAST, pl.lit(self._since))) > SILENCES * pl.col(_INTERVAL)
+        silent = tuple(self._with_intervals(sensors).filter(late).get_column(_ID).sort().to_list())
         return Attended(expected, missing, sensors.height, silent)
 
     def _due(self, now: int) -> pl.DataFrame:
@@ -68,12 +72,23 @@ class Attendance:
         if sensors is None:
             return pl.DataFrame(schema={_ID: pl.Int64(), "due": pl.Int64()})
         since = pl.max_horizontal(pl.col(_FIRST), pl.lit(self._since))
-        added = pl.lit(0) if self.interval is None else ((now - since) // self.interval).clip(lower_bound=0)
-        due = sensors.select(_ID, added.cast(pl.Int64).alias("due"))
+        added = ((now - since) // pl.col(_INTERVAL)).clip(lower_bound=0).fill_null(0)
+        due = self._with_intervals(sensors).select(_ID, added.cast(pl.Int64).alias("due"))
         if self._expected is None or not self._expected.height:
             return due
         both = due.join(self._expected, on=_ID, how="left", suffix="_before")
         return both.select(_ID, pl.col("due") + pl.col("due_before").fill_null(0))
+
+    def _with_intervals(self, sensors: pl.DataFrame) -> pl.DataFrame:
+        """How often each is expected; NULL for one of whom nothing is."""
+        common = pl.lit(self.interval, dtype=pl.Int64)
+        if self._each is None or not self._each.height:
+            return sensors.with_columns(common.alias(_INTERVAL))
+        known = self._each.with_columns(pl.lit(True).alias("@known"))
+        joined = sensors.join(known, on=_ID, how="left")
+        return joined.with_columns(
+            pl.when(pl.col("@known")).then(pl.col(_INTERVAL)).otherwise(common).alias(_INTERVAL)
+        )
 
     def _note(self, ids: pl.Series, now: int, count: int) -> None:
         found = ids.to_frame().group_by(_ID).len(_COUNT)

@@ -405,9 +405,9 @@ class Source:
             except Exception as error:
                 self._failed(error)
 
-    def expect(self, interval: int | None) -> None:
-        """So often its sensors are expected to be heard from now on."""
-        self._attendance.expect(interval, self._clocks.smooth())
+    def expect(self, interval: int | None, each: pl.DataFrame | None = None) -> None:
+        """So often its sensors are expected to be heard from now on, those in `each` (id, interval) as that says."""
+        self._attendance.expect(interval, self._clocks.smooth(), each)
 
     # ---- how it is doing -------------------------------------------------------------------------------------------------
 

@@ -15,6 +15,8 @@ import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Self
 
+import polars as pl
+
 from nilometer.catalog.extents import Sensor, Stream
 from nilometer.edge.adapters.adapter import Clock, Command, ReadResult
 from nilometer.edge.gateway.sources import Entry
@@ -167,11 +169,12 @@ class StreamManager:
         if source is not None:
             source.demand(change)
 
-    def expect(self, stream: str, interval: int | None) -> None:
-        """The stream's sensors are from now on expected so often (None: not at all), by demand."""
+    def expect(self, stream: str, interval: int | None, each: pl.DataFrame | None = None) -> None:
+        """The stream's sensors are from now on expected so often (None: not at all), by demand; those in `each` (id, interval)
+        as that says."""
         source = self._sources.get(stream.lower())
         if source is not None:
-            source.expect(interval)
+            source.expect(interval, each)
 
     # ---- how things are --------------------------------------------------------------------------------------------------
 

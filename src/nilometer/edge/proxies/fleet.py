@@ -311,6 +311,21 @@ class Fleet:
                     text = self._texts[id(demand)] = filter_text(demand.predicate)
                 return Told(demand.interval or 0, text, program, False, number, heartbeat)
 
+    def intervals(self, stream: str) -> pl.DataFrame | None:
+        """How often a reading may be expected of each sensor (id, interval): NULL of one that sleeps or filters. None if nobody is
+        known."""
+        members = self._members.get(stream)
+        if members is None or not len(members):
+            return None
+        wanted = [proxy.demand for proxy in members.proxies]
+        owed = [
+            None
+            if demand is None or demand.predicate is not None
+            else demand.interval or members.stream.interval
+            for demand in wanted
+        ]
+        return pl.DataFrame({"id": members.ids(), "interval": pl.Series(owed, dtype=pl.Int64)})
+
     # ---- for people --------------------------------------------------------------------------------------------------
 
     def states(self) -> dict[str, int]:

@@ -322,15 +322,15 @@ class Station:
         """What is asked of sensors is what may be missed. Those that filter owe nobody a reading."""
         for key, stream in streams.items():
             demand = self.fleet.demand(stream.name)
-            full = demand is not None and demand.predicate is None
-            self.manager.expect(key, demand.interval if demand is not None and full else None)
+            owed = None if demand is None or demand.predicate is not None else demand.interval
+            self.manager.expect(key, owed, self.fleet.intervals(stream.name))
 
     def _promise(self) -> None:
         """Where all sensors of a stream promise that nothing earlier comes, event time goes on without a reading."""
         for stream in {s.name: s for group in self._groups.values() for s in group.streams.values()}.values():
             tick = self.fleet.promise(stream.name)
             if tick is not None:
-                self.manager.heartbeat(stream.name, tick - stream.delay)
+                self.manager.heartbeat(stream.name, tick)
 
     # ---- what the Fjord and the manager ask for ----------------------------------------------------------------------
 
