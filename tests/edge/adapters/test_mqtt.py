@@ -298,6 +298,24 @@ def test_commands(broker: mosquitto_server.Broker, publish: Callable[..., None])
     source.close()
 
 
+def test_the_last_commands_reach_the_broker(broker: mosquitto_server.Broker) -> None:
+    """A client sends some twenty at a time: two hundred would be cut off by the farewell, if it did not wait for them."""
+    source = opened(adapter(broker, "air/{id}"))
+    for sensor in range(200):
+        assert source.command(sensor, Command(sleep=True, number=1))
+    source.close()
+    found: queue.Queue[str] = queue.Queue()
+    client = Client(CallbackAPIVersion.VERSION2, "sensors", protocol=MQTTv5)
+    client.on_message = lambda _, __, message: found.put(message.topic)
+    client.connect("127.0.0.1", broker.port)
+    client.subscribe("air/+/command", 1)
+    client.loop_start()
+    topics = {found.get(timeout=PATIENCE) for _ in range(200)}
+    client.disconnect()
+    client.loop_stop()
+    assert len(topics) == 200
+
+
 def test_trouble_is_told() -> None:
     source = MqttAdapter(
         AIR, Address.parse(f"mqtt://127.0.0.1:{mosquitto_server.free_port()}/air/+?retry=10s"), lambda: 0

@@ -15,11 +15,20 @@ connection that its PUBLISH came in on; a packet id means nothing on another.
 
 from __future__ import annotations
 
+import contextlib
 import threading
+import time
 from dataclasses import dataclass
 from typing import Any
 
-from paho.mqtt.client import Client, ConnectFlags, DisconnectFlags, MQTTMessage, MQTTv5
+from paho.mqtt.client import (
+    Client,
+    ConnectFlags,
+    DisconnectFlags,
+    MQTTMessage,
+    MQTTMessageInfo,
+    MQTTv5,
+)
 from paho.mqtt.enums import CallbackAPIVersion
 from paho.mqtt.packettypes import PacketTypes
 from paho.mqtt.properties import Properties
@@ -37,6 +46,9 @@ from nilometer.types import DAY, SECOND
 STATUS, COMMAND = "/status", "/command"
 RECEIVE = 20_000
 SESSION = 7 * DAY
+COMMANDS = 10_000
+FAREWELL = 10 * SECOND
+"""How long the last commands may take to reach the broker when a source is closed."""
 OPTIONS = "format time receive client_id session keepalive ca retry".split()
 
 
@@ -74,6 +86,7 @@ class MqttAdapter(Adapter):
         self._trouble: str | None = "not opened yet"
         self._open = False
         self._topics: dict[str, str] = {}
+        self._commands: dict[str, MQTTMessageInfo] = {}
         plain = self.pattern.plain
         self._anywhere = plain == "#" or plain.endswith("/#")
         self._status_levels = plain.count("/") + 1
@@ -143,15 +156,32 @@ class MqttAdapter(Adapter):
         if topic is None or set(str(sensor)) & set("+#/\0"):
             return False
         # Retained, so that a sensor that sleeps or restarts finds the latest demand.
-        self._client.publish(topic + COMMAND, command.as_json(), qos=1, retain=True)
+        sent = self._client.publish(topic + COMMAND, command.as_json(), qos=1, retain=True)
+        self._commands[topic] = sent
+        if len(self._commands) > COMMANDS:
+            self._commands = {name: info for name, info in self._commands.items() if not info.is_published()}
         return True
 
     def close(self) -> None:
         self._open = False
         self._inbox.close()
+        self._deliver_commands()
         self._client.disconnect()
         self._client.loop_stop()
         self._trouble = "closed"
+
+    def _deliver_commands(self) -> None:
+        """Commands are under way a few at a time, and would be lost with the connection: "sleep" comes just before the end."""
+        until = time.monotonic() + FAREWELL / SECOND
+        for sent in self._commands.values():
+            left = until - time.monotonic()
+            if left <= 0 or not self.connected.is_set():
+                break
+            with contextlib.suppress(
+                RuntimeError, ValueError
+            ):  # it could not be queued, or the connection went
+                sent.wait_for_publish(left)
+        self._commands = {}
 
     @property
     def trouble(self) -> str | None:
