@@ -25,6 +25,7 @@ from nilometer.edge.fjord import Fjord
 from nilometer.edge.gateway import Batch
 from nilometer.edge.log import LogDirectory, LogSettings, Offset
 from nilometer.edge.manager import ManagerSettings, StreamManager
+from nilometer.edge.manager.source import AdapterFor
 from nilometer.edge.proxies import Fleet
 from nilometer.edge.proxies.fleet import Programs
 from nilometer.engine.database import Database
@@ -62,7 +63,7 @@ class Group:
 
 class Station:
     """Runs live queries. `directory` is where logs and states are kept; without one, for as long as the station lives.
-    `heartbeat` is how often sensors that filter say that they have nothing to say."""
+    `adapter_of` makes a stream's source, by default from its address; `heartbeat` is how often sensors that filter say that they have nothing to say."""
 
     def __init__(
         self,
@@ -72,6 +73,7 @@ class Station:
         clock: Clock = system_clock,
         steady: Clock | None = None,
         generators: Generators | None = None,
+        adapter_of: AdapterFor | None = None,
         program_for: Programs = lambda *_: None,
         heartbeat: int = 10 * SECOND,
         logging: LogSettings | None = None,
@@ -84,6 +86,7 @@ class Station:
         self._generators = generators
         self.logs = LogDirectory(self.directory, logging)
         self._adapters: dict[str, Adapter] = {}
+        self._adapter_of = adapter_of or self._by_address
         self.manager = StreamManager(
             self.logs, clock, self._adapter, sensors_of=self.sensors, steady=steady, settings=managing
         )
@@ -166,16 +169,28 @@ class Station:
             ),
             None,
         )
-        if group is None:
-            group = self._group(name, streams, offsets)
+        if group is not None:
+            return self._fold(name, query, group)
+        group = self._group(name, streams, offsets)
+        try:
+            live = self._fold(name, query, group)
             self.manager.register(group.name, streams.values(), offsets)
-        return self._fold(name, query, group)
+        except BaseException:
+            self._abolish(name, group)
+            raise
+        return live
 
     def _group(self, name: str, streams: dict[str, Stream], offsets: dict[str, Offset]) -> Group:
-        group = self._groups[f"{name}@{len(self._groups)}"] = Group(
-            f"{name}@{len(self._groups)}", streams, dict(offsets)
-        )
+        self._numbers += 1
+        group = Group(f"{name}@{self._numbers}", streams, dict(offsets))
+        self._groups[group.name] = group
         return group
+
+    def _abolish(self, name: str, group: Group) -> None:
+        """A query that could not be installed leaves nothing behind."""
+        if name in self.fjord.queries:
+            self.fjord.remove(name)
+        del self._groups[group.name]
 
     def _fold(self, name: str, query: Query, group: Group) -> LiveQuery:
         self.fjord.install(name, query.physical, start=group.name)
@@ -205,9 +220,7 @@ class Station:
             standing.begin(offsets, self.clock())
             self.manager.register(group.name, streams.values(), offsets)
         except BaseException:
-            if name in self.fjord.queries:
-                self.fjord.remove(name)
-            del self._groups[group.name]
+            self._abolish(name, group)
             raise
         live.rows = standing.rows
         group.moved = True
@@ -343,11 +356,14 @@ class Station:
         return self.database.catalog.sensors(stream.name)
 
     def _adapter(self, stream: Stream, clock: Clock) -> Adapter:
+        adapter = self._adapters[stream.name.lower()] = self._adapter_of(stream, clock)
+        return adapter
+
+    def _by_address(self, stream: Stream, clock: Clock) -> Adapter:
+        """A file that was attached, or the stream's own address."""
         path = self.database.data.files.get(stream.name.lower())
         url = None if path is None else f"file://{path.resolve()}"
-        adapter = adapter_for(stream, clock, url=url, generators=self._generators)
-        self._adapters[stream.name.lower()] = adapter
-        return adapter
+        return adapter_for(stream, clock, url=url, generators=self._generators)
 
     # ---- the end -----------------------------------------------------------------------------------------------------
 

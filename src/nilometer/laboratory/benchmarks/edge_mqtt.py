@@ -1,7 +1,8 @@
-"""MQTT to decoded batches and to the log: a real Mosquitto on loopback, a publisher in a process of its own.
+"""MQTT to decoded batches, to the log, and to a live query: a real Mosquitto on loopback, a publisher in a process of its own.
 
-Readings a second from the first PUBLISH to the last acknowledgement, in SenML packs of ten and in single messages. The
-publisher writes MQTT 3.1.1 packets made beforehand, so that it takes as little as it can of the machine it shares.
+Readings a second from the first PUBLISH to the last acknowledgement, in SenML packs of ten and in single messages. "Batches" is the adapter
+alone; "log" is the whole way in: decoded, doubles removed by KEY, books kept, made durable, acknowledged; "live query" is that and a
+grouped window over it. The publisher writes MQTT 3.1.1 packets made beforehand, so that it takes as little as it can of the machine it shares.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -21,7 +22,10 @@ from nilometer.catalog.extents import Stream, stream_columns
 from nilometer.edge.adapters.adapter import Status
 from nilometer.edge.adapters.address import Address
 from nilometer.edge.adapters.mqtt import MqttAdapter
-from nilometer.edge.log import StreamLog
+from nilometer.edge.log import LogDirectory
+from nilometer.edge.manager import StreamManager
+from nilometer.engine import connect
+from nilometer.engine.live import Station
 from nilometer.errors import ResourceError
 from nilometer.laboratory.benchmarks.result import Measurement, Result, Target
 from nilometer.types import FLOAT, SECOND, Column
@@ -36,6 +40,8 @@ GOAL = 20_000
 """Readings a second, in packs of ten, to the log."""
 
 PATIENCE = 60.0
+QUESTION = "SELECT id, AVG(pm25) AS mean FROM air [RANGE 1 MINUTE SLIDE 10 SECONDS] GROUP BY id"
+NAMES = {"to_batches": "to batches", "to_log": "to log", "to_query": "to a live query"}
 
 
 def edge_mqtt(rows: int = 200_000, sensors: int = 2_000) -> Result:
@@ -49,52 +55,98 @@ def edge_mqtt(rows: int = 200_000, sensors: int = 2_000) -> Result:
 
 
 def measure(rows: int, sensors: int) -> list[Measurement]:
-    """Packs and single messages, to batches and to the log."""
+    """Packs and single messages, to batches, to the log and to a query."""
     measurements = []
-    with tempfile.TemporaryDirectory(prefix="nilometer-bench-") as folder:
-        for to_log in (False, True):
-            for pack in (PACK, 1):
-                # Single messages take ten times as long a reading: a fifth of them will do.
-                count = rows if pack > 1 else rows // 5
-                where = Path(folder) / f"log-{pack}" if to_log else None
-                measurements.append(_run(count // pack * pack, sensors, pack, where))
+    for way in (to_batches, to_log, to_query):
+        for pack in (PACK, 1):
+            # Single messages take ten times as long a reading: a fifth of them will do.
+            count = rows if pack > 1 else rows // 5
+            measurements.append(_run(count // pack * pack, sensors, pack, way))
     return measurements
 
 
-def _run(rows: int, sensors: int, pack: int, where: Path | None) -> Measurement:
+Way = Callable[[MqttAdapter, int, Path], Iterator[int]]
+"""Takes readings from an opened or unopened adapter; gives how many have come and are acknowledged, again and again."""
+
+
+def to_batches(source: MqttAdapter, rows: int, _: Path) -> Iterator[int]:
+    """Decoded and acknowledged, kept nowhere."""
+    assert source.wake is not None
+    heard = 0
+    with source:
+        yield 0
+        while heard < rows and source.wake.wait(PATIENCE):
+            result = source.read()
+            if result.status is Status.NEW_VALUE:
+                source.acknowledge(result.handle)
+                heard += result.received
+            yield heard
+
+
+def to_log(source: MqttAdapter, rows: int, folder: Path) -> Iterator[int]:
+    """Through the stream manager."""
+    with StreamManager(LogDirectory(folder), _clock, lambda *_: source) as manager:
+        manager.register("bench", [STREAM])
+        yield 0
+        while (heard := manager.status(STREAM.name).ledger.appended) < rows:
+            if not manager.poll():
+                manager.wait()
+            while manager.take("bench") is not None:
+                pass
+            yield heard
+        yield heard
+
+
+def to_query(source: MqttAdapter, rows: int, folder: Path) -> Iterator[int]:
+    """Through the station, into a live query."""
+    database = connect()
+    database.catalog.add_stream(STREAM)
+    with Station(database, folder, adapter_of=lambda *_: source) as station:
+        live = station.install(database.sql(QUESTION))
+        yield 0
+        while (heard := live.ledger.read) < rows:
+            if not station.step():
+                station.manager.wait()
+            for _ in live.take():
+                pass
+            yield heard
+        yield heard
+
+
+def _run(rows: int, sensors: int, pack: int, way: Way) -> Measurement:
     form = f"packs of {pack}" if pack > 1 else "single messages"
-    task = f"MQTT to {'batches' if where is None else 'log'}, {form}"
-    log = None if where is None else StreamLog(where, STREAM)
-    heard, total = 0, 0
-    with _broker() as port, tempfile.NamedTemporaryFile() as packets:
+    task = f"MQTT {NAMES[way.__name__]}, {form}"
+    with (
+        _broker() as port,
+        tempfile.NamedTemporaryFile() as packets,
+        tempfile.TemporaryDirectory(prefix="nilometer-bench-") as folder,
+    ):
         packets.write(b"".join(_packets(rows, sensors, pack)))
         packets.flush()
         address = Address.parse(f"mqtt://127.0.0.1:{port}/air/{{id}}?time=valid")
-        with MqttAdapter(STREAM, address, lambda: time.time_ns() // 1000) as source:
-            assert source.wake is not None
-            if not source.connected.wait(PATIENCE):
-                raise ResourceError("the broker does not answer", detail=source.trouble)
-            publisher = subprocess.Popen(
-                [sys.executable, "-c", PUBLISHER, str(port), packets.name, str(rows // pack)]
-            )
-            # From the publisher's first byte: its own start is not what is measured.
-            source.wake.wait(PATIENCE)
-            began = time.perf_counter()
-            while heard < rows and source.wake.wait(PATIENCE):
-                result = source.read()
-                if result.status is not Status.NEW_VALUE:
-                    continue
-                if log is not None and result.rows.height:
-                    log.append(result.rows, arrived=result.arrived)
-                    log.flush()
-                source.acknowledge(result.handle)
-                heard += result.received
-                total += result.rows.get_column("time").len()
-            seconds = time.perf_counter() - began
-            publisher.wait(PATIENCE)
-    if log is not None:
-        log.close()
-    return Measurement(task, seconds, None, heard, total, None)  # rows are counted, not compared
+        source = MqttAdapter(STREAM, address, _clock)
+        assert source.wake is not None
+        steps = way(source, rows, Path(folder))
+        heard = next(steps)
+        if not source.connected.wait(PATIENCE):
+            raise ResourceError("the broker does not answer", detail=source.trouble)
+        publisher = subprocess.Popen(
+            [sys.executable, "-c", PUBLISHER, str(port), packets.name, str(rows // pack)]
+        )
+        # From the publisher's first byte: its own start is not what is measured.
+        source.wake.wait(PATIENCE)
+        began = time.perf_counter()
+        for heard in steps:
+            if time.perf_counter() - began > PATIENCE:
+                raise ResourceError(f"only {heard:,} of {rows:,} readings came in {PATIENCE:.0f} s")
+            if heard >= rows:
+                seconds = time.perf_counter() - began
+        publisher.wait(PATIENCE)
+    return Measurement(task, seconds, None, rows, heard, None)  # rows are counted, not compared
+
+
+def _clock() -> int:
+    return time.time_ns() // 1000
 
 
 # ---- the publisher ---------------------------------------------------------------------------------------------------
