@@ -116,7 +116,7 @@ def test_a_host_agrees_with_the_reference(table_file: str, host: str, case: Case
             return
         for batch_rows in (None, 1, 3):
             found = query.run(host, finished=finished, batch_rows=batch_rows)
-            difference = same_answer(expected, found)
+            difference = same_answer(expected.rows, found.rows)
             assert difference is None, f"{difference} (batches of {batch_rows})\n{query.explain('physical')}"
 
 

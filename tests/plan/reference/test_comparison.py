@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from nilometer.plan.reference import Answer, normalise, same_answer
 
 
@@ -57,3 +59,8 @@ def test_normalise():
     rows = [(2, "b"), (None, "a"), (1.00000000001, "c"), (-0.0, [1])]
     assert normalise(rows) == [(None, "a"), (0.0, (1,)), (1.0, "c"), (2, "b")]
     assert str(normalise([(-0.0,)])) == "[(0.0,)]"
+
+
+def test_dictionaries_are_not_compared_by_their_keys() -> None:
+    with pytest.raises(TypeError, match="tuples"):
+        same_answer([{"x": 1}], [{"x": 2}])

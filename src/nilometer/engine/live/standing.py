@@ -57,6 +57,8 @@ class Standing:
         self._offsets: dict[str, Offset] = {}
         self._frames: list[pl.DataFrame] = []
         self._committed_at = self._saved_at = 0
+        # The last commit, if there is no checkpoint of it.
+        self._last: Commit | None = None
 
     @property
     def rows(self) -> int:
@@ -86,18 +88,19 @@ class Standing:
     ) -> None:
         """The query has read up to these offsets and answered so; `panes` gives its state, if it is asked for."""
         self._frames += frames
-        if dict(offsets) == self._offsets and not self._frames:
+        behind = bool(self._frames) or dict(offsets) != self._offsets
+        if behind and not (self._frames or all_of_it or abs(now - self._committed_at) >= COMMIT_EVERY):
             return
-        if not self._frames and abs(now - self._committed_at) < COMMIT_EVERY and not all_of_it:
-            return
-        rows = pl.concat(self._frames) if self._frames else empty(self._columns)
-        commit = Commit(self._version, self._number + 1, dict(offsets), ledger)
-        self._results.commit(rows, commit)
-        self._number, self._offsets, self._frames = commit.number, dict(offsets), []
-        self._committed_at = now
-        if all_of_it or abs(now - self._saved_at) >= CHECKPOINT_EVERY:
-            self._checkpoints.save(Checkpoint(commit, panes()))
-            self._saved_at = now
+        if behind:
+            rows = pl.concat(self._frames) if self._frames else empty(self._columns)
+            commit = Commit(self._version, self._number + 1, dict(offsets), ledger)
+            self._results.commit(rows, commit)
+            self._last, self._number, self._offsets, self._frames = commit, commit.number, dict(offsets), []
+            self._committed_at = now
+        due = all_of_it or (behind and abs(now - self._saved_at) >= CHECKPOINT_EVERY)
+        if due and self._last is not None:
+            self._checkpoints.save(Checkpoint(self._last, panes()))
+            self._last, self._saved_at = None, now
 
     def close(self) -> None:
         """Let another process go on."""

@@ -50,7 +50,10 @@ def _rows(count: int) -> str:
 
 
 def _plain(rows: Rows) -> list[tuple[Any, ...]]:
-    found = rows.rows if isinstance(rows, Answer) else rows
+    found = list(rows.rows if isinstance(rows, Answer) else rows)
+    if any(isinstance(row, Mapping) for row in found):
+        # Whose items are its keys: every answer of as many rows would be the same.
+        raise TypeError("rows are compared as tuples, not as dictionaries: give the answer's `rows`")
     return [tuple(_plain_value(value) for value in row) for row in found]
 
 
