@@ -9,7 +9,8 @@ acknowledges before it saves: with `persistence true`, `autosave_on_changes true
 loop (by default every half hour), and `max_queued_messages 0` keeps it from dropping what waits for a slow subscriber; but killed
 with -9 in the turn it forgets what it has acknowledged and neither saved nor handed on. So hubs keep the latest `kept`
 acknowledged messages and publish these again too when the connection was lost. Saving has its price: a turn takes one packet of
-each connection, so a subscriber that acknowledges thousands of readings waits as many turns with a command of its own. The law: what was published arrives at least once,
+each connection and writes all that waits, so thousands of unread or unacknowledged messages make every one of them slow; a larger
+`autosave_interval` is quicker, and needs as many more messages `kept`. The law: what was published arrives at least once,
 and doubles are equal in all columns, so that any KEY removes them.
 """
 
@@ -34,7 +35,9 @@ from nilometer.errors import ConfigurationError
 from nilometer.laboratory.simulated.field import SimulatedField
 from nilometer.types import SECOND, Kind
 
-KEPT = 1_000
+KEPT = 32
+"""Far more than a broker takes from one connection between two saves."""
+
 IN_FLIGHT = 1_000
 
 
