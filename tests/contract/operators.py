@@ -17,12 +17,14 @@ from nilometer.operators.row_window import RowWindow
 from nilometer.operators.sample import Sample
 from nilometer.operators.silent import Silent
 from nilometer.operators.similar import Similar
+from nilometer.operators.symmetric_hash_join import SymmetricHashJoin
 from nilometer.operators.table_join import StreamTableJoin, TableJoin
 from nilometer.operators.time_window import TimeWindow
 from nilometer.operators.to_stream import ToStream
 from nilometer.operators.union import Union
 from nilometer.operators.window_aggregate import WindowAggregate
 from nilometer.operators.window_join import WindowJoin
+from nilometer.operators.zipper_join import ZipperJoin
 from nilometer.types import BOOLEAN, FLOAT, INT, POINT, STRING, Column, Schema, Type
 
 NOTHING = Schema(())
@@ -138,6 +140,9 @@ CASES: list[Case] = [
     Case("similar, equal numbers", Similar(R, "R.depth", 0, 6, "PAIRS", "Q", STRING), (named,)),
     Case("window join, product", WindowJoin((R, S), ((0, 1, 2),)), (stream_of_r, stream_of_s), None),
     Case("window join, triangle", TRIANGLE, (stream_of_r, stream_of_s, Input(STREAM, T)), None),
+    Case("symmetric hash join", SymmetricHashJoin(R, S, 3, KEYS, LESS), (stream_of_r, stream_of_s), None),
+    Case("zipper join", ZipperJoin(R, S, 4), (stream_of_r, stream_of_s)),
+    Case("zipper join, keys", ZipperJoin(R, S, 4, KEYS), (stream_of_r, stream_of_s)),
     Case("RSTREAM", ToStream(R, "RSTREAM"), (windows_of_r,)),
     Case("ISTREAM", ToStream(S, "ISTREAM"), (windows_of_s,)),
     Case("DSTREAM", ToStream(S, "DSTREAM"), (windows_of_s,)),

@@ -85,14 +85,14 @@ class WindowJoinLogic:
         self._columns = frames.stream_dtypes(spec.schema, spec.id_type)
         self._inputs: list[frames.Dtypes] = [{TIME: pl.Int64()} | frames.dtypes(one) for one in spec.streams]
         self._names = [list(schema.names) for schema in spec.streams]
-        conditions = _conditions(spec)
-        local = [tuple(c for c in conditions if _is_local(c, spec.streams[port])) for port in ports]
+        conditions = conditions_of(spec)
+        local = [tuple(c for c in conditions if is_local(c, spec.streams[port])) for port in ports]
         self._filters: list[Predicate] = [compile_predicate(conjunction(parts)) for parts in local]
         graph = Graph(
             tuple(frozenset(schema.names) for schema in spec.streams),
             spec.widths,
             spec.bounds,
-            tuple(Key(*pair) for pair in spec.keys if not _reads_now(pair)),
+            tuple(Key(*pair) for pair in spec.keys if not reads_now(pair)),
             tuple(c for c in conditions if not any(c in parts for parts in local)),
         )
         self._keys = graph.keys
@@ -157,17 +157,18 @@ class WindowJoinLogic:
             self._fresh[port] = [fresh] if fresh.height else []
 
 
-def _reads_now(pair: KeyPair) -> bool:
+def reads_now(pair: KeyPair) -> bool:
+    """Whether an equality can be looked at only when the whole tuple is known."""
     return uses_now(pair[1]) or uses_now(pair[3])
 
 
-def _conditions(spec: WindowJoin) -> tuple[Expression, ...]:
+def conditions_of(spec: WindowJoin) -> tuple[Expression, ...]:
     """The predicate's conjuncts, and the keys that read NOW, which is known only when the latest member is."""
-    awkward = tuple(Call("=", (pair[1], pair[3]), BOOLEAN) for pair in spec.keys if _reads_now(pair))
+    awkward = tuple(Call("=", (pair[1], pair[3]), BOOLEAN) for pair in spec.keys if reads_now(pair))
     return awkward + conjuncts(spec.predicate)
 
 
-def _is_local(condition: Expression, schema: Schema) -> bool:
+def is_local(condition: Expression, schema: Schema) -> bool:
     """Whether a tuple of one stream decides it by itself: one that fails never joins, so it is not even kept."""
     read = columns_of(condition)
     return bool(read) and read <= set(schema.names) and not uses_now(condition)

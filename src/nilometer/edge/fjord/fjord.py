@@ -58,6 +58,7 @@ class Fjord:
 
     `policies` says, by the lower-case name of a stream, what its full queue does (BLOCK unless told: `push` then works
     first, and gives FULL only if that made no room); `answer_policy` what the queue of answers does that nobody fetches.
+    `join_rows` bounds the memory of each WINDOW join of two streams: what it then gives up is counted as shed.
     """
 
     def __init__(
@@ -69,6 +70,7 @@ class Fjord:
         answer_rows: int = ANSWER_ROWS,
         policies: Mapping[str, Policy] | None = None,
         answer_policy: Policy = Policy.DROP_OLDEST,
+        join_rows: int | None = None,
     ) -> None:
         self.scheduler: Scheduler = RoundRobin() if scheduler is None else scheduler
         self._extents = sources
@@ -76,6 +78,7 @@ class Fjord:
         self._answer_rows = answer_rows
         self._policies = {name.lower(): policy for name, policy in (policies or {}).items()}
         self._answer_policy = answer_policy
+        self._join_rows = join_rows
         self._starts: list[Start] = []
         self._queries: dict[str, Installed] = {}
         self._modules: list[Module] | None = None
@@ -145,7 +148,9 @@ class Fjord:
     def _lowered(self, plan: physical.Node, group: Group) -> Part:
         """A plan with state: the parts that are not there yet, over those that are."""
         known = {node: part for node, part in group.known.items() if not isinstance(part.module, Member)}
-        flow = Folding(plan, self._extents, {node: part.streams for node, part in known.items()})
+        flow = Folding(
+            plan, self._extents, {node: part.streams for node, part in known.items()}, self._join_rows
+        )
         nodes = flow.nodes
         parts: list[Part] = []
         for place, stage in enumerate(flow.stages):
@@ -331,6 +336,8 @@ class Fjord:
         for part in self._query(name).root.walk():
             if isinstance(part.module, LeafModule | Member):
                 total += part.module.ledger
+            elif isinstance(part.module, OperatorModule) and (shed := part.module.shed):
+                total += QueryLedger(delivered=-shed, shed=shed)
         return total
 
     def watermark(self, name: str) -> int | None:

@@ -14,11 +14,13 @@ import polars as pl
 from nilometer.edge.gateway.dataflow import Dataflow
 from nilometer.edge.gateway.lowering import ABILITIES, Lower
 from nilometer.edge.gateway.lowering.leaves import scanned
+from nilometer.edge.gateway.lowering.sources_of import id_type
 from nilometer.edge.gateway.sources import Extents
 from nilometer.edge.gateway.stages import Round, Stage, Transform
 from nilometer.errors import UnsupportedError
 from nilometer.operators.frames import dtypes, empty
 from nilometer.operators.logic import Output
+from nilometer.operators.symmetric_hash_join import SymmetricHashJoin, hashable
 from nilometer.plan import physical
 
 
@@ -54,11 +56,16 @@ class StoredTable(Stateless):
 
 class Folding(Dataflow):
     """The stages of one plan, in the order in which rows flow. `known` are the nodes that need not be run again, with the
-    streams below them; `nodes` says which node's rows a stage gives."""
+    streams below them; `nodes` says which node's rows a stage gives; `join_rows` is the memory of each hash join, in rows."""
 
     def __init__(
-        self, plan: physical.Node, sources: Extents, known: Mapping[physical.Node, frozenset[str]]
+        self,
+        plan: physical.Node,
+        sources: Extents,
+        known: Mapping[physical.Node, frozenset[str]],
+        join_rows: int | None = None,
     ) -> None:
+        self.join_rows = join_rows
         self._known = known
         self._places: dict[physical.Node, int] = {}
         self._readers: Counter[int] = Counter()
@@ -103,5 +110,27 @@ def _scan(node: physical.StoredScan, flow: Dataflow) -> int:
     return flow.add(node, StoredTable(node.table.name, read, nothing))
 
 
-LOWERING: dict[type[physical.Node], Lower] = {**ABILITIES, physical.StoredScan: _scan}
+def _window_join(node: physical.NlwJoin, flow: Dataflow) -> int:
+    """Two streams with an equality are hashed as they come (fjords.txt section 3.1.4); others as on the gateway."""
+    keys = tuple((k.left, k.left_expression, k.right, k.right_expression) for k in node.keys)
+    if len(node.streams) != 2 or not hashable(keys):
+        return ABILITIES[physical.NlwJoin](node, flow)
+    left, right = node.streams
+    spec = SymmetricHashJoin(
+        left.schema,
+        right.schema,
+        min(bound.width for bound in node.bounds),
+        tuple((one, other) if at == 0 else (other, one) for at, one, _, other in keys),
+        node.predicate,
+        id_type(node),
+        flow.join_rows if isinstance(flow, Folding) else None,
+    )
+    return flow.add_operator(node, spec)
+
+
+LOWERING: dict[type[physical.Node], Lower] = {
+    **ABILITIES,
+    physical.StoredScan: _scan,
+    physical.NlwJoin: _window_join,
+}
 """The gateway's, but for what a Fjord does its own way."""

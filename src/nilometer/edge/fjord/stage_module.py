@@ -7,6 +7,7 @@ input has the message of the round; `ScanModule` pulls a stored table in the fir
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Protocol, runtime_checkable
 
 import polars as pl
 
@@ -14,9 +15,16 @@ from nilometer.edge.fjord.books import Books
 from nilometer.edge.fjord.messages import Message, Status, Wave
 from nilometer.edge.fjord.module import Module
 from nilometer.edge.fjord.queues import Queue
-from nilometer.edge.gateway.stages import Stage
+from nilometer.edge.gateway.stages import Operator, Stage
 from nilometer.edge.ledger import QueryLedger
 from nilometer.operators.logic import Output, no_evaluations
+
+
+@runtime_checkable
+class Sheds(Protocol):
+    """A Logic with a bound on its memory."""
+
+    shed: int
 
 
 class StageModule(Module):
@@ -75,6 +83,12 @@ class OperatorModule(StageModule):
         super().__init__(stage)
         self._inputs = inputs
         self._taken: list[Message | None] = [None] * len(inputs)
+
+    @property
+    def shed(self) -> int:
+        """The tuples that a join has given up for want of memory."""
+        worker = self.stage.worker
+        return worker.logic.shed if isinstance(worker, Operator) and isinstance(worker.logic, Sheds) else 0
 
     def _step(self) -> Status:
         for place, queue in enumerate(self._inputs):

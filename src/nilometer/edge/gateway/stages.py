@@ -109,18 +109,18 @@ class Operator:
     """A shell around a Logic. A table's rows reach it in the first round only, then also if there are none."""
 
     def __init__(self, logic: Logic, tables: frozenset[int] = frozenset()) -> None:
-        self._logic = logic
+        self.logic = logic
         self._tables = tables
 
     def step(self, inputs: Sequence[Output], now: Round, first_tick: int | None) -> Output:
         for port, given in enumerate(inputs):
             if given.rows.height or (now.first and port in self._tables):
-                self._logic.update(port, given.rows)
+                self.logic.update(port, given.rows)
         evaluations = tuple(given.evaluations for given in inputs)
-        return self._logic.advance(Progress(now.watermark, first_tick, evaluations))
+        return self.logic.advance(Progress(now.watermark, first_tick, evaluations))
 
     def snapshot(self) -> dict[str, bytes]:
-        return self._logic.snapshot()
+        return self.logic.snapshot()
 
     def restore(self, panes: dict[str, bytes]) -> None:
-        self._logic.restore(panes)
+        self.logic.restore(panes)
