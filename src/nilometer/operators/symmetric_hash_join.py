@@ -119,21 +119,18 @@ class SymmetricHashJoinLogic:
             if not fresh.height:
                 continue
             run = _hashed(fresh, self._hashed[port])
-            for owners, places, run_rows in self._tables[1 - port].matches(run, self._width):
-                pair = (run.rows, owners), (run_rows, places)
-                left, right = pair if port == 0 else pair[::-1]
-                results.append(self._results(left, right))
+            for owners, found in self._tables[1 - port].matches(run, self._width):
+                pair = run.rows[owners], found
+                results.append(self._results(*(pair if port == 0 else pair[::-1])))
             self._tables[port].insert(run)
         self._fresh = [[], []]
         self._clean(progress.watermark)
         return Output(frames.concatenate(results, self._columns), no_evaluations())
 
-    def _results(
-        self, left: tuple[pl.DataFrame, Integers], right: tuple[pl.DataFrame, Integers]
-    ) -> pl.DataFrame:
-        """The pairs that have equal keys and satisfy the condition."""
-        sides = [rows[places] for rows, places in (left, right)]
-        holds = np.ones(len(left[1]), dtype=np.bool_)
+    def _results(self, left: pl.DataFrame, right: pl.DataFrame) -> pl.DataFrame:
+        """Of pairs of rows those that have equal keys and satisfy the condition."""
+        sides = [left, right]
+        holds = np.ones(left.height, dtype=np.bool_)
         for one, other in zip(*self._keys, strict=True):
             mine, theirs = one(sides[0]), other(sides[1])
             holds &= (mine == theirs.cast(mine.dtype)).fill_null(False).to_numpy()
@@ -232,12 +229,21 @@ class _Table:
             rows = pl.concat([before.rows, last.rows], rechunk=True)
             self.runs.append(_Run(rows, np.concatenate([before.hashes, last.hashes])))
 
-    def matches(self, probes: _Run, width: int) -> Iterator[tuple[Integers, Integers, pl.DataFrame]]:
-        """Probes and rows with the same hash within the width: row numbers of both, and the frame of the second."""
+    def matches(self, probes: _Run, width: int) -> Iterator[tuple[Integers, pl.DataFrame]]:
+        """Probes and rows with the same hash within the width: the probes' numbers, and the rows beside them. Few from
+        each run come together, for a frame has its price; never more than a chunk of each run."""
+        numbers: list[Integers] = []
+        found: list[pl.DataFrame] = []
         for run in self.runs:
             starts, ends = run.probe(probes.hashes, probes.times - width, probes.times + width)
             for owners, places in expand_in_chunks(starts, ends, PAIRS_AT_ONCE):
-                yield owners, places, run.rows
+                numbers.append(owners)
+                found.append(run.rows[places])
+                if sum(map(len, numbers)) >= PAIRS_AT_ONCE:
+                    yield np.concatenate(numbers), pl.concat(found)
+                    numbers, found = [], []
+        if found:
+            yield np.concatenate(numbers), pl.concat(found)
 
     def forget(self, horizon: int, *, all_of_it: bool = False) -> None:
         """Take out what is older; unless `all_of_it`, a run stays as long as half of it is of use, for cleaning costs too."""
