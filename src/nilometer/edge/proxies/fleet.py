@@ -81,6 +81,7 @@ class Fleet:
         self.listen_every = listen_every
         self._members: dict[str, Members] = {}
         self._demands: dict[str, dict[str, Demand]] = {}
+        self._together: dict[str, Demand | None] = {}
         self._shared: dict[tuple[int, ...], Wanted] = {}
         self._texts: dict[int, str] = {}
         # Equal demands are one object, so that thousands of commands are compared by identity.
@@ -113,7 +114,9 @@ class Fleet:
 
     def demand(self, stream: str) -> Demand | None:
         """What the live queries need of a stream, together."""
-        return combine(self._demands.get(stream, {}).values())
+        if stream not in self._together:
+            self._together[stream] = combine(self._demands.get(stream, {}).values())
+        return self._together[stream]
 
     def settled(self, query: str) -> bool:
         """Whether every sensor that can be told does what the query needs of it."""
@@ -297,6 +300,7 @@ class Fleet:
 
     def _forget_shared(self) -> None:
         self._shared.clear()
+        self._together.clear()
         if len(self._demand_objects) > REMEMBERED:
             self._demand_objects.clear()
             self._texts.clear()
