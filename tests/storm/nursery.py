@@ -1,0 +1,74 @@
+"""`nilometer run` as a child that a test kills: the libraries are loaded once, here, and every life is a fork.
+
+Reads lines `live DIRECTORY FAILPOINT` (`-`: none), says `born PID`, passes on what the child prints, and says `died CODE`.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+
+import numpy as np
+
+import nilometer.cli.run as verb
+from nilometer.cli.main import application
+from nilometer.edge.log import LogSettings
+from nilometer.edge.log.checksum import checksum_of, next_record, walk, words_of
+from nilometer.edge.log.failpoints import VARIABLE
+from nilometer.engine import Database
+from nilometer.engine.live import Station
+
+SEGMENT_BYTES = 6_000
+"""Small, so that segments are sealed and begun within a test."""
+
+
+def small_station(database: Database, *_: object) -> Station:
+    """As the verb opens it, but for the size of segments."""
+    return Station(database, database.data.base, logging=LogSettings(segment_bytes=SEGMENT_BYTES))
+
+
+def live(folder: str, failpoint: str) -> None:
+    """One life."""
+    if failpoint != "-":
+        os.environ[VARIABLE] = failpoint
+    verb.open_station = small_station
+    application(["run", "--data", folder, "--json"], prog_name="nilometer", standalone_mode=False)
+
+
+def prepare() -> None:
+    """Loaded and compiled once. Nothing may have been done with Polars before a fork, which does not take its threads along."""
+    import nilometer.edge.adapters.mqtt
+    import nilometer.laboratory.simulated  # noqa: F401
+
+    checksum_of(b"compiled")
+    next_record(words_of(bytes(64)), 0)
+    walk(words_of(bytes(64)), 0)
+    np.maximum.accumulate([1])
+
+
+def main() -> None:
+    """Until stdin ends."""
+    prepare()
+    print("ready", flush=True)
+    for line in sys.stdin:
+        _, folder, failpoint = line.split()
+        child = os.fork()
+        if child == 0:
+            code = 1
+            try:
+                live(folder, failpoint)
+                code = 0
+            except BaseException:
+                traceback.print_exc()
+            finally:
+                sys.stdout.flush()
+                sys.stderr.flush()
+                os._exit(code)
+        print(f"born {child}", flush=True)
+        _, status = os.waitpid(child, 0)
+        print(f"died {os.waitstatus_to_exitcode(status)}", flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,100 @@
+"""Sensors -> Mosquitto -> `nilometer run`, killed at every named failpoint: nothing lost, nothing doubled, the books balance."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import mosquitto_server
+from edge.log.logs import scratch
+from nilometer.edge.adapters.address import Address
+from nilometer.edge.adapters.mqtt import MqttAdapter
+from nilometer.edge.log.failpoints import FAILPOINTS
+from storm.field import check_all, check_books, database, write_schema
+from storm.lives import Nursery
+from storm.publishers import PATIENCE, Publishers
+
+pytestmark = [
+    pytest.mark.mosquitto,
+    pytest.mark.slow,
+    pytest.mark.xdist_group("mosquitto"),
+    pytest.mark.skipif(mosquitto_server.program() is None, reason="Mosquitto is not installed"),
+]
+
+KILLED = -signal.SIGKILL.value
+
+
+@pytest.fixture
+def broker() -> Iterator[mosquitto_server.Broker]:
+    with mosquitto_server.running() as broker:
+        yield broker
+
+
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    with scratch() as name:
+        yield Path(name)
+
+
+@pytest.fixture
+def nursery() -> Iterator[Nursery]:
+    found = Nursery()
+    yield found
+    found.close()
+
+
+def subscribe(folder: Path) -> None:
+    """Let the broker keep readings for the stream before anybody publishes."""
+    stream = database(folder).catalog.stream("air")
+    adapter = MqttAdapter(stream, Address.parse(stream.url or ""), lambda: 0)
+    adapter.open()
+    assert adapter.connected.wait(PATIENCE), adapter.trouble
+    adapter.close()
+
+
+def plans() -> list[str]:
+    """Each failpoint in each place where it occurs: the stream's log, a query's results, its checkpoints."""
+    found = []
+    for name in FAILPOINTS:
+        if name.endswith("cut"):  # only a torn tail is cut: that takes two deaths
+            found += [f"during_write:4@log {name}:1@log", f"during_write:2@results {name}:1@results"]
+        elif name.endswith("delete"):  # the index of a segment that was sealed by a clean end
+            found += [f"- {name}:1@log", f"- {name}:1@results", f"{name}:2@state"]
+        elif "write" in name:
+            found += [f"{name}:3@log", f"{name}:3@results"]
+        else:
+            found += [f"{name}:2@log", f"{name}:1@results"]
+            if "fsync" not in name or "directory" in name:
+                found.append(f"{name}:2@state")
+    return found
+
+
+def test_killed_at_each_failpoint(broker: mosquitto_server.Broker, folder: Path, nursery: Nursery) -> None:
+    write_schema(folder, broker.url)
+    subscribe(folder)
+    sensors = Publishers(broker.port, 10, 5)
+    tick = 0
+    never = []
+    for plan in plans():
+        for failpoint in plan.split():
+            life = nursery.live(folder, failpoint)
+            for _ in range(4):
+                # The last ones are still on their way when it dies, or when it is told to stop.
+                readings = set(sensors.publish(tick))
+                tick += 1
+                if not life.until(readings):
+                    break
+            if life.end(signal.SIGTERM) != (0 if failpoint == "-" else KILLED):
+                never.append(f"{failpoint}: {life.died}")
+            sensors.settle()
+            check_books(folder, sensors.acknowledged)
+    assert not never, never
+    life = nursery.live(folder)
+    assert life.until(set(sensors.publish(tick)))
+    sensors.settle()
+    assert life.end(signal.SIGTERM) == 0
+    sensors.close()
+    assert check_all(folder, sensors.acknowledged) == len(sensors.published)
