@@ -42,7 +42,7 @@ def logged(folder: Path) -> list[tuple[int, int, float]]:
     return [row for frame in frames for row in frame.rows()]
 
 
-def check_books(folder: Path, acknowledged: set[Reading]) -> None:
+def check_books(folder: Path) -> None:
     """At any moment: each reading at most once and as it was sent; the books balance and agree with the log."""
     rows = logged(folder)
     doubled = [row for row, count in Counter(row[:2] for row in rows).items() if count > 1]
@@ -55,13 +55,12 @@ def check_books(folder: Path, acknowledged: set[Reading]) -> None:
     for books in query_books(found):
         assert books["balanced"], books
         assert books["read"] <= len(rows), books
-    del acknowledged
 
 
 def check_all(folder: Path, acknowledged: set[Reading], judge: str = "reference") -> int:
     """In the end: nothing acknowledged is lost, nothing is doubled, and every standing query has answered for all of it, once.
     Gives how many rows the log holds."""
-    check_books(folder, acknowledged)
+    check_books(folder)
     rows = logged(folder)
     lost = acknowledged - {(time, sensor) for time, sensor, _ in rows}
     assert not lost, f"{len(lost)} of {len(acknowledged)} acknowledged readings are lost, such as {min(lost)}"

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,28 +19,30 @@ from storm.publishers import PATIENCE, Reading
 TESTS = Path(__file__).parents[1]
 
 
+ENVIRONMENT = os.environ | {
+    "POLARS_MAX_THREADS": "1",
+    "PYTHONPATH": os.pathsep.join([str(TESTS), str(TESTS.parent / "src")]),
+}
+
+
+def listen(stream: Any, say: Callable[[str], object]) -> None:
+    """Every line, until there are no more."""
+    for line in stream:
+        say(line.rstrip("\n"))
+
+
 class Nursery:
     """Gives birth to `nilometer run` by forking; one child at a time."""
 
     def __init__(self) -> None:
-        environment = os.environ | {
-            "POLARS_MAX_THREADS": "1",
-            "PYTHONPATH": os.pathsep.join([str(TESTS), str(TESTS.parent / "src")]),
-        }
         command = [sys.executable, str(TESTS / "storm" / "nursery.py")]
         self._process = subprocess.Popen(
-            command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1
+            command, env=ENVIRONMENT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1
         )
         self._lines: queue.Queue[str] = queue.Queue()
-        self._ear = threading.Thread(target=self._listen, daemon=True)
+        self._ear = threading.Thread(target=listen, args=(self._process.stdout, self._lines.put), daemon=True)
         self._ear.start()
         assert self._line() == "ready"
-
-    def _listen(self) -> None:
-        assert self._process.stdout is not None
-        for line in self._process.stdout:
-            self._lines.put(line.rstrip("\n"))
-        self._lines.put("over")
 
     def _line(self) -> str:
         return self._lines.get(timeout=PATIENCE)
@@ -94,3 +97,21 @@ class Life:
         while self.died is None:
             self.hear()
         return self.died
+
+
+class Process(Life):
+    """`nilometer run` as its users start it."""
+
+    def __init__(self, folder: Path) -> None:
+        command = [sys.executable, "-m", "nilometer.cli.main", "run", "--data", str(folder), "--json"]
+        self._process = subprocess.Popen(command, env=ENVIRONMENT, stdout=subprocess.PIPE, text=True)
+        self._lines: queue.Queue[str] = queue.Queue()
+        super().__init__(lambda: self._lines.get(timeout=PATIENCE), self._process.pid)
+        self._ear = threading.Thread(target=self._listen, daemon=True)
+        self._ear.start()
+
+    def _listen(self) -> None:
+        assert self._process.stdout is not None
+        with self._process.stdout as stream:
+            listen(stream, self._lines.put)
+        self._lines.put(f"died {self._process.wait()}")

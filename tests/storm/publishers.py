@@ -28,12 +28,14 @@ def value_of(time: int, sensor: int) -> float:
 
 
 class Publishers:
-    """Sensors 0..sensors-1. `acknowledged` may be read when `settle` has returned."""
+    """Sensors 0..sensors-1. `acknowledged` may be read when `settle` has returned. `doubtful`: acknowledged right before the broker
+    was killed, and after the last `fence`: a Mosquitto that is killed forgets what it has not saved yet."""
 
     def __init__(self, port: int, sensors: int, connections: int, topic: str = "air") -> None:
         self.sensors = sensors
         self.acknowledged: set[Reading] = set()
         self.published: set[Reading] = set()
+        self.doubtful: set[Reading] = set()
         self._topic = topic
         self._lock = threading.Condition()
         self._waiting = 0
@@ -42,10 +44,12 @@ class Publishers:
         ]
         self._sent: list[dict[int, Reading]] = [{} for _ in self._clients]
         self._early: list[set[int]] = [set() for _ in self._clients]
+        self._unsaved: list[set[Reading]] = [set() for _ in self._clients]
         for number, client in enumerate(self._clients):
             client.reconnect_delay_set(0.05, 0.5)  # type: ignore[arg-type]
             client.max_inflight_messages_set(1_000)
             client.on_publish = self._heard(number)
+            client.on_disconnect = self._cut_off(number)
             client.connect("127.0.0.1", port)
             client.loop_start()
 
@@ -56,11 +60,23 @@ class Publishers:
                 if reading is None:  # acknowledged before `publish` has returned
                     self._early[number].add(message)
                     return
-                self.acknowledged.add(reading)
-                self._waiting -= 1
-                self._lock.notify_all()
+                self._acknowledge(number, reading)
 
         return on_publish
+
+    def _acknowledge(self, number: int, reading: Reading) -> None:
+        self.acknowledged.add(reading)
+        self._unsaved[number].add(reading)
+        self._waiting -= 1
+        self._lock.notify_all()
+
+    def _cut_off(self, number: int) -> Any:
+        def on_disconnect(*_: Any) -> None:
+            with self._lock:
+                self.doubtful |= self._unsaved[number]
+                self._unsaved[number] = set()
+
+        return on_disconnect
 
     def publish(self, tick: int, sensors: Iterable[int] | None = None) -> list[Reading]:
         """A reading of each of these sensors (all, by default) for that second; does not wait for the broker."""
@@ -76,9 +92,7 @@ class Publishers:
             with self._lock:
                 if sent in self._early[number]:
                     self._early[number].discard(sent)
-                    self.acknowledged.add(reading)
-                    self._waiting -= 1
-                    self._lock.notify_all()
+                    self._acknowledge(number, reading)
                 else:
                     self._sent[number][sent] = reading
         return readings
@@ -93,14 +107,20 @@ class Publishers:
     def fence(self) -> None:
         """Wait until the broker has saved what it has acknowledged. Mosquitto saves a change when it turns to the next packets,
         after the acknowledgement went out: two more round trips."""
+        with self._lock:
+            before = [set(some) for some in self._unsaved]
         for _ in range(2):
             sent = self._clients[0].publish("fence", "x", qos=1, retain=True)
             sent.wait_for_publish(PATIENCE)
             with self._lock:
                 self._early[0].discard(sent.mid)
+        with self._lock:
+            self._unsaved = [some - old for some, old in zip(self._unsaved, before, strict=True)]
 
     def close(self) -> None:
-        """Good-bye."""
+        """Good-bye; nothing is in doubt by then."""
+        for client in self._clients:
+            client.on_disconnect = None
         for client in self._clients:
             client.disconnect()
         for client in self._clients:
