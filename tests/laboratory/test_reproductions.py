@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+from itertools import count
+from pathlib import Path
 
 import pytest
 
-from nilometer.laboratory.reproductions import REPRODUCTIONS, text
+from nilometer.laboratory.reproductions import PLOTS, REPRODUCTIONS, text
+from nilometer.laboratory.reproductions.fjords import fjords, plans, traffic
 from nilometer.laboratory.reproductions.steam_buffer import steam_buffer
 
 
@@ -34,6 +37,36 @@ def test_steam_buffer_is_additive_when_shared() -> None:
         assert row["copied_batches"] == row["queries"] * row["streams"]
         assert row["shared_batches"] == row["streams"]
     assert "shape" in result["figures"]["Section 5.2, service time"]
+
+
+def test_fjords_is_measured_and_drawn(tmp_path: Path) -> None:
+    steps = count()
+    picture = tmp_path / "fjords.png"
+    result = fjords(60, (1, 2), (1, 3), 1, clock=lambda: float(next(steps)), plot=picture)
+    assert json.loads(json.dumps(result)) == result
+    table, eighth, ninth = result["figures"].values()
+    assert table["same"]
+    assert len(eighth["data"]) == 2 * 2 * 2
+    assert {(row["queries"], row["batch"]) for row in ninth["data"]} == {
+        (n, b) for n in (1, 3) for b in (1, 60, 100)
+    }
+    assert "shape" in eighth
+    assert "shape" in ninth
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    assert "Fig. 8" in text(result)
+    assert PLOTS.keys() <= REPRODUCTIONS.keys()
+
+
+def test_the_trace_has_the_papers_columns() -> None:
+    stream, rows = traffic(50)
+    assert (
+        rows.columns
+        == [column.name for column in stream.columns]
+        == ["time", "id", "lane", "station", "speed", "flow"]
+    )
+    assert rows.height == 50
+    assert (rows["time"].diff().drop_nulls() == 30_000_000).all()
+    assert len(set(plans(7, "filter"))) == len(set(plans(7, "none"))) == 7
 
 
 @pytest.mark.parametrize("name", ["snee-forms", "fjords-power"])

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from nilometer.cli.options import JsonOption
+from nilometer.errors import ConfigurationError
 
 
 def register(application: typer.Typer) -> None:
@@ -15,17 +17,29 @@ def register(application: typer.Typer) -> None:
 
 
 def reproduce(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="snee-forms, fjords-power or steam-buffer")],
+    name: Annotated[
+        str, typer.Argument(metavar="NAME", help="snee-forms, fjords, fjords-power or steam-buffer")
+    ],
     json: JsonOption = False,
+    plot: Annotated[
+        Path | None,
+        typer.Option(
+            "--plot", metavar="FILE", envvar="NILOMETER_PLOT", help="write the figures there, as PNG"
+        ),
+    ] = None,
 ) -> None:
     """Reproduce a figure of one of the papers.
 
     Example: nilometer reproduce snee-forms
+    Example: nilometer reproduce fjords --plot fjords.png
     """
     from json import dumps
 
     from nilometer.laboratory.benchmarks.registry import named
-    from nilometer.laboratory.reproductions import REPRODUCTIONS, text
+    from nilometer.laboratory.reproductions import PLOTS, REPRODUCTIONS, text
 
-    result = named(REPRODUCTIONS, name, "reproduction")()
+    chosen = named(REPRODUCTIONS, name, "reproduction")
+    if plot is not None and name not in PLOTS:
+        raise ConfigurationError(f"no plot of '{name}'", hint=f"--plot draws {', '.join(PLOTS)}")
+    result = chosen() if plot is None else PLOTS[name](plot)
     print(dumps(result, ensure_ascii=False) if json else text(result))

@@ -6,6 +6,7 @@ Each gives an object with `paper` and `ours` per figure, and the assumptions it 
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from nilometer.laboratory.reproductions.snee_forms import snee_forms
@@ -25,11 +26,22 @@ def steam_buffer() -> dict[str, Any]:
     return reproduce()
 
 
+def fjords(plot: Path | None = None) -> dict[str, Any]:
+    """Fjords' combined queries, imported when they are asked for; `plot` is where a picture of the figures goes."""
+    from nilometer.laboratory.reproductions.fjords import fjords as reproduce
+
+    return reproduce(plot=plot)
+
+
 REPRODUCTIONS: dict[str, Callable[[], dict[str, Any]]] = {
     "snee-forms": snee_forms,
+    "fjords": fjords,
     "fjords-power": fjords_power,
     "steam-buffer": steam_buffer,
 }
+
+PLOTS: dict[str, Callable[[Path], dict[str, Any]]] = {"fjords": fjords}
+"""Those that can be drawn."""
 
 
 def text(result: dict[str, Any]) -> str:
@@ -51,4 +63,4 @@ def _verdict(figure: dict[str, Any]) -> str:
     return "the same shape" if figure["shape"] else "ANOTHER SHAPE"
 
 
-__all__ = ["REPRODUCTIONS", "text"]
+__all__ = ["PLOTS", "REPRODUCTIONS", "text"]
