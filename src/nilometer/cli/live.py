@@ -87,6 +87,7 @@ def follow(
     """Print the queries' rows as they come, until told to stop. Ctrl-C ends it in order."""
     printers = {live.name: RowPrinter(live.query.columns, json, limit) for live in queries}
     several = len(queries) > 1
+    states: dict[str, str] = {}
     began = reported = clock()
 
     def over() -> bool:
@@ -94,6 +95,7 @@ def follow(
         for live in queries:
             for answer in live.take():
                 printers[live.name].print(answer, live.name if several else None)
+        report_changes(station, states)
         now = clock()
         if now - reported >= REPORT_EVERY:
             reported = now
@@ -117,8 +119,18 @@ def summary(live: LiveQuery) -> str:
     return f"{live.name}: {live.rows} row{'' if live.rows == 1 else 's'}; {books or 'nothing read'}"
 
 
+def report_changes(station: Station, states: dict[str, str]) -> None:
+    """A line when a source connects, fails, is tried again or ends."""
+    for name in station.manager.streams:
+        state, trouble = station.manager.state(name)
+        text = trouble or state.value
+        if states.get(name) != text:
+            states[name] = text
+            message(f"{name}: {text}")
+
+
 def report(station: Station) -> None:
-    """A line for each stream: how it is doing, and what is in its books."""
+    """A line for each stream: how it is doing, and what is in its books; and for each query that cannot keep its answers."""
     for name in station.manager.streams:
         status = station.manager.status(name)
         parts = [f"{status.rate:.0f} readings/s"]
@@ -127,6 +139,9 @@ def report(station: Station) -> None:
         parts += [f"{len(status.silent)} silent: {_some(status.silent)}"] if status.silent else []
         parts += [status.trouble] if status.trouble else []
         message(f"{status.stream}: {', '.join(parts)}")
+    for live in station.queries.values():
+        if live.trouble:
+            message(f"{live.name}: {live.trouble}")
 
 
 def _some(names: Sequence[int | str]) -> str:

@@ -188,6 +188,25 @@ def test_sensors_that_take_no_commands_are_left_alone() -> None:
     assert station.fleet.states() == {"told": 2, "uncontrolled": 1}
 
 
+def test_a_sensor_that_could_not_be_told_is_tried_again_when_it_is_heard() -> None:
+    station = Station(mailbox=True, deaf={2})
+    station.fleet.start("high", PLANS["high"])
+    station.take()
+    for _ in range(5):
+        station.now += SECOND
+        station.presence(rows=[(station.now, 2)])
+    said = [sensor for sensor, _ in station.said]
+    assert said == [2, 2, 2], "three chances, and then it is left alone"
+    other = Station(mailbox=True, deaf={2})
+    other.fleet.start("high", PLANS["high"])
+    other.take()
+    other.deaf.clear()  # its topic is known now
+    other.now += SECOND
+    other.presence(rows=[(other.now, 2), (other.now, 1)])
+    assert {sensor: command.filter for sensor, command in other.take().items()} == {2: "x > 5"}
+    assert other.fleet.states() == {"told": 3}
+
+
 def test_sensors_that_nobody_declared() -> None:
     station = Station(mailbox=True)
     station.fleet.start("high", PLANS["high"])

@@ -425,19 +425,22 @@ class Source:
         end = self.log.end.position
         return StreamLedger(**note.get("ledger", {"received": end, "appended": end}))
 
+    @property
+    def trouble(self) -> str | None:
+        """Why nothing comes, or nothing can be written; None when all is well."""
+        trouble = self._disk_trouble or self._trouble
+        return self.adapter.trouble if trouble is None and self.adapter is not None else trouble
+
     def status(self, queries: tuple[str, ...]) -> StreamStatus:
         """All of it."""
         now = self._clocks.smooth()
         attended = Attended(None, None, 0, ())
         if self.state in (State.OPEN, State.WAITING):
             attended = self._attendance.report(now)
-        trouble = self._disk_trouble or self._trouble
-        if trouble is None and self.adapter is not None:
-            trouble = self.adapter.trouble
         return StreamStatus(
             self.stream.name,
             self.state,
-            trouble,
+            self.trouble,
             queries,
             self.ledger,
             self._rate_at(now),

@@ -26,7 +26,7 @@ from nilometer.edge.manager.distributor import Distributor
 from nilometer.edge.manager.handed import Handed
 from nilometer.edge.manager.settings import ManagerSettings
 from nilometer.edge.manager.source import AdapterFor, Source
-from nilometer.edge.manager.status import StreamStatus
+from nilometer.edge.manager.status import State, StreamStatus
 from nilometer.errors import ConfigurationError
 from nilometer.types import SECOND
 
@@ -187,6 +187,11 @@ class StreamManager:
         """Whether the source has nothing more to give, and all it gave is handed on."""
         source = self._sources.get(stream.lower())
         return source is not None and source.ended
+
+    def state(self, stream: str) -> tuple[State, str | None]:
+        """Whether its source is open, and why nothing comes; cheaper than `status`."""
+        source = self._sources.get(stream.lower())
+        return (State.CLOSED, None) if source is None else (source.state, source.trouble)
 
     def status(self, stream: str) -> StreamStatus:
         """How a stream is doing."""

@@ -51,6 +51,9 @@ Programs = Callable[[Stream, tuple[Demand, ...]], str | None]
 SILENCES = 3
 """A sensor not heard for so many heartbeats or intervals promises nothing any more, and holds up nobody."""
 
+CHANCES = 3
+"""So often a sensor that could not be told anything is tried again when it is heard."""
+
 REMEMBERED = 1_000
 """Distinct demands that are kept for comparison."""
 
@@ -182,8 +185,20 @@ class Fleet:
             if strangers:
                 self._welcome(members, strangers)
                 members.hear(result.rows, now)
+            self._try_again(members, now)
         for presence in result.presences:
             self._present(members, presence, now)
+
+    def _try_again(self, members: Members, now: int) -> None:
+        """Sensors that could not be told anything, and are heard now: where they are may have become known (an MQTT topic with
+        their site in it), or their source may have been out of reach."""
+        if not members.uncontrolled.any():
+            return
+        heard = members.uncontrolled & (members.heard_at == now) & (members.told_at < now)
+        for place in np.flatnonzero(heard & (members.attempts < CHANCES)).tolist():
+            members.attempts[place] += 1
+            members.uncontrolled[place] = False
+            self._tell(members, place, Unanswered(), now)
 
     def tick(self, now: int) -> None:
         """Time goes on: say again what was said into a mailbox and not answered, with growing waits."""
@@ -280,7 +295,8 @@ class Fleet:
         members.asleep[place] = proxy.asleep
         if members.unanswered and (proxy.acknowledged is not None or members.uncontrolled[place]):
             members.unanswered.discard(place)
-            members.attempts[place] = 0
+            if proxy.acknowledged is not None:
+                members.attempts[place] = 0
 
     # ---- shared by many sensors --------------------------------------------------------------------------------------
 
