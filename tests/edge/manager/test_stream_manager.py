@@ -158,7 +158,7 @@ def test_catching_up_and_changing_over_without_gap_or_double(station: Station) -
     for number in range(10):
         well.pour(some(3 * number))
         manager.poll()
-        manager.heartbeat("river", 3 * number)
+        manager.heartbeat("river", 3 * number + 3)
     manager.poll()
     manager.register("late", [RIVER], {"river": Offset(0, 0)})
     manager.register("within", [RIVER], {"river": Offset(1, 4)})
@@ -170,7 +170,7 @@ def test_catching_up_and_changing_over_without_gap_or_double(station: Station) -
     entries = [taken[1], *(entry for _, entry in iter(lambda: manager.take("late"), None))]
     rows = pl.concat([entry.rows for entry in entries if isinstance(entry, Batch)]).rows()
     assert rows == some(0, 42)
-    assert [entry.tick for entry in entries if isinstance(entry, Heartbeat)] == [3 * n for n in range(10)]
+    assert [entry.tick for entry in entries if isinstance(entry, Heartbeat)] == [3 * n + 3 for n in range(10)]
     assert station.rows("within") == some(4, 38)
     for number in range(14, 16):
         well.pour(some(3 * number))

@@ -35,7 +35,7 @@ from nilometer.edge.manager.settings import ManagerSettings
 from nilometer.edge.manager.status import State, StreamStatus
 from nilometer.errors import NilometerError, ResourceError
 from nilometer.operators.frames import dtype
-from nilometer.types import SECOND
+from nilometer.types import SECOND, floor_to
 
 AdapterFor = Callable[[Stream, Clock], Adapter]
 """The adapter of a stream, not yet opened."""
@@ -376,8 +376,14 @@ class Source:
     # ---- what is said to it ----------------------------------------------------------------------------------------------
 
     def heartbeat(self, tick: int) -> None:
-        """A promise; it stands in the log behind all that was read before it."""
-        if self._entrance is not None and (self._promised is None or tick > self._promised):
+        """A promise; it stands in the log behind all that was read before it. One that the readings themselves have kept is no news."""
+        known = [] if self._promised is None else [self._promised]
+        if self._greatest is not None:
+            every = self.stream.every
+            known.append(
+                (self._greatest if every is None else floor_to(self._greatest, every)) - self.stream.delay
+            )
+        if self._entrance is not None and (not known or tick > max(known)):
             self._promise = tick if self._promise is None else max(tick, self._promise)
 
     def demand(self, change: dict[str, Any]) -> None:
