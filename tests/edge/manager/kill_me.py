@@ -22,7 +22,7 @@ from nilometer.edge.payloads import Garbled
 from nilometer.types import DAY, SECOND
 
 BATCHES = 24
-LONG = 160
+LONG = 100
 OWN = ("before_read", "before_acknowledge", "during_acknowledge", "after_acknowledge")
 """Failpoints of the source, beside those of the log."""
 
@@ -138,7 +138,7 @@ def at_random(root: Path, seed: int, folders: int, deaths: int) -> None:
             ear, mouth = os.pipe()
             child = born(folder, LONG, mouth)
             os.close(mouth)
-            turns = chance.randrange(1, 20)
+            turns = chance.randrange(1, 14)
             while turns and os.read(ear, 1):
                 turns -= 1
             for _ in range(chance.randrange(300_000)):

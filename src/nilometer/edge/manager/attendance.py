@@ -62,7 +62,9 @@ class Attendance:
         due = self._due(now).join(sensors, on=_ID, how="left")
         expected = int(due["due"].sum())
         missing = int((due["due"] - due[_COUNT]).clip(lower_bound=0).sum())
-        late = (now - pl.max_horizontal(_LAST, pl.lit(self._since))) > SILENCES * pl.col(_INTERVAL)
+        late = (now - pl.max_horizontal(_LAST, pl.lit(self._since, dtype=pl.Int64))) > SILENCES * pl.col(
+            _INTERVAL
+        )
         silent = tuple(self._with_intervals(sensors).filter(late).get_column(_ID).sort().to_list())
         return Attended(expected, missing, sensors.height, silent)
 
@@ -71,7 +73,7 @@ class Attendance:
         sensors = self._sensors()
         if sensors is None:
             return pl.DataFrame(schema={_ID: pl.Int64(), "due": pl.Int64()})
-        since = pl.max_horizontal(pl.col(_FIRST), pl.lit(self._since))
+        since = pl.max_horizontal(pl.col(_FIRST), pl.lit(self._since, dtype=pl.Int64))
         added = ((now - since) // pl.col(_INTERVAL)).clip(lower_bound=0).fill_null(0)
         due = self._with_intervals(sensors).select(_ID, added.cast(pl.Int64).alias("due"))
         if self._expected is None or not self._expected.height:
@@ -94,8 +96,8 @@ class Attendance:
         found = ids.to_frame().group_by(_ID).len(_COUNT)
         piece = found.select(
             _ID,
-            pl.lit(now).alias(_FIRST),
-            pl.lit(now).alias(_LAST),
+            pl.lit(now, dtype=pl.Int64).alias(_FIRST),
+            pl.lit(now, dtype=pl.Int64).alias(_LAST),
             (pl.col(_COUNT) * count).cast(pl.Int64),
         )
         self._pieces.append(piece)
