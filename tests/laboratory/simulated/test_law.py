@@ -188,6 +188,23 @@ def test_no_query_can_tell_which_others_run(
     play(world, script)
 
 
+@pytest.mark.long
+@settings(max_examples=500)
+@given(
+    script=scripts(),
+    seed=st.integers(0, 10_000),
+    listen=st.sampled_from([1, 2 * SECOND, 4 * SECOND]),
+    sensed=st.booleans(),
+    mailbox=st.booleans(),
+)
+def test_no_query_of_many_can_tell(
+    script: list[tuple[int, int]], seed: int, listen: int, sensed: bool, mailbox: bool
+) -> None:
+    world = World(weather(seed=seed), QUERIES, sensed=sensed, mailbox=mailbox, listen=listen)
+    world.step()
+    play(world, script)
+
+
 def test_readings_are_saved_and_each_query_has_its_first() -> None:
     """Where nothing passes the filters, a second query's windows still begin where they would without the first."""
     rare = [number for number, text in enumerate(QUERIES) if "> 40" in text]
