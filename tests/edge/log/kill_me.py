@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-import time
 from pathlib import Path
 
 import polars as pl
@@ -24,17 +23,18 @@ def batch(number: int) -> pl.DataFrame:
     return pl.DataFrame({"time": times, "v": [t / 4 for t in times]}, schema=COLUMNS)
 
 
-def main(folder: str, batches: int, pause: float = 0.0) -> None:
-    """Begin where the log says the producer is."""
+def main(folder: str, batches: int, paced: bool = False) -> None:
+    """Begin where the log says the producer is. `paced`: each batch waits for a byte on stdin."""
     log = StreamLog(folder, COLUMNS, LogSettings(segment_bytes=1_500))
     for number in range(log.writer.sequences.get("p", -1) + 1, batches):
+        if paced and not sys.stdin.buffer.read(1):
+            break
         log.append(batch(number), producer="p", sequence=number)
         if number % 3 == 2:
             log.flush()
         print(number, flush=True)
         if number % 5 == 4:
             log.close()
-        time.sleep(pause)
     log.close()
 
 
@@ -61,4 +61,4 @@ if __name__ == "__main__":
     if sys.argv[1] == "nursery":
         nursery(Path(sys.argv[2]), sys.argv[3:])
     else:
-        main(sys.argv[1], int(sys.argv[2]), *map(float, sys.argv[3:]))
+        main(sys.argv[1], int(sys.argv[2]), "paced" in sys.argv)
