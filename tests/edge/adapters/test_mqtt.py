@@ -206,6 +206,19 @@ def test_a_broker_killed_with_messages_for_us(
     source.close()
 
 
+def test_what_a_session_brings_before_we_are_subscribed_is_acknowledged_too(
+    broker: mosquitto_server.Broker, publish: Callable[..., None]
+) -> None:
+    opened(adapter(broker)).close()
+    publish("air/north/7", *map(reading, range(12)))
+    source = adapter(broker, receive=4)
+    source._client.subscribe = lambda *_: (0, 0)  # whose answer never comes: the session has its subscription
+    source.open()
+    found = read_until(source, lambda found: len(times(found)) >= 12)
+    assert times(found) == set(range(12))
+    source.close()
+
+
 def test_the_broker_holds_back_what_is_not_acknowledged(
     broker: mosquitto_server.Broker, publish: Callable[..., None]
 ) -> None:

@@ -145,8 +145,8 @@ class MqttAdapter(Adapter):
     def acknowledge(self, handle: object) -> None:
         assert isinstance(handle, Acknowledgement)
         with self._lock:
-            if not self.connected.is_set():
-                return
+            # Also before we are subscribed: a session that was there brings its messages at once, and one that is not answered
+            # for takes its place among the unacknowledged until the connection ends.
             for connection, packet in handle.packets:
                 if connection == self._connection:
                     self._client.ack(packet, 1)
