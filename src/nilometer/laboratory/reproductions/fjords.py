@@ -116,6 +116,8 @@ def fjords(
             "the paper's filters are an operator each, so its time grows with n at 300 ms a query; ours find all ranges by "
             "one sorted search (as its reference to NiagaraCQ suggests), so further queries cost less still, and the tuples "
             "per second may go on climbing where the paper's level off at 20 queries",
+            "Fig. 9 is judged a tuple at a time, which is how the paper's Fjords work, by its rise to 20 queries and by the fall "
+            "per query; with the whole trace in one batch there is next to nothing to share, and the total need not climb",
             f"times are this machine's, the best of {repeats}, from the first push to the last answer fetched",
             *power["assumptions"][:2],
         ],
@@ -223,23 +225,23 @@ def _figure_8(points: list[Point]) -> dict[str, Any]:
 
 def _figure_9(points: list[Point]) -> dict[str, Any]:
     lines = []
-    climbs, falls, levels = True, True, []
+    shape = True
     for batch in sorted({p.batch for p in points}):
         own = [p for p in points if p.batch == batch]
         lines.append(f"{own[0].rows} records in batches of {batch}: tuples/s in all, and per query")
         lines += [f"{p.queries:4} {p.tuples:15,.0f} {p.tuples / p.queries:15,.0f}" for p in own]
-        climbs &= own[-1].tuples > own[0].tuples
-        falls &= own[-1].tuples / own[-1].queries < own[0].tuples
-        middle = min(own, key=lambda p: abs(p.queries - 20))
-        levels.append(f"{own[-1].tuples / middle.tuples:.1f} times at batches of {batch}")
-    few = min((p.queries for p in points), key=lambda n: abs(n - 20))
-    most = max(p.queries for p in points)
-    lines.append(f"from {few} to {most} queries the total grows {', '.join(levels)}; the paper's hardly does")
+        first, middle, last = own[0], min(own, key=lambda p: abs(p.queries - 20)), own[-1]
+        lines.append(
+            f"     in all {middle.tuples / first.tuples:.1f} times as many with {middle.queries} queries as with {first.queries}, "
+            f"{last.tuples / middle.tuples:.1f} times as many with {last.queries} as with {middle.queries}"
+        )
+        if batch == 1:  # the paper's way; the others stand beside it
+            shape = middle.tuples > first.tuples > last.tuples / last.queries
     return {
         "paper": "total tuple throughput climbs up to about 20 queries, and then remains fairly constant;\n"
         "tuples per second per query fall as queries are added",
         "ours": "\n".join(lines),
-        "shape": climbs and falls,
+        "shape": shape,
         "data": [point.as_dict() for point in points],
     }
 
