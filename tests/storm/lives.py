@@ -115,3 +115,9 @@ class Process(Life):
         with self._process.stdout as stream:
             listen(stream, self._lines.put)
         self._lines.put(f"died {self._process.wait()}")
+
+    def bury(self) -> None:
+        """Whatever happened to the test, the process ends with it."""
+        self._process.kill()
+        self._process.wait(PATIENCE)
+        self._ear.join(PATIENCE)

@@ -14,7 +14,7 @@ from paho.mqtt.enums import CallbackAPIVersion
 
 from nilometer.types import SECOND
 
-PATIENCE = 30.0
+PATIENCE = 60.0
 START = 1_767_225_600_000_000
 """2026-01-01T00:00:00Z."""
 

@@ -52,6 +52,14 @@ def nursery() -> Iterator[Nursery]:
     found.close()
 
 
+@pytest.fixture
+def lives() -> Iterator[list[Process]]:
+    found: list[Process] = []
+    yield found
+    for life in found:
+        life.bury()
+
+
 def subscribe(folder: Path) -> None:
     """Let the broker keep readings for the stream before anybody publishes."""
     stream = database(folder).catalog.stream("air")
@@ -110,12 +118,14 @@ def storm(
     broker: mosquitto_server.Broker,
     folder: Path,
     sensors: Publishers,
+    lives: list[Process],
     deaths: list[str],
     chance: random.Random,
 ) -> None:
     """Real processes, killed as `deaths` says (writer, broker, both), each when it has answered for a part of what was just sent."""
     tick = 0
     life = Process(folder)
+    lives.append(life)
     for victim in deaths:
         readings = sensors.publish(tick)
         tick += 1
@@ -135,6 +145,7 @@ def storm(
             broker.start()
         if victim != "broker":
             life = Process(folder)
+            lives.append(life)
     sensors.settle()
     assert life.until(set(sensors.publish(tick))), "the last ones came in"
     sensors.settle()
@@ -147,11 +158,13 @@ def command(*arguments: object) -> subprocess.CompletedProcess[str]:
     return subprocess.run(line, env=ENVIRONMENT, capture_output=True, text=True, check=False)
 
 
-def test_writer_and_broker_killed(broker: mosquitto_server.Broker, folder: Path) -> None:
+def test_writer_and_broker_killed(
+    broker: mosquitto_server.Broker, folder: Path, lives: list[Process]
+) -> None:
     write_schema(folder, broker.url)
     subscribe(folder)
     sensors = Publishers(broker.port, 200, 10)
-    storm(broker, folder, sensors, ["writer", "broker", "both"], random.Random(1))
+    storm(broker, folder, sensors, lives, ["writer", "broker", "both"], random.Random(1))
     sensors.close()
     held = check_all(folder, sensors.acknowledged - sensors.doubtful)
     assert held >= len(sensors.published - sensors.doubtful)
@@ -160,13 +173,15 @@ def test_writer_and_broker_killed(broker: mosquitto_server.Broker, folder: Path)
 
 
 @pytest.mark.long
-def test_fifty_random_moments_and_two_thousand_sensors(broker: mosquitto_server.Broker, folder: Path) -> None:
+def test_fifty_random_moments_and_two_thousand_sensors(
+    broker: mosquitto_server.Broker, folder: Path, lives: list[Process]
+) -> None:
     write_schema(folder, broker.url)
     subscribe(folder)
     sensors = Publishers(broker.port, 2_000, 50)
     chance = random.Random()
     deaths = [chance.choice(["writer", "writer", "writer", "broker", "both"]) for _ in range(50)]
-    storm(broker, folder, sensors, deaths, chance)
+    storm(broker, folder, sensors, lives, deaths, chance)
     sensors.close()
     held = check_all(folder, sensors.acknowledged - sensors.doubtful, judge="gateway")
     print(f"{held} readings in the log, {len(sensors.published)} published, {len(sensors.doubtful)} in doubt")

@@ -89,3 +89,7 @@ class ResultLog:
     def close(self) -> None:
         """Let another process write."""
         self._log.close()
+
+    def abandon(self) -> None:
+        """Let go as the death of the process would."""
+        self._log.abandon()

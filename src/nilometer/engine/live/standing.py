@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Mapping
 from hashlib import blake2b
 from pathlib import Path
@@ -10,10 +11,12 @@ import polars as pl
 
 from nilometer.edge.ledger import QueryLedger
 from nilometer.edge.log import Offset, failpoints
+from nilometer.edge.log.failpoints import Failpoint
 from nilometer.edge.log.local_files import LocalFiles
 from nilometer.edge.standing import Checkpoint, Checkpoints, Commit, ResultLog, recover
 from nilometer.edge.standing.checkpoints import Panes
 from nilometer.engine.query import Query
+from nilometer.errors import ResourceError
 from nilometer.operators.frames import dtypes, empty
 from nilometer.plan.explain import explain_text
 from nilometer.types import SECOND
@@ -36,22 +39,27 @@ def folder_of(directory: Path, name: str) -> Path:
     return directory / PLACE / name.lower()
 
 
-def result_log(directory: Path, name: str, columns: Mapping[str, pl.DataType] | None = None) -> ResultLog:
+def result_log(
+    directory: Path,
+    name: str,
+    columns: Mapping[str, pl.DataType] | None = None,
+    failpoint: Failpoint | None = None,
+) -> ResultLog:
     """The answers of a standing query."""
-    return ResultLog(
-        LocalFiles(folder_of(directory, name) / "results", failpoints.from_environment("results")), columns
-    )
+    pass_by = failpoint or failpoints.from_environment("results")
+    return ResultLog(LocalFiles(folder_of(directory, name) / "results", pass_by), columns)
 
 
 class Standing:
-    """The durable side of one query. `recovered` is where it goes on; None: it begins where it is told to."""
+    """The durable side of one query. `recovered` is where it goes on; None: it begins where it is told to. `trouble` is what keeps
+    it from committing: then it must be given nothing more to read until it has."""
 
-    def __init__(self, directory: Path, name: str, query: Query) -> None:
+    def __init__(self, directory: Path, name: str, query: Query, failpoint: Failpoint | None = None) -> None:
         self._columns = dtypes(query.schema)
         self._version = version_of(query)
-        self._results = result_log(directory, name, self._columns)
-        state = LocalFiles(folder_of(directory, name) / "state", failpoints.from_environment("state"))
-        self._checkpoints = Checkpoints(state)
+        self._results = result_log(directory, name, self._columns, failpoint)
+        pass_by = failpoint or failpoints.from_environment("state")
+        self._checkpoints = Checkpoints(LocalFiles(folder_of(directory, name) / "state", pass_by))
         self.recovered = recover(self._version, self._results, self._checkpoints)
         self._number = self.recovered.number if self.recovered is not None else -1
         self._offsets: dict[str, Offset] = {}
@@ -59,6 +67,8 @@ class Standing:
         self._committed_at = self._saved_at = 0
         # The last commit, if there is no checkpoint of it.
         self._last: Commit | None = None
+        self._waiting: tuple[pl.DataFrame, Commit] | None = None
+        self.trouble: str | None = None
 
     @property
     def rows(self) -> int:
@@ -88,20 +98,48 @@ class Standing:
     ) -> None:
         """The query has read up to these offsets and answered so; `panes` gives its state, if it is asked for."""
         self._frames += frames
-        behind = bool(self._frames) or dict(offsets) != self._offsets
+        try:
+            self._commit(dict(offsets), ledger, panes, now, all_of_it=all_of_it)
+            self.trouble = None
+        except ResourceError as error:
+            self.trouble = error.message
+
+    def _commit(
+        self,
+        offsets: dict[str, Offset],
+        ledger: QueryLedger,
+        panes: Callable[[], Panes],
+        now: int,
+        *,
+        all_of_it: bool,
+    ) -> None:
+        if self._waiting is not None:
+            self._write(*self._waiting, now)
+        behind = bool(self._frames) or offsets != self._offsets
         if behind and not (self._frames or all_of_it or abs(now - self._committed_at) >= COMMIT_EVERY):
             return
         if behind:
             rows = pl.concat(self._frames) if self._frames else empty(self._columns)
-            commit = Commit(self._version, self._number + 1, dict(offsets), ledger)
-            self._results.commit(rows, commit)
-            self._last, self._number, self._offsets, self._frames = commit, commit.number, dict(offsets), []
-            self._committed_at = now
+            self._frames = []
+            self._write(rows, Commit(self._version, self._number + 1, offsets, ledger), now)
         due = all_of_it or (behind and abs(now - self._saved_at) >= CHECKPOINT_EVERY)
         if due and self._last is not None:
             self._checkpoints.save(Checkpoint(self._last, panes()))
             self._last, self._saved_at = None, now
 
+    def _write(self, rows: pl.DataFrame, commit: Commit, now: int) -> None:
+        # One that fails is tried again as it is: the log may have it, though not durably, and then takes no other of its number.
+        self._waiting = rows, commit
+        self._results.commit(rows, commit)
+        self._waiting = None
+        self._last, self._number, self._offsets = commit, commit.number, dict(commit.offsets)
+        self._committed_at = now
+
     def close(self) -> None:
-        """Let another process go on."""
-        self._results.close()
+        """Let another process go on. What could not be committed is answered again."""
+        with contextlib.suppress(ResourceError):
+            self._results.close()
+
+    def abandon(self) -> None:
+        """Let go as the death of the process would."""
+        self._results.abandon()

@@ -24,6 +24,7 @@ from nilometer.edge.adapters.generate import Generators
 from nilometer.edge.fjord import Fjord
 from nilometer.edge.gateway import Batch
 from nilometer.edge.log import LogDirectory, LogSettings, Offset
+from nilometer.edge.log.failpoints import Failpoint
 from nilometer.edge.manager import ManagerSettings, StreamManager
 from nilometer.edge.manager.source import AdapterFor
 from nilometer.edge.proxies import Fleet
@@ -78,13 +79,15 @@ class Station:
         heartbeat: int = 10 * SECOND,
         logging: LogSettings | None = None,
         managing: ManagerSettings | None = None,
+        failpoint: Failpoint | None = None,
     ) -> None:
         self._kept = None if directory is not None else tempfile.TemporaryDirectory(prefix="nilometer-")
         self.directory = Path(directory if self._kept is None else self._kept.name)  # type: ignore[arg-type]
         self.database = database
         self.clock = clock
         self._generators = generators
-        self.logs = LogDirectory(self.directory, logging)
+        self._failpoint = failpoint
+        self.logs = LogDirectory(self.directory, logging, failpoint)
         self._adapters: dict[str, Adapter] = {}
         self._adapter_of = adapter_of or self._by_address
         self.manager = StreamManager(
@@ -122,7 +125,7 @@ class Station:
             )
         streams = streams_of(query)
         if durable:
-            standing = Standing(self.directory, name, query)
+            standing = Standing(self.directory, name, query, self._failpoint)
             try:
                 live = self._resume(name, query, streams, standing, start)
             except BaseException:
@@ -205,11 +208,9 @@ class Station:
         if recovered is None:
             offsets = {key: offset_at(self.logs.log(stream), start) for key, stream in streams.items()}
         else:
-            # A stream that the query did not read before begins where it is now.
-            offsets = {
-                key: recovered.committed.get(key) or self.logs.log(stream).end
-                for key, stream in streams.items()
-            }
+            # A stream that the query did not read before begins where it is now; and so does one whose log has lost its end.
+            ends = {key: self.logs.log(stream).end for key, stream in streams.items()}
+            offsets = {key: min(recovered.committed.get(key, end), end) for key, end in ends.items()}
         group = self._group(name, streams, offsets)
         try:
             live = self._fold(name, query, group)
@@ -284,6 +285,8 @@ class Station:
 
     def _feed(self, group: Group) -> bool:
         rows, moved = 0, False
+        if any(name in self._standing and self._standing[name].trouble for name in group.queries):
+            return False
         while rows < ROUND_ROWS and (taken := self.manager.take(group.name)) is not None:
             name, entry = taken
             self.fjord.push(name, entry, start=group.name)
@@ -325,6 +328,7 @@ class Station:
                 self.clock(),
                 all_of_it=all_of_it,
             )
+            live.trouble = standing.trouble
 
     # ---- sensors -----------------------------------------------------------------------------------------------------
 
@@ -374,6 +378,14 @@ class Station:
         self.manager.close()
         if self._kept is not None:
             self._kept.cleanup()
+
+    def abandon(self) -> None:
+        """Let go of everything as the death of the process would."""
+        for standing in self._standing.values():
+            standing.abandon()
+        self._standing.clear()
+        self.queries.clear()
+        self.manager.abandon()
 
     def __enter__(self) -> Self:
         return self
