@@ -165,6 +165,13 @@ def test_the_catalog_can_be_kept(run, tmp_path: Path) -> None:
     assert json.loads(out)["name"] == "air"
 
 
+def test_what_cannot_be_drawn_is_said(run, tmp_path) -> None:
+    code, _, err = run("reproduce", "snee-forms", "--plot", str(tmp_path / "a.png"))
+    assert code == 1
+    assert "no plot of 'snee-forms'" in err
+    assert "--plot draws fjords" in err
+
+
 def test_a_figure_is_reproduced(run) -> None:
     code, out, _ = run("reproduce", "snee-forms", "--json")
     figure = json.loads(out)["figures"]["Fig. 8"]

@@ -122,6 +122,16 @@ def test_answers_that_nobody_fetches_block_or_are_dropped() -> None:
     assert dropped.dropped_answers("q") == 3
 
 
+def test_a_batch_that_fills_the_queue_is_not_lost() -> None:
+    found = database()
+    fjord = Fjord(MemorySources(), entry_rows=3)
+    fjord.install("q", found.sql("SELECT x FROM s").physical)
+    for x in range(0, 20, 2):
+        assert fjord.push("s", batch(found, "s", (x, x), (x + 1, x + 1))) is Outcome.ACCEPTED
+    fjord.run()
+    assert rows_of(fjord.answers("q")) == [(x,) for x in range(20)]
+
+
 def test_late_and_filtered_are_in_the_books() -> None:
     found = database()
     fjord = Fjord(MemorySources())

@@ -3,7 +3,8 @@
     read = delivered + filtered + late + shed
 
 `read` are the readings of the stream's log that the query was given, also those that were late or that a full queue shed;
-`delivered` those that went on to its operators, `filtered` those that its sensors' names or its condition kept out.
+`delivered` those that went on to its operators, `filtered` those that its sensors' names or its condition kept out. What is
+garbled, of the future or a double is no reading of the log: the stream's own books have it (edge/ledger.py).
 """
 
 from __future__ import annotations

@@ -44,7 +44,8 @@ class Queue(Protocol[T]):
 
 
 class PushQueue(Generic[T]):
-    """At most `capacity` rows; `policy` says what gives way when there are more. An empty queue takes anything."""
+    """At most `capacity` rows; `policy` says what gives way when there are more. An empty queue takes anything, and one that
+    blocks takes the item with which it becomes full."""
 
     def __init__(self, capacity: int, policy: Policy = Policy.BLOCK, *, keep_every: int = 10) -> None:
         if policy is Policy.SPILL:
@@ -82,7 +83,7 @@ class PushQueue(Generic[T]):
         dropped = self.counts.dropped
         if rows and self._rows and self._rows + rows > self.capacity:
             match self.policy:
-                case Policy.BLOCK:
+                case Policy.BLOCK if not self.room:
                     self.counts.refused += 1
                     return Outcome.FULL
                 case Policy.DROP_NEWEST:
