@@ -4,7 +4,8 @@ A source that raises is closed and opened again later, after growing waits. What
 bounded backlog; then the stream's policy says whether to stop reading or to shed. A log that another process writes is followed instead, and
 taken over when that process lets go of it.
 
-The laws: a handle is acknowledged after its rows are durable in the log, or counted as shed; entries are handed on once, in the order of the log,
+The laws: a handle is acknowledged after its rows are durable in the log, or counted as shed (a count that is durable with the next
+record: a process that dies while its disk is full forgets how many it shed, never what it appended); entries are handed on once, in the order of the log,
 and only when they are durable. A failure here touches no other stream.
 """
 
