@@ -23,7 +23,7 @@ from properties.random_queries import SCHEMA, STREAMS, TABLE_ROWS, Case, cases
 
 LONG = os.environ.get("HYPOTHESIS_PROFILE") == "long"
 RELAXED = settings(
-    deadline=None, suppress_health_check=list(HealthCheck), max_examples=1500 if LONG else 60, print_blob=True
+    deadline=None, suppress_health_check=list(HealthCheck), max_examples=1500 if LONG else 40, print_blob=True
 )
 
 
@@ -201,8 +201,8 @@ def test_each_query_answers_as_if_it_were_alone(
     fjord.run()
     for which, watched in live.items():
         watched.fetch(fjord, which)
-        if not watched.failed and fjord.answers(which) == []:
-            watched.judge(database, True)
+        watched.fetch(fjord, which)  # what made it fail comes after its rows
+        watched.judge(database, True)
         assert fjord.ledger(which).balanced
 
 
