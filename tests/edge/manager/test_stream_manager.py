@@ -568,3 +568,52 @@ def test_waiting_is_driven_by_events(memory: Path) -> None:
     manager.poll()
     assert len(station.rows("q")) in (3, 6)
     manager.close()
+
+
+def test_a_polled_source_begins_anew_when_the_clock_jumps(station: Station) -> None:
+    class Polled(Spring):
+        """Reads nothing before it is due by the wall clock, a minute after it last read."""
+
+        def open(self) -> None:
+            super().open()
+            self.asks = self.clock()
+
+        @property
+        def due(self) -> int:
+            return self.asks
+
+        def read(self) -> ReadResult:
+            if self.clock() < self.asks:
+                return self.nothing()
+            self.asks = self.clock() + MINUTE
+            return super().read()
+
+    manager, well = station.manager, station.wells["river"]
+    manager._adapter_for = lambda stream, clock: Polled(stream, clock, well)
+    manager.register("q", [RIVER])
+    well.pour(some(0))
+    manager.poll()
+    station.clock.now -= DAY
+    well.pour(some(3))
+    station.pass_time(2 * MINUTE)
+    for _ in range(3):
+        manager.poll()
+        station.pass_time(2 * MINUTE)
+    assert station.rows("q") == some(0, 6), "it does not wait for yesterday's tomorrow"
+    assert well.opened == 2
+
+
+def test_no_room_to_spill_to_is_no_loss(memory: Path) -> None:
+    station = Station(memory, queue_bytes=64, buffer_bytes=64)
+    manager, well = station.manager, station.wells["river"]
+    manager.register("a", [RIVER])
+    manager.register("b", [RIVER])
+    for number in range(10):
+        well.pour(some(5 * number, 5))
+        manager.poll()
+        if number % 3 == 0:
+            manager.take("a")
+    manager.unregister("b")
+    offsets = manager.offsets("a")
+    assert station.rows("a") == some(offsets["river"].position, 50 - offsets["river"].position)
+    manager.close()
