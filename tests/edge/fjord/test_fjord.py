@@ -214,3 +214,5 @@ def test_what_is_not_there_is_said(database: nilometer.Database) -> None:
         fjord.install("one", plan)
     with pytest.raises(ConfigurationError, match="no query 'two'"):
         fjord.answers("two")
+    with pytest.raises(ConfigurationError, match="does not read 's'"):
+        fjord.stream_watermark("one", "s")

@@ -414,7 +414,16 @@ class Fjord:
         return True
 
     def _source(self, name: str, stream: str) -> Source:
-        return self._query(name).group.start.sources[stream.lower()]
+        query = self._query(name)
+        source = query.group.start.sources.get(stream.lower())
+        if source is None and query.failure is not None:
+            raise query.failure  # its streams went with it
+        if source is None:
+            raise ConfigurationError(
+                f"'{name}' does not read '{stream}'",
+                hint=f"it reads {', '.join(query.group.pacer.inputs) or 'none'}",
+            )
+        return source
 
     def _query(self, name: str) -> Installed:
         query = self._queries.get(name)
