@@ -19,9 +19,8 @@ import numpy.typing as npt
 import polars as pl
 
 from nilometer.catalog.extents import Stream
-from nilometer.edge.duplicates import SeenKeys
+from nilometer.edge.duplicates import SeenKeys, key_columns
 from nilometer.edge.ledger import Ledger
-from nilometer.errors import DataError
 from nilometer.operators.frames import dtype
 from nilometer.operators.logic import ID, POSITION, TICK, TIME
 from nilometer.types import INT_MINIMUM
@@ -41,7 +40,7 @@ class Door:
         self.greatest_tick: int | None = None
         self.greatest_time: int | None = None
         self._position = 0
-        keys = _key_columns(stream)
+        keys = key_columns(stream, stream.key)
         self._seen = SeenKeys(keys) if keys else None
 
     def heartbeat(self, tick: int) -> None:
@@ -144,21 +143,3 @@ class Door:
         self._position = numbers["position"]
         if self._seen is not None:
             self._seen.restore(panes)
-
-
-def _key_columns(stream: Stream) -> list[str]:
-    """The columns of the declared KEY; time, id and tick are system columns."""
-    system = {"time": TIME, "tick": TICK, "id": ID}
-    columns = []
-    for name in stream.key:
-        column = stream.column(name)
-        if name.lower() in system:
-            columns.append(system[name.lower()])
-        elif column is not None:
-            columns.append(column.name)
-        else:
-            raise DataError(
-                f"the KEY of '{stream.name}' names '{name}', which is not a column of it",
-                hint=f"its columns are {', '.join(c.name for c in stream.columns)}",
-            )
-    return columns

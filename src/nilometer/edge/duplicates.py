@@ -6,12 +6,15 @@ time needs only the chunks whose ticks overlap the batch's: so a batch costs wha
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import polars as pl
 
+from nilometer.catalog.extents import Stream
+from nilometer.errors import DataError
 from nilometer.operators.frames import from_bytes, to_bytes
-from nilometer.operators.logic import TICK, TIME
+from nilometer.operators.logic import ID, TICK, TIME
 
 _CHUNK = 65_536
 
@@ -74,3 +77,21 @@ class SeenKeys:
                 pl.col(TICK).min().alias("first"), pl.col(TICK).max().alias("last")
             ).row(0)
             self._chunks.append(_Chunk(keys, first, last))
+
+
+def key_columns(stream: Stream, names: Iterable[str]) -> list[str]:
+    """The columns that a KEY of these names means; time, id and tick are system columns."""
+    system = {"time": TIME, "tick": TICK, "id": ID}
+    columns = []
+    for name in names:
+        column = stream.column(name)
+        if name.lower() in system:
+            columns.append(system[name.lower()])
+        elif column is not None:
+            columns.append(column.name)
+        else:
+            raise DataError(
+                f"the KEY of '{stream.name}' names '{name}', which is not a column of it",
+                hint=f"its columns are {', '.join(c.name for c in stream.columns)}",
+            )
+    return columns

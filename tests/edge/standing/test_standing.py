@@ -117,7 +117,9 @@ def test_a_crash_anywhere_neither_loses_nor_doubles(
         every = [v for values in [steps[0][0], *(values for values, _ in steps)] for v in values]
         assert got == [sum(every[: n + 1]) for n in range(len(every))]
         last = results.last
-        assert last is not None and last.ledger.balanced and last.ledger.read == len(every)
+        assert last is not None
+        assert last.ledger.balanced
+        assert last.ledger.read == len(every)
 
 
 def test_another_version_begins_where_the_old_one_ended() -> None:

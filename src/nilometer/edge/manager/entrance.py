@@ -21,7 +21,7 @@ from nilometer.edge.gateway.sources import Batch
 from nilometer.edge.ledger import StreamLedger
 from nilometer.edge.log import Letter, StreamLog
 from nilometer.edge.log import letters as dead
-from nilometer.edge.manager.seen_keys import LIMIT, SeenKeys, key_columns
+from nilometer.edge.manager.seen_keys import LIMIT, SeenKeys, key_of
 from nilometer.types import SECOND
 
 SOURCES = 16
@@ -47,7 +47,7 @@ class Entrance:
         time = stream.column("time")
         assert time is not None, "a stream without a time"
         self._time = time.name
-        columns = key_columns(stream)
+        columns = key_of(stream)
         self.keys = SeenKeys(stream, columns, log, keys) if columns else None
 
     @property

@@ -19,8 +19,8 @@ import numpy.typing as npt
 import polars as pl
 
 from nilometer.catalog.extents import Stream
+from nilometer.edge.duplicates import key_columns
 from nilometer.edge.log import StreamLog
-from nilometer.errors import DataError
 from nilometer.operators.frames import dtype
 from nilometer.operators.logic import ID, TICK, TIME
 from nilometer.types import INT_MINIMUM
@@ -191,22 +191,9 @@ def key_frame(stream: Stream, rows: pl.DataFrame) -> pl.DataFrame:
     return rows.with_columns(tick.alias(TICK), time.alias(TIME), source.alias(ID))
 
 
-def key_columns(stream: Stream) -> list[str]:
+def key_of(stream: Stream) -> list[str]:
     """The columns of the KEY: as declared; (id, tick) of a sensed stream without one; none of a pushed one (design.md)."""
-    system = {"time": TIME, "tick": TICK, "id": ID}
-    columns = []
-    for name in stream.key or (("id", "tick") if stream.sensed else ()):
-        column = stream.column(name)
-        if name.lower() in system:
-            columns.append(system[name.lower()])
-        elif column is not None:
-            columns.append(column.name)
-        else:
-            raise DataError(
-                f"the KEY of '{stream.name}' names '{name}', which is not a column of it",
-                hint=f"its columns are {', '.join(c.name for c in stream.columns)}",
-            )
-    return columns
+    return key_columns(stream, stream.key or (("id", "tick") if stream.sensed else ()))
 
 
 def _span(keys: pl.DataFrame) -> tuple[int, int]:

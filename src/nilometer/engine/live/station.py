@@ -25,7 +25,7 @@ from nilometer.edge.fjord import Fjord
 from nilometer.edge.gateway import Batch
 from nilometer.edge.log import LogDirectory, LogSettings, Offset
 from nilometer.edge.log.failpoints import Failpoint
-from nilometer.edge.manager import ManagerSettings, StreamManager
+from nilometer.edge.manager import ManagerSettings, StreamManager, running
 from nilometer.edge.manager.source import AdapterFor
 from nilometer.edge.proxies import Fleet
 from nilometer.edge.proxies.fleet import Programs
@@ -91,7 +91,13 @@ class Station:
         self._adapters: dict[str, Adapter] = {}
         self._adapter_of = adapter_of or self._by_address
         self.manager = StreamManager(
-            self.logs, clock, self._adapter, sensors_of=self.sensors, steady=steady, settings=managing
+            self.logs,
+            clock,
+            self._adapter,
+            sensors_of=self.sensors,
+            # The wall clock may jump; a clock that is given runs as it is given.
+            steady=running if steady is None and clock is system_clock else steady,
+            settings=managing,
         )
         self.manager.listeners.append(self._heard)
         self.fjord = Fjord(self)
