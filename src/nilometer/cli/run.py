@@ -59,5 +59,8 @@ def run(
             start: Start = BEGINNING if isinstance(definition.starting, str) else definition.starting or NOW
             query = database.sql(definition.text)
             running.append(station.install(query, definition.name, start=start, durable=True))
+        for live in running:
+            if live.note is not None:
+                message(live.note)
         message(f"running {', '.join(live.name for live in running)}; Ctrl-C stops them")
         follow(station, running, json=json, seconds=seconds, stopped=stopped.is_set)

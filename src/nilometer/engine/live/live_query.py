@@ -31,6 +31,8 @@ class LiveQuery:
     watermark: int | None = None
     finished: bool = False
     failure: NilometerError | None = None
+    note: str | None = None
+    """What whoever installed it should know."""
     trouble: str | None = None
     """Why the answers of a durable query cannot be kept now; it waits."""
     _waiting: list[pl.DataFrame] = field(default_factory=list)

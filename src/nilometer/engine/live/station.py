@@ -230,6 +230,10 @@ class Station:
             self._abolish(name, group)
             raise
         live.rows = standing.rows
+        if recovered is not None and recovered.fresh:
+            live.note = f"{name} has changed since it last ran: the new version goes on where the old one stood, with an empty state"
+        elif recovered is not None:
+            live.note = f"{name} goes on after {standing.rows} rows"
         group.moved = True
         return live
 
