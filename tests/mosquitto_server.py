@@ -20,8 +20,7 @@ listener {port} 127.0.0.1
 allow_anonymous true
 persistence true
 persistence_location {directory}/
-autosave_interval 1
-autosave_on_changes true
+{saving}
 max_queued_messages 0
 log_dest stderr
 log_type notice
@@ -29,7 +28,11 @@ log_type information
 log_type error
 log_type warning
 """
-# Every change is saved, so that a broker killed with -9 forgets nothing; by default it saves twice an hour.
+ALWAYS = "autosave_interval 1\nautosave_on_changes true"
+"""Every change is saved, so that a broker killed with -9 forgets nothing; by default it saves twice an hour. It writes everything
+each time: with thousands of messages it falls behind."""
+WHEN_ASKED = "autosave_interval 0"
+"""It saves when `save` asks for it."""
 
 
 def program() -> str | None:
@@ -40,12 +43,12 @@ def program() -> str | None:
 class Broker:
     """A broker that can be killed and started again on the same port, with what it saved."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, saving: str = ALWAYS) -> None:
         self.directory = directory
         self.port = free_port()
         self._process: subprocess.Popen[str] | None = None
         self._listener: threading.Thread | None = None
-        configuration = CONFIGURATION.format(port=self.port, directory=directory)
+        configuration = CONFIGURATION.format(port=self.port, directory=directory, saving=saving)
         if os.geteuid() == 0:  # as root it would become the user mosquitto, who may not write here
             configuration += "user root\n"
         (directory / "mosquitto.conf").write_text(configuration)
@@ -77,6 +80,11 @@ class Broker:
                 return
         raise AssertionError(f"Mosquitto did not start: {''.join(said)}")
 
+    def save(self) -> None:
+        """Let it write everything down, before it turns to the packets that come from now on."""
+        assert self._process is not None, "it is not running"
+        self._process.send_signal(signal.SIGUSR1)
+
     def kill(self) -> None:
         """kill -9: no farewell, no last save."""
         self._end(signal.SIGKILL)
@@ -98,10 +106,10 @@ class Broker:
 
 
 @contextmanager
-def running() -> Iterator[Broker]:
+def running(saving: str = ALWAYS) -> Iterator[Broker]:
     """A started broker; gone afterwards."""
     with tempfile.TemporaryDirectory(prefix="nilometer-mosquitto-") as directory:
-        broker = Broker(Path(directory))
+        broker = Broker(Path(directory), saving)
         broker.start()
         try:
             yield broker

@@ -6,7 +6,7 @@ A reading tells what it is: its value follows from sensor and time, so that a lo
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from paho.mqtt.client import Client, MQTTv5
@@ -104,11 +104,11 @@ class Publishers:
                 f"{self._waiting} not acknowledged"
             )
 
-    def fence(self) -> None:
-        """Wait until the broker has saved what it has acknowledged. Mosquitto saves a change when it turns to the next packets,
-        after the acknowledgement went out: two more round trips."""
+    def fence(self, save: Callable[[], None]) -> None:
+        """Wait until the broker has saved what it has acknowledged. It does so between two turns: two more round trips."""
         with self._lock:
             before = [set(some) for some in self._unsaved]
+        save()
         for _ in range(2):
             sent = self._clients[0].publish("fence", "x", qos=1, retain=True)
             sent.wait_for_publish(PATIENCE)

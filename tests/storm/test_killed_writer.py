@@ -35,7 +35,7 @@ KILLED = -signal.SIGKILL.value
 
 @pytest.fixture
 def broker() -> Iterator[mosquitto_server.Broker]:
-    with mosquitto_server.running() as broker:
+    with mosquitto_server.running(mosquitto_server.WHEN_ASKED) as broker:
         yield broker
 
 
@@ -124,6 +124,7 @@ def storm(
 ) -> None:
     """Real processes, killed as `deaths` says (writer, broker, both), each when it has answered for a part of what was just sent."""
     tick = 0
+    sensors.fence(broker.save)
     life = Process(folder)
     lives.append(life)
     for victim in deaths:
@@ -134,7 +135,7 @@ def storm(
         while life.died is None and len(life.answered & first) < wanted:
             life.hear()
         if victim != "writer":
-            sensors.fence()
+            sensors.fence(broker.save)
             sensors.publish(tick)  # which are on their way when the broker dies
             tick += 1
             broker.kill()
