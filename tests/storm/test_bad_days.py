@@ -20,6 +20,7 @@ from nilometer.edge.adapters.mqtt import Acknowledgement, MqttAdapter
 from nilometer.edge.buffers import Policy
 from nilometer.edge.log import LogDirectory
 from nilometer.edge.payloads import Garbled
+from nilometer.engine.live import live_query
 from nilometer.types import DAY, SECOND
 from storm.world import NOW, World
 
@@ -264,3 +265,19 @@ def test_fuzzed_payloads(folder: Path, turns: int) -> None:
     assert bodies <= rubbish
     world.station.close()
     assert not LogDirectory(folder).log("river").verify().damages
+
+
+def test_answers_that_nobody_fetches_are_bounded_and_counted(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(live_query, "WAITING_ROWS", 20)
+    world = World(folder)
+    live = world.station.queries["every"]
+    for second in range(30):
+        pour(world, second)
+        world.step()
+    fetched = sum(len(answer.rows) for answer in live.take())
+    assert fetched <= 20
+    assert (live.rows, live.dropped + fetched) == (120, 120)
+    world.station.close()
+    world.check_answers()  # the result log has all of them
