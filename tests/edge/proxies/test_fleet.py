@@ -207,6 +207,19 @@ def test_a_sensor_that_could_not_be_told_is_tried_again_when_it_is_heard() -> No
     assert other.fleet.states() == {"told": 3}
 
 
+def test_a_clock_that_runs_ahead_promises_nothing() -> None:
+    station = Station(mailbox=True)
+    station.fleet.start("one", PLANS["one"])
+    station.obey()
+    year = 365 * 24 * 3_600 * SECOND
+    frame = pl.DataFrame({"time": [station.now, year], "id": [1, 1], "x": 1, "v": 1.0})
+    status = Presence("1", True, station.now, time=year)
+    station.fleet.heard("s", ReadResult(Status.NEW_VALUE, frame, presences=(status,), arrived=station.now))
+    promised = station.fleet.promise("s")
+    assert promised is not None
+    assert promised <= station.now
+
+
 def test_sensors_that_nobody_declared() -> None:
     station = Station(mailbox=True)
     station.fleet.start("high", PLANS["high"])

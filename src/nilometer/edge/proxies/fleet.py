@@ -180,13 +180,18 @@ class Fleet:
         if members is None:
             return
         now = self._clock()
-        if result.rows.height:
-            strangers = members.hear(result.rows, now)
+        # A clock that runs ahead promises nothing: what the entrance quarantines must not move event time here either.
+        limit = None if result.arrived is None else result.arrived + members.stream.future
+        rows = members.up_to(result.rows, limit)
+        if rows.height:
+            strangers = members.hear(rows, now)
             if strangers:
                 self._welcome(members, strangers)
-                members.hear(result.rows, now)
+                members.hear(rows, now)
             self._try_again(members, now)
         for presence in result.presences:
+            if limit is not None and presence.time is not None and presence.time > limit:
+                presence = replace(presence, time=None)
             self._present(members, presence, now)
 
     def _try_again(self, members: Members, now: int) -> None:

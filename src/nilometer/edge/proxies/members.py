@@ -71,6 +71,12 @@ class Members:
         self._keys = None
         assert len(self.since) == count
 
+    def up_to(self, rows: pl.DataFrame, limit: int | None) -> pl.DataFrame:
+        """The readings stamped up to a time; all of them without one."""
+        if limit is None or not rows.height:
+            return rows
+        return rows.filter(pl.col(self._time).is_null() | (pl.col(self._time).cast(pl.Int64) <= limit))
+
     def hear(self, rows: pl.DataFrame, now: int) -> list[int | str]:
         """Take note of readings; the ids that nobody knew."""
         latest = rows.group_by(self._id).agg(pl.col(self._time).max())
