@@ -90,6 +90,35 @@ def test_standing_queries_go_on_and_the_books_are_kept(run, field: Path) -> None
     assert "high" in out
 
 
+def test_a_query_that_fails_leaves_the_others_running(run, field: Path) -> None:
+    schema = field / "schema.sql"
+    schema.write_text(
+        schema.read_text() + "CREATE QUERY bad AS SELECT (id + 9223372036854775806) * 2 AS y FROM air;"
+    )
+    code, out, err = run("run", "--data", str(field), "--json")
+    assert code == 1
+    assert len(out.splitlines()) == 7
+    assert "bad has stopped: integer overflow" in err
+    assert "stopped early: bad" in err
+    assert err.count("has stopped") == 1
+
+
+def test_why_readings_are_garbled_is_said_at_once(run, field: Path) -> None:
+    _, _, err = run("query", "--data", str(field), WINDOWS)
+    assert "air: garbled: " in err
+    assert "nilometer log dead air" in err
+
+
+def test_a_long_dead_letter_is_cut(run, field: Path) -> None:
+    (field / "readings" / "air.csv").write_text("time,id,x\n2026-03-01T06:12:00Z,1," + "y" * 5000 + "\n")
+    run("run", "--data", str(field))
+    _, out, _ = run("log", "dead", "air", "--data", str(field))
+    assert len(out) < 1000
+    assert "bytes)" in out
+    _, out, _ = run("log", "dead", "air", "--full", "--data", str(field))
+    assert "y" * 5000 in out
+
+
 def test_nothing_to_run_is_said_plainly(run, field: Path, tmp_path: Path) -> None:
     code, _, err = run("run", "--data", str(field), "--only", "low")
     assert code == 1

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+import signal
+import threading
 import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Annotated
@@ -9,8 +12,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from nilometer.cli.console import RowPrinter, message
+from nilometer.errors import NilometerError
 
 if TYPE_CHECKING:
+    from nilometer.edge.adapters import ReadResult
     from nilometer.edge.buffers import Policy
     from nilometer.engine import Database, Query
     from nilometer.engine.live import LiveQuery, Station
@@ -26,6 +31,8 @@ WhenFullOption = Annotated[
         help="When the log takes no more: block (default), 'drop oldest', 'drop newest' or sample.",
     ),
 ]
+COMPLAINTS = 10
+"""So many reasons are told as they come; all are in the log."""
 REPORT_EVERY = 10.0
 """Seconds between two lines on how things are."""
 
@@ -74,6 +81,14 @@ def policies_of(database: Database, settings: Sequence[str]) -> dict[str, Policy
     return policies
 
 
+def stopped_by_signal() -> Callable[[], bool]:
+    """Whether a service manager has asked us to stop (SIGTERM): in order, as after Ctrl-C, so that sensors are told to sleep."""
+    stopped = threading.Event()
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGTERM, lambda *_: stopped.set())
+    return stopped.is_set
+
+
 def follow(
     station: Station,
     queries: Sequence[LiveQuery],
@@ -88,13 +103,21 @@ def follow(
     printers = {live.name: RowPrinter(live.query.columns, json, limit) for live in queries}
     several = len(queries) > 1
     states: dict[str, str] = {}
+    failed: dict[str, NilometerError] = {}
     began = reported = clock()
+    station.manager.listeners.append(Complaints())
 
     def over() -> bool:
         nonlocal reported
         for live in queries:
-            for answer in live.take():
-                printers[live.name].print(answer, live.name if several else None)
+            try:
+                for answer in live.take():
+                    printers[live.name].print(answer, live.name if several else None)
+            except NilometerError as error:
+                # Trouble of one query is its own: the others go on.
+                if live.name not in failed and several:
+                    message(f"{live.name} has stopped: {error}")
+                failed[live.name] = error
         report_changes(station, states)
         now = clock()
         if now - reported >= REPORT_EVERY:
@@ -111,6 +134,25 @@ def follow(
     for live in queries:
         message(summary(live))
     report(station)
+    if failed and not several:
+        raise next(iter(failed.values()))
+    if failed:
+        message(f"stopped early: {', '.join(failed)}")
+        raise typer.Exit(1)
+
+
+class Complaints:
+    """Says why readings were garbled, each reason once, so that a wrong declaration is seen at once."""
+
+    def __init__(self) -> None:
+        self._said: set[tuple[str, str]] = set()
+
+    def __call__(self, stream: str, result: ReadResult) -> None:
+        for letter in result.garbled:
+            kind = (stream, re.sub(r"'[^']*'|\d+", "", letter.reason))
+            if kind not in self._said and len(self._said) < COMPLAINTS:
+                self._said.add(kind)
+                message(f"{stream}: garbled: {letter.reason}; all of them: nilometer log dead {stream}")
 
 
 def summary(live: LiveQuery) -> str:

@@ -39,6 +39,9 @@ StreamsArgument = Annotated[
     list[str] | None, typer.Argument(metavar="[STREAM]...", help="The streams; all of them if none is named.")
 ]
 
+SHOWN = 80
+"""So many bytes of a dead letter are shown."""
+
 POLL = 0.2
 """How often `tail --follow` looks, in seconds."""
 
@@ -95,6 +98,7 @@ def tail(
 def dead(
     stream: StreamArgument,
     letters: Annotated[int, typer.Option("-n", "--letters", min=0, help="How many letters.")] = 10,
+    full: Annotated[bool, typer.Option("--full", help="The whole payloads; --json has them anyway.")] = False,
     data: PlaceOption = ".",
     json: JsonOption = False,
 ) -> None:
@@ -107,13 +111,19 @@ def dead(
         row
         | {
             "arrived": None if row["arrived"] is None else format_time(row["arrived"]),
-            "payload": row["payload"].decode(errors="backslashreplace"),
+            "payload": _payload(row["payload"], whole=full or json),
         }
         for row in found.iter_rows(named=True)
     ]
     print_records(records, json)
     if not records:
         message(f"{stream} has no dead letters")
+
+
+def _payload(payload: bytes, *, whole: bool) -> str:
+    if whole or len(payload) <= SHOWN:
+        return payload.decode(errors="backslashreplace")
+    return f"{payload[:SHOWN].decode(errors='backslashreplace')}... ({len(payload):,} bytes)"
 
 
 @commands.command("demand")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from nilometer.cli.console import message, parameters_of, print_records, print_table, read_sql
-from nilometer.cli.live import SecondsOption, WhenFullOption, is_live, open_station
+from nilometer.cli.live import SecondsOption, WhenFullOption, is_live, open_station, stopped_by_signal
 from nilometer.cli.live import follow as follow_rows
 from nilometer.cli.options import (
     CatalogOption,
@@ -96,10 +96,11 @@ def run_live(
     """Print the rows of a live query as they come."""
     from nilometer.engine.live.starts import start_of
 
+    stopped = stopped_by_signal()
     with open_station(asked.database, when_full) as station:
         live = station.install(asked, start=start_of(start))
         message("live; Ctrl-C stops it")
-        follow_rows(station, [live], json=json, limit=limit, seconds=seconds)
+        follow_rows(station, [live], json=json, limit=limit, seconds=seconds, stopped=stopped)
 
 
 def summary(answer: Answer, shown: int) -> str:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import signal
-import threading
 from typing import Annotated
 
 import typer
 
 from nilometer.cli.console import message
-from nilometer.cli.live import SecondsOption, WhenFullOption, follow, open_station
+from nilometer.cli.live import SecondsOption, WhenFullOption, follow, open_station, stopped_by_signal
 from nilometer.cli.options import CatalogOption, DataOption, JsonOption, database_of
 
 
@@ -49,10 +47,7 @@ def run(
             "there are no standing queries" if not wanted else f"no standing query {', '.join(only or ())}",
             hint="declare one in schema.sql: CREATE QUERY wet AS SELECT ...",
         )
-    stopped = threading.Event()
-    if threading.current_thread() is threading.main_thread():
-        # A service manager stops with SIGTERM: in order, too.
-        signal.signal(signal.SIGTERM, lambda *_: stopped.set())
+    stopped = stopped_by_signal()
     with open_station(database, when_full) as station:
         running = []
         for definition in found:
@@ -63,4 +58,4 @@ def run(
             if live.note is not None:
                 message(live.note)
         message(f"running {', '.join(live.name for live in running)}; Ctrl-C stops them")
-        follow(station, running, json=json, seconds=seconds, stopped=stopped.is_set)
+        follow(station, running, json=json, seconds=seconds, stopped=stopped)

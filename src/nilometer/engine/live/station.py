@@ -34,7 +34,7 @@ from nilometer.engine.live.live_query import LiveQuery
 from nilometer.engine.live.standing import Standing
 from nilometer.engine.live.starts import NOW, Start, offset_at
 from nilometer.engine.query import Query
-from nilometer.errors import ConfigurationError, NilometerError
+from nilometer.errors import ConfigurationError, InternalError, NilometerError
 from nilometer.plan import physical
 from nilometer.types import SECOND
 
@@ -323,6 +323,12 @@ class Station:
             frames = self.fjord.answers(live.name)
         except NilometerError as error:
             live.failure, live.finished = error.at(live.query.text, None), True
+            return
+        except Exception as error:
+            bug = InternalError(
+                f"a bug of ours: {type(error).__name__}: {error}", hint="the other queries go on"
+            )
+            live.failure, live.finished = bug, True
             return
         live.ledger = self.fjord.ledger(live.name)
         live.watermark = self.fjord.watermark(live.name)
