@@ -15,6 +15,7 @@ from nilometer.edge.log import Offset, StreamLog
 from nilometer.edge.log.failpoints import nothing
 from nilometer.edge.log.local_files import LocalFiles
 from nilometer.edge.standing import Checkpoint, Checkpoints, Commit, ResultLog, recover
+from nilometer.errors import InternalError
 
 COLUMNS: dict[str, pl.DataType] = {"time": pl.Int64(), "total": pl.Int64()}
 
@@ -170,3 +171,17 @@ def test_a_checkpoint_writes_only_the_panes_that_changed() -> None:
         checkpoints.save(Checkpoint(commit, {"a": {"x": b"1" * 100, "y": b"3" * 50}}))
         assert (before, checkpoints.written) == (200, 250)
         assert len(list((folder / "panes").iterdir())) == 2
+
+
+def test_a_new_commit_is_never_taken_for_a_repeat() -> None:
+    with scratch() as name:
+        results = ResultLog(LocalFiles(Path(name)), COLUMNS)
+        rows = pl.DataFrame({"time": [1], "total": [1]}, schema=COLUMNS)
+        mine = Commit("v1", 7, {"s": Offset(1, 1)}, QueryLedger(read=1, delivered=1))
+        results.commit(rows, mine)
+        results.commit(rows, mine)  # tried again, as after a flush that failed
+        assert results.rows == 1
+        other = Commit("v1", 7, {"s": Offset(2, 2)}, QueryLedger(read=2, delivered=2))
+        with pytest.raises(InternalError, match="commit 7 was taken for a repeat"):
+            results.commit(rows, other)
+        results.close()

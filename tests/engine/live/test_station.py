@@ -8,11 +8,13 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from nilometer.edge.log.writer import BusyError
 from nilometer.engine import Database, connect
 from nilometer.engine.live import BEGINNING, LiveQuery, Station
 from nilometer.engine.live.books import query_books, stream_books
+from nilometer.engine.live.identity import identity_of
 from nilometer.engine.live.standing import result_log
-from nilometer.errors import ConfigurationError, NilometerError
+from nilometer.errors import ConfigurationError, NilometerError, ResourceError
 from nilometer.types import MINUTE
 
 START = 1_767_225_600_000_000
@@ -67,6 +69,12 @@ def test_live_answers_are_those_over_the_log(tmp_path: Path) -> None:
     (books,) = stream_books(database)
     assert (books["received"], books["appended"], books["missing"]) == (60, 60, 0)
     assert books["balanced"]
+
+
+def test_a_directory_has_one_identity_and_no_other_has_it(tmp_path: Path) -> None:
+    first = identity_of(tmp_path / "a")
+    assert identity_of(tmp_path / "a") == first
+    assert identity_of(tmp_path / "b") != first
 
 
 def test_rows_as_they_come(tmp_path: Path) -> None:
@@ -173,3 +181,44 @@ def test_a_durable_query_goes_on_where_it_stood(tmp_path: Path) -> None:
     (books,) = query_books(database)
     assert books["balanced"]
     assert (books["read"], books["answers"]) == (56, len(answers))
+
+
+def test_a_standing_query_is_run_by_one_process(tmp_path: Path) -> None:
+    database = field(tmp_path, 7)
+    every = database.sql("SELECT id, x FROM air")
+    with Station(database, tmp_path) as first, Station(database, tmp_path) as second:
+        first.install(every, "every", durable=True)
+        with pytest.raises(BusyError, match="'every' is being run by process") as refused:
+            second.install(every, "every", durable=True)
+        assert "--only" in str(refused.value.hint)
+        second.install(every, "other", durable=True)
+        finish(first)
+        first.remove("every")
+        # It goes on with the number, the answers and the state that the first one left.
+        second.install(every, "every", durable=True)
+        write_readings(tmp_path / "in" / "b.csv", 7, 3)
+        finish(second)
+    with Station(database, tmp_path) as third:
+        third.install(every, "every", durable=True)
+        finish(third)
+    assert sum(frame.height for frame in result_log(tmp_path, "every").answers()) == 20
+
+
+def test_a_query_that_could_not_be_installed_can_be_tried_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    database = field(tmp_path, 7)
+    every = database.sql("SELECT id, x FROM air")
+
+    def refuse(*_: object, **__: object) -> None:
+        raise ResourceError("no room")
+
+    with Station(database, tmp_path) as station:
+        for part in ("recover", "Checkpoints.save"):
+            with monkeypatch.context() as patch:
+                patch.setattr(f"nilometer.engine.live.standing.{part}", refuse)
+                with pytest.raises(ResourceError, match="no room"):
+                    station.install(every, "every", durable=True)
+        station.install(every, "every", durable=True)
+        finish(station)
+    assert sum(frame.height for frame in result_log(tmp_path, "every").answers()) == 14

@@ -17,6 +17,7 @@ import polars as pl
 from nilometer.edge.ledger import QueryLedger
 from nilometer.edge.log import LogSettings, Offset, StreamLog
 from nilometer.edge.log.files import Files
+from nilometer.errors import InternalError
 
 Offsets = Mapping[str, Offset]
 """By the stream's lower-case name: everything before has been answered for."""
@@ -74,9 +75,16 @@ class ResultLog:
         return self._log.end.position
 
     def commit(self, rows: pl.DataFrame, commit: Commit) -> None:
-        """Append a commit, durably; one that is there already does nothing."""
-        self._log.append(rows, producer=commit.version, sequence=commit.number, note=commit.note())
+        """Append a commit, durably; the last one a second time does nothing. A new one is never taken for a repeat."""
+        token = self._log.append(rows, producer=commit.version, sequence=commit.number, note=commit.note())
         self._log.flush()
+        if token.duplicate and self.last != commit:
+            last = self.last
+            raise InternalError(
+                f"commit {commit.number} was taken for a repeat, and its answers were not kept",
+                detail=f"the result log ends with commit {None if last is None else last.number}",
+                hint="two processes must have run the query at once: stop both, then run it again",
+            )
 
     def commits(self) -> Iterator[Commit]:
         """All commits that the log still holds, from the first on."""

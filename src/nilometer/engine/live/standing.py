@@ -12,7 +12,9 @@ import polars as pl
 from nilometer.edge.ledger import QueryLedger
 from nilometer.edge.log import Offset, failpoints
 from nilometer.edge.log.failpoints import Failpoint
+from nilometer.edge.log.files import Lock
 from nilometer.edge.log.local_files import LocalFiles
+from nilometer.edge.log.writer import BusyError, resources
 from nilometer.edge.standing import Checkpoint, Checkpoints, Commit, ResultLog, recover
 from nilometer.edge.standing.checkpoints import Panes
 from nilometer.engine.query import Query
@@ -50,13 +52,35 @@ def result_log(
     return ResultLog(LocalFiles(folder_of(directory, name) / "results", pass_by), columns)
 
 
+def lock_of(directory: Path, name: str) -> Lock:
+    """Become the one process that runs a standing query: its number of commits, its answers and its state are nobody else's."""
+    files = LocalFiles(folder_of(directory, name))
+    try:
+        with resources(files.place):
+            return files.lock()
+    except BlockingIOError as holder:
+        raise BusyError(
+            f"'{name}' is being run by {holder}",
+            hint="stop that one first, or run the other queries with --only",
+        ) from None
+
+
 class Standing:
-    """The durable side of one query. `recovered` is where it goes on; None: it begins where it is told to. `trouble` is what keeps
+    """The durable side of one query, which no other process runs until `close`. `recovered` is where it goes on; None: it begins where it is told to. `trouble` is what keeps
     it from committing: then it must be given nothing more to read until it has."""
 
     def __init__(self, directory: Path, name: str, query: Query, failpoint: Failpoint | None = None) -> None:
         self._columns = dtypes(query.schema)
         self._version = version_of(query)
+        # Before anything is read: what was read of a query that another process runs would be out of date at once.
+        self._lock = lock_of(directory, name)
+        try:
+            self._open(directory, name, failpoint)
+        except BaseException:
+            self._lock.release()
+            raise
+
+    def _open(self, directory: Path, name: str, failpoint: Failpoint | None) -> None:
         self._results = result_log(directory, name, self._columns, failpoint)
         pass_by = failpoint or failpoints.from_environment("state")
         self._checkpoints = Checkpoints(LocalFiles(folder_of(directory, name) / "state", pass_by))
@@ -137,9 +161,13 @@ class Standing:
 
     def close(self) -> None:
         """Let another process go on. What could not be committed is answered again."""
-        with contextlib.suppress(ResourceError):
-            self._results.close()
+        try:
+            with contextlib.suppress(ResourceError):
+                self._results.close()
+        finally:
+            self._lock.release()
 
     def abandon(self) -> None:
         """Let go as the death of the process would."""
         self._results.abandon()
+        self._lock.release()
