@@ -8,12 +8,13 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from nilometer.edge.log import LogSettings, Offset
 from nilometer.edge.log.writer import BusyError
 from nilometer.engine import Database, connect
 from nilometer.engine.live import BEGINNING, LiveQuery, Station
 from nilometer.engine.live.books import query_books, stream_books
 from nilometer.engine.live.identity import identity_of
-from nilometer.engine.live.standing import result_log
+from nilometer.engine.live.standing import reader_of, result_log
 from nilometer.errors import ConfigurationError, NilometerError, ResourceError
 from nilometer.types import MINUTE
 
@@ -222,3 +223,67 @@ def test_a_query_that_could_not_be_installed_can_be_tried_again(
         station.install(every, "every", durable=True)
         finish(station)
     assert sum(frame.height for frame in result_log(tmp_path, "every").answers()) == 14
+
+
+SMALL_SEGMENTS = LogSettings(segment_bytes=1, least_bytes=1)
+
+
+def test_retention_waits_for_a_standing_query(tmp_path: Path) -> None:
+    database = field(tmp_path, 7, options="?batch=2")
+    every = database.sql("SELECT id, x FROM air")
+    with Station(database, tmp_path, logging=SMALL_SEGMENTS) as station:
+        station.install(every, "Every", durable=True)
+        finish(station)
+        log = station.logs.log("air")
+        assert log.readers() == {
+            "query-every": Offset(0, 0)
+        }  # no checkpoint yet: it would read all of it again
+    assert log.readers() == {"query-every": log.end}
+    write_readings(tmp_path / "in" / "b.csv", 7, 5)
+    with Station(database, tmp_path, logging=SMALL_SEGMENTS) as station:
+        station.install(every)  # somebody else fills the log
+        finish(station)
+    assert log.trim(START + 100 * MINUTE).held_by == "query-every"
+    assert log.start.position == 14
+    with Station(database, tmp_path) as station:
+        live = station.install(every, "Every", durable=True)
+        finish(station)
+        assert len(rows(live)) == 10
+        assert live.trimmed == 0
+    # A version that reads another stream holds this one no more.
+    database.execute(f"CREATE STREAM wind (x FLOAT) PUSHED FROM 'directory://{tmp_path}/wind'")
+    (tmp_path / "wind").mkdir()
+    with Station(database, tmp_path) as station:
+        station.install(database.sql("SELECT id, x FROM wind"), "Every", durable=True)
+        assert log.readers() == {}
+
+
+def test_what_is_trimmed_by_force_is_reported(tmp_path: Path) -> None:
+    database = field(tmp_path, 7, options="?batch=2")
+    every = database.sql("SELECT id, x FROM air")
+    with Station(database, tmp_path, logging=SMALL_SEGMENTS) as station:
+        station.install(every, "every", durable=True)
+        finish(station)
+    write_readings(tmp_path / "in" / "b.csv", 7, 5)
+    with Station(database, tmp_path, logging=SMALL_SEGMENTS) as station:
+        station.install(every)
+        finish(station)
+        log = station.logs.log("air")
+    log.trim(START + 9 * MINUTE, force=True)
+    assert log.start.position == 18
+    with Station(database, tmp_path) as station:
+        live = station.install(every, "every", durable=True)
+        assert live.trimmed == 4
+        assert "4 rows were trimmed from its streams' logs before it read them" in str(live.note)
+        finish(station)
+        assert len(rows(live)) == 6
+    with Station(database, tmp_path) as station:
+        again = station.install(every, "every", durable=True)
+        assert (again.trimmed, again.note) == (0, "every goes on after 20 rows")
+
+
+def test_a_name_that_no_reader_can_have() -> None:
+    assert reader_of("smoky") == "query-smoky"
+    assert reader_of("Smoky") == "query-smoky"
+    assert len(reader_of("x" * 200)) < 100
+    assert reader_of("two words") != reader_of("two  words")

@@ -27,6 +27,8 @@ class LiveQuery:
     offsets: dict[str, Offset]
     rows: int = 0
     dropped: int = 0
+    trimmed: int = 0
+    """Readings that were trimmed from the logs by force before a durable query, when it was installed, had read them."""
     ledger: QueryLedger = field(default_factory=QueryLedger)
     watermark: int | None = None
     finished: bool = False

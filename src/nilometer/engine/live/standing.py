@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import contextlib
+import re
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
 
 import polars as pl
 
 from nilometer.edge.ledger import QueryLedger
-from nilometer.edge.log import Offset, failpoints
+from nilometer.edge.log import Offset, StreamLog, failpoints
 from nilometer.edge.log.failpoints import Failpoint
 from nilometer.edge.log.files import Lock
 from nilometer.edge.log.local_files import LocalFiles
+from nilometer.edge.log.readers import store_offset
 from nilometer.edge.log.writer import BusyError, resources
 from nilometer.edge.standing import Checkpoint, Checkpoints, Commit, ResultLog, recover
 from nilometer.edge.standing.checkpoints import Panes
@@ -65,6 +68,33 @@ def lock_of(directory: Path, name: str) -> Lock:
         ) from None
 
 
+def reader_of(name: str) -> str:
+    """The reader in whose name a standing query keeps retention from taking what it has not read (edge/log/readers.py)."""
+    plain = re.fullmatch(r"[a-z0-9_]{1,80}", name.lower())
+    return f"query-{name.lower() if plain else blake2b(name.lower().encode(), digest_size=8).hexdigest()}"
+
+
+@dataclass(frozen=True)
+class Trimmed:
+    """Rows that retention was forced to take: those that the query never read, and those that its state would be made of again."""
+
+    unread: int = 0
+    state: int = 0
+
+    def __bool__(self) -> bool:
+        return self.unread > 0 or self.state > 0
+
+    def __str__(self) -> str:
+        parts = []
+        if self.unread:
+            parts.append(f"{self.unread} rows were trimmed from its streams' logs before it read them")
+        if self.state:
+            parts.append(
+                f"{self.state} rows were trimmed that it has answered, but of which its state was not saved"
+            )
+        return "; ".join(parts)
+
+
 class Standing:
     """The durable side of one query, which no other process runs until `close`. `recovered` is where it goes on; None: it begins where it is told to. `trouble` is what keeps
     it from committing: then it must be given nothing more to read until it has."""
@@ -87,6 +117,9 @@ class Standing:
         self.recovered = recover(self._version, self._results, self._checkpoints)
         self._number = self.recovered.number if self.recovered is not None else -1
         self._offsets: dict[str, Offset] = {}
+        self._reader = reader_of(name)
+        self._logs: dict[str, StreamLog] = {}
+        self._held: dict[str, Offset] = {}
         self._frames: list[pl.DataFrame] = []
         self._committed_at = self._saved_at = 0
         # The last commit, if there is no checkpoint of it.
@@ -99,9 +132,24 @@ class Standing:
         """How many rows were ever answered."""
         return self._results.rows
 
-    def begin(self, offsets: Mapping[str, Offset], now: int) -> None:
-        """The query goes on, or begins, at these offsets: a new one says so before it reads anything."""
+    def find_trimmed(self, logs: Mapping[str, StreamLog]) -> Trimmed:
+        """What the logs, by lower-case name, have lost of what the query would read on, or again."""
+        unread = state = 0
+        for key, log in logs.items():
+            first = log.start.position
+            if self.recovered is not None and key in self.recovered.committed:
+                committed = self.recovered.committed[key].position
+                again = self.recovered.start.get(key, self.recovered.committed[key]).position
+                unread += max(0, first - committed)
+                state += max(0, min(first, committed) - again)
+        return Trimmed(unread, state)
+
+    def begin(self, offsets: Mapping[str, Offset], now: int, logs: Mapping[str, StreamLog]) -> None:
+        """The query goes on, or begins, at these offsets in these logs: a new one says so before it reads anything."""
         self._offsets = dict(offsets)
+        self._logs = dict(logs)
+        started = self.recovered.start if self.recovered is not None else {}
+        self._hold({key: min(started.get(key, offset), offset) for key, offset in offsets.items()})
         self._committed_at = self._saved_at = now
         if self.recovered is None or self.recovered.fresh:
             self._number += 1
@@ -148,8 +196,12 @@ class Standing:
             self._write(rows, Commit(self._version, self._number + 1, offsets, ledger), now)
         due = all_of_it or (behind and abs(now - self._saved_at) >= CHECKPOINT_EVERY)
         if due and self._last is not None:
-            self._checkpoints.save(Checkpoint(self._last, panes()))
+            saved = self._last
+            self._checkpoints.save(Checkpoint(saved, panes()))
             self._last, self._saved_at = None, now
+            # After it, never before: from here on a recovery reads. If there is no room, retention holds a little longer.
+            with contextlib.suppress(ResourceError):
+                self._hold(saved.offsets)
 
     def _write(self, rows: pl.DataFrame, commit: Commit, now: int) -> None:
         # One that fails is tried again as it is: the log may have it, though not durably, and then takes no other of its number.
@@ -158,6 +210,13 @@ class Standing:
         self._waiting = None
         self._last, self._number, self._offsets = commit, commit.number, dict(commit.offsets)
         self._committed_at = now
+
+    def _hold(self, offsets: Mapping[str, Offset]) -> None:
+        """Let retention keep what lies at and after these offsets."""
+        for key, log in self._logs.items():
+            if key in offsets and self._held.get(key) != offsets[key]:
+                store_offset(log.files, self._reader, offsets[key])
+                self._held[key] = offsets[key]
 
     def close(self) -> None:
         """Let another process go on. What could not be committed is answered again."""

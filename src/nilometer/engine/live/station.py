@@ -31,7 +31,7 @@ from nilometer.edge.proxies import Fleet
 from nilometer.edge.proxies.fleet import Programs
 from nilometer.engine.database import Database
 from nilometer.engine.live.live_query import LiveQuery
-from nilometer.engine.live.standing import Standing
+from nilometer.engine.live.standing import Standing, reader_of
 from nilometer.engine.live.starts import NOW, Start, offset_at
 from nilometer.engine.query import Query
 from nilometer.errors import ConfigurationError, InternalError, NilometerError
@@ -211,12 +211,15 @@ class Station:
     ) -> LiveQuery:
         """A durable query, in a group of its own: its state is nobody else's."""
         recovered = standing.recovered
+        logs = {key: self.logs.log(stream) for key, stream in streams.items()}
         if recovered is None:
-            offsets = {key: offset_at(self.logs.log(stream), start) for key, stream in streams.items()}
+            offsets = {key: offset_at(log, start) for key, log in logs.items()}
         else:
             # A stream that the query did not read before begins where it is now; and so does one whose log has lost its end.
-            ends = {key: self.logs.log(stream).end for key, stream in streams.items()}
-            offsets = {key: min(recovered.committed.get(key, end), end) for key, end in ends.items()}
+            offsets = {key: min(recovered.committed.get(key, log.end), log.end) for key, log in logs.items()}
+        trimmed = standing.find_trimmed(logs)
+        # What retention was forced to take cannot be read any more.
+        offsets = {key: max(offset, logs[key].start) for key, offset in offsets.items()}
         group = self._group(name, streams, offsets)
         try:
             live = self._fold(name, query, group)
@@ -224,16 +227,22 @@ class Station:
                 if recovered.panes:
                     self.fjord.restore(name, recovered.panes)
                 self._replay(name, group, recovered.start)
-            standing.begin(offsets, self.clock())
+            standing.begin(offsets, self.clock(), logs)
             self.manager.register(group.name, streams.values(), offsets)
         except BaseException:
             self._abolish(name, group)
             raise
+        for key in set(self.logs.streams()) - streams.keys():
+            # An older version may have read it.
+            self.logs.log(key).forget_reader(reader_of(name))
         live.rows = standing.rows
         if recovered is not None and recovered.fresh:
             live.note = f"{name} has changed since it last ran: the new version goes on where the old one stood, with an empty state"
         elif recovered is not None:
             live.note = f"{name} goes on after {standing.rows} rows"
+        if trimmed:
+            live.trimmed = trimmed.unread
+            live.note = f"{live.note}; {trimmed}"
         group.moved = True
         return live
 
