@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 import shutil
 import signal
 import socket
@@ -118,7 +119,15 @@ def running(saving: str = ALWAYS) -> Iterator[Broker]:
 
 
 def free_port() -> int:
-    """A loopback port that nobody listens on."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+    """A loopback port that nobody has, below those that outgoing connections are given: a client that tries again while the broker is
+    down may otherwise be given the broker's own port, and connect to itself."""
+    first = random.SystemRandom().randrange(12_000)
+    for number in range(12_000):
+        port = 20_000 + (first + number) % 12_000
+        with socket.socket() as probe:
+            try:
+                probe.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+            return port
+    raise AssertionError("no free port")

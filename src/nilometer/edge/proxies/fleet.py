@@ -52,7 +52,10 @@ SILENCES = 3
 """A sensor not heard for so many heartbeats or intervals promises nothing any more, and holds up nobody."""
 
 CHANCES = 3
-"""So often a sensor that could not be told anything is tried again when it is heard."""
+"""So often a sensor that could not be told anything, or did not answer, is tried again."""
+
+MOST = 100_000
+"""Sensors of a stream that have a proxy: ids beyond that, as garbage invents them, are not asked anything."""
 
 REMEMBERED = 1_000
 """Distinct demands that are kept for comparison."""
@@ -215,7 +218,12 @@ class Fleet:
             due = places[now - members.told_at[places] >= np.minimum(wait, HOUR)]
             for place in due.tolist():
                 members.attempts[place] += 1
-                self._tell(members, place, Unanswered(), now)
+                if members.attempts[place] > CHANCES:
+                    # It understands no commands, or is not there: left alone until it says something of itself.
+                    members.uncontrolled[place] = True
+                    members.unanswered.discard(place)
+                else:
+                    self._tell(members, place, Unanswered(), now)
 
     def promise(self, stream: str) -> int | None:
         """The least tick that all active sensors have promised; None if unknown."""
@@ -257,7 +265,7 @@ class Fleet:
     def _welcome(self, members: Members, strangers: list[int | str]) -> None:
         """Sensors that nobody declared: the live queries ask them too."""
         first = len(members)
-        self._add(members, strangers)
+        self._add(members, strangers[: max(0, MOST - first)])
         places = np.arange(first, len(members))
         for query, demand in self._demands[members.stream.name].items():
             self._divide(members, query, demand, places)
@@ -277,6 +285,9 @@ class Fleet:
         if not presence.online:
             return
         members.heard_at[place] = now
+        if presence.command is not None or presence.listening is not None:
+            members.uncontrolled[place] = False
+            members.attempts[place] = 0
         if presence.time is not None:
             members.promised[place] = max(members.promised[place], presence.time)
         if presence.command is not None:
