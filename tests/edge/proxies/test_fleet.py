@@ -207,6 +207,20 @@ def test_a_sensor_that_could_not_be_told_is_tried_again_when_it_is_heard() -> No
     assert other.fleet.states() == {"told": 3}
 
 
+def test_one_that_never_answers_is_left_alone_until_it_speaks() -> None:
+    station = Station(mailbox=True)
+    station.fleet.start("high", PLANS["high"])
+    for _ in range(50):
+        station.now += 3_600 * SECOND
+        station.fleet.tick(station.now)
+    assert [sensor for sensor, _ in station.said].count(1) == 4, "once, and three times again"
+    assert station.fleet.states() == {"uncontrolled": 3}
+    station.said.clear()
+    station.presence(Presence("1", True, station.now, command=0))
+    station.fleet.tick(station.now + 3_600 * SECOND)
+    assert {sensor for sensor, _ in station.said} == {1}
+
+
 def test_a_clock_that_runs_ahead_promises_nothing() -> None:
     station = Station(mailbox=True)
     station.fleet.start("one", PLANS["one"])

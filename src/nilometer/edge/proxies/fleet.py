@@ -285,9 +285,10 @@ class Fleet:
         if not presence.online:
             return
         members.heard_at[place] = now
-        if presence.command is not None or presence.listening is not None:
+        if members.uncontrolled[place] and (presence.command is not None or presence.listening is not None):
             members.uncontrolled[place] = False
             members.attempts[place] = 0
+            self._tell(members, place, Unanswered(), now)
         if presence.time is not None:
             members.promised[place] = max(members.promised[place], presence.time)
         if presence.command is not None:
