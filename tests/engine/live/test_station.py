@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import time
+from itertools import pairwise
 from pathlib import Path
 
 import polars as pl
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from nilometer.edge.log import LogSettings, Offset
+from edge.log.logs import scratch
+from nilometer.edge.log import LogSettings, Offset, StreamLog
 from nilometer.edge.log.writer import BusyError
 from nilometer.engine import Database, connect
 from nilometer.engine.live import BEGINNING, LiveQuery, Station
 from nilometer.engine.live.books import query_books, stream_books
 from nilometer.engine.live.identity import identity_of
 from nilometer.engine.live.standing import reader_of, result_log
+from nilometer.engine.live.starts import offset_at
 from nilometer.errors import ConfigurationError, NilometerError, ResourceError
 from nilometer.types import MINUTE
 
@@ -108,18 +113,30 @@ def test_a_second_station_does_not_read_the_files_again(tmp_path: Path) -> None:
         assert len(rows(at)) == 20
 
 
-def test_a_query_that_starts_at_a_time_begins_at_the_entry_that_holds_it(tmp_path: Path) -> None:
-    database = field(tmp_path, options="?batch=10")
+@pytest.mark.parametrize("batch", [1, 7, 10, 60])
+def test_a_query_that_starts_at_a_time_begins_with_the_first_reading_of_it(
+    tmp_path: Path, batch: int
+) -> None:
+    database = field(tmp_path, options=f"?batch={batch}")
     with Station(database, tmp_path) as station:
         station.install(database.sql("SELECT id FROM air"))
         finish(station)
     with Station(database, tmp_path) as station:
-        live = station.install(database.sql("SELECT time FROM air"), start=START + 12 * MINUTE)
+        live = station.install(database.sql("SELECT time, id FROM air"), start=START + 12 * MINUTE)
+        after = station.install(database.sql("SELECT time FROM air"), start=START + 30 * MINUTE)
+        # A standing one goes on within the entry where it began, if nothing was committed since.
+        station.install(
+            database.sql("SELECT time, id FROM air"), "at", start=START + 12 * MINUTE, durable=True
+        )
         finish(station)
-        times = [row[0] for row in rows(live)]
-    # Batches of ten are five minutes of two sensors.
-    assert times[0] == START + 10 * MINUTE
-    assert len(times) == 40
+        expected = [(START + minute * MINUTE, sensor) for minute in range(12, 30) for sensor in (1, 2)]
+        assert rows(live) == expected
+        assert rows(after) == []
+        station.abandon()
+    with Station(database, tmp_path) as station:
+        station.install(database.sql("SELECT time, id FROM air"), "at", durable=True)
+        finish(station)
+    assert [row for frame in result_log(tmp_path, "at").answers() for row in frame.rows()] == expected
 
 
 def test_queries_of_one_start_share_a_group_and_go_alone(tmp_path: Path) -> None:
@@ -287,3 +304,23 @@ def test_a_name_that_no_reader_can_have() -> None:
     assert reader_of("Smoky") == "query-smoky"
     assert len(reader_of("x" * 200)) < 100
     assert reader_of("two words") != reader_of("two  words")
+
+
+TIMES = st.lists(st.integers(0, 9), min_size=1, max_size=12)
+
+
+@given(times=TIMES, cuts=st.sets(st.integers(1, 11)), ticks=st.booleans(), start=st.integers(0, 10))
+def test_where_a_time_is_in_a_log_does_not_depend_on_how_it_was_cut(
+    times: list[int], cuts: set[int], ticks: bool, start: int
+) -> None:
+    with scratch() as folder, StreamLog(folder, {"time": pl.Int64()}, SMALL_SEGMENTS) as log:
+        bounds = [0, *sorted(cut for cut in cuts if cut < len(times)), len(times)]
+        for begin, end in pairwise(bounds):
+            log.append(pl.DataFrame({"time": times[begin:end]}))
+            if ticks:
+                log.heartbeat(0)
+        log.flush()
+        at = offset_at(log, start)
+        first = next((n for n, time in enumerate(times) if time >= start), len(times))
+        found = [row for entry in log.read(at) if entry.rows is not None for row in entry.rows["time"]]
+        assert found == times[first:]

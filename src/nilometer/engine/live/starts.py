@@ -14,7 +14,8 @@ BEGINNING: Literal["beginning"] = "beginning"
 
 
 def offset_at(log: StreamLog, start: Start) -> Offset:
-    """The place in a log: its end, its beginning, or the first entry that holds a reading at or after the time."""
+    """The place in a log: its end, its beginning, or the first row, in log order, whose time is at or after the given one;
+    what comes after it belongs to the answer even if it is of an earlier time. How the log was cut does not matter."""
     if start == NOW:
         return log.end
     if start == BEGINNING:
@@ -24,13 +25,11 @@ def offset_at(log: StreamLog, start: Start) -> Offset:
         index = segment.index
         if index.greatest_time is None or index.greatest_time < start or time_column is None:
             continue
-        at = Offset(index.number, index.position)
-        for entry in log.read(at):
-            if entry.rows is not None and entry.rows.height:
-                latest = entry.rows.get_column(time_column).max()
-                if isinstance(latest, int) and latest >= start:
-                    return at
-            at = entry.after
+        for entry in log.read(Offset(index.number, index.position)):
+            if entry.rows is not None:
+                reached = (entry.rows.get_column(time_column) >= start).arg_true()
+                if len(reached):
+                    return Offset(entry.after.number - 1, entry.position + int(reached[0]))
     return log.end
 
 
