@@ -76,7 +76,12 @@ def test_a_directory_in_the_order_of_names(tmp_path: Path) -> None:
     letters = [letter for result in results for letter in result.garbled]
     assert [letter.payload for letter in letters] == [b"broken", b'{"time": "x", "id": 1}', b""]
     assert letters[0].source.endswith("1.jsonl:2")
-    assert [result.sequence for result in results] == [0, 4, 6]
+    assert [(result.part, result.sequence, result.received) for result in results] == [
+        ("1.jsonl/garbled", 0, 2),
+        ("1.jsonl", 0, 2),
+        ("2.csv", 0, 2),
+        ("3.parquet/unreadable", 0, 1),
+    ]
 
 
 def test_a_followed_directory(tmp_path: Path) -> None:
@@ -133,21 +138,97 @@ def test_addresses_that_cannot_be(tmp_path: Path) -> None:
         adapter_for(DEPTH, Hand(), url=str(tmp_path / "missing.csv")).open()
 
 
-@pytest.mark.parametrize("skipped", [0, 1, 2, 3, 7, 11, 12])
+def three_files(folder: Path) -> None:
+    write(folder / "a.csv", range(5))
+    (folder / "b.csv").write_text("time,id,depth\nx,1,2\n5,1,5.5\n6,1,6.5\n")
+    write(folder / "c.csv", range(7, 11))
+
+
+def times_of(results: list[ReadResult]) -> list[int]:
+    return [time for result in results for time in result.rows["time"].to_list()]
+
+
+@pytest.mark.parametrize("reads", range(14))
 @pytest.mark.parametrize("batch", [1, 4, 100])
-def test_resumed_anywhere_it_goes_on_there_however_it_is_cut(
-    tmp_path: Path, skipped: int, batch: int
-) -> None:
-    write(tmp_path / "a.csv", range(5))
-    (tmp_path / "b.csv").write_text("time,id,depth\nx,1,2\n5,1,5.5\n6,1,6.5\n")
-    write(tmp_path / "c.csv", range(7, 11))
+def test_resumed_anywhere_it_goes_on_there_however_it_is_cut(tmp_path: Path, reads: int, batch: int) -> None:
+    three_files(tmp_path)
+    dealt_with: dict[str, int] = {}
     with adapter_for(DEPTH, Hand(), url=f"{tmp_path}?batch={batch}") as source:
-        source.resume(skipped)
+        before = [source.read() for _ in range(reads)]
+    for result in before:
+        if result.sequence is not None:
+            dealt_with[result.part] = result.sequence + result.received
+    with adapter_for(DEPTH, Hand(), url=f"{tmp_path}?batch=3") as source:
+        source.resume(dealt_with)
         results = drain(source)
-    # The garbled line comes first in its file.
-    order: list[int | None] = [*range(5), None, *range(5, 11)]
-    times = [time for result in results for time in result.rows["time"].to_list()]
-    assert times == [time for time in order[skipped:] if time is not None]
-    assert sum(result.garbled_count for result in results) == (skipped <= 5)
+    assert times_of(before) + times_of(results) == list(range(11))
+    assert sum(result.garbled_count for result in before + results) == 1
     if results:
-        assert results[0].sequence == skipped
+        assert results[0].sequence == dealt_with.get(results[0].part, 0)
+        assert results[0].kept is None
+
+
+@pytest.mark.parametrize("skipped", [1, 2, 3, 5, 6, 7, 11, 12, 99])
+@pytest.mark.parametrize("batch", [1, 4, 100])
+def test_an_old_count_over_all_files_is_laid_on_the_files(tmp_path: Path, skipped: int, batch: int) -> None:
+    three_files(tmp_path)
+    with adapter_for(DEPTH, Hand(), url=f"{tmp_path}?batch={batch}&follow=1") as source:
+        source.resume({"": skipped})
+        results = drain(source)
+        write(tmp_path / "d.csv", range(11, 13))
+        results += drain(source)
+    # The garbled line came first in its file.
+    order: list[int | None] = [*range(5), None, *range(5, 11)]
+    assert times_of(results) == [time for time in order[skipped:] if time is not None] + [11, 12]
+    assert sum(result.garbled_count for result in results) == (skipped <= 5)
+    kept = results[0].kept
+    assert kept is not None
+    assert sum(kept.values()) == min(skipped, 12)
+    assert "" not in kept
+    assert [result.kept for result in results[1:]] == [None] * (len(results) - 1)
+
+
+def test_files_come_and_go_in_any_order(tmp_path: Path) -> None:
+    write(tmp_path / "b.csv", range(3))
+    source = adapter_for(DEPTH, Hand(), url=f"{tmp_path}?follow=1")
+    with source:
+        assert times_of(drain(source)) == [0, 1, 2]
+        # An earlier name, while it is open; and one that goes and comes again is another file.
+        write(tmp_path / "a.csv", range(10, 12))
+        (tmp_path / "b.csv").unlink()
+        (result,) = drain(source)
+        assert (result.part, result.sequence, result.kept) == ("a.csv", 0, {})
+        write(tmp_path / "b.csv", range(20, 24))
+        (result,) = drain(source)
+        assert (result.part, result.sequence, times_of([result])) == ("b.csv", 0, [20, 21, 22, 23])
+    dealt_with = {"a.csv": 2, "b.csv": 4, "old.csv": 9}
+    write(tmp_path / "0.csv", range(30, 32))
+    (tmp_path / "a.csv").unlink()
+    with source:
+        source.resume(dealt_with)
+        (result,) = drain(source)
+        assert (result.part, result.sequence, result.kept) == ("0.csv", 0, {"b.csv": 4})
+
+
+def test_what_was_added_to_a_file_is_read_when_it_is_opened_again(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    write(path, range(3))
+    (tmp_path / "b.csv").write_text("not,these\n1,2\n")
+    for url in (f"{tmp_path}?follow=1", f"file://{path}"):
+        with adapter_for(DEPTH, Hand(), url=url) as source:
+            source.resume({"a.csv": 3, "b.csv/unreadable": 1})
+            assert drain(source) == []
+    with path.open("a") as file:
+        file.write("broken,1,2\n3,1,1\n4,1,1\n")
+    write(tmp_path / "b.csv", range(10, 12))
+    with adapter_for(DEPTH, Hand(), url=f"{tmp_path}") as source:
+        source.resume({"a.csv": 3, "b.csv/unreadable": 1})
+        results = drain(source)
+    assert times_of(results) == [3, 4, 10, 11]
+    assert [letter.payload for result in results for letter in result.garbled] == [b"broken,1,2"]
+    # Another file of the same name.
+    write(path, range(50, 52))
+    with adapter_for(DEPTH, Hand(), url=f"file://{path}") as source:
+        source.resume({"a.csv": 5, "a.csv/garbled": 1})
+        (result,) = drain(source)
+    assert (result.sequence, result.kept, times_of([result])) == (0, {}, [50, 51])

@@ -194,14 +194,50 @@ def test_a_numbered_source_is_taken_once_however_it_is_cut(tmp_path: Path, cut: 
     entrance.admit(result(rows[:4], sequence=0))
     entrance.log.abandon()
     entrance = open_entrance(PUSHED, tmp_path)
-    assert entrance.consumed == 4
+    assert entrance.consumed == {"": 4}
     for start in range(0, 10, cut):
         entrance.admit(result(rows[start : start + cut], sequence=start))
     assert pl.concat(entrance.log.scan())["time"].to_list() == list(range(10))
     assert entrance.ledger == StreamLedger(received=14, appended=10, duplicate=4)
     entrance.log.close()
     other = Entrance(PUSHED, entrance.log, source="elsewhere")
-    assert (other.consumed, other.ledger.received) == (0, 14)
+    assert (other.consumed, other.ledger.received) == ({}, 14)
+    entrance.log.close()
+
+
+def test_each_part_of_a_source_is_counted_for_itself(tmp_path: Path) -> None:
+    rows: list[Reading] = [(n, 1, 0.0) for n in range(10)]
+    entrance = open_entrance(PUSHED, tmp_path)
+    entrance.admit(result(rows[5:8], sequence=0, part="b"))
+    entrance.admit(result(rows[:2], sequence=0, part="a"))
+    entrance.log.abandon()
+    entrance = open_entrance(PUSHED, tmp_path)
+    assert entrance.consumed == {"a": 2, "b": 3}
+    entrance.admit(result(rows[:5], sequence=0, part="a"))
+    entrance.admit(result(rows[5:8], sequence=0, part="b"))
+    assert entrance.ledger == StreamLedger(received=13, appended=8, duplicate=5)
+    # The source says that "b" is gone; another of that name is new.
+    entrance.admit(result(rows[8:9], sequence=0, part="c", kept={"a": 5}))
+    assert entrance.consumed == {"a": 5, "c": 1}
+    entrance.admit(result(rows[9:], sequence=0, part="b"))
+    assert entrance.ledger.appended == 10
+    entrance.log.close()
+
+
+def test_the_count_of_a_log_from_before_sources_had_parts(tmp_path: Path) -> None:
+    entrance = open_entrance(PUSHED, tmp_path)
+    entrance.log.append(
+        result([(0, 1, 0.0)]).rows,
+        note={"ledger": StreamLedger(received=1, appended=1).as_dict(), "consumed": {"here": 1, "other": 7}},
+    )
+    entrance.log.close()
+    entrance = open_entrance(PUSHED, tmp_path)
+    assert entrance.consumed == {"": 1}
+    entrance.admit(result([(0, 1, 0.0), (1, 1, 0.0)], sequence=0))
+    assert entrance.consumed == {"": 2}
+    assert entrance.ledger.appended == 2
+    entrance.log.close()
+    assert Entrance(PUSHED, entrance.log, source="other").consumed == {"": 7}
     entrance.log.close()
 
 

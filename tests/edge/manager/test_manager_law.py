@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from edge.log.logs import scratch
-from edge.manager.streams import Reading
+from edge.manager.streams import PUSHED, Reading
 from edge.manager.test_stream_manager import RIVER, Station, some
 from nilometer.edge.buffers import Policy
 from nilometer.edge.gateway.sources import Batch
@@ -158,4 +159,77 @@ def test_what_is_shed_is_counted(steps: list[tuple[str, int | str]], policy: Pol
         # What was shed is counted in the next record: a death while the disk is full forgets the count.
         died = ("die", 0) in steps
         assert ledger.shed or died or log == some(0, world.poured)
+        station.manager.close()
+
+
+FILES = st.lists(
+    st.one_of(
+        st.tuples(st.just("new"), st.integers(0, 99)),
+        st.tuples(st.just("add"), st.integers(0, 99)),
+        st.tuples(st.just("delete"), st.integers(0, 99)),
+        st.tuples(st.just("poll"), st.integers(1, 4)),
+        st.tuples(st.just("die"), st.just(0)),
+        st.tuples(st.just("full"), st.just(0)),
+        st.tuples(st.just("room"), st.just(0)),
+    ),
+    max_size=30,
+)
+
+
+@settings(max_examples=80)
+@given(FILES, st.integers(1, 4))
+def test_a_directory_whose_files_come_and_go(steps: list[tuple[str, int]], batch: int) -> None:
+    """Whatever is in the files at last, is in the log; nothing is there twice."""
+    with scratch() as folder, scratch() as place:
+        station, inbox = Station(Path(folder)), Path(place)
+        stream = replace(PUSHED, url=f"directory://{inbox}?follow=1&batch={batch}")
+        station.manager.register("q", [stream])
+        written = 0
+
+        def lines(count: int) -> str:
+            nonlocal written
+            written += count
+            return "".join(f"{n},1,0\n" if n % 5 else "broken,1,0\n" for n in range(written - count, written))
+
+        for what, how in steps:
+            there = sorted(inbox.iterdir())
+            match what:
+                # Each name but once: whether a file is another of the same name cannot always be told.
+                case "new":
+                    (inbox / f"{how:02}-{written}.csv").write_text("time,id,depth\n" + lines(1 + how % 7))
+                case "add" if there:
+                    with there[how % len(there)].open("a") as file:
+                        file.write(lines(1 + how % 3))
+                case "delete" if there:
+                    there[how % len(there)].unlink()
+                case "poll":
+                    for _ in range(how):
+                        station.manager.poll()
+                case "die":
+                    station.restart()
+                    station.manager.register("q", [stream])
+                case "full":
+                    station.full.add("during_write")
+                case "room":
+                    station.full.clear()
+                case _:
+                    pass
+        station.full.clear()
+        station.restart()
+        station.manager.register("q", [stream])
+        for _ in range(3):
+            station.pass_time(2 * MINUTE)
+            while station.manager.poll():
+                pass
+        log = [time for time, _, _ in station.logged()]
+        assert len(log) == len(set(log))
+        files = [
+            line.split(",")[0] for each in inbox.iterdir() for line in each.read_text().split("\n")[1:-1]
+        ]
+        assert set(log) >= {int(time) for time in files if time != "broken"}
+        ledger = station.manager.status("river").ledger
+        assert ledger.balanced
+        assert ledger.appended == len(log)
+        assert files.count("broken") <= ledger.garbled <= written // 5 + 1
+        assert ledger.duplicate == 0
         station.manager.close()

@@ -486,6 +486,36 @@ def test_a_replay_resumes_where_the_log_ends(station: Station, tmp_path: Path) -
     assert station.manager.status("river").ledger == StreamLedger(received=100, appended=100)
 
 
+def test_a_directory_resumes_file_by_file(station: Station, tmp_path: Path) -> None:
+    def write(name: str, *times: int) -> None:
+        (tmp_path / name).write_text("time,id,depth\n" + "".join(f"{n},1,0\n" for n in times))
+
+    stream = replace(PUSHED, url=f"directory://{tmp_path}?follow=1&batch=2")
+
+    def read_on() -> list[int]:
+        station.manager.register("q", [stream])
+        while station.manager.poll():
+            pass
+        found = [row[0] for row in station.rows("q") if row[0] is not None]
+        station.restart()
+        return found
+
+    write("b.csv", 0, 1, 2)
+    assert read_on() == [0, 1, 2]
+    write("a.csv", 10, 11, 12)
+    assert read_on() == [10, 11, 12], "an earlier name, while nobody looked"
+    (tmp_path / "b.csv").unlink()
+    write("c.csv", 20, 21)
+    assert read_on() == [20, 21], "an old file was deleted"
+    write("c.csv", 20, 21, 22)
+    assert read_on() == [22], "a file has grown"
+    assert read_on() == []
+    note = station.logs.log("river").note
+    assert note is not None
+    assert note["consumed"] == {stream.url: {"a.csv": 3, "c.csv": 3}}
+    assert station.logged() == [(n, 1, 0.0) for n in (0, 1, 2, 10, 11, 12, 20, 21, 22)]
+
+
 def test_following_a_log_that_another_writes(station: Station) -> None:
     theirs = LogDirectory(station.folder).log(RIVER)
     theirs.append(frame(some(0)))

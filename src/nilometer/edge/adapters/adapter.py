@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from types import TracebackType
@@ -58,8 +58,9 @@ class Presence:
 class ReadResult:
     """One read. `rows` are typed readings in the stream's columns; `arrived` is when the latest came, None for a replay.
 
-    `handle` is for `acknowledge`. `sequence`, of sources that give the same rows each time, is how many readings came before
-    these: an idempotent producer's number.
+    `handle` is for `acknowledge`. `sequence`, of sources that give the same rows each time, is how many readings of the same `part`
+    (a file; a source that is all of one piece has the part "") came before these: an idempotent producer's number. `kept`, if
+    given, takes the place of all that was remembered of the parts before this result: those that are gone are not in it.
     """
 
     status: Status
@@ -69,6 +70,8 @@ class ReadResult:
     arrived: int | None = None
     handle: object = None
     sequence: int | None = None
+    part: str = ""
+    kept: Mapping[str, int] | None = None
 
     @property
     def garbled_count(self) -> int:
@@ -167,8 +170,8 @@ class Adapter:
     def close(self) -> None:
         """End; what was read and not acknowledged stays so."""
 
-    def resume(self, sequence: int) -> None:
-        """After `open`: the first so many readings are dealt with. Only sources that number their readings can skip them."""
+    def resume(self, consumed: Mapping[str, int]) -> None:
+        """After `open`: so many readings of each part are dealt with. Only sources that number their readings can skip them."""
 
     def acknowledge(self, handle: object) -> None:
         """What came with that handle is durable: the source may forget it."""

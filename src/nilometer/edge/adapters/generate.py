@@ -17,7 +17,7 @@ from nilometer.catalog.extents import Stream
 from nilometer.catalog.near_misses import near_misses
 from nilometer.edge.adapters.adapter import Adapter, Clock, Command, Presence, ReadResult, Status
 from nilometer.edge.adapters.address import Address
-from nilometer.edge.adapters.replay import BATCH, PacedAdapter
+from nilometer.edge.adapters.replay import BATCH, PacedAdapter, Piece
 from nilometer.edge.payloads import Garbled
 from nilometer.edge.readers import read_frame
 from nilometer.errors import ConfigurationError
@@ -81,9 +81,9 @@ class GenerateAdapter(PacedAdapter):
         super().__init__(stream, clock, speed=speed, batch=batch)
         self.field = field
 
-    def frames(self) -> Iterator[tuple[pl.DataFrame, tuple[Garbled, ...]] | None]:
+    def frames(self) -> Iterator[Piece | None]:
         for frame in self.field.frames():
-            yield _read(frame, self.stream)
+            yield Piece(*_read(frame, self.stream))
 
     def command(self, sensor: int | str, command: Command) -> bool:
         return self.field.command(sensor, command)

@@ -4,13 +4,18 @@
 speed, as lies between the first reading's time and its own. Without a speed all is due at once. `follow=1` waits for new
 files in a directory instead of ending. Formats are those of edge.readers; a garbled row is a dead letter.
 
-The law: rows come in file order, and a replay gives the same rows with the same `sequence` each time.
+Write a file elsewhere (or under a name that begins with a dot), then rename it in: what is there under its name is taken for whole, and is
+read once. Rows that were added behind those that were read are read when the source is opened again; a file with fewer rows than were read,
+or one whose name was gone in between, is taken for another and read from its beginning.
+
+The law: rows come in file order, and each file is numbered for itself, its rows and its garbled rows apart: whatever files come and go, however the
+rows are cut, a row of a file has the same `part` and `sequence` each time.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -27,12 +32,26 @@ from nilometer.errors import DataError
 OPTIONS = "speed batch follow".split()
 BATCH = 10_000
 
+GARBLED = "/garbled"
+UNREADABLE = "/unreadable"
+"""Behind a part's name, which has no slash: the numbering of its garbled rows, and of the news that a file cannot be read at all. Were they
+numbered with the rows, a row that is added to a file, or mended in it, would move the others."""
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Rows of a part, and those that were garbled; `letters` is the part that numbers the latter."""
+
+    rows: pl.DataFrame
+    garbled: tuple[Garbled, ...] = ()
+    part: str = ""
+    letters: str = GARBLED
+
 
 class PacedAdapter(Adapter):
-    """Frames that are at hand or can be made -> readings in batches of at most `batch` rows, paced by their times.
+    """Pieces that are at hand or can be made -> readings in batches of at most `batch` rows, paced by their times.
 
-    `frames` gives (rows, garbled) pairs; None means that there is nothing at present. The garbled readings of a frame come
-    before its rows, so that a place in the sequence is the same however the rows are cut.
+    `frames` gives pieces; None means that there is nothing at present. The garbled readings of a piece come before its rows.
     """
 
     paced = True
@@ -41,16 +60,20 @@ class PacedAdapter(Adapter):
         super().__init__(stream, clock)
         self.speed = speed
         self.batch = batch
-        self._frames: Iterator[tuple[pl.DataFrame, tuple[Garbled, ...]] | None] | None = None
+        self._frames: Iterator[Piece | None] | None = None
         self._rows = self._none
         self._garbled: tuple[Garbled, ...] = ()
-        self._sequence = self._skip = 0
+        self._part = self._letters = ""
+        # Of each part: how many readings are dealt with or given out, and how many the pieces so far had.
+        self._given: dict[str, int] = {}
+        self._passed: dict[str, int] = {}
+        self._kept = False
         self._began = 0
         self._first: int | None = None
         self._ended: bool = True
         self._time = next(column.name for column in stream.columns if column.name.lower() == "time")
 
-    def frames(self) -> Iterator[tuple[pl.DataFrame, tuple[Garbled, ...]] | None]:
+    def frames(self) -> Iterator[Piece | None]:
         """Where the rows come from."""
         raise NotImplementedError
 
@@ -58,11 +81,11 @@ class PacedAdapter(Adapter):
         self._frames = self.frames()
         self._began = self.clock()
         self._first = None
-        self._sequence = self._skip = 0
+        self._given, self._passed, self._kept = {}, {}, False
         self._ended = False
 
-    def resume(self, sequence: int) -> None:
-        self._sequence = self._skip = sequence
+    def resume(self, consumed: Mapping[str, int]) -> None:
+        self._given = dict(consumed)
 
     def close(self) -> None:
         self._ended = True
@@ -76,14 +99,21 @@ class PacedAdapter(Adapter):
             status = self._fetch()
             if status is not Status.NEW_VALUE:
                 return self.nothing(status)
+        if self._garbled:
+            garbled, self._garbled = self._garbled, ()
+            return self._numbered(ReadResult(Status.NEW_VALUE, self._none, garbled), self._letters)
         count = self._due_count()
-        if not count and not self._garbled:
+        if not count:
             return self.nothing()
         rows, self._rows = self._rows[:count], self._rows[count:]
-        garbled, self._garbled = self._garbled, ()
-        result = ReadResult(Status.NEW_VALUE, rows, garbled, sequence=self._sequence)
-        self._sequence += result.received
-        return result
+        return self._numbered(ReadResult(Status.NEW_VALUE, rows), self._part)
+
+    def _numbered(self, result: ReadResult, part: str) -> ReadResult:
+        kept = dict(self._given) if self._kept else None
+        self._kept = False
+        sequence = self._given.get(part, 0)
+        self._given[part] = sequence + result.received
+        return replace(result, sequence=sequence, part=part, kept=kept)
 
     @property
     def due(self) -> int | None:
@@ -93,7 +123,7 @@ class PacedAdapter(Adapter):
         return self._began + round(ahead / self.speed)
 
     def _fetch(self) -> Status:
-        """Take the next frame; whether there is one."""
+        """Take the next piece; whether there is one."""
         assert self._frames is not None
         skipping = True
         while skipping and not self._rows.height and not self._garbled:
@@ -104,20 +134,24 @@ class PacedAdapter(Adapter):
                 return Status.END
             if found is None:
                 return Status.NO_VALUE
-            skipping = self._skip > 0
-            self._rows, self._garbled = self._unread(*found)
+            skipping = self._unread(found)
         if self._first is None and self._rows.height:
             self._first = int(self._rows.get_column(self._time)[0])
         return Status.NEW_VALUE if self._rows.height or self._garbled else Status.NO_VALUE
 
-    def _unread(
-        self, rows: pl.DataFrame, garbled: tuple[Garbled, ...]
-    ) -> tuple[pl.DataFrame, tuple[Garbled, ...]]:
-        """What `resume` did not skip."""
-        letters = sum(letter.count for letter in garbled)
-        skip = min(self._skip, letters + rows.height)
-        self._skip -= skip
-        return rows[max(0, skip - letters) :], () if skip else garbled
+    def _unread(self, piece: Piece) -> bool:
+        """Take what is not dealt with of a piece; whether something was."""
+        self._part, self._letters = piece.part, piece.letters
+        letters = self._pass(piece.letters, sum(letter.count for letter in piece.garbled))
+        rows = self._pass(piece.part, piece.rows.height)
+        self._rows, self._garbled = piece.rows[rows:], _beyond(piece.garbled, letters)
+        return letters > 0 or rows > 0
+
+    def _pass(self, part: str, readings: int) -> int:
+        """How many of the next readings of a part are dealt with."""
+        before = self._passed.get(part, 0)
+        self._passed[part] = before + readings
+        return min(max(0, self._given.get(part, 0) - before), readings)
 
     def _due_count(self) -> int:
         """How many of the rows at hand are due; rows wait for those before them, so that their order is kept."""
@@ -146,31 +180,87 @@ class ReplayAdapter(PacedAdapter):
             raise DataError(f"there is no file or directory '{self.path}'")
         super().open()
 
-    def frames(self) -> Iterator[tuple[pl.DataFrame, tuple[Garbled, ...]] | None]:
+    def frames(self) -> Iterator[Piece | None]:
         if not self.path.is_dir():
-            yield self._read(self.path)
+            self._forget_all_but({self.path.name})
+            piece = self._read(self.path)
+            assert piece is not None
+            yield piece
             return
         seen: set[str] = set()
         while True:
-            names = sorted(p.name for p in self.path.iterdir() if is_data_file(p) and p.name not in seen)
             # A hidden file is one that is being written, by the custom of rsync and others.
-            for name in (name for name in names if not name.startswith(".")):
-                seen.add(name)
-                yield self._read(self.path / name)
+            found = {p.name for p in self.path.iterdir() if is_data_file(p) and not p.name.startswith(".")}
+            self._forget_all_but(found)
+            seen &= found
+            names = sorted(found - seen)
+            for name in names:
+                piece = self._read(self.path / name)
+                if piece is not None:
+                    seen.add(name)
+                    yield piece
+            # What is left of an old count belonged to files that are gone.
+            self._given.pop("", None)
             if not self._follow:
                 return
             if not names:
                 yield None
 
-    def _read(self, path: Path) -> tuple[pl.DataFrame, tuple[Garbled, ...]]:
+    def _forget_all_but(self, names: set[str]) -> None:
+        """The files that are there: of others nothing is remembered, and should they come again they are new."""
+        gone = [part for part in {**self._given, **self._passed} if part and part.split("/")[0] not in names]
+        for part in gone:
+            self._kept |= self._given.pop(part, None) is not None
+            self._passed.pop(part, None)
+
+    def _read(self, path: Path) -> Piece | None:
+        """A file; None if it has gone in the meantime."""
+        part = path.name
         try:
             reading = read(path, self.stream)
-        except DataError as error:
+            letters = _letters(reading, path)
+        except (DataError, FileNotFoundError) as error:
             # In a directory the other files go on.
             if path == self.path:
                 raise
-            return self._none, (Garbled(b"", str(error).replace("\n", "; "), str(path)),)
-        return reading.rows, _letters(reading, path)
+            if not path.exists():
+                return None
+            letter = Garbled(b"", str(error).replace("\n", "; "), str(path))
+            return Piece(self._none, (letter,), part, part + UNREADABLE)
+        piece = Piece(reading.rows, letters, part, part + GARBLED)
+        self._lay_out(piece)
+        if reading.rows.height < self._given.get(part, 0):
+            # Fewer than were read: another file of the same name.
+            del self._given[part]
+            self._given.pop(piece.letters, None)
+            self._kept = True
+        return piece
+
+    def _lay_out(self, piece: Piece) -> None:
+        """A count over all files, of a log from before each had its own: laid on the files in their order, garbled rows first."""
+        left = self._given.pop("", 0)
+        if not left:
+            return
+        for part, count in (
+            (piece.letters, sum(letter.count for letter in piece.garbled)),
+            (piece.part, piece.rows.height),
+        ):
+            self._given[part] = min(left, count)
+            left -= self._given[part]
+        if left:
+            self._given[""] = left
+        self._kept = True
+
+
+def _beyond(garbled: tuple[Garbled, ...], count: int) -> tuple[Garbled, ...]:
+    """The letters behind the first so many readings."""
+    left: list[Garbled] = []
+    for letter in garbled:
+        passed = min(count, letter.count)
+        count -= passed
+        if passed < letter.count:
+            left.append(replace(letter, count=letter.count - passed))
+    return tuple(left)
 
 
 def _letters(reading: Reading, path: Path) -> tuple[Garbled, ...]:

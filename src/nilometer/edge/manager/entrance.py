@@ -11,6 +11,7 @@ they are cut in the log. A result that could not be written left nothing behind 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import polars as pl
@@ -29,8 +30,8 @@ SOURCES = 16
 
 
 class Entrance:
-    """The one way into a stream's log. `source` names where its numbered readings come from (its URL): how many of them the log has
-    dealt with is `consumed`, where a source resumes. Takes the log's writer."""
+    """The one way into a stream's log. `source` names where its numbered readings come from (its URL): how many of each of its parts the
+    log has dealt with is `consumed`, where a source resumes. Takes the log's writer."""
 
     def __init__(self, stream: Stream, log: StreamLog, *, source: str = "", keys: int = LIMIT) -> None:
         self.stream = stream
@@ -42,7 +43,11 @@ class Entrance:
         self.ledger = StreamLedger(**books)
         self._noted = self.ledger
         self._source = source
-        self._consumed: dict[str, int] = note.get("consumed", {})
+        # A log from before sources had parts: one count for all of them, which the source makes sense of.
+        self._consumed: dict[str, dict[str, int]] = {
+            each: {"": parts} if isinstance(parts, int) else parts
+            for each, parts in note.get("consumed", {}).items()
+        }
         self._lettered: ReadResult | None = None
         time = stream.column("time")
         assert time is not None, "a stream without a time"
@@ -51,9 +56,9 @@ class Entrance:
         self.keys = SeenKeys(stream, columns, log, keys) if columns else None
 
     @property
-    def consumed(self) -> int:
-        """How many of the source's numbered readings are dealt with: where it resumes."""
-        return self._consumed.get(self._source, 0)
+    def consumed(self) -> Mapping[str, int]:
+        """How many of the numbered readings of each part of the source are dealt with: where it resumes."""
+        return self._consumed.get(self._source, {})
 
     def admit(
         self, result: ReadResult, now: int | None = None, *, lead: int = 0, end: int | None = None
@@ -79,8 +84,10 @@ class Entrance:
         consumed = self._consumed
         if result.sequence is not None:
             reached = end if end is not None else result.sequence + result.received
-            kept = [(k, v) for k, v in consumed.items() if k != self._source][-SOURCES + 1 :]
-            consumed = dict(kept) | {self._source: max(self.consumed, reached)}
+            others = [(k, v) for k, v in consumed.items() if k != self._source][-SOURCES + 1 :]
+            parts = dict(self._parts(result))
+            parts[result.part] = max(parts.get(result.part, 0), reached)
+            consumed = dict(others) | {self._source: parts}
         self._write(result, rows, frame, arrived, self.ledger + delta, consumed)
         self.ledger = self._noted = self.ledger + delta
         self._consumed = consumed
@@ -102,12 +109,18 @@ class Entrance:
 
     def _unread(self, result: ReadResult) -> tuple[pl.DataFrame, tuple[Any, ...], int]:
         """The rows and letters that the log has not dealt with, and how many it has. In a source's numbering the garbled come first."""
-        over = 0 if result.sequence is None else max(0, self.consumed - result.sequence)
+        over = 0
+        if result.sequence is not None:
+            over = max(0, self._parts(result).get(result.part, 0) - result.sequence)
         if not over:
             return result.rows, result.garbled, 0
         garbled = result.garbled_count
         over = min(max(over, garbled), result.received)
         return result.rows[over - garbled :], (), over
+
+    def _parts(self, result: ReadResult) -> Mapping[str, int]:
+        """How far each part was read before it."""
+        return self.consumed if result.kept is None else result.kept
 
     def _sorted_out(
         self, rows: pl.DataFrame, arrived: int | None, now: int | None
@@ -153,7 +166,7 @@ class Entrance:
         letters: pl.DataFrame,
         arrived: int | None,
         ledger: StreamLedger,
-        consumed: dict[str, int],
+        consumed: dict[str, dict[str, int]],
     ) -> None:
         writer = self.log.writer
         note = self._note(ledger, consumed)
@@ -169,7 +182,7 @@ class Entrance:
         self._lettered = None
 
     @staticmethod
-    def _note(ledger: StreamLedger, consumed: dict[str, int]) -> dict[str, Any]:
+    def _note(ledger: StreamLedger, consumed: dict[str, dict[str, int]]) -> dict[str, Any]:
         return {"ledger": ledger.as_dict()} | ({"consumed": consumed} if consumed else {})
 
 

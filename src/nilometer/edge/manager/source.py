@@ -92,7 +92,8 @@ class Source:
         self._failures = 0
         self._next = clocks.smooth()
         self._brought = False
-        self._read_to: int | None = None
+        # How far each part was read here, appended or not; None before the first.
+        self._read_to: dict[str, int] | None = None
         self._rate, self._rated = 0.0, clocks.smooth()
         self._last_arrival: int | None = None
         self._greatest: int | None = None
@@ -131,6 +132,7 @@ class Source:
         self._follow()
         self._follower = None
         self._entrance = entrance
+        self._read_to = None
         self.state = State.WAITING
 
     def _open_adapter(self) -> None:
@@ -140,9 +142,10 @@ class Source:
         assert adapter is not None
         assert entrance is not None
         adapter.open()
-        reached = max(entrance.consumed, self._read_to or 0)
-        if reached:
-            adapter.resume(reached)
+        if self._read_to is None:
+            self._read_to = dict(entrance.consumed)
+        if self._read_to:
+            adapter.resume(self._read_to)
         if isinstance(adapter.wake, Wake):
             adapter.wake.bell = self._bell
         self.state = State.OPEN
@@ -269,7 +272,8 @@ class Source:
             result = replace(result, handle=(adapter, result.handle))
         self._note(result, now)
         if result.sequence is not None:
-            self._read_to = result.sequence + result.received
+            before = (self._read_to or {}) if result.kept is None else dict(result.kept)
+            self._read_to = before | {result.part: result.sequence + result.received}
         if not result.received:
             # Presences alone: nothing to append, and so nothing to lose.
             self._acknowledge([result.handle])
