@@ -11,14 +11,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from edge.log.logs import scratch
+from edge.log.logs import CrashError, scratch
 from nilometer.edge.log import LogSettings, Offset, StreamLog
 from nilometer.edge.log.writer import BusyError
 from nilometer.engine import Database, connect
 from nilometer.engine.live import BEGINNING, LiveQuery, Station
 from nilometer.engine.live.books import query_books, stream_books
 from nilometer.engine.live.identity import identity_of
-from nilometer.engine.live.standing import reader_of, result_log
+from nilometer.engine.live.standing import folder_of, reader_of, result_log, result_logs
 from nilometer.engine.live.starts import offset_at
 from nilometer.errors import ConfigurationError, NilometerError, ResourceError
 from nilometer.types import MINUTE
@@ -297,6 +297,9 @@ def test_what_is_trimmed_by_force_is_reported(tmp_path: Path) -> None:
     with Station(database, tmp_path) as station:
         again = station.install(every, "every", durable=True)
         assert (again.trimmed, again.note) == (0, "every goes on after 20 rows")
+    database.execute("CREATE QUERY every AS SELECT id, x FROM air")
+    (books,) = query_books(database)
+    assert (books["read"], books["answers"], books["trimmed"]) == (20, 20, 4)
 
 
 def test_a_name_that_no_reader_can_have() -> None:
@@ -324,3 +327,50 @@ def test_where_a_time_is_in_a_log_does_not_depend_on_how_it_was_cut(
         first = next((n for n, time in enumerate(times) if time >= start), len(times))
         found = [row for entry in log.read(at) if entry.rows is not None for row in entry.rows["time"]]
         assert found == times[first:]
+
+
+def test_a_column_that_changes_its_type_begins_another_result_log(tmp_path: Path) -> None:
+    database = field(tmp_path, 7)
+    versions = ["SELECT id AS v FROM air", "SELECT x AS v FROM air", "SELECT x AS v, id FROM air WHERE x > 2"]
+    database.execute(f"CREATE QUERY changing AS {versions[0]}")
+    answered = 0
+    for number, text in enumerate([*versions, versions[0]]):
+        write_readings(tmp_path / "in" / f"b{number}.csv", 7 * (number + 1), 7)
+        for again in (False, True):
+            with Station(database, tmp_path) as station:
+                live = station.install(database.sql(text), "changing", durable=True)
+                finish(station)
+                given = rows(live)
+                assert bool(given) != again
+                assert f"goes on after {answered} rows" in str(live.note) or not again
+                answered += len(given)
+    folders = sorted(path.name for path in folder_of(tmp_path, "changing").glob("results*"))
+    assert folders == ["results", "results-2", "results-3"]
+    assert [log.rows for log in result_logs(tmp_path, "changing")] == [28, answered - 42, 14]
+    assert result_log(tmp_path, "changing").columns == {"v": pl.Int64()}
+    (books,) = query_books(database)
+    assert books["balanced"]
+    assert (books["read"], books["answers"]) == (70, answered)
+
+
+def test_a_crash_while_another_result_log_begins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    database = field(tmp_path, 7)
+
+    def crash(*_: object, **__: object) -> None:
+        raise CrashError
+
+    with Station(database, tmp_path) as station:
+        station.install(database.sql("SELECT id AS v FROM air"), "changing", durable=True)
+        finish(station)
+    write_readings(tmp_path / "in" / "b.csv", 7, 7)
+    changed = database.sql("SELECT x AS v FROM air")
+    with Station(database, tmp_path) as station, monkeypatch.context() as patch:
+        patch.setattr("nilometer.edge.log.writer.LogWriter.append", crash)
+        with pytest.raises(CrashError):
+            station.install(changed, "changing", durable=True)
+    with Station(database, tmp_path) as station:
+        live = station.install(changed, "changing", durable=True)
+        assert "has changed" in str(live.note)
+        finish(station)
+        assert len(rows(live)) == 14
+    assert [log.rows for log in result_logs(tmp_path, "changing")] == [14, 14]

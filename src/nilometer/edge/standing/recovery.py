@@ -13,32 +13,40 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from nilometer.edge.standing.checkpoints import Checkpoints, Panes
-from nilometer.edge.standing.result_log import Offsets, ResultLog
+from nilometer.edge.standing.result_log import Commit, Offsets, ResultLog
 
 
 @dataclass(frozen=True)
 class Recovered:
     """How a query goes on: with `panes` (none: an empty state) it reads from `start`; what it answers before it has
-    reached `committed` in every stream is in the result log already. `number` is that of the last commit. `fresh`: it is
-    a new version, which has committed nothing yet."""
+    reached `committed` in every stream is in the result log already. `last` is the last commit. `fresh`: it is a new
+    version, which has committed nothing yet."""
 
     panes: Panes
     start: Offsets
     committed: Offsets
-    number: int
+    last: Commit
     fresh: bool = False
 
+    @property
+    def number(self) -> int:
+        """That of the last commit."""
+        return self.last.number
 
-def recover(version: str, results: ResultLog, checkpoints: Checkpoints) -> Recovered | None:
-    """Where the query goes on; None if it never committed anything: it begins where it is told to."""
+
+def recover(
+    version: str, results: ResultLog, checkpoints: Checkpoints, *, changed: bool = False
+) -> Recovered | None:
+    """Where the query goes on; None if it never committed anything: it begins where it is told to. `changed`: its answers
+    are of other columns now, and go into another log, so it is a new version whatever its name."""
     last = results.last
     if last is None:
         return None
-    if last.version != version:
-        return Recovered({}, last.offsets, last.offsets, last.number, fresh=True)
+    if last.version != version or changed:
+        return Recovered({}, last.offsets, last.offsets, last, fresh=True)
     saved = checkpoints.load()
     if saved is not None and saved.commit.version == version and saved.commit.number <= last.number:
-        return Recovered(saved.panes, saved.commit.offsets, last.offsets, last.number)
+        return Recovered(saved.panes, saved.commit.offsets, last.offsets, last)
     # No checkpoint, or a damaged one: everything since the version was installed is read again.
     first = last
     before = None
@@ -46,4 +54,4 @@ def recover(version: str, results: ResultLog, checkpoints: Checkpoints) -> Recov
         if commit.version == version and commit.version != before:
             first = commit
         before = commit.version
-    return Recovered({}, first.offsets, last.offsets, last.number)
+    return Recovered({}, first.offsets, last.offsets, last)

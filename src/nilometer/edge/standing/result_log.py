@@ -9,7 +9,7 @@ times a second; see docs/decisions.)
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import polars as pl
@@ -17,7 +17,10 @@ import polars as pl
 from nilometer.edge.ledger import QueryLedger
 from nilometer.edge.log import LogSettings, Offset, StreamLog
 from nilometer.edge.log.files import Files
-from nilometer.errors import InternalError
+from nilometer.edge.log.reader import schema_of
+from nilometer.edge.log.schema import arrow_schema, check_change
+from nilometer.edge.log.segment import segment_ids
+from nilometer.errors import DataError, InternalError
 
 Offsets = Mapping[str, Offset]
 """By the stream's lower-case name: everything before has been answered for."""
@@ -25,12 +28,16 @@ Offsets = Mapping[str, Offset]
 
 @dataclass(frozen=True)
 class Commit:
-    """What a commit says of itself. `version` is the query's: another plan is another version."""
+    """What a commit says of itself. `version` is the query's: another plan is another version. `ledger` is that version's;
+    `earlier` that of all versions before it; `trimmed` counts the readings that were deleted by force before any of them
+    read them."""
 
     version: str
     number: int
     offsets: Offsets
     ledger: QueryLedger
+    earlier: QueryLedger = field(default_factory=QueryLedger)
+    trimmed: int = 0
 
     def note(self) -> dict[str, Any]:
         """As it travels in the log."""
@@ -39,6 +46,8 @@ class Commit:
             "number": self.number,
             "offsets": {name: [at.number, at.position] for name, at in self.offsets.items()},
             "ledger": self.ledger.as_dict(),
+            "earlier": self.earlier.as_dict(),
+            "trimmed": self.trimmed,
         }
 
     @staticmethod
@@ -49,6 +58,8 @@ class Commit:
             note["number"],
             {name: Offset(number, position) for name, (number, position) in note["offsets"].items()},
             QueryLedger(**note["ledger"]),
+            QueryLedger(**note.get("earlier", {})),
+            note.get("trimmed", 0),
         )
 
 
@@ -73,6 +84,24 @@ class ResultLog:
     def rows(self) -> int:
         """How many rows were ever answered."""
         return self._log.end.position
+
+    @property
+    def columns(self) -> dict[str, pl.DataType]:
+        """The columns of the answers: as given, or as last written."""
+        return self._log.columns
+
+    def fits(self, columns: Mapping[str, pl.DataType]) -> bool:
+        """Whether the log can hold rows of these columns as well: none of them has another type in it."""
+        wanted = arrow_schema(columns)
+        for segment in reversed(segment_ids(self._log.files)):
+            found = schema_of(self._log.files, segment)
+            if found == wanted:
+                return True  # and so it is in all older ones, or it could not have been written
+            try:
+                check_change(found, wanted)
+            except DataError:
+                return False
+        return True
 
     def commit(self, rows: pl.DataFrame, commit: Commit) -> None:
         """Append a commit, durably; the last one a second time does nothing. A new one is never taken for a repeat."""

@@ -1,7 +1,7 @@
 """The books of a data directory, out of its logs: of every stream and every standing query; nothing need be running.
 
 stream   received = appended + garbled + future + duplicate + shed          missing = expected - received
-query    read = delivered + filtered + late + shed
+query    read = delivered + filtered + late + shed          answers: the rows given; trimmed: never read, so in no other account
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from nilometer.edge.ledger import StreamLedger
 from nilometer.edge.log import LogDirectory, StreamLog
-from nilometer.engine.live.standing import result_log
+from nilometer.engine.live.standing import result_log, result_logs
 
 if TYPE_CHECKING:
     from nilometer.catalog import Stream
@@ -35,16 +35,17 @@ def stream_books(database: Database) -> list[dict[str, Any]]:
 
 
 def query_books(database: Database) -> list[dict[str, Any]]:
-    """One row for each standing query that has run."""
+    """One row for each standing query that has run, over all its versions. `trimmed` were deleted by force before it read them."""
     if database.data.base is None:
         return []
     found = []
     for definition in database.catalog.queries():
-        results = result_log(database.data.base, definition.name)
-        last = results.last
+        last = result_log(database.data.base, definition.name).last
         if last is not None:
-            books = last.ledger.as_dict() | {"answers": results.rows, "balanced": last.ledger.balanced}
-            found.append({"query": definition.name} | books)
+            ledger = last.earlier + last.ledger
+            answers = sum(log.rows for log in result_logs(database.data.base, definition.name))
+            books = ledger.as_dict() | {"answers": answers, "trimmed": last.trimmed}
+            found.append({"query": definition.name} | books | {"balanced": ledger.balanced})
     return found
 
 

@@ -44,15 +44,38 @@ def folder_of(directory: Path, name: str) -> Path:
     return directory / PLACE / name.lower()
 
 
-def result_log(
+def result_logs(
     directory: Path,
     name: str,
     columns: Mapping[str, pl.DataType] | None = None,
     failpoint: Failpoint | None = None,
+) -> list[ResultLog]:
+    """The answers of a standing query, the oldest first: `results`, and `results-2` and so on since a column changed its type."""
+    found = [1]
+    while (folder_of(directory, name) / _folder(found[-1] + 1)).is_dir():
+        found.append(found[-1] + 1)
+    return [_result_log(directory, name, number, columns, failpoint) for number in found]
+
+
+def result_log(directory: Path, name: str) -> ResultLog:
+    """The log that the query's last commit is in; the first one before there is any."""
+    logs = result_logs(directory, name)
+    return next((log for log in reversed(logs) if log.last is not None), logs[0])
+
+
+def _result_log(
+    directory: Path,
+    name: str,
+    number: int,
+    columns: Mapping[str, pl.DataType] | None,
+    failpoint: Failpoint | None,
 ) -> ResultLog:
-    """The answers of a standing query."""
     pass_by = failpoint or failpoints.from_environment("results")
-    return ResultLog(LocalFiles(folder_of(directory, name) / "results", pass_by), columns)
+    return ResultLog(LocalFiles(folder_of(directory, name) / _folder(number), pass_by), columns)
+
+
+def _folder(number: int) -> str:
+    return "results" if number == 1 else f"results-{number}"
 
 
 def lock_of(directory: Path, name: str) -> Lock:
@@ -111,11 +134,25 @@ class Standing:
             raise
 
     def _open(self, directory: Path, name: str, failpoint: Failpoint | None) -> None:
-        self._results = result_log(directory, name, self._columns, failpoint)
+        logs = result_logs(directory, name, self._columns, failpoint)
+        answered = next((number for number in reversed(range(len(logs))) if logs[number].last is not None), 0)
+        # A log beyond the last commit is what a crash has left of a change like this one.
+        fitting = (number for number in range(answered, len(logs)) if logs[number].fits(self._columns))
+        current = next(fitting, len(logs))
+        if current == len(logs):
+            logs.append(_result_log(directory, name, len(logs) + 1, self._columns, failpoint))
+        self._results = logs[current]
+        self._rows_before = sum(log.rows for log in logs[:current])
         pass_by = failpoint or failpoints.from_environment("state")
         self._checkpoints = Checkpoints(LocalFiles(folder_of(directory, name) / "state", pass_by))
-        self.recovered = recover(self._version, self._results, self._checkpoints)
-        self._number = self.recovered.number if self.recovered is not None else -1
+        self.recovered = recover(
+            self._version, logs[answered], self._checkpoints, changed=current != answered
+        )
+        self._number, self._earlier, self._trimmed = -1, QueryLedger(), 0
+        if self.recovered is not None:
+            last = self.recovered.last
+            self._number, self._trimmed = last.number, last.trimmed
+            self._earlier = last.earlier + last.ledger if self.recovered.fresh else last.earlier
         self._offsets: dict[str, Offset] = {}
         self._reader = reader_of(name)
         self._logs: dict[str, StreamLog] = {}
@@ -129,8 +166,8 @@ class Standing:
 
     @property
     def rows(self) -> int:
-        """How many rows were ever answered."""
-        return self._results.rows
+        """How many rows were ever answered, by all versions."""
+        return self._rows_before + self._results.rows
 
     def find_trimmed(self, logs: Mapping[str, StreamLog]) -> Trimmed:
         """What the logs, by lower-case name, have lost of what the query would read on, or again."""
@@ -148,15 +185,19 @@ class Standing:
         """The query goes on, or begins, at these offsets in these logs: a new one says so before it reads anything."""
         self._offsets = dict(offsets)
         self._logs = dict(logs)
+        self._trimmed += self.find_trimmed(logs).unread
         started = self.recovered.start if self.recovered is not None else {}
         self._hold({key: min(started.get(key, offset), offset) for key, offset in offsets.items()})
         self._committed_at = self._saved_at = now
         if self.recovered is None or self.recovered.fresh:
             self._number += 1
-            first = Commit(self._version, self._number, self._offsets, QueryLedger())
+            first = self._commit_of(self._number, self._offsets, QueryLedger())
             # The checkpoint first: without its commit it counts for nothing; a commit without it just reads further back.
             self._checkpoints.save(Checkpoint(first, {}))
             self._results.commit(empty(self._columns), first)
+        else:
+            # Where these differ, because the logs have lost something, the next commit says so, even without answers.
+            self._offsets = dict(self.recovered.committed)
 
     def commit(
         self,
@@ -193,7 +234,7 @@ class Standing:
         if behind:
             rows = pl.concat(self._frames) if self._frames else empty(self._columns)
             self._frames = []
-            self._write(rows, Commit(self._version, self._number + 1, offsets, ledger), now)
+            self._write(rows, self._commit_of(self._number + 1, offsets, ledger), now)
         due = all_of_it or (behind and abs(now - self._saved_at) >= CHECKPOINT_EVERY)
         if due and self._last is not None:
             saved = self._last
@@ -202,6 +243,9 @@ class Standing:
             # After it, never before: from here on a recovery reads. If there is no room, retention holds a little longer.
             with contextlib.suppress(ResourceError):
                 self._hold(saved.offsets)
+
+    def _commit_of(self, number: int, offsets: Mapping[str, Offset], ledger: QueryLedger) -> Commit:
+        return Commit(self._version, number, dict(offsets), ledger, self._earlier, self._trimmed)
 
     def _write(self, rows: pl.DataFrame, commit: Commit, now: int) -> None:
         # One that fails is tried again as it is: the log may have it, though not durably, and then takes no other of its number.
