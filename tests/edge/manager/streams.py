@@ -62,6 +62,8 @@ class Spring(Adapter):
             self.well.wake.set()
 
     def read(self) -> ReadResult:
+        if self.well.error is not None:
+            raise self.well.error
         if self.well.broken:
             raise OSError("the well is dry")
         self.well.wake.clear()
@@ -96,6 +98,7 @@ class Well:
         self.acknowledged: list[ReadResult] = []
         self.wake = Wake()
         self.broken = self.over = False
+        self.error: Exception | None = None
         self.opened = self.closed = 0
 
     def pour(self, readings: Sequence[Reading], **fields: object) -> ReadResult:

@@ -21,7 +21,7 @@ from nilometer.edge.gateway.sources import Batch, Heartbeat
 from nilometer.edge.ledger import StreamLedger
 from nilometer.edge.log import LogDirectory, LogSettings, Offset
 from nilometer.edge.manager import ManagerSettings, State, StreamManager
-from nilometer.errors import ConfigurationError
+from nilometer.errors import ConfigurationError, DataError
 from nilometer.types import DAY, MINUTE, SECOND
 
 RIVER = KEYED
@@ -394,6 +394,55 @@ def test_a_source_that_raises_is_tried_again_and_the_others_go_on(station: Stati
     assert manager.status("river").state is State.OPEN
     assert manager.status("river").trouble is None
     assert station.rows("q") == some(0)
+
+
+def test_a_source_whose_data_are_wrong_has_failed_and_the_others_go_on(
+    station: Station, tmp_path: Path
+) -> None:
+    manager, other = station.manager, station.wells["lake"]
+    (tmp_path / "wrong.csv").write_text("colour,shape\nred,round\n")
+    for number, name in enumerate(("wrong.csv", "missing.csv")):
+        manager.register("q", [replace(PUSHED, url=f"file://{tmp_path}/{name}"), LAKE])
+        for turn in range(3):
+            other.pour(some(30 * number + 3 * turn))
+            while manager.poll():
+                pass
+            assert manager.ended("river")
+            assert not manager.ended("lake")
+            status = manager.status("river")
+            assert (status.state, status.ended) == (State.FAILED, True)
+            assert "trying again" not in str(status.trouble)
+            assert ("time" if number == 0 else "missing.csv") in str(status.trouble)
+            assert manager.state("river") == (State.FAILED, status.trouble)
+            station.pass_time(5 * MINUTE)
+        assert station.rows("q", "lake") == some(30 * number, 9)
+        manager.unregister("q")
+    # Mended, and wanted again.
+    (tmp_path / "wrong.csv").write_text("time,id,depth\n1,1,0\n")
+    manager.register("q", [replace(PUSHED, url=f"file://{tmp_path}/wrong.csv")])
+    while manager.poll():
+        pass
+    assert station.rows("q") == [(1, 1, 0.0)]
+    assert (manager.status("river").state, manager.status("river").trouble) == (State.ENDED, None)
+
+
+def test_what_was_read_before_a_source_failed_is_handed_on(station: Station) -> None:
+    manager, well = station.manager, station.wells["river"]
+    manager.register("q", [RIVER])
+    station.full = {"during_write"}
+    well.pour(some(0))
+    manager.poll()
+    well.error = DataError("not water")
+    manager.poll()
+    assert manager.state("river")[0] is State.FAILED
+    assert not manager.ended("river"), "what was read waits for room"
+    station.full.clear()
+    station.pass_time(2 * SECOND)
+    manager.poll()
+    assert station.rows("q") == some(0)
+    assert manager.ended("river")
+    assert manager.state("river") == (State.FAILED, "not water")
+    assert well.opened == 1
 
 
 def test_growing_waits(station: Station) -> None:

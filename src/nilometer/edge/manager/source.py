@@ -1,6 +1,7 @@
 """One stream's source, from its adapter to its log: read, append, make durable, acknowledge; and what happens when any of these fails.
 
-A source that raises is closed and opened again later, after growing waits. What was read and cannot be appended (a full disk) waits in a
+A source that raises is closed and opened again later, after growing waits; one whose data or settings are wrong (DataError,
+ConfigurationError) has failed and stays closed: it would give the same error for ever. What was read and cannot be appended (a full disk) waits in a
 bounded backlog; then the stream's policy says whether to stop reading or to shed. A log that another process writes is followed instead, and
 taken over when that process lets go of it.
 
@@ -34,7 +35,7 @@ from nilometer.edge.manager.entrance import Entrance
 from nilometer.edge.manager.handed import Handed, handed
 from nilometer.edge.manager.settings import ManagerSettings
 from nilometer.edge.manager.status import State, StreamStatus
-from nilometer.errors import NilometerError, ResourceError
+from nilometer.errors import ConfigurationError, DataError, NilometerError, ResourceError
 from nilometer.operators.frames import dtype
 from nilometer.types import SECOND, floor_to
 
@@ -116,6 +117,8 @@ class Source:
                 self._enter()
             if self.state is not State.FOLLOWING:
                 self._open_adapter()
+        except (DataError, ConfigurationError) as error:
+            self._failed_for_good(error)
         except Exception as error:
             self._failed(error)
 
@@ -203,6 +206,12 @@ class Source:
         self._trouble = f"{_text(error)}; trying again in {wait / SECOND:g} s"
         self._next = self._clocks.smooth() + wait
 
+    def _failed_for_good(self, error: NilometerError) -> None:
+        """What is wrong does not mend itself; a query that needs the stream when no other does opens it anew."""
+        self._close_adapter()
+        self.state = State.FAILED
+        self._trouble = _text(error)
+
     # ---- a turn ----------------------------------------------------------------------------------------------------------
 
     @property
@@ -253,6 +262,9 @@ class Source:
         assert self.adapter is not None
         try:
             result = self.adapter.read()
+        except (DataError, ConfigurationError) as error:
+            self._failed_for_good(error)
+            return None
         except Exception as error:
             self._failed(error)
             return None
@@ -424,8 +436,9 @@ class Source:
 
     @property
     def ended(self) -> bool:
-        """Whether the source has nothing more to give, and all of it is handed on."""
-        return self.state is State.ENDED and not len(self.backlog) and not self._unsettled
+        """Whether the source has nothing more to give, and all of it is handed on. So it is with one that failed; `trouble` says why."""
+        over = self.state in (State.ENDED, State.FAILED)
+        return over and not len(self.backlog) and not self._unsettled
 
     @property
     def ledger(self) -> StreamLedger:

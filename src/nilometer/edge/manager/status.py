@@ -10,13 +10,15 @@ from nilometer.edge.log import Offset
 
 
 class State(StrEnum):
-    """Of a stream's source. FOLLOWING: another process writes its log, which is read; WAITING: to be tried again."""
+    """Of a stream's source. FOLLOWING: another process writes its log, which is read; WAITING: to be tried again; FAILED: not worth trying
+    again, for what is wrong with it does not mend itself."""
 
     CLOSED = "closed"
     OPEN = "open"
     FOLLOWING = "following"
     WAITING = "waiting"
     ENDED = "ended"
+    FAILED = "failed"
 
 
 @dataclass(frozen=True)
@@ -42,5 +44,5 @@ class StreamStatus:
 
     @property
     def ended(self) -> bool:
-        """Whether the source has nothing more to give."""
-        return self.state is State.ENDED
+        """Whether the source has nothing more to give; `trouble` says why, if it failed."""
+        return self.state in (State.ENDED, State.FAILED)

@@ -184,7 +184,7 @@ class StreamManager:
         return sorted(self._sources)
 
     def ended(self, stream: str) -> bool:
-        """Whether the source has nothing more to give, and all it gave is handed on."""
+        """Whether the source has nothing more to give (or failed: `state` says why), and all it gave is handed on."""
         source = self._sources.get(stream.lower())
         return source is not None and source.ended
 
