@@ -8,17 +8,21 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
-from paho.mqtt.client import Client, MQTTMessage, MQTTv5
+from paho.mqtt.client import Client, DisconnectFlags, MQTTMessage, MQTTv5
 from paho.mqtt.enums import CallbackAPIVersion
+from paho.mqtt.packettypes import PacketTypes
+from paho.mqtt.reasoncodes import ReasonCode
 
 import mosquitto_server
 from nilometer.catalog.extents import Stream, stream_columns
 from nilometer.edge.adapters.adapter import Command, ReadResult, Status
 from nilometer.edge.adapters.address import Address
 from nilometer.edge.adapters.mqtt import MqttAdapter
+from nilometer.edge.adapters.registry import adapter_for
 from nilometer.types import FLOAT, STRING, Column
 
 pytestmark = [
@@ -341,3 +345,59 @@ def test_trouble_is_told() -> None:
     assert source.trouble is not None
     assert "no broker" in source.trouble
     source.close()
+
+
+def test_two_data_directories_have_sessions_of_their_own(
+    broker: mosquitto_server.Broker, publish: Callable[..., None]
+) -> None:
+    stream = replace(AIR, url=f"{broker.url}/air/{{site}}/{{id}}")
+    sources = [adapter_for(stream, lambda: 0, identity=identity) for identity in ("ours", "theirs")]
+    for source in sources:
+        assert isinstance(source, MqttAdapter)
+        opened(source)
+    publish("air/north/7", *map(reading, range(10)))
+    for source in sources:
+        assert isinstance(source, MqttAdapter)
+        found = read_until(source, lambda found: len(times(found)) >= 10)
+        assert times(found) == set(range(10))
+        assert source.trouble is None
+        source.close()
+
+
+def test_who_is_taken_over_says_so_and_stays_away_for_a_while(broker: mosquitto_server.Broker) -> None:
+    """Mosquitto 2.0 only closes the connection; whoever notices first that it happens again and again retreats."""
+    sources = [adapter(broker), adapter(broker)]
+    retreated: queue.Queue[MqttAdapter] = queue.Queue()
+
+    def watch(source: MqttAdapter) -> None:
+        blame = source._on_disconnect
+
+        def told(*what: Any) -> None:
+            blame(*what)
+            if source._taken_over:
+                retreated.put(source)
+
+        source._client.on_disconnect = told
+
+    for source in sources:
+        watch(source)
+        source.open()
+    source = retreated.get(timeout=PATIENCE)
+    assert source.trouble is not None
+    assert source.trouble.endswith(
+        f"another client uses the id '{source.client_id}' (two gateways, or a copied data directory?)"
+    )
+    assert source._client._reconnect_min_delay >= 5
+    for source in sources:
+        source.close()
+
+
+def test_retreats_grow_and_end() -> None:
+    source = MqttAdapter(AIR, Address.parse("mqtt://127.0.0.1/air/+?retry=1s"), lambda: 0)
+    waits = []
+    for code in ["Session taken over"] * 9 + ["Server shutting down"]:
+        reason = ReasonCode(PacketTypes.DISCONNECT, code)
+        source._on_disconnect(source._client, None, DisconnectFlags(True), reason, None)
+        waits.append(source._client._reconnect_min_delay)
+    assert waits == [5, 10, 20, 40, 80, 160, 300, 300, 300, 1]
+    assert source.trouble == "disconnected: Server shutting down; trying again"

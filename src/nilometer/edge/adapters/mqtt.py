@@ -1,8 +1,9 @@
 """MQTT -> readings: QoS 1, acknowledged only after a durable append; sensor status; commands back to the sensors.
 
 `mqtt://user:password@host:1883/air/{id}?format=senml`. The session is persistent (clean start off, the client id made from the
-stream's name), so what was not acknowledged comes again: after a restart of ours or the broker's, readings can come
-twice, none is lost, and the stream's KEY removes the doubles. At most `receive` messages are unacknowledged (MQTT 5's Receive
+stream's name and the identity of the data directory), so what was not acknowledged comes again: after a restart of ours or the
+broker's, readings can come twice, none is lost, and the stream's KEY removes the doubles. Two clients of one id would take the session
+from each other, and each acknowledge what the other never saw: who is taken over says so, and comes back later and later. At most `receive` messages are unacknowledged (MQTT 5's Receive
 Maximum): the broker keeps the rest. Configure it to (Mosquitto drops beyond `max_queued_messages`, 1000 by default).
 
 `<topic>/status` carries presence, retained and as last will (presence.py); `<topic>/command` takes commands, retained: a mailbox
@@ -49,6 +50,12 @@ SESSION = 7 * DAY
 COMMANDS = 10_000
 FAREWELL = 10 * SECOND
 """How long the last commands may take to reach the broker when a source is closed."""
+SESSION_TAKEN_OVER = 0x8E
+"""MQTT 5, section 3.14.2.1: another client connected with the same id."""
+RETREAT, LONGEST_RETREAT = 5 * SECOND, 5 * 60 * SECOND
+"""How long we stay away when another client took our session; doubled each time."""
+SHORT, SHORT_LIVES = 5 * SECOND, 3
+"""So many connections in a row that the broker ended so soon: it may not say why (Mosquitto 2.0 does not), and is there all the time."""
 OPTIONS = "format time receive client_id session keepalive ca retry".split()
 
 
@@ -64,7 +71,8 @@ class MqttAdapter(Adapter):
 
     mailbox = True
 
-    def __init__(self, stream: Stream, address: Address, clock: Clock) -> None:
+    def __init__(self, stream: Stream, address: Address, clock: Clock, identity: str | None = None) -> None:
+        """`identity` is that of the data directory: the session belongs to its log alone."""
         super().__init__(stream, clock)
         address.check(OPTIONS)
         self.address = address
@@ -81,7 +89,10 @@ class MqttAdapter(Adapter):
         self.wake = self._inbox.wake
         self.connected = threading.Event()
         """Set while subscribed."""
+        self.client_id = address.options.get("client_id") or _client_id(stream, identity)
         self._connection = 0
+        self._since: float | None = None
+        self._short_lives = self._taken_over = 0
         self._lock = threading.Lock()
         self._trouble: str | None = "not opened yet"
         self._open = False
@@ -93,13 +104,12 @@ class MqttAdapter(Adapter):
         self._client = self._make_client(receive)
 
     def _make_client(self, receive: int) -> Client:
-        name = self.address.options.get("client_id") or f"nilometer-{self.stream.name}"
-        client = Client(CallbackAPIVersion.VERSION2, name, protocol=MQTTv5, manual_ack=True)
+        client = Client(CallbackAPIVersion.VERSION2, self.client_id, protocol=MQTTv5, manual_ack=True)
         if self.address.user is not None:
             client.username_pw_set(self.address.user, self.address.password)
         if self.address.scheme == "mqtts":
             client.tls_set(ca_certs=self.address.options.get("ca"))
-        client.reconnect_delay_set(self.address.duration("retry", SECOND // 4) / SECOND, 30)  # type: ignore[arg-type]
+        self._retry(client)
         client.on_connect = self._on_connect
         client.on_connect_fail = self._on_connect_fail
         client.on_disconnect = self._on_disconnect
@@ -109,6 +119,14 @@ class MqttAdapter(Adapter):
         self._properties.ReceiveMaximum = receive
         self._properties.SessionExpiryInterval = self.address.duration("session", SESSION) // SECOND
         return client
+
+    def _retry(self, client: Client) -> None:
+        """How soon to connect again, by whether another client took our place."""
+        retry, longest = self.address.duration("retry", SECOND // 4), 30 * SECOND
+        if self._taken_over:
+            longest = LONGEST_RETREAT
+            retry = max(retry, min(RETREAT << min(self._taken_over - 1, 16), longest))
+        client.reconnect_delay_set(retry / SECOND, max(retry, longest) / SECOND)  # type: ignore[arg-type]
 
     # ---- the contract ------------------------------------------------------------------------------------------------
 
@@ -168,6 +186,10 @@ class MqttAdapter(Adapter):
         self._deliver_commands()
         self._client.disconnect()
         self._client.loop_stop()
+        # The client closes its pair of sockets when it goes, and it only goes at once if nothing of ours holds it in a circle.
+        client = self._client
+        client.on_connect = client.on_connect_fail = client.on_disconnect = None
+        client.on_subscribe = client.on_message = None
         self._trouble = "closed"
 
     def _deliver_commands(self) -> None:
@@ -195,6 +217,7 @@ class MqttAdapter(Adapter):
         if reason.is_failure:
             self._trouble = f"the broker refused: {reason}"
             return
+        self._since = time.monotonic()
         with self._lock:
             self._connection += 1
         filters = [(self.pattern.filter, SubscribeOptions(qos=1, retainHandling=1))]
@@ -210,15 +233,35 @@ class MqttAdapter(Adapter):
         self.connected.set()
 
     def _on_connect_fail(self, _: Client, __: Any) -> None:
+        self._short_lives = 0
         self._trouble = f"no broker at {self.address.host}:{self.address.port or 1883}; trying again"
 
     def _on_disconnect(
-        self, _: Client, __: Any, ___: DisconnectFlags, reason: ReasonCode, ____: Properties | None
+        self, client: Client, __: Any, ___: DisconnectFlags, reason: ReasonCode, ____: Properties | None
     ) -> None:
         with self._lock:
             self._connection += 1
             self.connected.clear()
-        self._trouble = f"disconnected: {reason}; trying again"
+        short = self._since is not None and time.monotonic() - self._since < SHORT / SECOND
+        self._short_lives = self._short_lives + 1 if short else 0
+        self._since = None
+        self._blame(client, reason)
+
+    def _blame(self, client: Client, reason: ReasonCode) -> None:
+        """Say why a connection ended, and how soon the next one is tried."""
+        before = self._taken_over
+        others = f"another client uses the id '{self.client_id}' (two gateways, or a copied data directory?)"
+        if reason.value == SESSION_TAKEN_OVER:
+            self._taken_over += 1
+            self._trouble = others
+        elif self._short_lives >= SHORT_LIVES:
+            self._taken_over += 1
+            self._trouble = f"the broker ends every connection at once: perhaps {others}"
+        else:
+            self._taken_over = 0
+            self._trouble = f"disconnected: {reason}; trying again"
+        if self._taken_over != before:
+            self._retry(client)
 
     def _on_message(self, _: Client, __: Any, message: MQTTMessage) -> None:
         packet = message.mid if message.qos else 0
@@ -254,3 +297,8 @@ class MqttAdapter(Adapter):
             sensor = self.pattern.sensor(topic)
             if sensor is not None:
                 self._topics[sensor] = topic
+
+
+def _client_id(stream: Stream, identity: str | None) -> str:
+    """Another data directory is another client: what it acknowledges must not be lost to us."""
+    return "-".join(["nilometer", stream.name, *([identity] if identity else [])])

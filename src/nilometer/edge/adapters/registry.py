@@ -15,31 +15,31 @@ from nilometer.edge.adapters.generate import Generators, generate_adapter
 from nilometer.errors import ConfigurationError
 
 
-def _mqtt(stream: Stream, address: Address, clock: Clock) -> Adapter:
+def _mqtt(stream: Stream, address: Address, clock: Clock, identity: str | None) -> Adapter:
     from nilometer.edge.adapters.mqtt import MqttAdapter
 
-    return MqttAdapter(stream, address, clock)
+    return MqttAdapter(stream, address, clock, identity)
 
 
-def _http(stream: Stream, address: Address, clock: Clock) -> Adapter:
+def _http(stream: Stream, address: Address, clock: Clock, _: str | None) -> Adapter:
     from nilometer.edge.adapters.http_poll import HttpPollAdapter
 
     return HttpPollAdapter(stream, address, clock)
 
 
-def _tcp(stream: Stream, address: Address, clock: Clock) -> Adapter:
+def _tcp(stream: Stream, address: Address, clock: Clock, _: str | None) -> Adapter:
     from nilometer.edge.adapters.tcp_lines import TcpLinesAdapter
 
     return TcpLinesAdapter(stream, address, clock)
 
 
-def _file(stream: Stream, address: Address, clock: Clock) -> Adapter:
+def _file(stream: Stream, address: Address, clock: Clock, _: str | None) -> Adapter:
     from nilometer.edge.adapters.replay import ReplayAdapter
 
     return ReplayAdapter(stream, address, clock)
 
 
-SCHEMES: dict[str, Callable[[Stream, Address, Clock], Adapter]] = {
+SCHEMES: dict[str, Callable[[Stream, Address, Clock, str | None], Adapter]] = {
     "mqtt": _mqtt,
     "mqtts": _mqtt,
     "http": _http,
@@ -51,9 +51,17 @@ SCHEMES: dict[str, Callable[[Stream, Address, Clock], Adapter]] = {
 
 
 def adapter_for(
-    stream: Stream, clock: Clock, *, url: str | None = None, generators: Generators | None = None
+    stream: Stream,
+    clock: Clock,
+    *,
+    url: str | None = None,
+    generators: Generators | None = None,
+    identity: str | None = None,
 ) -> Adapter:
-    """The adapter of a stream, not yet opened; `url` overrides the stream's own."""
+    """The adapter of a stream, not yet opened; `url` overrides the stream's own.
+
+    `identity` tells data directories apart where a server keeps a session for each of its clients.
+    """
     url = url or stream.url
     if url is None:
         raise ConfigurationError(
@@ -66,4 +74,4 @@ def adapter_for(
         raise ConfigurationError(
             f"no adapter for '{address.scheme}://'", hint=near_misses(address.scheme, [*SCHEMES, "generate"])
         )
-    return SCHEMES[address.scheme](stream, address, clock)
+    return SCHEMES[address.scheme](stream, address, clock, identity)
