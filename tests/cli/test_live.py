@@ -134,3 +134,22 @@ def test_nothing_to_run_is_said_plainly(run, field: Path, tmp_path: Path) -> Non
     code, _, err = run("query", "--data", str(field), "--start", "noon", WINDOWS)
     assert code == 1
     assert "not at 'noon'" in err
+
+
+def test_what_a_standing_query_has_answered(run, field: Path) -> None:
+    code, _, err = run("answers", "high", "--data", str(field))
+    assert code == 0
+    assert "high has answered 0 rows" in err
+    assert run("run", "--data", str(field))[0] == 0
+    code, out, err = run("answers", "High", "--data", str(field), "--limit", "2")
+    assert code == 0, err
+    assert out.splitlines() == ["id  x", "--  ----", "1   1.25", "1   1.5"]
+    assert "7 rows; --from 7 gives what comes next" in err
+    _, out, _ = run("answers", "high", "--data", str(field), "--from", "5", "--json")
+    assert [json.loads(line) for line in out.splitlines()] == [{"id": 1, "x": 2.5}, {"id": 1, "x": 2.75}]
+    assert run("answers", "high", "--data", str(field), "--from", "7")[1] == ""
+    code, _, err = run("answers", "low", "--data", str(field))
+    assert code == 1
+    assert "no standing query 'low'" in err
+    assert "there are: high" in err
+    assert run("answers", "high")[0] == 1

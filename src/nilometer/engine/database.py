@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -138,6 +138,12 @@ class Database:
                 hint="create it STARTING AT BEGINNING, or filter on time in WHERE",
             )
         return self.sql(found.text, **parameters)
+
+    def answers(self, name: str, position: int = 0) -> Iterator[dict[str, Any]]:
+        """What a standing query has answered, as dictionaries, from a position on (how many rows came before)."""
+        from nilometer.engine.live.kept_answers import kept_answers
+
+        return (row for answer in kept_answers(self, name, position) for row in answer)
 
     def show(self, kind: str) -> list[dict[str, Any]]:
         """STREAMS, TABLES, SENSORS, NETWORKS or QUERIES, as rows."""

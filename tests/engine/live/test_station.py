@@ -18,10 +18,24 @@ from nilometer.engine import Database, connect
 from nilometer.engine.live import BEGINNING, LiveQuery, Station
 from nilometer.engine.live.books import query_books, stream_books
 from nilometer.engine.live.identity import identity_of
+from nilometer.engine.live.kept_answers import kept_answers, schema_of
 from nilometer.engine.live.standing import folder_of, reader_of, result_log, result_logs
 from nilometer.engine.live.starts import offset_at
 from nilometer.errors import ConfigurationError, NilometerError, ResourceError
-from nilometer.types import MINUTE
+from nilometer.operators.frames import dtypes
+from nilometer.types import (
+    BOOLEAN,
+    FLOAT,
+    INT,
+    MINUTE,
+    POINT,
+    STRING,
+    Column,
+    Schema,
+    Type,
+    list_of,
+    struct_of,
+)
 
 START = 1_767_225_600_000_000
 SCHEMA = """
@@ -351,6 +365,14 @@ def test_a_column_that_changes_its_type_begins_another_result_log(tmp_path: Path
     (books,) = query_books(database)
     assert books["balanced"]
     assert (books["read"], books["answers"]) == (70, answered)
+    # The last version's columns are those of the first again; what lies between is of another type.
+    kept = kept_answers(database, "changing")
+    assert (kept.end, kept.left_out) == (answered, answered - 42)
+    given = list(database.answers("changing"))
+    assert given == [{"v": sensor} for _ in range(21) for sensor in (1, 2)]
+    assert list(database.answers("Changing", 20)) == given[20:]
+    assert list(database.answers("changing", answered - 1)) == given[-1:]
+    assert list(database.answers("changing", answered)) == []
 
 
 def test_a_crash_while_another_result_log_begins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -374,3 +396,31 @@ def test_a_crash_while_another_result_log_begins(tmp_path: Path, monkeypatch: py
         finish(station)
         assert len(rows(live)) == 14
     assert [log.rows for log in result_logs(tmp_path, "changing")] == [14, 14]
+
+
+def test_answers_have_the_types_of_the_query_or_of_the_log(tmp_path: Path) -> None:
+    database = field(tmp_path, 3)
+    database.execute("CREATE QUERY typed AS SELECT time, id, x, x > 2 AS high, 'a' AS word FROM air")
+    with Station(database, tmp_path) as station:
+        station.install(database.query("typed"), "typed", durable=True)
+        finish(station)
+    expected = list(database.query("typed").run("reference"))
+    assert len(expected) == 6
+    assert list(database.answers("typed")) == expected
+    # Of a query that is declared no more, as of one that has changed and not run yet, the log alone tells.
+    database.execute("DROP QUERY typed")
+    assert list(database.answers("typed")) == expected
+    database.execute("CREATE QUERY typed AS SELECT id FROM air")
+    assert list(database.answers("typed")) == expected
+    with pytest.raises(ConfigurationError, match="no standing query 'other'"):
+        database.answers("other")
+    with pytest.raises(ConfigurationError, match="data directory"):
+        connect().answers("typed")
+
+
+@pytest.mark.parametrize(
+    "type_", [INT, FLOAT, STRING, BOOLEAN, POINT, list_of(POINT), struct_of(Column("a", list_of(INT)))]
+)
+def test_the_type_that_a_dtype_holds(type_: Type) -> None:
+    columns = dtypes(Schema((Column("c", type_),)))
+    assert schema_of(columns, Schema(())) == Schema((Column("c", type_),))

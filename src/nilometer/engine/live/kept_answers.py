@@ -1,0 +1,111 @@
+"""A standing query's name -> the answers that are kept of it, in the order in which they were given; nothing need be running.
+
+Positions count the rows of all versions. The law: what is shown has the columns that the query's last version gave; rows
+of an older one whose columns were of other types are left out, and counted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from nilometer.engine.answers import Answer
+from nilometer.engine.live.standing import PLACE, folder_of, result_log, result_logs
+from nilometer.errors import ConfigurationError
+from nilometer.operators.frames import dtype
+from nilometer.types import (
+    BOOLEAN,
+    FLOAT,
+    INT,
+    POINT,
+    STRING,
+    TIME,
+    Column,
+    Schema,
+    Type,
+    list_of,
+    struct_of,
+)
+
+if TYPE_CHECKING:
+    from nilometer.edge.standing import ResultLog
+    from nilometer.engine.database import Database
+
+
+@dataclass(frozen=True)
+class KeptAnswers:
+    """Iterate for the rows. `end` is the position after the last; `left_out` rows are of other types."""
+
+    schema: Schema
+    end: int
+    left_out: int
+    position: int
+    _logs: tuple[tuple[int, ResultLog], ...]
+
+    def __iter__(self) -> Iterator[Answer]:
+        for first, log in self._logs:
+            if first + log.rows > self.position:
+                for frame in log.answers(max(0, self.position - first)):
+                    yield Answer(self.schema, frame)
+
+
+def kept_answers(database: Database, name: str, position: int = 0) -> KeptAnswers:
+    """The answers of a standing query from a position on."""
+    directory = database.data.base
+    if directory is None:
+        raise ConfigurationError(
+            "answers are kept in a data directory, and there is none", hint="give one: --data DIR"
+        )
+    definition = database.catalog.query(name)
+    if definition is None and not folder_of(directory, name).is_dir():
+        ran = {path.name for path in (directory / PLACE).iterdir()} if (directory / PLACE).is_dir() else set()
+        known = sorted({query.name.lower() for query in database.catalog.queries()} | ran)
+        raise ConfigurationError(
+            f"no standing query '{name}'",
+            detail=f"there are: {', '.join(known) or 'none'}",
+            hint=f"declare it in schema.sql: CREATE QUERY {name} AS SELECT ...",
+        )
+    declared = Schema(()) if definition is None else database.sql(definition.text).schema
+    columns = result_log(directory, name).columns
+    schema = schema_of(columns, declared) if columns else declared
+    first, left_out, logs = 0, 0, []
+    for log in result_logs(directory, name, columns or None):
+        if log.fits(columns):
+            logs.append((first, log))
+        else:
+            left_out += log.rows
+        first += log.rows
+    return KeptAnswers(schema, first, left_out, position, tuple(logs))
+
+
+def schema_of(columns: dict[str, pl.DataType], declared: Schema) -> Schema:
+    """The types of columns of a log: as the query declares them, where it still does, else as their dtypes tell."""
+    return Schema(
+        tuple(
+            declared[name]
+            if name in declared and dtype(declared[name].type) == found
+            else Column(
+                name, TIME if name.lower() in ("time", "tick") and found == pl.Int64 else _type(found)
+            )
+            for name, found in columns.items()
+        )
+    )
+
+
+def _type(found: pl.DataType) -> Type:
+    """What a dtype holds; the inverse of `frames.dtype`, but that TIME and DURATION are whole numbers."""
+    if isinstance(found, pl.List):
+        return list_of(_type(_instance(found.inner)))
+    if found == dtype(POINT):
+        return POINT
+    if isinstance(found, pl.Struct):
+        return struct_of(*(Column(field.name, _type(_instance(field.dtype))) for field in found.fields))
+    return next(plain for plain in (INT, FLOAT, BOOLEAN, STRING) if dtype(plain) == found)
+
+
+def _instance(found: Any) -> pl.DataType:
+    """Polars may name a dtype by its class."""
+    return pl.Series(dtype=found).dtype
