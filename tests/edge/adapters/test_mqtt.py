@@ -401,3 +401,30 @@ def test_retreats_grow_and_end() -> None:
         waits.append(source._client._reconnect_min_delay)
     assert waits == [5, 10, 20, 40, 80, 160, 300, 300, 300, 1]
     assert source.trouble == "disconnected: Server shutting down; trying again"
+
+
+def test_a_changed_topic_brings_nothing_of_the_old_one(
+    broker: mosquitto_server.Broker, publish: Callable[..., None]
+) -> None:
+    opened(adapter(broker, "old/{site}/{id}", client_id="us")).close()  # the session keeps this subscription
+    source = opened(adapter(broker, client_id="us", receive=2))
+    publish("old/north/8", reading(1))
+    publish("old/north/8/status", "online")
+    publish("old/north/8", reading(2))
+    publish("air/north/7", reading(3))
+    publish("air/north/7/status", "online")
+    found = read_until(source, lambda found: any(result.presences for result in found))
+    assert rows(found) == [(3, 7, "north", 3.5)]
+    assert [(p.sensor, p.online) for result in found for p in result.presences] == [("7", True)]
+    letters = [letter for result in found for letter in result.garbled]
+    assert [letter.source for letter in letters] == ["old/north/8", "old/north/8/status", "old/north/8"]
+    assert {letter.reason for letter in letters} == {"a topic that is not this stream's"}
+    assert not source.command(8, Command(interval=1))  # nobody knows where it is
+    source.close()
+
+
+def test_another_filter_is_another_session(broker: mosquitto_server.Broker) -> None:
+    names = [adapter(broker, topic).client_id for topic in ("air/{site}/{id}", "air/+/+", "old/{site}/{id}")]
+    assert names[0] == names[1]
+    assert names[0].startswith("nilometer-air-")
+    assert names[0] != names[2]

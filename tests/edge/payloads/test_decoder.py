@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import polars as pl
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from nilometer.catalog.extents import Stream, stream_columns
 from nilometer.edge.payloads import Decoded, Decoder, Format, Messages, Times, TopicPattern, format_of
@@ -120,6 +123,35 @@ def test_shared_subscriptions_and_the_sensors_topics() -> None:
     assert pattern.topic_of("7") == "air/7/raw"
     assert TopicPattern.parse("air").topic_of("7") == "air/7"
     assert TopicPattern.parse("air/+/+").topic_of("7") is None
+
+
+def matched(filter: str, topic: str) -> bool:
+    """MQTT 5, section 4.7, level by level: the naive twin."""
+    wanted, found = filter.split("/"), topic.split("/")
+    if wanted[0] in ("+", "#") and topic.startswith("$"):
+        return False
+    for place, part in enumerate(wanted):
+        if part == "#":
+            return True
+        if place >= len(found) or part not in ("+", found[place]):
+            return False
+    return len(wanted) == len(found)
+
+
+LEVEL = st.sampled_from(["", "a", "b", "a.b", "+", "$SYS", "a\nb"])
+
+
+@given(
+    st.lists(LEVEL, min_size=1, max_size=4),
+    st.booleans(),
+    st.lists(st.lists(LEVEL.filter(lambda level: level != "+"), min_size=1, max_size=4), max_size=8),
+)
+def test_topics_that_a_pattern_subscribes_to(levels: list[str], deep: bool, topics: list[list[str]]) -> None:
+    filter = "/".join([*levels, "#"] if deep else levels)
+    names = ["/".join(topic) for topic in topics]
+    found = TopicPattern(filter).matches(pl.Series(names, dtype=pl.String))
+    assert found.to_list() == [matched(filter, name) for name in names]
+    assert TopicPattern("#").matches(pl.Series(["a", "/", "$SYS/x"])).to_list() == [True, True, False]
 
 
 def test_times_of_arrival() -> None:

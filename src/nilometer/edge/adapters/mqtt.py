@@ -1,7 +1,7 @@
 """MQTT -> readings: QoS 1, acknowledged only after a durable append; sensor status; commands back to the sensors.
 
 `mqtt://user:password@host:1883/air/{id}?format=senml`. The session is persistent (clean start off, the client id made from the
-stream's name and the identity of the data directory), so what was not acknowledged comes again: after a restart of ours or the
+stream's name, the identity of the data directory and the topic filter), so what was not acknowledged comes again: after a restart of ours or the
 broker's, readings can come twice, none is lost, and the stream's KEY removes the doubles. Two clients of one id would take the session
 from each other, and each acknowledge what the other never saw: who is taken over says so, and comes back later and later. At most `receive` messages are unacknowledged (MQTT 5's Receive
 Maximum): the broker keeps the rest. Configure it to (Mosquitto drops beyond `max_queued_messages`, 1000 by default).
@@ -17,11 +17,13 @@ connection that its PUBLISH came in on; a packet id means nothing on another.
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import threading
 import time
 from dataclasses import dataclass
 from typing import Any
 
+import polars as pl
 from paho.mqtt.client import (
     Client,
     ConnectFlags,
@@ -54,7 +56,7 @@ SESSION_TAKEN_OVER = 0x8E
 """MQTT 5, section 3.14.2.1: another client connected with the same id."""
 RETREAT, LONGEST_RETREAT = 5 * SECOND, 5 * 60 * SECOND
 """How long we stay away when another client took our session; doubled each time."""
-SHORT, SHORT_LIVES = 5 * SECOND, 3
+SHORT, SHORT_LIVES = 5 * SECOND, 5
 """So many connections in a row that the broker ended so soon: it may not say why (Mosquitto 2.0 does not), and is there all the time."""
 OPTIONS = "format time receive client_id session keepalive ca retry".split()
 
@@ -89,7 +91,7 @@ class MqttAdapter(Adapter):
         self.wake = self._inbox.wake
         self.connected = threading.Event()
         """Set while subscribed."""
-        self.client_id = address.options.get("client_id") or _client_id(stream, identity)
+        self.client_id = address.options.get("client_id") or _client_id(stream, identity, self.pattern)
         self._connection = 0
         self._since: float | None = None
         self._short_lives = self._taken_over = 0
@@ -144,6 +146,9 @@ class MqttAdapter(Adapter):
         items = self._inbox.take()
         if not items:
             return self.nothing(Status.NO_VALUE if self._open else Status.END)
+        handle = Acknowledgement(tuple((item[3], item[4]) for item in items if item[4]))
+        arrival = items[-1][2]
+        items, strange = self._own(items)
         statuses = [item for item in items if self._is_status(item[1])]
         data = items if not statuses else [item for item in items if not self._is_status(item[1])]
         data = [item for item in data if not item[1].endswith(COMMAND)] if self._anywhere else data
@@ -154,10 +159,10 @@ class MqttAdapter(Adapter):
         return ReadResult(
             Status.NEW_VALUE,
             decoded.rows,
-            garbled + decoded.garbled,
+            strange + garbled + decoded.garbled,
             presences,
-            items[-1][2],
-            Acknowledgement(tuple((item[3], item[4]) for item in items if item[4])),
+            arrival,
+            handle,
         )
 
     def acknowledge(self, handle: object) -> None:
@@ -269,6 +274,20 @@ class MqttAdapter(Adapter):
 
     # ---- status and topics -------------------------------------------------------------------------------------------
 
+    def _own(
+        self, items: list[tuple[bytes, str, int, int, int]]
+    ) -> tuple[list[tuple[bytes, str, int, int, int]], tuple[Garbled, ...]]:
+        """What is of our topics, and the rest: a session brings what it was ever subscribed to, also by another than us."""
+        topics = [item[1].removesuffix(STATUS) if self._is_status(item[1]) else item[1] for item in items]
+        ours = self.pattern.matches(pl.Series(topics, dtype=pl.String))
+        if ours.all():
+            return items, ()
+        strange = tuple(
+            Garbled(items[place][0], "a topic that is not this stream's", items[place][1])
+            for place in (~ours).arg_true().to_list()
+        )
+        return [items[place] for place in ours.arg_true().to_list()], strange
+
     def _is_status(self, topic: str) -> bool:
         return topic.endswith(STATUS) and (self._anywhere or topic.count("/") == self._status_levels)
 
@@ -299,6 +318,8 @@ class MqttAdapter(Adapter):
                 self._topics[sensor] = topic
 
 
-def _client_id(stream: Stream, identity: str | None) -> str:
-    """Another data directory is another client: what it acknowledges must not be lost to us."""
-    return "-".join(["nilometer", stream.name, *([identity] if identity else [])])
+def _client_id(stream: Stream, identity: str | None, pattern: TopicPattern) -> str:
+    """Another data directory is another client: what it acknowledges must not be lost to us. Another filter is another session:
+    a session keeps its subscriptions, and would go on bringing those of the old topic."""
+    digest = hashlib.sha256(pattern.filter.encode()).hexdigest()[:8]
+    return "-".join(["nilometer", stream.name, *([identity] if identity else []), digest])

@@ -73,6 +73,16 @@ class TopicPattern:
         """All columns that a topic gives."""
         return (*(name for _, name, _ in self.levels), "topic")
 
+    def matches(self, topics: pl.Series) -> pl.Series:
+        """Whether each topic is one that the filter subscribes to (MQTT 5, section 4.7)."""
+        parts = self.plain.split("/")
+        deep = parts[-1] == "#"
+        levels = ["[^/]*" if part == "+" else pl.escape_regex(part) for part in parts[: -1 if deep else None]]
+        # `air/#` is `air` too; a wildcard in the first place does not stand for `$SYS`.
+        below = "(?:/.*)?" if deep and levels else ".*" if deep else ""
+        found = topics.str.contains(f"(?s)^{'/'.join(levels)}{below}$")
+        return found & ~topics.str.starts_with("$") if parts[0] in ("+", "#") else found
+
     def columns(self, topics: pl.Series) -> dict[str, pl.Series]:
         """The columns of these topics, as text."""
         parts = topics.str.split("/")
