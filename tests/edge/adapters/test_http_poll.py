@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
@@ -59,10 +59,10 @@ def site() -> Iterator[Site]:
 class Poll:
     """An adapter with a clock that is turned by hand."""
 
-    def __init__(self, site: Site, options: str = "interval=10s") -> None:
+    def __init__(self, site: Site, options: str = "interval=10s", stream: Stream = DEPTH) -> None:
         self.now = 1_000 * SECOND
         self.adapter = HttpPollAdapter(
-            DEPTH,
+            stream,
             Address.parse(f"http://me:secret@127.0.0.1:{site.port}/depth?site=7&{options}"),
             lambda: self.now,
         )
@@ -104,6 +104,18 @@ def test_polls_at_its_interval_and_skips_what_it_has(site: Site) -> None:
     assert poll.wait == 5  # on the grid of its interval
     poll.adapter.close()
     assert poll.adapter.read().status is Status.END
+
+
+def test_an_unchanged_answer_is_a_new_reading_of_a_sensed_stream(site: Site) -> None:
+    poll = Poll(site, "", replace(DEPTH, every=10 * SECOND))
+    times = []
+    for _ in range(3):
+        site.answers.append((200, {"ETag": '"one"', "Last-Modified": "yesterday"}, b'{"id": 2, "depth": 3}'))
+        times += poll.ask().rows["time"].to_list()
+        poll.now += 10 * SECOND
+    assert times == [1_000 * SECOND, 1_010 * SECOND, 1_020 * SECOND]
+    assert not any("If-None-Match" in headers or "If-Modified-Since" in headers for _, headers in site.asked)
+    poll.adapter.close()
 
 
 def test_media_types(site: Site) -> None:

@@ -1,7 +1,8 @@
 """HTTP polled at an interval -> readings: JSON, SenML or CSV, by the answer's media type or by what it looks like.
 
 `http://host/readings.json?interval=5s`; the options are taken off the address before it is asked. ETag and Last-Modified are
-sent back, so that an unchanged answer costs nothing and is not read twice. A failed request is tried again, after longer
+sent back, so that an unchanged answer costs nothing and is not read twice; not for a sensed stream, where an unchanged answer is
+a new reading all the same: the sensor was asked, and that is what it says now. A failed request is tried again, after longer
 and longer waits up to the interval or a minute, whichever is more.
 
 The law: one request at a time, in a thread of its own, so that a slow server never holds up `read`.
@@ -137,7 +138,7 @@ class HttpPollAdapter(Adapter):
                 if response.length:  # a read with a limit does not complain of a connection that broke off
                     return _Answer(trouble=f"the answer broke off, {response.length} bytes before its end")
                 # Only a whole answer may be skipped next time.
-                self._validators = _validators(response.headers)
+                self._validators = {} if self.stream.sensed else _validators(response.headers)
                 return _Answer(body, response.headers.get("Content-Type"))
         except urllib.error.HTTPError as error:
             with error:
