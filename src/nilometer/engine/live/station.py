@@ -30,6 +30,7 @@ from nilometer.edge.manager.source import AdapterFor
 from nilometer.edge.proxies import Fleet
 from nilometer.edge.proxies.fleet import Programs
 from nilometer.engine.database import Database
+from nilometer.engine.live.identity import identity_of
 from nilometer.engine.live.live_query import LiveQuery
 from nilometer.engine.live.standing import Standing, reader_of
 from nilometer.engine.live.starts import NOW, Start, offset_at
@@ -83,6 +84,11 @@ class Station:
     ) -> None:
         self._kept = None if directory is not None else tempfile.TemporaryDirectory(prefix="nilometer-")
         self.directory = Path(directory if self._kept is None else self._kept.name)  # type: ignore[arg-type]
+        kept = self.directory / ".nilometer"
+        if kept.exists() and not kept.is_dir():
+            raise ConfigurationError(
+                f"'{kept}' is no directory", hint="logs and answers are kept there: move the file away"
+            )
         self.database = database
         self.clock = clock
         self._generators = generators
@@ -392,7 +398,8 @@ class Station:
         """A file that was attached, or the stream's own address."""
         path = self.database.data.files.get(stream.name.lower())
         url = None if path is None else f"file://{path.resolve()}"
-        return adapter_for(stream, clock, url=url, generators=self._generators)
+        identity = identity_of(self.directory)
+        return adapter_for(stream, clock, url=url, generators=self._generators, identity=identity)
 
     # ---- the end -----------------------------------------------------------------------------------------------------
 
