@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import polars as pl
@@ -51,7 +51,11 @@ class Spring(Adapter):
         self.wake = well.wake
         self.well = well
         self.told: list[tuple[int | str, Command]] = []
+        self.begins_after: int | None = None
         self._given = 0
+
+    def begin_after(self, greatest: Callable[[], int | None]) -> None:
+        self.begins_after = greatest()
 
     def open(self) -> None:
         self.well.opened += 1

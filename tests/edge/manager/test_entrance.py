@@ -241,6 +241,20 @@ def test_the_count_of_a_log_from_before_sources_had_parts(tmp_path: Path) -> Non
     entrance.log.close()
 
 
+def test_the_greatest_time_of_the_log(tmp_path: Path) -> None:
+    entrance = open_entrance(PUSHED, tmp_path)
+    assert entrance.greatest() is None
+    for start in range(0, 400, 20):
+        entrance.admit(result([(n, 1, 0.0) for n in range(start, start + 20)]))
+        assert entrance.greatest() == start + 19
+    assert len(entrance.log.segments()) > 2
+    entrance.log.heartbeat(1_000)
+    entrance.log.close()
+    entrance = open_entrance(PUSHED, tmp_path)
+    assert entrance.greatest() == 999, "nothing before 1000 was promised"
+    entrance.log.close()
+
+
 def test_old_keys_are_looked_up_in_the_log(tmp_path: Path) -> None:
     entrance = open_entrance(KEYED, tmp_path, keys=8)
     for start in range(0, 400, 20):

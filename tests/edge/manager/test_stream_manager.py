@@ -565,6 +565,19 @@ def test_a_directory_resumes_file_by_file(station: Station, tmp_path: Path) -> N
     assert station.logged() == [(n, 1, 0.0) for n in (0, 1, 2, 10, 11, 12, 20, 21, 22)]
 
 
+def test_a_source_is_told_how_far_the_log_has_come(station: Station) -> None:
+    station.wells["river"].pour(some(0, 5))
+    station.manager.register("q", [RIVER])
+    station.manager.poll()
+    first = station.adapters["river"]
+    station.restart()
+    station.manager.register("q", [RIVER])
+    second = station.adapters["river"]
+    assert isinstance(first, Spring)
+    assert isinstance(second, Spring)
+    assert (first.begins_after, second.begins_after) == (None, 4)
+
+
 def test_following_a_log_that_another_writes(station: Station) -> None:
     theirs = LogDirectory(station.folder).log(RIVER)
     theirs.append(frame(some(0)))

@@ -244,6 +244,40 @@ def test_urls() -> None:
     assert generators.at("generate://plume?seed=8") is not field
 
 
+@pytest.mark.parametrize("ahead", [-10 * HOUR, -SECOND, 0, 1, 30 * SECOND, 10 * HOUR + 7])
+@pytest.mark.parametrize(
+    "options", ["plume?every=30s&jitter=0.9&", "plume?every=30s&start=2026-01-01T00:00:00Z&", "traffic?"]
+)
+def test_another_process_begins_behind_the_log(options: str, ahead: int) -> None:
+    now = [START + 5]
+    url = f"generate://{options}sensors=3&speed=60"
+    greatest = now[0] + ahead
+    generators = Generators()
+    stream = generators.at(url).stream("air", url)
+    step = generators.at(url).physics.step
+    source = adapter_for(stream, lambda: now[0], generators=generators)
+    source.begin_after(lambda: greatest)
+    seen: list[int] = []
+    with source:
+        assert source.due is not None
+        assert source.due - now[0] <= step // 60 + 1, "the first step is not long in coming"
+        for _ in range(3):
+            now[0] += step // 60 + 1
+            seen += source.read().rows["time"].to_list()
+    assert greatest < min(seen)
+    assert min(seen) <= max(greatest, START + 5) + 3 * step
+    # Opened again in the same process its time goes on; unless yet another process has gone ahead meanwhile.
+    for leap in (0, 5 * step):
+        greatest = max(seen) + leap
+        with source:
+            now[0] += 2 * (step // 60 + 1)
+            times = source.read().rows["time"].to_list()
+        if leap:
+            assert greatest < min(times)
+        assert max(seen) < max(times) <= greatest + 4 * step
+        seen += times
+
+
 @pytest.mark.parametrize(
     ("url", "words"),
     [

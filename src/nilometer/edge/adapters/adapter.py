@@ -159,6 +159,9 @@ class Adapter:
         self.clock = clock
         self._none = empty({column.name: dtype(column.type) for column in stream.columns})
 
+    def begin_after(self, greatest: Callable[[], int | None]) -> None:
+        """Before `open`: gives the greatest event time in the stream's log, for a source that makes its own times."""
+
     def open(self) -> None:
         """Begin; a source that is out of reach is tried again later, not an error."""
         raise NotImplementedError

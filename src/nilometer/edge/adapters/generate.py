@@ -2,7 +2,8 @@
 
 `generate://plume?sensors=64&seed=7&speed=60`. The generators are given to the registry by whoever has some (the laboratory, which
 the edge may not import): a name and a function of the URL's other options. A field that gives `frames` is a replay; one that
-can `advance` has sensors that live in its time, `speed` times as fast as the clock (0: a step for each read), and obey.
+can `advance` has sensors that live in its time, `speed` times as fast as the clock (0: a step for each read), and obey. Their time begins
+with the clock, or behind the stream's log where that is ahead of it: another process that was faster than the clock may have written it.
 """
 
 from __future__ import annotations
@@ -41,8 +42,9 @@ class LiveField(Protocol):
     mailbox: bool
     """Whether a command waits for a sensor that does not listen."""
 
-    def begin(self, start: int) -> int:
-        """Start at this time, unless they have begun or have a start of their own; the time that it is for them now."""
+    def begin(self, start: int, after: int | None = None) -> int:
+        """Start at this time, unless they have begun or have a start of their own, and in any case with readings later than `after`; the
+        time that it is for them now."""
 
     @property
     def next_tick(self) -> int:
@@ -98,11 +100,15 @@ class FieldAdapter(Adapter):
         self.speed = speed
         self.mailbox = field.mailbox
         self._began: tuple[int, int] | None = None
+        self._greatest: Callable[[], int | None] | None = None
+
+    def begin_after(self, greatest: Callable[[], int | None]) -> None:
+        self._greatest = greatest
 
     def open(self) -> None:
         now = self.clock()
         # Their time stands still while nobody reads, and goes on from there.
-        self._began = now, self.field.begin(now)
+        self._began = now, self.field.begin(now, None if self._greatest is None else self._greatest())
 
     def close(self) -> None:
         self._began = None

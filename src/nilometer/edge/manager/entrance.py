@@ -22,6 +22,8 @@ from nilometer.edge.gateway.sources import Batch
 from nilometer.edge.ledger import StreamLedger
 from nilometer.edge.log import Letter, StreamLog
 from nilometer.edge.log import letters as dead
+from nilometer.edge.log.record import ENTRIES, RecordKind
+from nilometer.edge.log.segment import look, segment_ids
 from nilometer.edge.manager.seen_keys import LIMIT, SeenKeys, key_of
 from nilometer.types import SECOND
 
@@ -59,6 +61,21 @@ class Entrance:
     def consumed(self) -> Mapping[str, int]:
         """How many of the numbered readings of each part of the source are dealt with: where it resumes."""
         return self._consumed.get(self._source, {})
+
+    def greatest(self) -> int | None:
+        """The greatest event time that the log has or has been promised to be past, by the newest segment that has any."""
+        files = self.log.files
+        for segment in reversed(segment_ids(files)):
+            # Damage is not our business here: whoever reads the rows will meet it.
+            _, records = look(files, segment, on_damage=lambda _: None)
+            times = [
+                header.greatest_time - (header.kind == RecordKind.HEARTBEAT)
+                for header, _ in records
+                if header.kind in ENTRIES and header.timed
+            ]
+            if times:
+                return max(times)
+        return None
 
     def admit(
         self, result: ReadResult, now: int | None = None, *, lead: int = 0, end: int | None = None

@@ -144,6 +144,7 @@ class Source:
         adapter, entrance = self.adapter, self._entrance
         assert adapter is not None
         assert entrance is not None
+        adapter.begin_after(entrance.greatest)
         adapter.open()
         if self._read_to is None:
             self._read_to = dict(entrance.consumed)

@@ -42,9 +42,9 @@ class Radio:
         """When something happens next."""
         return self.sender.next_tick
 
-    def begin(self, start: int) -> int:
+    def begin(self, start: int, after: int | None = None) -> int:
         """As the field does."""
-        return self.sender.begin(start)
+        return self.sender.begin(start, after)
 
     def command(self, sensor: int | str, command: Command) -> bool:
         """Commands come through: a mailbox keeps them."""

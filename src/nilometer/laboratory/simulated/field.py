@@ -80,17 +80,24 @@ class SimulatedField:
 
     # ---- what it is --------------------------------------------------------------------------------------------------
 
-    def begin(self, start: int) -> int:
-        """Start at this time, unless it has begun or has a start of its own; the time that it is there now."""
-        if self._born:
-            return self.now
-        if self.fixed:
-            return self.start
-        self.start = -(-start // self.physics.step) * self.physics.step
-        self.now = self.start - self.physics.step
-        self.sensors.listened += self.now - self.sensors.said
-        self.sensors.said[:] = self.now
-        return start
+    def begin(self, start: int, after: int | None = None) -> int:
+        """Start at this time, unless it has begun or has a start of its own, and in any case with readings later than `after`; the time that
+        it is there now."""
+        step = self.physics.step
+        present = self.now if self._born else self.start if self.fixed else start
+        # The step at T brings readings later than T - step; where sensors are off the grid, some up to T + step.
+        first = self.next_tick if self._born else -(-present // step) * step
+        if after is not None and (after >= first if self._born else after > first - step):
+            present = after + step
+        elif self._born:
+            return present
+        first = -(-present // step) * step
+        shift = first - step - self.now
+        self.start += shift
+        self.now += shift
+        self.sensors.listened += shift
+        self.sensors.said += shift
+        return present
 
     @property
     def columns(self) -> tuple[Column, ...]:
