@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 
+import numpy as np
 import polars as pl
 import pytest
 from hypothesis import given
@@ -157,12 +159,62 @@ def test_topics_that_a_pattern_subscribes_to(levels: list[str], deep: bool, topi
 def test_times_of_arrival() -> None:
     payloads = b'{"id": 1, "pm25": 1}', b'{"id": 1, "pm25": 1, "time": 5}'
     assert decode(AIR, *payloads).rows["time"].to_list() == [ARRIVED, 5]
-    assert decode(AIR, *payloads, times=Times.ARRIVAL).rows["time"].to_list() == [ARRIVED, ARRIVED]
+    assert decode(AIR, *payloads, times=Times.ARRIVAL).rows["time"].to_list() == [ARRIVED, ARRIVED + 1]
     valid = decode(AIR, *payloads, times=Times.VALID)
     assert valid.rows["time"].to_list() == [5]
     assert valid.garbled[0].reason == "no time"
     seconds = Stream("air", AIR.columns, time_unit=SECOND)
     assert decode(seconds, b'{"time": 1.5, "id": 1}').rows["time"].to_list() == [1_500_000]
+
+
+def test_readings_of_one_message_without_a_time_are_told_apart() -> None:
+    array = (
+        b'[{"id": 1, "pm25": 1}, {"id": 2, "pm25": 2}, {"id": 1, "pm25": 3}, {"id": 1, "pm25": 4, "time": 5}]'
+    )
+    assert decode(AIR, array).rows["time"].to_list() == [ARRIVED, ARRIVED, ARRIVED + 1, 5]
+    lines = b"id,pm25\n1,1\n1,2\n2,3\n"
+    assert decode(AIR, lines).rows["time"].to_list() == [ARRIVED, ARRIVED + 1, ARRIVED]
+    pack = b'[{"bn": "1:", "n": "pm25", "v": 1}, {"n": "pm25", "v": 2}, {"n": "pm25", "v": 3, "t": -1}]'
+    assert decode(AIR, pack).rows["time"].to_list() == [ARRIVED, ARRIVED + 1, ARRIVED - SECOND]
+
+
+@given(
+    st.lists(
+        st.tuples(st.integers(0, 5), st.lists(st.tuples(st.integers(1, 3), st.booleans()), max_size=4)),
+        max_size=8,
+    ),
+    st.integers(0, 8),
+)
+def test_stamps_of_arrival_against_the_naive_twin(
+    messages: list[tuple[int, list[tuple[int, bool]]]], cut: int
+) -> None:
+    """One at a time, each sensor's stamps grow; and so they do over two batches, wherever they are cut."""
+    arrivals = np.cumsum([ARRIVED, *(step for step, _ in messages)])[1:].tolist()
+    payloads = [
+        json.dumps([{"id": sensor} | ({"time": 7} if timed else {}) for sensor, timed in readings]).encode()
+        for _, readings in messages
+    ]
+
+    def stamps(decoder: Decoder, part: slice) -> list[tuple[int, int]]:
+        some = payloads[part]
+        rows = decoder.decode(Messages(some, arrivals[part], [""] * len(some))).rows
+        return rows.select("id", "time").rows()
+
+    expected, last = [], dict[int, int]()
+    for arrived, (_, readings) in zip(arrivals, messages, strict=True):
+        for sensor, timed in readings:
+            if not timed:
+                last[sensor] = max(arrived, last.get(sensor, 0) + 1)
+            expected.append((sensor, 7 if timed else last[sensor]))
+    assert stamps(Decoder(AIR), slice(None)) == expected
+    halves = Decoder(AIR)
+    parts = [stamps(halves, part) for part in (slice(0, cut), slice(cut, None))]
+    for part in parts:
+        given = [row for row in part if row[1] != 7]
+        assert len(set(given)) == len(given)
+    if cut < len(arrivals) and (not cut or arrivals[cut] > arrivals[cut - 1]):
+        given = [row for part in parts for row in part if row[1] != 7]
+        assert len(set(given)) == len(given)
 
 
 def test_csv_by_header_by_width_and_bare() -> None:

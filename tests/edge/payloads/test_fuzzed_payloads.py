@@ -40,10 +40,12 @@ WORDS = [b'"', b"{", b"}", b"[", b"]", b",", b":", b"null", b"1e999", b"-", b"\n
          b'"bn":', b'{"x":1}', b"NaN", b"\xef\xbb\xbf", b"9" * 30, b'"bt":1e300', b'"u":"lx"', b"[" * 200]  # fmt: skip
 
 
-def decode(payloads: list[bytes], format: Format = Format.AUTO) -> Decoded:
+def decode(payloads: list[bytes], format: Format = Format.AUTO, first: int = 0) -> Decoded:
+    """`first` is the number of the first message among all: they arrive ten seconds apart."""
     decoder = Decoder(STREAM, topic=TopicPattern.parse("#"), format=format)
     topics = [str(number) for number in range(len(payloads))]
-    decoded = decoder.decode(Messages(payloads, [ARRIVED] * len(payloads), topics))
+    arrived = [ARRIVED + 10 * SECOND * (first + number) for number in range(len(payloads))]
+    decoded = decoder.decode(Messages(payloads, arrived, topics))
     heard = set(decoded.rows["topic"].to_list()) | {letter.source for letter in decoded.garbled}
     assert heard == set(topics)
     assert all(letter.payload == payloads[int(letter.source)] for letter in decoded.garbled)
@@ -104,7 +106,7 @@ def test_any_json(values: list[object]) -> None:
     """Whatever the batch, each message is decoded as it is alone."""
     payloads = [json.dumps(value).encode() for value in values]
     together = decode(payloads)
-    alone = [decode([payload]) for payload in payloads]
+    alone = [decode([payload], first=number) for number, payload in enumerate(payloads)]
     assert together.received == sum(one.received for one in alone)
     assert together.rows.drop("topic").rows() == [
         row for one in alone for row in one.rows.drop("topic").rows()

@@ -2,7 +2,8 @@
 
 The format is the one asked for, or each message's own by its first characters: `{` or `[` is JSON, an array of records with
 SenML's names is SenML, anything else CSV. A column comes from the payload or from the topic (topics.py says which wins);
-a reading without a time gets that of its arrival, unless the stream's times must be valid times.
+a reading without a time gets that of its arrival, unless the stream's times must be valid times. Several such readings of
+one sensor are stamped a microsecond apart, in their order: with one stamp, a KEY (id, time) would keep only the first.
 
 The law: `decode` never raises for what is in a payload, and rows + garbled = received (messages.py).
 """
@@ -24,7 +25,7 @@ from nilometer.edge.payloads.senml import read_senml
 from nilometer.edge.payloads.topics import TopicPattern
 from nilometer.edge.readers.values import read_values
 from nilometer.operators.frames import dtype
-from nilometer.types import Column
+from nilometer.types import SECOND, Column
 
 _SENML_NAME = r'"(?:bn|n)"\s*:'
 _SENML_VALUE = r'"(?:v|vs|vb|vd|bv|s|bs)"\s*:'
@@ -87,6 +88,8 @@ class Decoder:
         self._json = JsonObjects(names)
         self._csv = CsvLines(names, frozenset(self._given))
         self._values = tuple(c for c in stream.columns if c.name not in (self._id, self._time, *self._given))
+        self._stamped: int | None = None
+        """The last stamp that was given ahead of its arrival in a batch before."""
         self._senml_by_name_alone = any(name in folded for name in ("n", "v", "vs", "vb"))
 
     def decode(self, messages: Messages, format: Format | None = None) -> Decoded:
@@ -176,6 +179,7 @@ class Decoder:
         """The sound rows, and message and reason of the others."""
         number = raw.columns.get_column(MESSAGE)
         columns: list[pl.Series] = []
+        own: pl.Series | None = None
         reasons: list[pl.Series] = [raw.columns.get_column(REASON)] if REASON in raw.columns.columns else []
         for column in self.stream.columns:
             found = self._found(column, raw, number, topics)
@@ -187,10 +191,13 @@ class Decoder:
                 columns.append(read.values.alias(column.name))
                 if read.garbled is not None:
                     reasons.append(_reasons(column, found, read.garbled))
-            if column.name == self._time and columns[-1].null_count():
-                columns[-1], missing = self._timed(columns[-1], found, number, messages)
-                reasons += missing
+            if column.name == self._time:
+                own = found
         rows = pl.DataFrame([number, *columns])
+        if self._time in rows.columns and (raw.microseconds or rows.get_column(self._time).null_count()):
+            times, missing = self._timed(rows, own, messages, raw.microseconds)
+            rows = rows.with_columns(times)
+            reasons += missing
         reasons = [reason for reason in reasons if reason.null_count() < len(reason)]
         if not reasons:
             return rows, pl.DataFrame(schema={MESSAGE: pl.Int64, REASON: pl.String})
@@ -213,16 +220,40 @@ class Decoder:
         return payload.cast(pl.String).zip_with(payload.is_not_null(), topic)
 
     def _timed(
-        self, times: pl.Series, found: pl.Series | None, number: pl.Series, messages: Messages
+        self, rows: pl.DataFrame, found: pl.Series | None, messages: Messages, resolved: bool
     ) -> tuple[pl.Series, list[pl.Series]]:
-        """Readings without a time get their arrival's, or a reason."""
-        silent = times.is_null() if found is None else times.is_null() & found.is_null()
+        """Readings without a time get their arrival's, or a reason. `resolved`: they have it already, as SenML gives it."""
+        times = rows.get_column(self._time)
         if self.times is Times.VALID:
             return times, [pl.select(pl.when(times.is_null()).then(pl.lit("no time"))).to_series()]
-        arrived = pl.Series(times.name, np.asarray(messages.arrived, dtype=np.int64)).gather(number)
-        stamped = times.zip_with(~silent, arrived)
+        silent = times.is_null() if found is None else times.is_null() & found.is_null()
+        arrived = pl.Series(times.name, np.asarray(messages.arrived, dtype=np.int64)).gather(
+            rows.get_column(MESSAGE)
+        )
+        if resolved:
+            silent = silent | (times == arrived).fill_null(False)
+        sensor = rows.get_column(self._id) if self._id in rows.columns else silent
+        stamped = times.zip_with(~silent, self._stamps(arrived, sensor, silent))
         # An empty field or the word null is no time either.
         return stamped, [pl.select(pl.when(stamped.is_null()).then(pl.lit("no time"))).to_series()]
+
+    def _stamps(self, arrived: pl.Series, sensor: pl.Series, silent: pl.Series) -> pl.Series:
+        """The arrivals, or a microsecond after the stamp of the sensor's reading before: stamp = max(arrival, stamp before + 1)."""
+        least = arrived
+        if self._stamped is not None:
+            # A batch before was stamped ahead of its arrival. Far ahead: the clock was put back, and is right.
+            pressed = (arrived <= self._stamped) & (arrived > self._stamped - SECOND)
+            least = arrived.set(pressed, self._stamped + 1)
+        # With place p among the sensor's own, stamp - p never falls, and is the greatest arrival - p so far.
+        place = pl.int_range(pl.len(), dtype=pl.Int64).over("sensor")
+        frame = pl.DataFrame({"arrived": arrived, "least": least, "sensor": sensor, "silent": silent})
+        asked = frame.with_row_index("row").filter("silent").with_columns(place.alias("place"))
+        ahead = (pl.col("least") - pl.col("place")).cum_max().over("sensor") + pl.col("place")
+        asked = asked.with_columns(ahead.alias("stamp"))
+        pushed = asked.filter(pl.col("stamp") > pl.col("arrived"))
+        if pushed.height:
+            self._stamped = pushed.select(pl.col("stamp").max()).item()
+        return arrived.scatter(asked.get_column("row"), asked.get_column("stamp"))
 
     def _empty(self) -> pl.DataFrame:
         return pl.DataFrame(schema={column.name: dtype(column.type) for column in self.stream.columns})
