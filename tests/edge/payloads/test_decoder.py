@@ -78,6 +78,36 @@ def test_garbled_readings_leave_the_others() -> None:
     assert decoded.received == 12
 
 
+def test_nan_is_null_and_what_is_too_large_says_so() -> None:
+    payloads = (
+        b'{"time": 1, "id": 1, "pm25": NaN, "humid": NaN}',
+        b'[{"time": 2, "id": 1, "pm25": Infinity}, {"time": 3, "id": 1, "pm25": -Infinity, "humid": 4}]',
+        b'{"time": 4, "id": 1, "humid": Infinity}',
+        b'[{"time": 5, "id": 1, "pm25": 1e400}, {"time": 6, "id": 1, "pm25": 6}]',
+        b'{"time": 7, "id": 1, "pm25": 7, "other": 1e400}',
+        b'{"time": 8, "id": 1, "humid": %s}' % (b"9" * 5000),
+        b'[{"n": "1:pm25", "v": NaN, "bt": 1.7e9}]',
+        b"9,1,1e400,4",
+        b"10,1,NaN,4",
+    )
+    decoded = decode(AIR, *payloads)
+    assert decoded.rows.rows() == [
+        (1, 1, None, None),
+        (2, 1, None, None),  # as in a CSV file
+        (3, 1, None, 4),
+        (6, 1, 6.0, None),
+        (7, 1, 7.0, None),
+        (1_700_000_000 * SECOND, 1, None, None),
+        (10, 1, None, 4),
+    ]
+    assert [(letter.payload, letter.reason) for letter in decoded.garbled] == [
+        (payloads[2], "humid 'Infinity' is not an INT"),
+        (payloads[3], "pm25 '1e400' is not a FLOAT: too large"),
+        (payloads[5], f"humid '{'9' * 40}' is not an INT"),
+        (payloads[7], "pm25 '1e400' is not a FLOAT: too large"),
+    ]
+
+
 def test_points_and_nested_values() -> None:
     stream = Stream(
         "buoys", stream_columns((Column("at", POINT), Column("ok", BOOLEAN), Column("note", STRING)))

@@ -25,7 +25,7 @@ from nilometer.edge.payloads.senml import read_senml
 from nilometer.edge.payloads.topics import TopicPattern
 from nilometer.edge.readers.values import read_values
 from nilometer.operators.frames import dtype
-from nilometer.types import SECOND, Column
+from nilometer.types import SECOND, Column, Kind
 
 _SENML_NAME = r'"(?:bn|n)"\s*:'
 _SENML_VALUE = r'"(?:v|vs|vb|vd|bv|s|bs)"\s*:'
@@ -191,6 +191,8 @@ class Decoder:
                 columns.append(read.values.alias(column.name))
                 if read.garbled is not None:
                     reasons.append(_reasons(column, found, read.garbled))
+                if column.type.kind is Kind.FLOAT and read.values.null_count() > found.null_count():
+                    reasons.append(_too_large(column, found, read.values))
             if column.name == self._time:
                 own = found
         rows = pl.DataFrame([number, *columns])
@@ -299,3 +301,13 @@ def _reasons(column: Column, found: pl.Series, garbled: pl.Series) -> pl.Series:
     shown = found.cast(pl.String, strict=False).str.head(40).fill_null("?")
     words = pl.concat_str(pl.lit(f"{column.name} '"), shown, pl.lit(kind))
     return pl.select(pl.when(garbled).then(words)).to_series()
+
+
+def _too_large(column: Column, found: pl.Series, read: pl.Series) -> pl.Series:
+    """Where digits were read as an infinity: `1e400` says something, and it is not NULL."""
+    shown = found.cast(pl.String, strict=False)
+    digits = shown.str.contains(r"^\s*[+-]?\.?\d") & shown.cast(pl.Float64, strict=False).is_infinite()
+    words = pl.concat_str(
+        pl.lit(f"{column.name} '"), shown.str.head(40), pl.lit("' is not a FLOAT: too large")
+    )
+    return pl.select(pl.when(digits & read.is_null()).then(words)).to_series()

@@ -2,7 +2,8 @@
 
 The law: nothing here loops over messages while all are sound. Where the batch does not parse, it is halved until the bad
 ones are in small pieces, and only these are looked at one by one: a text that is no JSON is broken; a nested value of a
-declared column becomes its own JSON text; an element that is no object is a garbled reading.
+declared column becomes its own JSON text; an element that is no object is a garbled reading. NaN and the infinities are no JSON,
+but many write them (Python does unless told not to): NaN is NULL, and an infinity is the text that a CSV file would have.
 
 >>> texts = pl.Series(['{"time": 1, "Depth": 2.5}', '[{"time": 2}, {"time": 3}]', '{"time":'])
 >>> found = JsonObjects(("time", "depth")).read(texts)
@@ -13,6 +14,7 @@ declared column becomes its own JSON text; an element that is no object is a gar
 from __future__ import annotations
 
 import json
+import math
 from typing import Any
 
 import numpy as np
@@ -22,6 +24,9 @@ from nilometer.edge.payloads.messages import MESSAGE, REASON, RawReadings
 
 _PIECE = 64
 """Messages that are looked at one by one when any of them is broken."""
+
+_DIGITS = 19
+"""An integer of fewer digits is an INT."""
 
 _KEY = r'"([^"\\\\]+)"\s*:'
 
@@ -90,27 +95,31 @@ def unrolled(decoded: pl.Series, keys: list[str]) -> pl.DataFrame:
     return rows.select(MESSAGE, *fields, reason)
 
 
-def decode_arrays(texts: pl.Series, keys: list[str]) -> tuple[pl.Series, dict[int, str]]:
-    """Lists of structs of text, NULL where a text is broken, and why."""
+def decode_arrays(
+    texts: pl.Series, keys: list[str], nan: str | None = None
+) -> tuple[pl.Series, dict[int, str]]:
+    """Lists of structs of text, NULL where a text is broken, and why; `nan` is what NaN becomes."""
     wanted = pl.List(pl.Struct(dict.fromkeys(keys, pl.String)))
     broken: dict[int, str] = {}
-    pieces = _decode(texts, wanted, 0, broken)
+    pieces = _decode(texts, wanted, 0, broken, nan)
     return (pieces[0] if len(pieces) == 1 else pl.concat(pieces)), broken
 
 
-def _decode(texts: pl.Series, wanted: pl.List, start: int, broken: dict[int, str]) -> list[pl.Series]:
+def _decode(
+    texts: pl.Series, wanted: pl.List, start: int, broken: dict[int, str], nan: str | None
+) -> list[pl.Series]:
     try:
         return [texts.str.json_decode(wanted)]
     except pl.exceptions.PolarsError:
         if len(texts) > _PIECE:
             middle = len(texts) // 2
-            return _decode(texts[:middle], wanted, start, broken) + _decode(
-                texts[middle:], wanted, start + middle, broken
+            return _decode(texts[:middle], wanted, start, broken, nan) + _decode(
+                texts[middle:], wanted, start + middle, broken, nan
             )
     mended: list[str | None] = []
     for number, text in enumerate(texts.to_list(), start):
         try:
-            mended.append(_mended(text))
+            mended.append(_mended(text, nan))
         except (ValueError, RecursionError) as error:
             mended.append(None)
             broken[number] = f"not JSON: {error}"
@@ -125,19 +134,24 @@ def _decode(texts: pl.Series, wanted: pl.List, start: int, broken: dict[int, str
 
 
 def _decode_one(text: pl.Series, wanted: pl.List, number: int, broken: dict[int, str]) -> pl.Series:
-    """Python and the parser disagree, as they do about 1e999."""
+    """Python and the parser disagree, as they do about half a surrogate pair."""
     try:
         return text.str.json_decode(wanted)
-    except pl.exceptions.PolarsError as error:
-        broken.setdefault(number, f"not JSON: {str(error).splitlines()[0]}")
+    except pl.exceptions.PolarsError:
+        broken.setdefault(number, "not JSON: a text or number that cannot be kept")
         return pl.Series(text.name, [None], dtype=wanted)
 
 
-def _mended(text: str | None) -> str | None:
+def _mended(text: str | None, nan: str | None) -> str | None:
     """The text with nested values as text and other elements than objects as null; ValueError where it is no JSON."""
     if text is None:
         return None
-    elements = json.loads(text, parse_constant=_refused)
+    elements = json.loads(
+        text,
+        parse_constant=lambda constant: nan if constant == "NaN" else constant,
+        parse_float=_float,
+        parse_int=_integer,
+    )
     flat = [
         {key: _flat(value) for key, value in element.items()} if isinstance(element, dict) else None
         for element in elements
@@ -151,5 +165,10 @@ def _flat(value: Any) -> Any:
     return json.dumps(value) if isinstance(value, dict | list) else value
 
 
-def _refused(constant: str) -> None:
-    raise ValueError(f"{constant} is no JSON number")
+def _float(text: str) -> float | str:
+    """A number; one that no FLOAT holds stays a text, for the column's type to refuse."""
+    return number if math.isfinite(number := float(text)) else text
+
+
+def _integer(text: str) -> int | str:
+    return int(text) if len(text) < _DIGITS else text

@@ -38,7 +38,7 @@ def read_senml(
     # A field that ends in _ must be understood (section 4.4), and none is.
     strange = texts.str.contains('_"\\s*:').fill_null(False)
     texts = texts.set(strange, None) if strange.any() else texts
-    decoded, broken = decode_arrays(as_arrays(texts), KEYS)
+    decoded, broken = decode_arrays(as_arrays(texts), KEYS, nan="NaN")
     broken |= dict.fromkeys(strange.arg_true().to_list(), "a SenML field that must be understood, and is not")
     records = unrolled(decoded, KEYS)
     records = _resolved(records, arrived, columns)
