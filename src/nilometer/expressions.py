@@ -244,8 +244,8 @@ def conjuncts(predicate: Expression | None) -> tuple[Expression, ...]:
 
 
 def conjunction(parts: Sequence[Expression]) -> Expression | None:
-    """The AND of the parts; None for none."""
-    parts = tuple(parts)
+    """The AND of the parts; None for none. One AND, however the parts were nested: that is what plan text reads back."""
+    parts = tuple(part for nested in parts for part in conjuncts(nested))
     if not parts:
         return None
     return parts[0] if len(parts) == 1 else Call("and", parts, BOOLEAN)

@@ -6,7 +6,7 @@ import os
 
 import polars as pl
 import pytest
-from hypothesis import HealthCheck, given, note, settings
+from hypothesis import HealthCheck, example, given, note, settings
 
 import nilometer
 from nilometer.engine.data import feed_of, sensors_by_stream, table_rows
@@ -93,6 +93,12 @@ def test_the_optimizer_never_changes_an_answer(table_file: str, case: Case) -> N
 
 
 @given(case=cases())
+@example(
+    case=Case(
+        "SELECT r.x AS c1 FROM a [NOW] r WHERE r.x BETWEEN 0 AND 0 AND r.time >= now - 3 SECONDS",
+        {name: [] for name in STREAMS},
+    )
+)
 @RELAXED
 def test_plan_text_parses_back(table_file: str, case: Case) -> None:
     database = database_with(Case(case.sql, {name: [] for name in STREAMS}), table_file)
