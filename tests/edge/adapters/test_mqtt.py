@@ -428,3 +428,19 @@ def test_another_filter_is_another_session(broker: mosquitto_server.Broker) -> N
     assert names[0] == names[1]
     assert names[0].startswith("nilometer-air-")
     assert names[0] != names[2]
+
+
+def test_a_topic_with_an_empty_level_names_no_sensor(
+    broker: mosquitto_server.Broker, publish: Callable[..., None]
+) -> None:
+    source = opened(adapter(broker, "air/{id}"))
+    publish("air/", reading(1))
+    publish("air//status", "online")
+    publish("air/7", reading(2))
+    found = read_until(source, lambda found: bool(times(found)))
+    assert times(found) == {2}
+    assert not any(result.presences for result in found)
+    letters = [letter for result in found for letter in result.garbled]
+    assert sorted(letter.source for letter in letters) == ["air/", "air//status"]
+    assert {letter.reason for letter in letters} == {"no id: its level of the topic is empty"}
+    source.close()

@@ -142,6 +142,17 @@ def test_topic_levels_become_columns() -> None:
     assert spoilt.garbled[0].source == "air/north/seven"
 
 
+@pytest.mark.parametrize("stream", [AIR, DEPTH])
+@pytest.mark.parametrize("topic", ["air/{id}", "air/+"])
+def test_an_empty_level_is_no_id(stream: Stream, topic: str) -> None:
+    payloads = b'{"time": 1}', b'{"time": 2, "id": 9}', b'{"time": 3}'
+    decoded = decode(stream, *payloads, topic=topic, topics=["air/", "air/", "air/7"])
+    named = [2, 3] if topic == "air/+" else [3]  # a + gives way to the payload's own id
+    assert decoded.rows["time"].to_list() == named
+    assert {letter.reason for letter in decoded.garbled} == {"no id: its level of the topic is empty"}
+    assert decoded.received == 3
+
+
 @pytest.mark.parametrize("pattern", ["", "air/#/x", "air/a+", "air/{id}/{id}", "$share/x", "a/{b"])
 def test_patterns_that_cannot_be(pattern: str) -> None:
     with pytest.raises(ConfigurationError):

@@ -298,8 +298,11 @@ class MqttAdapter(Adapter):
         for payload, topic, arrived, _, _ in items:
             own = topic.removesuffix(STATUS)
             said = read_status(payload)
-            if said is not None:
-                sensors = said.sensors or (self.pattern.sensor(own) or own.rpartition("/")[2],)
+            sensor = self.pattern.sensor(own) or own.rpartition("/")[2]
+            if said is not None and not said.sensors and not sensor:
+                garbled.append(Garbled(payload, "no id: its level of the topic is empty", topic))
+            elif said is not None:
+                sensors = said.sensors or (sensor,)
                 presences += [
                     Presence(sensor, said.online, arrived, said.time, said.listening, said.command)
                     for sensor in sensors

@@ -195,6 +195,8 @@ class Decoder:
                     reasons.append(_too_large(column, found, read.values))
             if column.name == self._time:
                 own = found
+            if column.name == self._id and found is not None and column.name in topics:
+                reasons.append(_nameless(found, topics[column.name].gather(number)))
         rows = pl.DataFrame([number, *columns])
         if self._time in rows.columns and (raw.microseconds or rows.get_column(self._time).null_count()):
             times, missing = self._timed(rows, own, messages, raw.microseconds)
@@ -311,3 +313,9 @@ def _too_large(column: Column, found: pl.Series, read: pl.Series) -> pl.Series:
         pl.lit(f"{column.name} '"), shown.str.head(40), pl.lit("' is not a FLOAT: too large")
     )
     return pl.select(pl.when(digits & read.is_null()).then(words)).to_series()
+
+
+def _nameless(found: pl.Series, topic: pl.Series) -> pl.Series:
+    """Where the id is that of the topic, and the topic has an empty level there, as `air/` has."""
+    empty = ((topic == "") & (found.cast(pl.String, strict=False) == "")).fill_null(False)
+    return pl.select(pl.when(empty).then(pl.lit("no id: its level of the topic is empty"))).to_series()
