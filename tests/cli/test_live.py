@@ -119,6 +119,13 @@ def test_a_long_dead_letter_is_cut(run, field: Path) -> None:
     assert "y" * 5000 in out
 
 
+def test_a_source_that_can_never_be_read_ends_the_query_with_an_error(run, field: Path) -> None:
+    (field / "readings" / "air.csv").unlink()
+    code, _, err = run("query", "--data", str(field), WINDOWS)
+    assert code == 1
+    assert "there is no file" in err
+
+
 def test_nothing_to_run_is_said_plainly(run, field: Path, tmp_path: Path) -> None:
     code, _, err = run("run", "--data", str(field), "--only", "low")
     assert code == 1

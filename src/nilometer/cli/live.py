@@ -134,10 +134,12 @@ def follow(
     for live in queries:
         message(summary(live))
     report(station)
+    broken = [name for name in station.manager.streams if station.manager.state(name)[0].value == "failed"]
     if failed and not several:
         raise next(iter(failed.values()))
     if failed:
         message(f"stopped early: {', '.join(failed)}")
+    if failed or broken:
         raise typer.Exit(1)
 
 
