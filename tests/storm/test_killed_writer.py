@@ -19,6 +19,7 @@ from edge.log.logs import scratch
 from nilometer.edge.adapters.address import Address
 from nilometer.edge.adapters.mqtt import MqttAdapter
 from nilometer.edge.log.failpoints import FAILPOINTS
+from nilometer.engine.live.identity import identity_of
 from storm.field import QUERIES, check_all, check_books, database, write_schema
 from storm.lives import ENVIRONMENT, Nursery, Process
 from storm.publishers import PATIENCE, Publishers
@@ -63,7 +64,7 @@ def lives() -> Iterator[list[Process]]:
 def subscribe(folder: Path) -> None:
     """Let the broker keep readings for the stream before anybody publishes."""
     stream = database(folder).catalog.stream("air")
-    adapter = MqttAdapter(stream, Address.parse(stream.url or ""), lambda: 0)
+    adapter = MqttAdapter(stream, Address.parse(stream.url or ""), lambda: 0, identity=identity_of(folder))
     adapter.open()
     assert adapter.connected.wait(PATIENCE), adapter.trouble
     adapter.close()
