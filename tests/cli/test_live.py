@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 
 from nilometer.cli import main as cli
+from nilometer.engine import connect
+from nilometer.engine.live import Station
 
 SCHEMA = """
 CREATE STREAM air (x FLOAT) PUSHED FROM 'file://{path}' EXPECT EVERY 1 MINUTE;
@@ -124,6 +126,19 @@ def test_a_source_that_can_never_be_read_ends_the_query_with_an_error(run, field
     code, _, err = run("query", "--data", str(field), WINDOWS)
     assert code == 1
     assert "there is no file" in err
+
+
+def test_a_query_that_cannot_run_keeps_no_other_from_it(run, field: Path) -> None:
+    schema = field / "schema.sql"
+    schema.write_text(schema.read_text() + "CREATE QUERY low AS SELECT id, x FROM air WHERE x < 1;")
+    database = connect(field)
+    with Station(database, field) as station:
+        station.install(database.sql("SELECT id, x FROM air WHERE x > 1.0"), "high", durable=True)
+        code, out, err = run("run", "--data", str(field), "--json", "--seconds", "1")
+    assert code == 1
+    assert "high cannot run: " in err
+    assert "running low" in err
+    assert '"query"' not in out
 
 
 def test_nothing_to_run_is_said_plainly(run, field: Path, tmp_path: Path) -> None:

@@ -32,8 +32,8 @@ def run(
 
     Example: nilometer run --data field/
     """
-    from nilometer.engine.live import BEGINNING, NOW, Start
-    from nilometer.errors import ConfigurationError
+    from nilometer.engine.live import BEGINNING, NOW, LiveQuery, Start
+    from nilometer.errors import ConfigurationError, NilometerError
 
     database = database_of(data, catalog)
     if database.data.base is None:
@@ -49,13 +49,25 @@ def run(
         )
     stopped = stopped_by_signal()
     with open_station(database, when_full) as station:
-        running = []
+        running: list[LiveQuery] = []
+        refused: list[str] = []
         for definition in found:
             start: Start = BEGINNING if isinstance(definition.starting, str) else definition.starting or NOW
-            query = database.sql(definition.text)
-            running.append(station.install(query, definition.name, start=start, durable=True))
+            try:
+                query = database.sql(definition.text)
+                running.append(station.install(query, definition.name, start=start, durable=True))
+            except NilometerError as error:
+                if len(found) == 1:
+                    raise
+                # One that cannot run keeps no other from it.
+                refused.append(definition.name)
+                message(f"{definition.name} cannot run: {error}")
+        if not running:
+            raise typer.Exit(1)
         for live in running:
             if live.note is not None:
                 message(live.note)
         message(f"running {', '.join(live.name for live in running)}; Ctrl-C stops them")
         follow(station, running, json=json, seconds=seconds, stopped=stopped)
+    if refused:
+        raise typer.Exit(1)
