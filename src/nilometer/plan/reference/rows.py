@@ -54,12 +54,14 @@ def order_key(value: Any) -> tuple[Any, ...]:
 
 def stream_order(row: Row) -> tuple[Any, ...]:
     """The order of a stream's tuples: (time, id, position), and then the values where a derived stream has no position."""
-    return (row.time, order_key(row.id), order_key(row.position), order_key(row.values))
+    values = order_key(row.values) if row.position is None else ()
+    return (row.time, order_key(row.id), order_key(row.position), values)
 
 
 def source_order(row: Row) -> tuple[Any, ...]:
-    """The order of one source's tuples: (time, position), and then the values."""
-    return (row.time, order_key(row.position), order_key(row.values))
+    """The order of one source's tuples: (time, position), and the values of those without a position. A tuple joined with several rows of a
+    table stands once for each, in the table's order: sorting keeps it."""
+    return (row.time, order_key(row.position), order_key(row.values) if row.position is None else ())
 
 
 def freeze(value: Any) -> Any:
