@@ -40,6 +40,12 @@ from nilometer.operators.logic import TICK
 from nilometer.types import BOOLEAN, Kind
 
 
+def written_out(frame: pl.DataFrame) -> pl.DataFrame:
+    """The same frame, every column value by value. Polars keeps a column of one value as that value (after a join without a match, say),
+    and an expression over such columns alone, a CASE for one, then comes out one row long."""
+    return pl.DataFrame(frame.get_columns()) if frame.width else frame
+
+
 @dataclass(frozen=True)
 class Evaluator:
     """A compiled expression: `value` is its Polars form, `overflows` what must hold before `value` may be trusted."""
@@ -52,6 +58,7 @@ class Evaluator:
         """The expression's value in every row; raises DataError for an INT overflow in any of them."""
         if isinstance(self.expression, ColumnReference):  # a lazy plan would cost more than the look-up
             return frame.get_column(self.expression.name).cast(dtype(self.expression.type)).alias("@value")
+        frame = written_out(frame)
         refuse_overflow(self.overflows, frame)
         name = "@value"
         return frame.with_columns(self.value.alias(name)).get_column(name)
@@ -79,12 +86,14 @@ class Predicate:
 
     def __call__(self, frame: pl.DataFrame) -> pl.DataFrame:
         """The rows for which the condition is true."""
+        frame = written_out(frame)
         for part in self.parts:
             refuse_overflow(part.overflows, frame)
         return frame.filter(*(part.value for part in self.parts)) if self.parts else frame
 
     def mask(self, frame: pl.DataFrame) -> pl.Series:
         """For every row whether the condition is true (never NULL)."""
+        frame = written_out(frame)
         for part in self.parts:
             refuse_overflow(part.overflows, frame)
         truth = pl.all_horizontal([part.value for part in self.parts]) if self.parts else pl.lit(True)
@@ -114,6 +123,7 @@ class Projector:
         if self.items and all(isinstance(item.expression, ColumnReference) for _, item in self.items):
             columns = [item(frame).alias(name) for name, item in self.items]
             return pl.DataFrame([*(frame.get_column(name) for name in keep), *columns])
+        frame = written_out(frame)
         for _, item in self.items:
             refuse_overflow(item.overflows, frame)
         names = [name for name, _ in self.items]
