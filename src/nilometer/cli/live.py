@@ -160,7 +160,8 @@ class Complaints:
 def summary(live: LiveQuery) -> str:
     """One line on what a query read and gave."""
     books = ", ".join(f"{count} {name}" for name, count in live.ledger.as_dict().items() if count)
-    return f"{live.name}: {live.rows} row{'' if live.rows == 1 else 's'}; {books or 'nothing read'}"
+    dropped = f" ({live.dropped} came faster than they were printed and were dropped)" if live.dropped else ""
+    return f"{live.name}: {live.rows} row{'' if live.rows == 1 else 's'}{dropped}; {books or 'nothing read'}"
 
 
 def report_changes(station: Station, states: dict[str, str]) -> None:

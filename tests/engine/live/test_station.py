@@ -183,6 +183,31 @@ def test_a_query_that_fails_says_so_and_the_others_go_on(tmp_path: Path) -> None
             rows(bad)
 
 
+def test_more_answers_than_fit_are_fetched_in_between(tmp_path: Path) -> None:
+    database = field(tmp_path, options="?batch=10")
+    with Station(database, tmp_path, answer_rows=3) as station:
+        kept = station.install(database.sql("SELECT id, x FROM air"), "kept", durable=True)
+        other = station.install(database.sql("SELECT a.id FROM air a, limits l"))
+        finish(station)
+        assert len(rows(other)) == 120
+        assert kept.ledger.delivered == 60
+    answered = [row for frame in result_log(tmp_path, "kept").answers() for row in frame.rows()]
+    assert len(answered) == 60
+
+
+def test_a_bug_in_one_query_is_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    database = field(tmp_path)
+    with Station(database, tmp_path) as station:
+        bad = station.install(database.sql(MEANS), "bad")
+        good = station.install(database.sql("SELECT id FROM air"))
+        broken = next(m for m in station.fjord._in_order() if "AGGR" in m.name)
+        monkeypatch.setattr(broken, "_step", lambda: 1 // 0)
+        finish(station)
+        assert len(rows(good)) == 60
+        with pytest.raises(NilometerError, match="a bug of ours: ZeroDivisionError"):
+            rows(bad)
+
+
 def test_a_stored_table_in_a_live_plan(tmp_path: Path) -> None:
     database = field(tmp_path)
     text = "SELECT a.id, a.x FROM air a, limits l WHERE a.id = l.id AND a.x > l.maximum"

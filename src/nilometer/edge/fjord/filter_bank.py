@@ -17,7 +17,7 @@ from nilometer.edge.fjord.answers import Answers
 from nilometer.edge.fjord.books import Books
 from nilometer.edge.fjord.filters import Filter
 from nilometer.edge.fjord.messages import Status, Wave
-from nilometer.edge.fjord.module import Module
+from nilometer.edge.fjord.module import Module, failure_of
 from nilometer.edge.fjord.queues import Queue
 from nilometer.edge.gateway.stages import Round, pick
 from nilometer.edge.ledger import QueryLedger
@@ -133,8 +133,8 @@ class FilterBank(Module):
     def _compute(self, member: Member, rows: pl.DataFrame, now: Round) -> None:
         try:
             member.give(member.work(rows, now))
-        except NilometerError as error:
-            self.failures.append((member, error))
+        except Exception as error:
+            self.failures.append((member, failure_of(error, self.name)))
 
     def _found(self, rows: pl.DataFrame) -> Found:
         """The members to which something belongs, and where it stands in log order (None: all of it)."""

@@ -12,16 +12,23 @@ from typing import Any
 
 from nilometer.edge.fjord.messages import Status
 from nilometer.edge.fjord.queues import Queue
-from nilometer.errors import NilometerError
+from nilometer.errors import InternalError, NilometerError
 
 
 class ModuleError(Exception):
-    """A module met an error of the data; the queries above it cannot go on."""
+    """A module met an error, of the data or of ours; the queries above it cannot go on."""
 
     def __init__(self, module: Module, error: NilometerError) -> None:
         super().__init__(str(error))
         self.module = module
         self.error = error
+
+
+def failure_of(error: Exception, where: str) -> NilometerError:
+    """What a query that met this error says: whatever it is, it is the trouble of the queries above, and of nobody else."""
+    if isinstance(error, NilometerError):
+        return error
+    return InternalError(f"a bug of ours: {type(error).__name__}: {error}", detail=f"in {where}")
 
 
 class Module:
@@ -38,10 +45,13 @@ class Module:
                 return Status.BLOCKED
         try:
             return self._step()
-        except NilometerError as error:
-            raise ModuleError(self, error) from error
+        except ModuleError:  # of a module below, which was pulled
+            raise
+        except Exception as error:
+            raise ModuleError(self, failure_of(error, self.name)) from error
 
     def _step(self) -> Status:
+        """What a transition does once all outputs have room."""
         raise NotImplementedError
 
     def give(self, message: object) -> None:

@@ -21,8 +21,9 @@ import polars as pl
 from nilometer.catalog import Sensor, Stream, Table
 from nilometer.edge.adapters import Adapter, Clock, ReadResult, adapter_for
 from nilometer.edge.adapters.generate import Generators
-from nilometer.edge.fjord import Fjord
-from nilometer.edge.gateway import Batch
+from nilometer.edge.buffers import Outcome, Policy
+from nilometer.edge.fjord import ANSWER_ROWS, Fjord
+from nilometer.edge.gateway import Batch, Entry
 from nilometer.edge.log import LogDirectory, LogSettings, Offset
 from nilometer.edge.log.failpoints import Failpoint
 from nilometer.edge.manager import ManagerSettings, StreamManager, running
@@ -35,7 +36,7 @@ from nilometer.engine.live.live_query import LiveQuery
 from nilometer.engine.live.standing import Standing, reader_of
 from nilometer.engine.live.starts import NOW, Start, offset_at
 from nilometer.engine.query import Query
-from nilometer.errors import ConfigurationError, InternalError, NilometerError
+from nilometer.errors import ConfigurationError, NilometerError
 from nilometer.plan import physical
 from nilometer.types import SECOND
 
@@ -80,6 +81,7 @@ class Station:
         heartbeat: int = 10 * SECOND,
         logging: LogSettings | None = None,
         managing: ManagerSettings | None = None,
+        answer_rows: int = ANSWER_ROWS,
         failpoint: Failpoint | None = None,
     ) -> None:
         self._kept = None if directory is not None else tempfile.TemporaryDirectory(prefix="nilometer-")
@@ -106,7 +108,10 @@ class Station:
             settings=managing,
         )
         self.manager.listeners.append(self._heard)
-        self.fjord = Fjord(self)
+        # Answers are never dropped on the way: a commit says that all up to its offsets is answered.
+        self.fjord = Fjord(self, answer_policy=Policy.BLOCK, answer_rows=answer_rows)
+        self._answers: dict[str, list[pl.DataFrame]] = {}
+        self._failed: dict[str, NilometerError] = {}
         self.fleet = Fleet(
             self.sensors,
             self.manager.command,
@@ -159,7 +164,9 @@ class Station:
             raise ConfigurationError(
                 f"no query '{name}' is running", hint=f"running: {', '.join(self.queries) or 'none'}"
             )
+        self._work()
         self._settle(live, all_of_it=True)
+        self._failed.pop(name, None)
         self.fleet.stop(name)
         standing = self._standing.pop(name, None)
         if standing is not None:
@@ -268,9 +275,9 @@ class Station:
                 continue
             if entry.after > until and entry.rows is not None:
                 entry = replace(entry, rows=entry.rows[: until.position - entry.position])
-            self.fjord.push(key, entry.entry(), start=group.name)
-            self.fjord.run()
-            self.fjord.answers(name)
+            self._push(group, key, entry.entry())
+            self._work()
+            self._answers.pop(name, None)
 
     # ---- the loop ----------------------------------------------------------------------------------------------------
 
@@ -279,7 +286,7 @@ class Station:
         moved = self.manager.poll()
         for group in list(self._groups.values()):
             moved |= self._feed(group)
-        self.fjord.run()
+        self._work()
         for live in list(self.queries.values()):
             self._settle(live)
         self.fleet.tick(self.clock())
@@ -308,13 +315,36 @@ class Station:
         """Whether all queries have seen the end of all their streams, or failed."""
         return bool(self.queries) and all(live.finished for live in self.queries.values())
 
+    def _push(self, group: Group, stream: str, entry: Entry) -> None:
+        """An entry to the queries of a group; where answers are in the way, they are fetched first."""
+        while self.fjord.push(stream, entry, start=group.name) is Outcome.FULL:
+            self._work()
+
+    def _work(self) -> None:
+        """Let the Fjord work until all that was pushed is answered, and fetch the answers of all queries."""
+        more = True
+        while more:
+            self.fjord.run()
+            more = False
+            for name in self.fjord.queries:
+                if name in self._failed:
+                    continue
+                try:
+                    frames = self.fjord.answers(name)
+                except NilometerError as error:
+                    self._failed[name] = error
+                    continue
+                if frames:
+                    self._answers.setdefault(name, []).extend(frames)
+                    more = True
+
     def _feed(self, group: Group) -> bool:
         rows, moved = 0, False
         if any(name in self._standing and self._standing[name].trouble for name in group.queries):
             return False
         while rows < ROUND_ROWS and (taken := self.manager.take(group.name)) is not None:
             name, entry = taken
-            self.fjord.push(name, entry, start=group.name)
+            self._push(group, name, entry)
             rows += entry.rows.height if isinstance(entry, Batch) else 1
             moved = True
         group.moved |= moved
@@ -334,16 +364,10 @@ class Station:
         if live.failure is not None:
             return
         group = self._groups[live.group]
-        try:
-            frames = self.fjord.answers(live.name)
-        except NilometerError as error:
-            live.failure, live.finished = error.at(live.query.text, None), True
-            return
-        except Exception as error:
-            bug = InternalError(
-                f"a bug of ours: {type(error).__name__}: {error}", hint="the other queries go on"
-            )
-            live.failure, live.finished = bug, True
+        frames = self._answers.pop(live.name, [])
+        failure = self._failed.get(live.name)
+        if failure is not None and not frames:
+            live.failure, live.finished = failure.at(live.query.text, None), True
             return
         live.ledger = self.fjord.ledger(live.name)
         live.watermark = self.fjord.watermark(live.name)
