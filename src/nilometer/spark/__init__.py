@@ -1,0 +1,1 @@
+"""Fragments -> a running StreamingQuery. The only package that imports pyspark."""
