@@ -27,7 +27,7 @@ from nilometer.plan.explain import explain_text
 from nilometer.types import SECOND
 
 PLACE = Path(".nilometer") / "queries"
-STATE_FORMAT = 1
+STATE_FORMAT = 2
 COMMIT_EVERY = SECOND
 """A commit without answers waits so long: it only says how far the logs were read."""
 CHECKPOINT_EVERY = 10 * SECOND
