@@ -1,0 +1,215 @@
+"""The shell that runs a fragment in a bucket: the gateway's dataflow, with EXCHANGE as where rows come in.
+
+One `step` a micro-batch: what the fragment received goes in, with the clock of the batch, and its output comes out. The state
+between two steps is `snapshot`; `restore` takes it back into a fresh flow of the same fragment and bucket.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import polars as pl
+
+from nilometer.edge.gateway.dataflow import Dataflow
+from nilometer.edge.gateway.lowering.partials import evaluated
+from nilometer.edge.gateway.lowering.sources_of import id_type
+from nilometer.edge.gateway.sources import Extents
+from nilometer.edge.gateway.stages import Round, Stage
+from nilometer.errors import InternalError
+from nilometer.expressions import Expression
+from nilometer.operators.frames import (
+    Dtypes,
+    concatenate,
+    conform,
+    dtypes,
+    empty,
+    stream_dtypes,
+    window_dtypes,
+)
+from nilometer.operators.logic import EVALUATION, EVALUATIONS_SCHEMA, TICK, Output, no_evaluations
+from nilometer.plan import physical
+from nilometer.plan.logical import Collection
+from nilometer.spark.layout.divide import divide
+from nilometer.spark.layout.fragments import Fragment, Layout
+from nilometer.types import TIME, Column, Schema
+
+
+@dataclass(frozen=True)
+class Clock:
+    """How far event time has come with a micro-batch: every tick below `watermark` is complete, and by lower-case name of
+    the stream its first tick, if it has one. It is the same for all fragments and buckets."""
+
+    watermark: int
+    first_ticks: Mapping[str, int] = field(default_factory=dict)
+
+
+class FragmentFlow:
+    """A fragment in progress in one of its buckets.
+
+    >>> # flow = FragmentFlow(fragment, bucket, layout, extents); output = flow.step(clock, inputs, first)
+    """
+
+    def __init__(self, fragment: Fragment, bucket: int, layout: Layout, extents: Extents) -> None:
+        if not 0 <= bucket < fragment.buckets <= layout.buckets:
+            raise InternalError(f"no bucket {bucket} of {fragment.buckets}")
+        self.fragment = fragment
+        self._flow = _CutFlow(_own_sensors(fragment, bucket), extents)
+        if len(self._flow.doors) != len(fragment.inputs):
+            raise InternalError(f"{len(self._flow.doors)} exchanges for {len(fragment.inputs)} inputs")
+
+    def step(
+        self,
+        clock: Clock,
+        inputs: Sequence[Output] = (),
+        first: bool = False,
+        admitted: Mapping[str, pl.DataFrame] | None = None,
+    ) -> Output:
+        """One micro-batch.
+
+        Parameters
+        ----------
+        inputs
+            What came from each of `fragment.inputs`, from all of its buckets; evaluations that several of them listed count
+            once. Left out: nothing came.
+        first
+            Whether this is the first step of the query in this bucket (for a reader: of this flow), when tables are read.
+        admitted
+            For a reader: the accepted tuples of its stream, by lower-case name, with their system columns.
+        """
+        self._flow.receive(inputs)
+        return self._flow.step(Round(admitted or {}, clock.watermark, clock.first_ticks, first))
+
+    def snapshot(self) -> dict[str, dict[str, bytes]]:
+        """The panes of every stage of the dataflow, by its name."""
+        return self._flow.snapshot()
+
+    def restore(self, panes: dict[str, dict[str, bytes]]) -> None:
+        """Go on where a flow of the same fragment and bucket stood."""
+        self._flow.restore(panes)
+
+
+def columns_of(plan: physical.Node) -> Dtypes:
+    """The columns of the rows that a fragment with this plan gives out, system columns included."""
+    if isinstance(plan, physical.Deliver):
+        tick = (Column("tick", TIME),) if plan.tick else ()
+        return dtypes(Schema((*tick, *plan.schema.columns)))
+    match plan.collection:
+        case Collection.STREAM:
+            return stream_dtypes(plan.schema, id_type(plan))
+        case Collection.WINDOWS:
+            return window_dtypes(plan.schema)
+        case Collection.TABLE:
+            return dtypes(plan.schema)
+
+
+def gathered(outputs: Sequence[Output], columns: Dtypes) -> Output:
+    """What all buckets of a fragment gave in a step, as one output: all rows, and every evaluation once."""
+    listed = concatenate(
+        [output.evaluations for output in outputs], {EVALUATION: pl.Int64(), TICK: pl.Int64()}
+    )
+    return Output(concatenate([output.rows for output in outputs], columns), _once(listed))
+
+
+def _once(evaluations: pl.DataFrame) -> pl.DataFrame:
+    if not evaluations.height:
+        return no_evaluations()
+    return evaluations.select(*EVALUATIONS_SCHEMA).unique(EVALUATION).sort(EVALUATION)
+
+
+def _own_sensors(fragment: Fragment, bucket: int) -> physical.Node:
+    """The plan, with each SILENT expecting only the sensors whose tuples come to this bucket."""
+    if fragment.buckets == 1 or not fragment.sensors:
+        return fragment.plan
+    remaining = iter(fragment.sensors)
+
+    def change(node: physical.Node) -> physical.Node:
+        if isinstance(node, physical.Exchange):
+            return node
+        if isinstance(node, physical.Silent):
+            node = replace(node, sensors=_sensors_in(node, next(remaining), fragment.buckets, bucket))
+        return node.with_inputs(tuple(change(child) for child in node.inputs))
+
+    return change(fragment.plan)
+
+
+def _sensors_in(
+    node: physical.Silent, keys: tuple[Expression, ...], buckets: int, bucket: int
+) -> frozenset[int | str]:
+    _, source, *_ = node.schema.names
+    columns = columns_of(node)
+    known = pl.Series(source, sorted(node.sensors, key=str), dtype=columns[source])
+    rows = pl.DataFrame([pl.Series(name, [None] * len(known), dtype=kind) for name, kind in columns.items()])
+    rows = rows.with_columns(known, known.alias("@id"))
+    parts = dict(divide(rows, keys, buckets))
+    return frozenset(parts[bucket].get_column(source)) if bucket in parts else frozenset()
+
+
+class _Door:
+    """A leaf: what was received for this step."""
+
+    def __init__(self, columns: Dtypes) -> None:
+        self._columns = columns
+        self._nothing = Output(empty(columns), no_evaluations())
+        self.given = self._nothing
+
+    def receive(self, output: Output | None) -> None:
+        """What the next step takes."""
+        if output is None:
+            self.given = self._nothing
+            return
+        rows = conform(output.rows, self._columns) if output.rows.height else self._nothing.rows
+        self.given = Output(rows, _once(output.evaluations))
+
+    def step(self, inputs: Sequence[Output], now: Round, first_tick: int | None) -> Output:  # noqa: ARG002
+        given, self.given = self.given, self._nothing
+        return given
+
+    def snapshot(self) -> dict[str, bytes]:
+        return {}
+
+    def restore(self, panes: dict[str, bytes]) -> None:
+        pass
+
+
+class _CutFlow(Dataflow):
+    """The gateway's stages of a plan that is cut at its exchanges. `doors` are where rows come in, in the plan's order."""
+
+    def __init__(self, plan: physical.Node, sources: Extents) -> None:
+        self.doors: list[_Door] = []
+        super().__init__(plan, sources)
+
+    def receive(self, inputs: Sequence[Output]) -> None:
+        """Put before each door what came for it."""
+        if inputs and len(inputs) != len(self.doors):
+            raise InternalError(f"{len(inputs)} inputs for {len(self.doors)} exchanges")
+        for place, door in enumerate(self.doors):
+            door.receive(inputs[place] if inputs else None)
+
+    def lower(self, node: physical.Node) -> int:
+        match node:
+            case physical.Exchange():
+                return self._lower_exchange(node)
+            case physical.AggregateEvaluate() if _partials_received(node):
+                # The gateway would look through the exchange and make the whole aggregate of what is below.
+                return self.fuse(self.lower(node.input), evaluated(node))
+            case _:
+                return super().lower(node)
+
+    def _lower_exchange(self, node: physical.Exchange) -> int:
+        streams = frozenset(
+            below.stream.name.lower()
+            for below in physical.walk_plan(node)
+            if isinstance(below, physical.SpAcquire)
+        )
+        door = _Door(columns_of(node.input))
+        self.doors.append(door)
+        self.stages.append(Stage(node.operator, door, (), streams))
+        return len(self.stages) - 1
+
+
+def _partials_received(node: physical.AggregateEvaluate) -> bool:
+    below = node.input
+    while isinstance(below, physical.AggregateMerge):
+        below = below.input
+    return isinstance(below, physical.Exchange)

@@ -1,0 +1,57 @@
+"""A layout -> text: EXPLAIN's stage "spark". One fragment after the other, then what runs in one bucket and why.
+
+fragment 0 (reader) -> fragment 1 by R.id
+  SP_ACQUIRE [river AS R; id, depth]
+fragment 1 (stage 1, 16 buckets) -> answer
+  DELIVER [TICK]
+    AGGR [BY R.id; AVG(R.depth) AS depth]
+      TIME_WINDOW [RANGE 1 HOUR SLIDE 1 HOUR]
+        RECEIVE [fragment 0]
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from nilometer.plan import physical
+from nilometer.plan.explain import explain_text
+from nilometer.plan.explain.expressions import print_expression
+from nilometer.spark.layout.fragments import Fragment, Layout
+
+_EXCHANGE = re.compile(rf"( *){physical.Exchange.operator}\b.*?((?: @\w+)*)")
+
+
+def text_of(layout: Layout) -> str:
+    """The text of a layout, without a line end at the end."""
+    fragments = [line for fragment in layout.fragments for line in _fragment(fragment, layout)]
+    return "\n".join([*fragments, *layout.reasons])
+
+
+def _fragment(fragment: Fragment, layout: Layout) -> Iterator[str]:
+    where = "reader"
+    if fragment.stage:
+        where = f"stage {fragment.stage}, {fragment.buckets} bucket{'s' if fragment.buckets > 1 else ''}"
+    yield f"fragment {fragment.number} ({where}) -> {_destination(fragment, layout)}"
+    for line in _plan(fragment):
+        yield f"  {line}"
+
+
+def _destination(fragment: Fragment, layout: Layout) -> str:
+    if fragment.target is None:
+        return "answer"
+    by = f" by {', '.join(map(print_expression, fragment.keys))}" if fragment.keys else ""
+    return f"fragment {fragment.target}{by}" if layout.buckets > 1 else f"fragment {fragment.target}"
+
+
+def _plan(fragment: Fragment) -> Iterator[str]:
+    """The plan's text, with each exchange as a leaf that names the fragment its rows come from."""
+    inputs = iter(fragment.inputs)
+    below: int | None = None
+    for line in explain_text(fragment.plan).splitlines():
+        depth = len(line) - len(line.lstrip())
+        if below is not None and depth > below:
+            continue
+        found = _EXCHANGE.fullmatch(line)
+        below = None if found is None else depth
+        yield line if found is None else f"{found[1]}RECEIVE [fragment {next(inputs)}]{found[2]}"
