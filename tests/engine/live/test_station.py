@@ -18,23 +18,12 @@ from nilometer.engine import Database, connect
 from nilometer.engine.live import BEGINNING, LiveQuery, Station
 from nilometer.engine.live.books import query_books, stream_books
 from nilometer.engine.live.identity import identity_of
-from nilometer.engine.live.kept_answers import kept_answers, schema_of
+from nilometer.engine.live.kept_answers import kept_answers
 from nilometer.engine.live.standing import folder_of, reader_of, result_log, result_logs
 from nilometer.engine.live.starts import offset_at
 from nilometer.errors import ConfigurationError, NilometerError, ResourceError
-from nilometer.operators.frames import dtypes
 from nilometer.types import (
-    BOOLEAN,
-    FLOAT,
-    INT,
     MINUTE,
-    POINT,
-    STRING,
-    Column,
-    Schema,
-    Type,
-    list_of,
-    struct_of,
 )
 
 START = 1_767_225_600_000_000
@@ -441,11 +430,3 @@ def test_answers_have_the_types_of_the_query_or_of_the_log(tmp_path: Path) -> No
         database.answers("other")
     with pytest.raises(ConfigurationError, match="data directory"):
         connect().answers("typed")
-
-
-@pytest.mark.parametrize(
-    "type_", [INT, FLOAT, STRING, BOOLEAN, POINT, list_of(POINT), struct_of(Column("a", list_of(INT)))]
-)
-def test_the_type_that_a_dtype_holds(type_: Type) -> None:
-    columns = dtypes(Schema((Column("c", type_),)))
-    assert schema_of(columns, Schema(())) == Schema((Column("c", type_),))

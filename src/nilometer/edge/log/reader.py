@@ -78,15 +78,23 @@ def schema_of(files: Files, segment: SegmentId) -> Any:
 
 
 class Cursor:
-    """Reads on where it stands. `skipped` counts rows that retention took before they were read."""
+    """Reads on where it stands. `skipped` counts rows that retention took before they were read. Rows come in the columns
+    `dtypes`; without any in those the log has now, or `as_written`, in those it had when they were written."""
 
     def __init__(
-        self, files: Files, offset: Offset, dtypes: Dtypes | None = None, on_damage: OnDamage = refuse
+        self,
+        files: Files,
+        offset: Offset,
+        dtypes: Dtypes | None = None,
+        on_damage: OnDamage = refuse,
+        *,
+        as_written: bool = False,
     ) -> None:
         self.offset = offset
         self.skipped = 0
         self._files = files
         self._dtypes = dtypes
+        self._as_written = as_written
         self._on_damage = on_damage
         self._segment: SegmentId | None = None
         self._at = 0
@@ -148,6 +156,8 @@ class Cursor:
             if self._at == 0:
                 schema = contents.schema(self._on_damage)
                 wanted = self._dtypes if self._dtypes is not None else newest_dtypes(self._files) or {}
+                if self._as_written and schema is not None:
+                    wanted = dtypes_of(schema)
                 self._unpacker = None if schema is None else Unpacker(schema, wanted, segment.name)
             self._at = contents.end
             # Rows whose schema is lost cannot be read; the reader was told, and goes on.

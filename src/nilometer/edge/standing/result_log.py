@@ -20,17 +20,22 @@ from nilometer.edge.log.files import Files
 from nilometer.edge.log.reader import schema_of
 from nilometer.edge.log.schema import arrow_schema, check_change
 from nilometer.edge.log.segment import segment_ids
+from nilometer.edge.standing.answer_types import Types
 from nilometer.errors import DataError, InternalError
 
 Offsets = Mapping[str, Offset]
 """By the stream's lower-case name: everything before has been answered for."""
 
 
+OLDEST_TYPES = {"time": "TIME", "tick": "TIME"}
+"""Of commits that were written before they said so."""
+
+
 @dataclass(frozen=True)
 class Commit:
     """What a commit says of itself. `version` is the query's: another plan is another version. `ledger` is that version's;
     `earlier` that of all versions before it; `trimmed` counts the readings that were deleted by force before any of them
-    read them."""
+    read them. `types` is what the dtypes of its rows do not tell (answer_types.py)."""
 
     version: str
     number: int
@@ -38,6 +43,7 @@ class Commit:
     ledger: QueryLedger
     earlier: QueryLedger = field(default_factory=QueryLedger)
     trimmed: int = 0
+    types: Types = field(default_factory=dict)
 
     def note(self) -> dict[str, Any]:
         """As it travels in the log."""
@@ -48,6 +54,7 @@ class Commit:
             "ledger": self.ledger.as_dict(),
             "earlier": self.earlier.as_dict(),
             "trimmed": self.trimmed,
+            "types": dict(self.types),
         }
 
     @staticmethod
@@ -60,6 +67,7 @@ class Commit:
             QueryLedger(**note["ledger"]),
             QueryLedger(**note.get("earlier", {})),
             note.get("trimmed", 0),
+            note.get("types", OLDEST_TYPES),
         )
 
 

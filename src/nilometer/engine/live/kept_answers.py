@@ -8,27 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import polars as pl
-
+from nilometer.edge.standing import schema_of
 from nilometer.engine.answers import Answer
 from nilometer.engine.live.standing import PLACE, folder_of, result_log, result_logs
 from nilometer.errors import ConfigurationError
-from nilometer.operators.frames import dtype
-from nilometer.types import (
-    BOOLEAN,
-    FLOAT,
-    INT,
-    POINT,
-    STRING,
-    TIME,
-    Column,
-    Schema,
-    Type,
-    list_of,
-    struct_of,
-)
+from nilometer.types import Schema
 
 if TYPE_CHECKING:
     from nilometer.edge.standing import ResultLog
@@ -69,8 +55,9 @@ def kept_answers(database: Database, name: str, position: int = 0) -> KeptAnswer
             hint=f"declare it in schema.sql: CREATE QUERY {name} AS SELECT ...",
         )
     declared = Schema(()) if definition is None else database.sql(definition.text).schema
-    columns = result_log(directory, name).columns
-    schema = schema_of(columns, declared) if columns else declared
+    newest = result_log(directory, name)
+    columns, last = newest.columns, newest.last
+    schema = schema_of(columns, last.types) if last is not None else declared
     first, left_out, logs = 0, 0, []
     for log in result_logs(directory, name, columns or None):
         if log.fits(columns):
@@ -79,33 +66,3 @@ def kept_answers(database: Database, name: str, position: int = 0) -> KeptAnswer
             left_out += log.rows
         first += log.rows
     return KeptAnswers(schema, first, left_out, position, tuple(logs))
-
-
-def schema_of(columns: dict[str, pl.DataType], declared: Schema) -> Schema:
-    """The types of columns of a log: as the query declares them, where it still does, else as their dtypes tell."""
-    return Schema(
-        tuple(
-            declared[name]
-            if name in declared and dtype(declared[name].type) == found
-            else Column(
-                name, TIME if name.lower() in ("time", "tick") and found == pl.Int64 else _type(found)
-            )
-            for name, found in columns.items()
-        )
-    )
-
-
-def _type(found: pl.DataType) -> Type:
-    """What a dtype holds; the inverse of `frames.dtype`, but that TIME and DURATION are whole numbers."""
-    if isinstance(found, pl.List):
-        return list_of(_type(_instance(found.inner)))
-    if found == dtype(POINT):
-        return POINT
-    if isinstance(found, pl.Struct):
-        return struct_of(*(Column(field.name, _type(_instance(field.dtype))) for field in found.fields))
-    return next(plain for plain in (INT, FLOAT, BOOLEAN, STRING) if dtype(plain) == found)
-
-
-def _instance(found: Any) -> pl.DataType:
-    """Polars may name a dtype by its class."""
-    return pl.Series(dtype=found).dtype

@@ -18,7 +18,7 @@ from nilometer.edge.log.files import Lock
 from nilometer.edge.log.local_files import LocalFiles
 from nilometer.edge.log.readers import store_offset
 from nilometer.edge.log.writer import BusyError, resources
-from nilometer.edge.standing import Checkpoint, Checkpoints, Commit, ResultLog, recover
+from nilometer.edge.standing import Checkpoint, Checkpoints, Commit, ResultLog, recover, types_of
 from nilometer.edge.standing.checkpoints import Panes
 from nilometer.engine.query import Query
 from nilometer.errors import ResourceError
@@ -125,6 +125,7 @@ class Standing:
     def __init__(self, directory: Path, name: str, query: Query, failpoint: Failpoint | None = None) -> None:
         self._columns = dtypes(query.schema)
         self._version = version_of(query)
+        self._types = types_of(query.schema)
         # Before anything is read: what was read of a query that another process runs would be out of date at once.
         self._lock = lock_of(directory, name)
         try:
@@ -245,7 +246,7 @@ class Standing:
                 self._hold(saved.offsets)
 
     def _commit_of(self, number: int, offsets: Mapping[str, Offset], ledger: QueryLedger) -> Commit:
-        return Commit(self._version, number, dict(offsets), ledger, self._earlier, self._trimmed)
+        return Commit(self._version, number, dict(offsets), ledger, self._earlier, self._trimmed, self._types)
 
     def _write(self, rows: pl.DataFrame, commit: Commit, now: int) -> None:
         # One that fails is tried again as it is: the log may have it, though not durably, and then takes no other of its number.
