@@ -45,4 +45,11 @@ def fjord(query: Query, finished: bool, batch_rows: int | None) -> Answer:
     return run_on_fjord(query, finished, batch_rows)
 
 
-HOSTS: dict[str, Host] = {"gateway": gateway, "fjord": fjord, "reference": reference}
+def spark(query: Query, finished: bool, batch_rows: int | None) -> Answer:
+    """The data pipeline."""
+    from nilometer.engine.spark import run_on_spark
+
+    return run_on_spark(query, finished, batch_rows)
+
+
+HOSTS: dict[str, Host] = {"gateway": gateway, "fjord": fjord, "spark": spark, "reference": reference}

@@ -1,0 +1,146 @@
+"""A query as it is handed to Spark's workers: one frozen value, bytes, and what each worker makes of it once.
+
+A worker process serves many micro-batches. What is built of a job (compiled expressions, flows) is kept in it by the job's
+name, so that a micro-batch costs what is new in it.
+"""
+
+from __future__ import annotations
+
+import pickle
+import zlib
+from base64 import b64decode, b64encode
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from hashlib import blake2b
+from typing import Any
+
+import polars as pl
+
+from nilometer.catalog.extents import Sensor, Stream, Table
+from nilometer.edge.gateway.ends import Leaf, leaves
+from nilometer.edge.log import LogDirectory, StreamLog
+from nilometer.operators.frames import from_bytes, to_bytes
+from nilometer.plan import physical
+from nilometer.spark.layout import Fragment, Layout
+from nilometer.spark.packing import Address, keys_of
+from nilometer.spark.places import Places
+
+
+@dataclass(frozen=True)
+class TablesAtHand:
+    """The snapshots of the stored extents and the declared sensors, by lower-case name, as they were when the query began."""
+
+    tables: Mapping[str, bytes] = field(default_factory=dict)
+    declared: Mapping[str, tuple[Sensor, ...]] = field(default_factory=dict)
+
+    @staticmethod
+    def of(frames: Mapping[str, pl.DataFrame], declared: Mapping[str, Sequence[Sensor]]) -> TablesAtHand:
+        """From frames."""
+        tables = {name: to_bytes(frame) for name, frame in frames.items()}
+        return TablesAtHand(tables, {name: tuple(sensors) for name, sensors in declared.items()})
+
+    def table(self, table: Table) -> pl.DataFrame:
+        """The snapshot of a stored extent."""
+        return from_bytes(self.tables[table.name.lower()])
+
+    def sensors(self, stream: Stream) -> Sequence[Sensor]:
+        """The declared sensors of a stream."""
+        return self.declared.get(stream.name.lower(), ())
+
+
+@dataclass(frozen=True)
+class Job:
+    """What runs. `place` is the data directory (or URL) of the logs. `start` is where a query without a checkpoint begins;
+    `replay`, if it has answered before, how far: a micro-batch ends exactly there. `finite`: the logs grow no more. `ends`: then
+    the streams' end is the end of event time, too. `max_rows` is the size of a micro-batch, `tasks` by how many it is read,
+    `partitions` how many Spark shuffles into."""
+
+    name: str
+    plan: physical.Node
+    layout: Layout
+    streams: Mapping[str, Stream]
+    extents: TablesAtHand
+    place: str
+    start: Places
+    replay: Places | None = None
+    finite: bool = False
+    ends: bool = False
+    max_rows: int | None = None
+    tasks: int = 1
+    partitions: int = 1
+
+    @cached_property
+    def leaves(self) -> tuple[Leaf, ...]:
+        """The occurrences of streams."""
+        return leaves(self.plan)
+
+    @cached_property
+    def keys(self) -> dict[Address, int]:
+        """Spark's grouping keys."""
+        return keys_of(self.layout, self.partitions)
+
+    @cached_property
+    def readers(self) -> dict[str, list[Fragment]]:
+        """The fragments that run in the reader, by the stream they read."""
+        found: dict[str, list[Fragment]] = {name: [] for name in self.streams}
+        for fragment in self.layout.fragments:
+            if fragment.stage == 0:
+                for node in physical.walk_plan(fragment.plan):
+                    if isinstance(node, physical.SpAcquire):
+                        found[node.stream.name.lower()].append(fragment)
+        return found
+
+    @cached_property
+    def readers_of_tables(self) -> list[Fragment]:
+        """The fragments that run in the reader and read no stream."""
+        reading = {fragment.number for fragments in self.readers.values() for fragment in fragments}
+        return [f for f in self.layout.fragments if f.stage == 0 and f.number not in reading]
+
+    @cached_property
+    def columns(self) -> dict[str, frozenset[str]]:
+        """The columns of each stream that are read, in lower case: those of the plan, and time and id."""
+        wanted: dict[str, set[str]] = {name: {"time", "id"} for name in self.streams}
+        for node in physical.walk_plan(self.plan):
+            if isinstance(node, physical.SpAcquire):
+                names = {column.name.lower() for column in node.columns + node.reads}
+                wanted[node.stream.name.lower()] |= names
+        return {name: frozenset(names) for name, names in wanted.items()}
+
+    @cached_property
+    def logs(self) -> dict[str, StreamLog]:
+        """The streams' logs."""
+        directory = LogDirectory(self.place)
+        return {name: directory.log(stream) for name, stream in self.streams.items()}
+
+    def pack(self) -> str:
+        """As text, for Spark's options."""
+        data = zlib.compress(pickle.dumps(self), 1)
+        return b64encode(data).decode()
+
+    def __getstate__(self) -> dict[str, Any]:
+        cached = {"leaves", "keys", "readers", "readers_of_tables", "columns", "logs"}
+        return {name: value for name, value in self.__dict__.items() if name not in cached}
+
+
+def digest_of(text: str) -> str:
+    """The name of a packed job in a worker's memory."""
+    return blake2b(text.encode(), digest_size=16).hexdigest()
+
+
+_JOBS: OrderedDict[str, Job] = OrderedDict()
+_REMEMBERED = 64
+
+
+def job_of(text: str) -> Job:
+    """The job that was packed into this text; one object for all micro-batches of this process."""
+    digest = digest_of(text)
+    job = _JOBS.get(digest)
+    if job is None:
+        job = _JOBS[digest] = pickle.loads(zlib.decompress(b64decode(text)))
+        if len(_JOBS) > _REMEMBERED:
+            _JOBS.popitem(last=False)
+    else:
+        _JOBS.move_to_end(digest)
+    return job

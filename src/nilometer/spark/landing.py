@@ -1,0 +1,37 @@
+"""Entries at hand -> a stream log, as the entrance of the edge would have written it.
+
+Garbled, future and duplicate readings are taken out and counted here, so that what a log holds are readings; lateness is decided when
+it is read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+
+from nilometer.catalog.extents import Stream
+from nilometer.edge.door import Door
+from nilometer.edge.gateway.sources import Batch, Entry
+from nilometer.edge.ledger import Ledger
+from nilometer.edge.log import Fsync, LogDirectory, LogSettings
+from nilometer.operators.logic import STREAM_COLUMNS
+
+_PATIENT = 1 << 62
+"""A DELAY with which nothing is ever late."""
+
+
+def land(directory: Path, stream: Stream, entries: Iterable[Entry]) -> Ledger:
+    """Write the entries; gives the books. The log is for this process's queries: nothing is made durable."""
+    door = Door(replace(stream, delay=_PATIENT))
+    wanted = None
+    with LogDirectory(directory, LogSettings(fsync=Fsync.NEVER)).log(stream) as log:
+        for entry in entries:
+            if not isinstance(entry, Batch):
+                log.heartbeat(entry.tick)
+                continue
+            rows = door.admit(entry.rows, garbled=entry.garbled, arrived=entry.arrived)
+            wanted = rows.drop(STREAM_COLUMNS)
+            if wanted.height:
+                log.append(wanted)
+    return door.ledger

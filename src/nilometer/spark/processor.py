@@ -1,0 +1,211 @@
+"""A stateful stage: `transformWithState` around the flows of its fragments, one for each bucket.
+
+The state of a bucket is that of its Logics: panes. Small ones stand together in one value, large ones each in an entry of a map
+of its own, written only when they have changed (design.md principle 8). A bucket's flow lives on in the worker process from one micro-batch
+to the next; each write of the state leaves a random mark in it, and a flow is used again only if it bears the mark that
+the state has. So a micro-batch that is tried again, here or elsewhere, always begins with what was committed.
+
+What is addressed to a fragment of another stage passes through.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+import struct
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from pyspark.sql import Row
+from pyspark.sql.streaming.stateful_processor import (
+    MapState,
+    StatefulProcessor,
+    StatefulProcessorHandle,
+    TimerValues,
+    ValueState,
+)
+
+from nilometer.edge.log import failpoints
+from nilometer.operators.frames import empty
+from nilometer.operators.logic import Output, no_evaluations
+from nilometer.spark.job import Job, digest_of, job_of
+from nilometer.spark.layout import Clock, Fragment, FragmentFlow, columns_of, divide, gathered
+from nilometer.spark.layout.fragments import received
+from nilometer.spark.packing import ANSWER, Packet, in_order, target_of, unpack
+
+PLACE = "stage"
+"""The name of the stateful stages in NILOMETER_FAILPOINT."""
+
+LARGE = 65_536
+"""A pane of so many bytes stands by itself."""
+
+Panes = dict[str, bytes]
+
+
+@dataclass
+class Bucket:
+    """A bucket's flow as it lives in a worker. `mark` is that of the state it was last written to; `written` are its panes then."""
+
+    flow: FragmentFlow
+    mark: str = ""
+    written: Panes = field(default_factory=dict)
+
+
+_BUCKETS: OrderedDict[tuple[str, int, int], Bucket] = OrderedDict()
+_REMEMBERED = 512
+
+
+class Stage(StatefulProcessor):
+    """The `number`-th stateful stage of a job."""
+
+    def __init__(self, text: str, number: int) -> None:
+        self._text = text
+        self._number = number
+
+    def init(self, handle: StatefulProcessorHandle) -> None:
+        """Spark asks for the state variables, on the driver and in every task."""
+        self._state: ValueState = handle.getValueState("state", "mark string, panes binary")
+        self._large: MapState = handle.getMapState("large", "name string", "pane binary")
+
+    def handleInputRows(  # noqa: N802 - Spark's name
+        self,
+        key: Any,
+        rows: Iterator[Row],
+        timerValues: TimerValues,  # noqa: N803, ARG002
+    ) -> Iterator[Row]:
+        """One bucket's part of a micro-batch."""
+        job = job_of(self._text)
+        packed = [bytes(row.packet) for row in rows]
+        target = target_of(packed[0])
+        if target < 0 or job.layout.fragments[target].stage != self._number:
+            for data in packed:
+                yield Row(key=key[0], packet=data)
+            return
+        fragment = job.layout.fragments[target]
+        packets = [unpack(data) for data in packed]
+        pass_by = failpoints.from_environment(PLACE)
+        pass_by("before_state")
+        bucket, first = self._bucket(job, fragment, packets[0].bucket)
+        clock = _clock(packets)
+        output = bucket.flow.step(clock, _inputs(fragment, packets), first, {})
+        self._write(bucket)
+        pass_by("after_state")
+        for packet in _packets(job, fragment, packets[0].bucket, clock, output):
+            address = (packet.target, packet.bucket)
+            yield Row(key=0 if packet.target == ANSWER else job.keys[address], packet=packet.pack())
+
+    def close(self) -> None:
+        """Nothing is held but what lives on."""
+
+    # ---- state -------------------------------------------------------------------------------------------------------
+
+    def _bucket(self, job: Job, fragment: Fragment, number: int) -> tuple[Bucket, bool]:
+        """The bucket as it was committed, and whether this is its first micro-batch."""
+        place = (digest_of(self._text), fragment.number, number)
+        found = self._state.get()
+        kept = _BUCKETS.get(place)
+        if found is not None and kept is not None and kept.mark == found[0]:
+            _BUCKETS.move_to_end(place)
+            return kept, False
+        bucket = Bucket(FragmentFlow(fragment, number, job.layout, job.extents))
+        if found is not None:
+            bucket.mark = found[0]
+            panes = _split(bytes(found[1]))
+            panes |= {name[0]: bytes(pane[0]) for name, pane in self._large.iterator()}
+            bucket.flow.restore(_nested(panes))
+            bucket.written = panes
+        _BUCKETS[place] = bucket
+        if len(_BUCKETS) > _REMEMBERED:
+            _BUCKETS.popitem(last=False)
+        return bucket, found is None
+
+    def _write(self, bucket: Bucket) -> None:
+        """Write the panes that have changed."""
+        panes = _flat(bucket.flow.snapshot())
+        small: Panes = {}
+        for name, pane in panes.items():
+            if len(pane) < LARGE:
+                small[name] = pane
+            elif bucket.written.get(name) is not pane and bucket.written.get(name) != pane:
+                self._large.updateValue((name,), (pane,))
+        for name, pane in bucket.written.items():
+            if len(pane) >= LARGE and len(panes.get(name, b"")) < LARGE:
+                self._large.removeKey((name,))
+        bucket.mark = secrets.token_hex(8)
+        bucket.written = panes
+        self._state.update((bucket.mark, _joined(small)))
+
+
+_LENGTH = struct.Struct("<I")
+_BETWEEN = "\x1f"
+
+
+def _flat(panes: Mapping[str, Mapping[str, bytes]]) -> Panes:
+    return {f"{part}{_BETWEEN}{name}": pane for part, named in panes.items() for name, pane in named.items()}
+
+
+def _nested(panes: Panes) -> dict[str, dict[str, bytes]]:
+    found: dict[str, dict[str, bytes]] = {}
+    for name, pane in panes.items():
+        part, _, rest = name.partition(_BETWEEN)
+        found.setdefault(part, {})[rest] = pane
+    return found
+
+
+def _joined(panes: Panes) -> bytes:
+    """Panes as one value: their names and lengths, then their bytes."""
+    head = json.dumps([[name, len(pane)] for name, pane in panes.items()]).encode()
+    return b"".join((_LENGTH.pack(len(head)), head, *panes.values()))
+
+
+def _split(data: bytes) -> Panes:
+    (length,) = _LENGTH.unpack_from(data)
+    at = _LENGTH.size + length
+    panes: Panes = {}
+    for name, size in json.loads(data[_LENGTH.size : at]):
+        panes[name] = data[at : at + size]
+        at += size
+    return panes
+
+
+# ---- packets ---------------------------------------------------------------------------------------------------------
+
+
+def _clock(packets: Iterable[Packet]) -> Clock:
+    """All packets of a micro-batch carry the same one."""
+    return next(iter(packets)).clock
+
+
+def _inputs(fragment: Fragment, packets: list[Packet]) -> list[Output]:
+    """What each of the fragment's exchanges receives."""
+    inputs = []
+    ordered = in_order(packets)
+    for source, exchange in zip(fragment.inputs, received(fragment.plan), strict=True):
+        columns = columns_of(exchange.input)
+        outputs = [
+            Output(
+                packet.rows if packet.rows is not None else empty(columns),
+                packet.evaluations if packet.evaluations is not None else no_evaluations(),
+            )
+            for packet in ordered
+            if packet.source == source
+        ]
+        inputs.append(gathered(outputs, columns))
+    return inputs
+
+
+def _packets(job: Job, fragment: Fragment, bucket: int, clock: Clock, output: Output) -> Iterator[Packet]:
+    """A step's output on its way: one packet for each bucket of the next stage, with rows or without."""
+    order = (bucket,)
+    if fragment.target is None:
+        if output.rows.height:
+            yield Packet(fragment.number, ANSWER, 0, order, clock, output.rows)
+        return
+    target = job.layout.fragments[fragment.target]
+    parts = dict(divide(output.rows, fragment.keys, target.buckets))
+    for number in range(target.buckets):
+        yield Packet(
+            fragment.number, target.number, number, order, clock, parts.get(number), output.evaluations
+        )

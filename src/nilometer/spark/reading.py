@@ -1,0 +1,138 @@
+"""What a task of the source does: records -> door -> reader fragments -> buckets -> packets.
+
+Everything that needs no memory runs here, vectorised, before Spark sees a row: lateness, selection, projection, joins with
+stored extents. The law: how a micro-batch is divided among tasks changes no answer; each begins with the watermark that
+the readings before it have raised (places.py).
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import polars as pl
+
+from nilometer.edge.door import Door
+from nilometer.edge.ledger import Ledger
+from nilometer.edge.log import failpoints
+from nilometer.operators.frames import dtypes, empty
+from nilometer.spark.admission import Piece
+from nilometer.spark.job import Job
+from nilometer.spark.layout import Clock, Fragment, FragmentFlow, divide
+from nilometer.spark.packing import ANSWER, REPORT, Packet, addresses
+from nilometer.spark.places import Place
+from nilometer.spark.records import runs_of
+from nilometer.types import Schema
+
+PLACE = "source"
+"""The name of the reader in NILOMETER_FAILPOINT."""
+
+
+@dataclass(frozen=True)
+class Task:
+    """A part of a micro-batch. The first of them also tells every bucket the time."""
+
+    number: int
+    clock: Clock
+    pieces: tuple[Piece, ...]
+
+
+def packets_of(job: Job, task: Task, flows: dict[int, FragmentFlow]) -> Iterator[Packet]:
+    """The packets of a task. `flows` keeps what was built for the reader fragments, for the next micro-batch of this process."""
+    pass_by = failpoints.from_environment(PLACE)
+    pass_by("before_read")
+    if task.number == 0:
+        for target, bucket in addresses(job.layout):
+            if not _fed_by_others(job, target):
+                yield Packet(-1, target, bucket, (), task.clock)
+        for fragment in job.readers_of_tables:
+            rows = _prepared(job, fragment, {}, {}, task.clock)
+            yield from _to_target(job, fragment, rows, (), task.clock)
+    counted: Counter[str] = Counter()
+    for number, piece in enumerate(task.pieces):
+        door = _door(job, piece.place, piece.stream)
+        admitted = _admitted(job, piece, door)
+        pass_by("during_read")
+        for fragment in job.readers[piece.stream]:
+            rows = _prepared(job, fragment, flows, {piece.stream: admitted}, task.clock)
+            counted["delivered"] += rows.height
+            counted["filtered"] += admitted.height - rows.height
+            counted["read"] += door.ledger.received
+            counted["late"] += door.ledger.late
+            counted["garbled"] += door.ledger.garbled
+            yield from _to_target(job, fragment, rows, (task.number, number), task.clock)
+    yield Packet(-1, REPORT, 0, (task.number,), task.clock, report=dict(counted))
+    pass_by("after_read")
+
+
+def _to_target(
+    job: Job, fragment: Fragment, rows: pl.DataFrame, order: tuple[int, ...], clock: Clock
+) -> Iterator[Packet]:
+    """The rows of a fragment on their way: to the buckets of the next one, or out."""
+    if fragment.target is None:
+        yield Packet(fragment.number, ANSWER, 0, order, clock, rows)
+        return
+    target = job.layout.fragments[fragment.target]
+    for bucket, part in divide(rows, fragment.keys, target.buckets):
+        if part.height:
+            yield Packet(fragment.number, target.number, bucket, order, clock, part)
+
+
+def _fed_by_others(job: Job, number: int) -> bool:
+    """Whether another stateful fragment tells this one the time."""
+    inputs = job.layout.fragments[number].inputs
+    return any(job.layout.fragments[each].stage > 0 for each in inputs)
+
+
+def _door(job: Job, place: Place, stream: str) -> Door:
+    """The stream's door as it stands at a place. What the log holds has passed the entrance: no doubles by KEY are in it."""
+    door = Door(replace(job.streams[stream], key=()))
+    numbers = {
+        "ledger": Ledger().as_dict(),
+        "watermark": place.watermark,
+        "first_tick": place.first_tick,
+        "greatest_tick": place.greatest_tick,
+        "greatest_time": place.greatest_time,
+        "position": place.position,
+    }
+    door.restore({"numbers": json.dumps(numbers).encode()})
+    return door
+
+
+def _admitted(job: Job, piece: Piece, door: Door) -> pl.DataFrame:
+    """The accepted tuples of a piece."""
+    stream = job.streams[piece.stream]
+    skip, left = piece.skip, piece.rows
+    frames = []
+    for found in runs_of(
+        job.logs[piece.stream].files, piece.segment, piece.start, piece.end, stream, job.columns[piece.stream]
+    ):
+        if isinstance(found, int):
+            door.heartbeat(found)
+            continue
+        rows = found[skip : skip + left] if skip or found.height > left else found
+        skip, left = max(0, skip - found.height), left - rows.height
+        frames.append(door.admit(rows))
+    return pl.concat(frames) if frames else _nothing(job, piece.stream, door)
+
+
+def _nothing(job: Job, stream: str, door: Door) -> pl.DataFrame:
+    wanted = job.columns[stream]
+    columns = tuple(c for c in job.streams[stream].columns if c.name.lower() in wanted)
+    return door.admit(empty(dtypes(Schema(columns))))
+
+
+def _prepared(
+    job: Job,
+    fragment: Fragment,
+    flows: dict[int, FragmentFlow],
+    admitted: dict[str, pl.DataFrame],
+    clock: Clock,
+) -> pl.DataFrame:
+    """What a reader fragment makes of accepted tuples."""
+    first = fragment.number not in flows
+    if first:
+        flows[fragment.number] = FragmentFlow(fragment, 0, job.layout, job.extents)
+    return flows[fragment.number].step(clock, [], first, admitted).rows

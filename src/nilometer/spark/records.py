@@ -1,0 +1,40 @@
+"""Bytes of a segment -> its rows, as few frames as possible, and its heartbeats between them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import polars as pl
+
+from nilometer.catalog.extents import Stream
+from nilometer.edge.log.files import Files
+from nilometer.edge.log.reader import batch_of, schema_of
+from nilometer.edge.log.record import RecordKind, records_in
+from nilometer.edge.log.schema import Unpacker
+from nilometer.edge.log.segment import Damage, SegmentId
+from nilometer.operators.frames import dtypes
+from nilometer.types import Schema
+
+
+def runs_of(
+    files: Files, segment: SegmentId, start: int, end: int, stream: Stream, columns: frozenset[str]
+) -> Iterator[pl.DataFrame | int]:
+    """What stands between two bytes, at which records begin and end: rows, in the stream's columns of these lower-case names,
+    and the ticks of heartbeats."""
+    run = records_in(files.read(segment.name, start, end - start), start)
+    if run.end != end:
+        raise Damage(segment.name, run.end, end, "a record fails its checksum").error()
+    wanted = dtypes(Schema(tuple(c for c in stream.columns if c.name.lower() in columns)))
+    unpacker = Unpacker(schema_of(files, segment), wanted, segment.name)
+    batches: list[Any] = []
+    for header in run:
+        if header.kind == RecordKind.ROWS:
+            batches.append(batch_of(header, run, unpacker.schema))
+        elif header.kind == RecordKind.HEARTBEAT:
+            if batches:
+                yield unpacker.frame(batches)
+                batches = []
+            yield header.greatest_time
+    if batches:
+        yield unpacker.frame(batches)
