@@ -1,19 +1,24 @@
 """A physical plan -> a layout on Spark: where it is cut, and by which keys its rows are divided among buckets.
 
 1. what needs no state runs in the readers of the streams (reading.py)
-2. the rest in buckets, if one division of the rows leaves every answer what it was
-3. else in one bucket
+2. the rest in the buckets of one stage, if some keys divide all of it (division.py)
+3. else those parts of it that can be divided, in a first stage; what is above them in a second, divided or in one bucket
+4. else in one bucket
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
 from nilometer.errors import InternalError
 from nilometer.expressions import Expression
 from nilometer.plan import physical
-from nilometer.spark.layout.fragments import Fragment, Layout
-from nilometer.spark.layout.reading import in_reader, stateless
+from nilometer.plan.explain.text import print_parameters
+from nilometer.spark.layout.division import Division, UndividedError, divide_plan, is_leaf
+from nilometer.spark.layout.fragments import Fragment, Layout, received
+from nilometer.spark.layout.parts import with_parts
+from nilometer.spark.layout.reading import stateless
 
 
 def lay_out(plan: physical.Node, buckets: int) -> Layout:
@@ -25,34 +30,83 @@ def lay_out(plan: physical.Node, buckets: int) -> Layout:
     )
     if stateless(plan):
         return Layout((Fragment(0, plan, 0, 1),), buckets, 0)
-    builder = _Builder(buckets)
-    builder.add(plan, 1, 1)
-    return Layout(tuple(builder.fragments), buckets, 1)
+    if buckets == 1:
+        return _assembled(plan, None, buckets, ())
+    try:
+        return _assembled(plan, divide_plan(plan), buckets, ())
+    except UndividedError as error:
+        undivided = error
+    above = with_parts(plan)
+    if any(isinstance(node, physical.Exchange) for node in physical.walk_plan(above)):
+        try:
+            return _assembled(above, divide_plan(above), buckets, ())
+        except UndividedError as error:
+            undivided = error
+    return _assembled(above, None, buckets, (_line(undivided),))
 
 
-class _Builder:
-    """Fragments as they are cut off, producers first."""
+def _line(error: UndividedError) -> str:
+    clauses = print_parameters(error.node)
+    parameters = f" [{'; '.join(clauses)}]" if clauses else ""
+    return f"one bucket: {error.node.operator}{parameters} {error.reason}"
 
-    def __init__(self, buckets: int) -> None:
-        self.buckets = buckets
-        self.fragments: list[Fragment] = []
 
-    def add(self, plan: physical.Node, stage: int, buckets: int) -> int:
-        """Cut a plan above what its readers run, and add the fragments."""
+def _assembled(
+    plan: physical.Node, division: Division | None, buckets: int, reasons: tuple[str, ...]
+) -> Layout:
+    """The fragments of a plan in which parts of a first stage stand below exchanges."""
+    stage = 2 if any(True for _ in received(plan)) else 1
+    cutting = _Cutting(buckets, [])
+    cutting.add(plan, division, stage)
+    return Layout(tuple(cutting.fragments), buckets, stage, reasons)
+
+
+@dataclass
+class _Cutting:
+    """The fragments that have been cut off, producers first."""
+
+    buckets: int
+    fragments: list[Fragment]
+
+    def add(self, plan: physical.Node, division: Division | None, stage: int) -> int:
+        """Cut a plan above its leaves; without a division it runs in one bucket."""
+        leaves = sum(1 for _ in _leaves(plan))
+        keys = iter(division.leaves if division is not None else ((),) * leaves)
         inputs: list[int] = []
-        cut = self._cut(plan, inputs)
+        cut = self._cut(plan, keys, inputs)
         number = len(self.fragments)
-        self.fragments.append(Fragment(number, cut, stage, buckets, tuple(inputs)))
+        self.fragments.append(
+            Fragment(
+                number,
+                cut,
+                stage,
+                1 if division is None else self.buckets,
+                tuple(inputs),
+                sensors=() if division is None else division.silents,
+            )
+        )
         for place in inputs:
             self.fragments[place] = replace(self.fragments[place], target=number)
         return number
 
-    def _cut(self, node: physical.Node, inputs: list[int]) -> physical.Node:
-        if in_reader(node):
-            keys: tuple[Expression, ...] = ()
+    def _cut(
+        self, node: physical.Node, keys: Iterator[tuple[Expression, ...]], inputs: list[int]
+    ) -> physical.Node:
+        if not is_leaf(node):
+            return node.with_inputs(tuple(self._cut(child, keys, inputs) for child in node.inputs))
+        if isinstance(node, physical.Exchange):
+            number = self.add(node.input, divide_plan(node.input), 1)
+        else:
             number = len(self.fragments)
-            self.fragments.append(Fragment(number, node, 0, 1, keys=keys))
-            inputs.append(number)
-            return physical.Exchange(node, keys)
-        children = tuple(self._cut(child, inputs) for child in node.inputs)
-        return node.with_inputs(children)
+            self.fragments.append(Fragment(number, node, 0, 1))
+        fragment = self.fragments[number] = replace(self.fragments[number], keys=next(keys))
+        inputs.append(number)
+        return physical.Exchange(fragment.plan, fragment.keys)
+
+
+def _leaves(plan: physical.Node) -> Iterator[physical.Node]:
+    if is_leaf(plan):
+        yield plan
+        return
+    for child in plan.inputs:
+        yield from _leaves(child)

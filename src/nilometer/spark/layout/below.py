@@ -1,0 +1,115 @@
+"""What a node's output is divided by -> what each of its inputs must be divided by, so that rows that belong together meet.
+
+`below(node, port, expression)` gives the expression in terms of an input, None where a row of the output and the rows it is made
+of need not agree in it. This is where each operator says which rows it brings together.
+"""
+
+from __future__ import annotations
+
+from nilometer.edge.gateway.lowering.sources_of import source_type
+from nilometer.expressions import ColumnReference, Expression, columns_of
+from nilometer.operators.logic import ID
+from nilometer.plan import physical
+from nilometer.plan.logical import JoinKind
+from nilometer.spark.layout.equalities import Equalities
+from nilometer.spark.layout.reading import joins_table
+from nilometer.spark.layout.rewriting import source_columns, source_of, substituted, within
+
+
+def below(node: physical.Node, port: int, expression: Expression) -> Expression | None:
+    """The expression over the node's output in terms of its input at this port."""
+    child = node.inputs[port]
+    match node:
+        case physical.Select() | physical.Deliver() | physical.TimeWindow():
+            return expression
+        case physical.Project(items=items):
+            own: dict[str, Expression] = {item.name: item.expression for item in items}
+            return substituted(expression, own | {ID: source_of(child)})
+        case physical.Rename():
+            return substituted(expression, _by_position(node, child) | {ID: source_of(child)})
+        case physical.Union():
+            kept = source_type(node) is not None and source_type(child) is not None
+            source = {ID: source_of(child)} if kept else {}
+            return substituted(expression, _by_position(node, child) | source)
+        case physical.Lag() | physical.Sample():
+            return within(expression, source_columns(child))
+        case physical.Silent():
+            source = {name: source_of(child) for name in source_columns(node)}
+            return substituted(expression, source)
+        case physical.RStream() | physical.IStream() | physical.DStream():
+            return within(expression, frozenset(child.schema.names))
+        case physical.Aggregate(keys=keys) | physical.AggregateInit(keys=keys):
+            return substituted(expression, {key.name: key.expression for key in keys})
+        case physical.AggregateMerge(keys=keys) | physical.AggregateEvaluate(keys=keys):
+            return within(expression, frozenset(key.name for key in keys))
+        case physical.HashJoin() | physical.NlJoin() | physical.AsofJoin() | physical.NlwJoin():
+            return _below_join(node, port, expression)
+        case _:
+            return None
+
+
+def own_keys(node: physical.Node) -> tuple[Expression, ...]:
+    """Over the node's output: what it can be divided by, if nothing above asks for anything. None: it needs all rows."""
+    match node:
+        case physical.Lag() | physical.Sample() | physical.Silent():
+            return (source_of(node),)
+        case physical.IStream() | physical.DStream():
+            # Differences of bags: equal rows must meet.
+            return tuple(ColumnReference(column.name, column.type) for column in node.schema)
+        case physical.Aggregate(keys=keys) | physical.AggregateEvaluate(keys=keys):
+            return tuple(ColumnReference(key.name, node.schema[key.name].type) for key in keys)
+        case physical.HashJoin() | physical.AsofJoin() | physical.NlwJoin():
+            return equalities(node).of_all(len(node.inputs))
+        case _:
+            return ()
+
+
+def equalities(node: physical.Node) -> Equalities:
+    """What is equal in every pair (or N-tuple) of a join."""
+    match node:
+        case physical.HashJoin(keys=keys) | physical.AsofJoin(keys=keys):
+            return Equalities(((0, left), (1, right)) for left, right in keys)
+        case physical.NlwJoin(keys=pairs):
+            return Equalities(
+                ((pair.left, pair.left_expression), (pair.right, pair.right_expression)) for pair in pairs
+            )
+        case _:
+            return Equalities(())
+
+
+def _below_join(
+    node: physical.HashJoin | physical.NlJoin | physical.AsofJoin | physical.NlwJoin,
+    port: int,
+    expression: Expression,
+) -> Expression | None:
+    columns = frozenset(node.inputs[port].schema.names)
+    if isinstance(node, physical.NlwJoin):
+        return None if ID in columns_of(expression) else equalities(node).over(expression, port, columns)
+    outer = isinstance(node, physical.AsofJoin) or node.kind is not JoinKind.INNER
+    if outer and not columns_of(expression) <= {ID, *node.left.schema.names}:
+        # A left row without a partner has NULLs for it: it may be in another bucket than its equals.
+        return None
+    keeps_source = joins_table(node) or (isinstance(node, physical.AsofJoin) and port == 0)
+    if keeps_source:
+        return equalities(node).over(expression, port, columns | {ID})
+    if ID in columns_of(expression):
+        return _by_visible_source(node, port, expression)
+    return equalities(node).over(expression, port, columns)
+
+
+def _by_visible_source(node: physical.Node, port: int, expression: Expression) -> Expression | None:
+    """An as-of join keeps its left's ids: where the left's column of them is a key, its right has their equal."""
+    left = node.inputs[0]
+    columns = frozenset(node.inputs[port].schema.names)
+    for name in sorted(source_columns(left) - {ID}):
+        visible = ColumnReference(name, left.schema[name].type)
+        values: dict[str, Expression] = {c.name: ColumnReference(c.name, c.type) for c in left.schema}
+        found = substituted(expression, values | {ID: visible})
+        if found is not None and (equal := equalities(node).over(found, port, columns)) is not None:
+            return equal
+    return None
+
+
+def _by_position(node: physical.Node, child: physical.Node) -> dict[str, Expression]:
+    pairs = zip(node.schema.names, child.schema.columns, strict=True)
+    return {name: ColumnReference(column.name, column.type) for name, column in pairs}

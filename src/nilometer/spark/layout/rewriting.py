@@ -1,0 +1,82 @@
+"""Expressions over a node's output -> the same values over one of its inputs. None: there is no equal there.
+
+A bucket is a function of such expressions; so an expression that is pushed down must have the same value for every row of the
+input that the row of the output was made of.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from nilometer.edge.gateway.lowering.sources_of import id_type, source_type
+from nilometer.expressions import ColumnReference, Expression, columns_of, uses_now
+from nilometer.operators.logic import ID
+from nilometer.plan import physical
+from nilometer.plan.logical import Collection
+from nilometer.spark.layout.reading import joins_table, streamed_side
+
+
+def dividing(expression: Expression | None) -> Expression | None:
+    """The expression, if it tells rows apart and is the same at every evaluation that sees a row."""
+    if expression is None or uses_now(expression) or not columns_of(expression):
+        return None
+    return expression
+
+
+def within(expression: Expression, columns: frozenset[str]) -> Expression | None:
+    """The expression, if it reads no other columns."""
+    return expression if columns_of(expression) <= columns else None
+
+
+def substituted(expression: Expression, values: Mapping[str, Expression]) -> Expression | None:
+    """The expression with each column replaced by its value."""
+    if isinstance(expression, ColumnReference):
+        return values.get(expression.name)
+    children = tuple(substituted(child, values) for child in expression.children())
+    if None in children:
+        return None
+    return expression.with_children(tuple(child for child in children if child is not None))
+
+
+def source_of(node: physical.Node) -> ColumnReference:
+    """The id of a stream's tuples."""
+    return ColumnReference(ID, id_type(node))
+
+
+def source_columns(node: physical.Node) -> frozenset[str]:
+    """The columns of a stream that hold the id of each tuple's source, the system's own among them; none where tuples have no
+    source."""
+    if source_type(node) is None:
+        return frozenset()
+    return frozenset({ID}) | _visible_sources(node)
+
+
+def _visible_sources(node: physical.Node) -> frozenset[str]:
+    match node:
+        case physical.SpAcquire(columns=columns, alias=alias):
+            return frozenset(f"{alias}.{column.name}" for column in columns if column.name.lower() == "id")
+        case physical.Silent():
+            return frozenset(node.schema.names[1:2])
+        case physical.Project(input=child, items=items):
+            below = _visible_sources(child)
+            return frozenset(
+                item.name
+                for item in items
+                if isinstance(item.expression, ColumnReference) and item.expression.name in below
+            )
+        case physical.Rename(input=child):
+            below = _visible_sources(child)
+            names = zip(node.schema.names, child.schema.names, strict=True)
+            return frozenset(new for new, old in names if old in below)
+        case physical.Union(left=left, right=right) if node.collection is Collection.STREAM:
+            sources = _visible_sources(left), _visible_sources(right)
+            names = zip(left.schema.names, right.schema.names, strict=True)
+            return frozenset(one for one, other in names if one in sources[0] and other in sources[1])
+        case physical.AsofJoin(left=left):
+            return _visible_sources(left)
+        case physical.NlJoin() | physical.HashJoin() if joins_table(node):
+            return _visible_sources(streamed_side(node))
+        case physical.Select() | physical.Exchange() | physical.Lag() | physical.Sample():
+            return _visible_sources(node.input)
+        case _:
+            return frozenset()
