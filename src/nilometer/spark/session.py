@@ -1,53 +1,227 @@
 """Settings -> the one SparkSession of this process.
 
-`local[*]` by default, any master URL by configuration; whatever the user sets wins over what is chosen here.
+`local[*]` by default, any master URL by configuration. Whatever the user sets wins over what is chosen here; a session that the user
+made before is taken as it is, and only told what streaming queries need. Why each setting is here stands beside it; what was measured
+for it is in docs/benchmarks.md.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import sys
+import tempfile
+import threading
+import warnings
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from nilometer.errors import ConfigurationError, ResourceError
 from nilometer.spark.java import java_home
+from nilometer.spark.noise import Listener
+from nilometer.spark.settings import SparkSettings
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-STATE_STORE = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
-CHECKPOINT_FILES = (
-    "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
-)
+MASTER = "spark.master"
+LOG_LEVEL = "spark.log.level"
+LOGGING = Path(__file__).with_name("log4j2.properties")
+ONE = threading.Lock()
+"""Two threads that ask for a session get the same."""
+
+STREAMING = {
+    # State in RocksDB: the only provider that transformWithState takes. A commit writes what changed, not the whole.
+    "spark.sql.streaming.stateStore.providerClass": "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider",
+    "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
+    # Without a timer no batch without data has anything to do; every batch of ours has a packet for every bucket.
+    "spark.sql.streaming.noDataMicroBatches.enabled": "false",
+    # Times are UTC throughout.
+    "spark.sql.session.timeZone": "UTC",
+}
+"""What queries need of any session, also of one that the user made."""
+
+LOCAL_CHECKPOINTS = {
+    # The default asks the shell for permissions: some 40 processes a batch, 0.1 s. It assumes one driver a checkpoint.
+    "spark.sql.streaming.checkpointFileManagerClass": "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager",
+}
 
 
 def spark_session(settings: Mapping[str, str] | None = None) -> SparkSession:
-    """The session of this process: made with these settings, or the one that is there already."""
-    os.environ.setdefault("JAVA_HOME", str(java_home()))
-    os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
-    from pyspark.sql import SparkSession
+    """The session of this process: made with these settings (by default those of the environment), or the one that is there."""
+    chosen = dict(SparkSettings.from_environment().session if settings is None else settings)
+    with ONE, warnings.catch_warnings():
+        # pandas 3 works with what we use of PySpark: our tests say so.
+        warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
+        if chosen.get(MASTER, "").startswith("sc://"):
+            return _connected(chosen)
+        from pyspark import SparkContext
+        from pyspark.sql import SparkSession
 
-    builder = SparkSession.builder
-    for key, value in (default_settings() | dict(settings or {})).items():
-        builder = builder.config(key, value)
-    return builder.getOrCreate()
+        _forget_the_dead()
+        there = SparkContext._active_spark_context is not None
+        return _adopted(SparkSession.builder.getOrCreate(), chosen) if there else _made(chosen)
 
 
-def default_settings() -> dict[str, str]:
+def default_settings(master: str = "local[*]") -> dict[str, str]:
     """What a session has unless told otherwise."""
-    cores = os.cpu_count() or 1
+    cores = _cores_of(master)
     return {
-        "spark.master": "local[*]",
+        MASTER: master,
         "spark.app.name": "nilometer",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
-        "spark.driver.host": "127.0.0.1",
-        "spark.driver.bindAddress": "127.0.0.1",
-        "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={Path(__file__).with_name('log4j2.properties').as_uri()}",
-        "spark.sql.session.timeZone": "UTC",
-        "spark.sql.shuffle.partitions": str(min(cores, 4)),
-        "spark.sql.streaming.stateStore.providerClass": STATE_STORE,
-        "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
-        "spark.sql.streaming.checkpointFileManagerClass": CHECKPOINT_FILES,
+        LOG_LEVEL: "ERROR",
+        "spark.driver.memory": f"{_driver_gigabytes()}g",
+        "spark.driver.defaultJavaOptions": f"-Dlog4j2.configurationFile={LOGGING.as_uri()}",
+        # Tables are none of ours, but a catalog makes its directory where it stands.
+        "spark.sql.warehouse.dir": str(Path(tempfile.gettempdir(), f"nilometer-warehouse-{os.getuid()}")),
+        "spark.sql.catalogImplementation": "in-memory",
+        # A partition costs a state store and a turn of a Python worker in every batch and stage.
+        "spark.sql.shuffle.partitions": str(min(cores, 4) if cores else 4),
+        # A worker keeps its imports, its compiled kernels and the state it read last.
+        "spark.python.worker.reuse": "true",
+        # A crash inside native code says where.
+        "spark.python.worker.faulthandler.enabled": "true",
+        **(LOCAL | LOCAL_CHECKPOINTS if cores else {}),
+        **STREAMING,
     }
+
+
+LOCAL = {
+    # Nobody outside has anything to say to a driver that is its own executor.
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+}
+
+
+def _made(chosen: Mapping[str, str]) -> SparkSession:
+    """A new session, with a JVM of its own."""
+    from pyspark import SparkConf, SparkContext
+    from pyspark.sql import SparkSession
+
+    chosen = _spark_defaults() | dict(chosen)
+    settings = default_settings(chosen.get(MASTER, "local[*]")) | chosen
+    os.environ["JAVA_HOME"] = str(java_home())
+    os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    if _cores_of(settings[MASTER]):
+        os.environ["PYSPARK_PYTHON"] = (
+            sys.executable
+        )  # Python state fails in odd ways with another's libraries
+        os.environ.setdefault("SPARK_LOCAL_IP", settings["spark.driver.bindAddress"])
+    else:
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    configuration = SparkConf(loadDefaults=False).setAll(list(settings.items()))
+    context = SparkContext(conf=configuration, gateway=SparkContext._gateway or _gateway(configuration))
+    return SparkSession(context)
+
+
+def _gateway(configuration: Any) -> Any:
+    """A JVM, started; what it has to say is heard by a Listener."""
+    from pyspark.errors import PySparkRuntimeError
+    from pyspark.java_gateway import launch_gateway
+
+    reading, writing = os.pipe()
+    listener = Listener(os.fdopen(reading, encoding="utf-8", errors="replace"))
+    try:
+        return launch_gateway(configuration, {"stderr": writing})  # type: ignore[no-untyped-call]
+    except PySparkRuntimeError as error:
+        os.close(writing)
+        writing = -1
+        listener.wait(1.0)
+        raise ResourceError(
+            "Spark's Java did not start",
+            detail=" ".join(listener.last) or str(error),
+            hint=f"Java is {os.environ['JAVA_HOME']}, its memory spark.driver.memory={configuration.get('spark.driver.memory')}",
+        ) from None
+    finally:
+        if writing >= 0:
+            os.close(writing)
+
+
+def _adopted(session: SparkSession, chosen: Mapping[str, str]) -> SparkSession:
+    """A session that was there before, with what queries need where its maker said nothing of it."""
+    master = session.conf.get(MASTER)
+    if chosen.get(MASTER, master) != master:
+        raise ConfigurationError(
+            f"Spark runs on {master} in this process already, and cannot be on {chosen[MASTER]} as well",
+            hint="stop its session first (session.stop()), or leave the master as it is",
+        )
+    said = session._jsparkSession.sessionState().conf()
+    for key, value in STREAMING.items():
+        if not said.contains(key):
+            session.conf.set(key, value)
+    for key, value in chosen.items():
+        if session.conf.isModifiable(key):
+            session.conf.set(key, value)
+    return session
+
+
+def _connected(chosen: Mapping[str, str]) -> SparkSession:
+    """A session of a Spark Connect server."""
+    from pyspark.errors import PySparkImportError
+    from pyspark.sql import SparkSession
+
+    try:
+        session = SparkSession.builder.remote(chosen[MASTER]).getOrCreate()
+    except PySparkImportError as error:
+        raise ResourceError(
+            "Spark Connect needs packages that are not here",
+            detail=str(error),
+            hint="pip install 'pyspark[connect]'",
+        ) from None
+    for key, value in (STREAMING | dict(chosen)).items():
+        if session.conf.isModifiable(key):
+            session.conf.set(key, value)
+    return session
+
+
+def _forget_the_dead() -> None:
+    """A JVM that was killed leaves a context that can do nothing, not even stop."""
+    from pyspark import SparkContext
+    from pyspark.sql import SparkSession
+
+    process = getattr(SparkContext._gateway, "proc", None)
+    if process is not None and process.poll() is not None:
+        SparkContext._gateway = SparkContext._jvm = SparkContext._active_spark_context = None
+        SparkSession._instantiatedSession = None
+
+
+def _spark_defaults() -> dict[str, str]:
+    """The user's spark-defaults.conf: Spark would let what we choose win over it."""
+    home = os.environ.get("SPARK_CONF_DIR") or (
+        os.environ.get("SPARK_HOME", "") and os.environ["SPARK_HOME"] + "/conf"
+    )
+    path = Path(home, "spark-defaults.conf") if home else None
+    if path is None or not path.is_file():
+        return {}
+    lines = (line.strip() for line in path.read_text().splitlines())
+    pairs = (re.split(r"[\s=]+", line, maxsplit=1) for line in lines if line and not line.startswith("#"))
+    return {pair[0]: pair[1] for pair in pairs if len(pair) == 2}
+
+
+def _cores_of(master: str) -> int:
+    """How many tasks run at once in this process; 0 if they run elsewhere.
+
+    >>> (
+    ...     _cores_of("local"),
+    ...     _cores_of("local[3]"),
+    ...     _cores_of("local[2,4]"),
+    ...     _cores_of("yarn"),
+    ...     _cores_of("local-cluster[1,1,1]"),
+    ... )
+    (1, 3, 2, 0, 0)
+    """
+    if master == "local":
+        return 1
+    if not master.startswith("local["):
+        return 0
+    count = master.removeprefix("local[").rstrip("]").split(",")[0].strip()
+    return len(os.sched_getaffinity(0)) if count == "*" else int(count)
+
+
+def _driver_gigabytes() -> int:
+    """A quarter of the memory, within reason: RocksDB and Python, where the work is done, are outside the JVM's heap."""
+    whole = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    return max(1, min(4, whole // 4 // 2**30))

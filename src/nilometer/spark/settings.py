@@ -1,0 +1,207 @@
+"""Arguments, environment, nilometer.toml -> the settings of the Spark host.
+
+The nearer to the user wins: an argument, then `NILOMETER_SPARK__MASTER` and its like, then the table [spark] of `nilometer.toml` in the
+data directory (or else in the working directory), then what is said here. A name that is not known is refused, with the nearest that
+is. Any setting of Spark's own may stand among them by its full name, and is passed on as it is:
+
+    [spark]
+    master = "spark://gateway:7077"
+    buckets = 32
+    spark.executor.memory = "4g"
+
+A shell's variables have no dots; there a double underscore stands for one: `NILOMETER_SPARK__spark__executor__memory=4g`.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+from nilometer.catalog.near_misses import join_names, near_misses
+from nilometer.errors import ConfigurationError
+
+FILE = "nilometer.toml"
+SECTION = "spark"
+PREFIX = f"NILOMETER_{SECTION.upper()}__"
+LOG_LEVELS = ("off", "error", "warn", "info", "debug")
+MASTERS = r"local(-cluster)?(\[.*\])?|spark://.+|yarn|k8s://.+|sc://.+"
+UNITS = {
+    "ms": 0.001, "millisecond": 0.001, "milliseconds": 0.001,
+    "s": 1.0, "second": 1.0, "seconds": 1.0,
+    "min": 60.0, "minute": 60.0, "minutes": 60.0,
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class SparkSettings:
+    """How Nilometer uses Spark. What is None is decided where it is used."""
+
+    master: str | None = None
+    """Where Spark runs: `local[*]`, `spark://host:7077`, `yarn`, `k8s://...` or `sc://host` (Spark Connect)."""
+    buckets: int = 16
+    """Into how many parts a query's keys are divided; fixed for the life of a query's version."""
+    max_rows: int = 1_000_000
+    """The most readings of a micro-batch."""
+    trigger: float = 0.0
+    """Seconds from one micro-batch to the next; 0: the next begins when there is something to read."""
+    checkpoints: str | None = None
+    """The place of the queries' checkpoints, a directory or a URL; by default beside their result logs."""
+    log_level: str = "error"
+    """From which level on what Spark logs is shown."""
+    options: Mapping[str, str] = field(default_factory=dict)
+    """Settings of Spark's own, by their full names."""
+
+    def __post_init__(self) -> None:
+        if self.master is not None and not re.fullmatch(MASTERS, self.master):
+            raise ConfigurationError(
+                f"'{self.master}' is not a master URL of Spark",
+                hint="such as local[*], spark://host:7077, yarn, k8s://https://host:443 or sc://host",
+            )
+        for name in ("buckets", "max_rows"):
+            if getattr(self, name) < 1:
+                raise ConfigurationError(
+                    f"the setting '{name}' is {getattr(self, name)}, and must be at least 1"
+                )
+        if self.trigger < 0:
+            raise ConfigurationError(f"the setting 'trigger' is {self.trigger:g} s, and must not be negative")
+        if self.log_level not in LOG_LEVELS:
+            hint = near_misses(self.log_level, LOG_LEVELS)
+            raise ConfigurationError(f"'{self.log_level}' is not a level of logging", hint=hint)
+
+    @classmethod
+    def from_environment(
+        cls,
+        directory: str | Path | None = None,
+        environment: Mapping[str, str] = os.environ,
+        **arguments: Any,
+    ) -> SparkSettings:
+        """The settings for a data directory; an argument that is None says nothing."""
+        said = _from_file(directory)
+        said |= _from_variables(environment)
+        said |= {name: value for name, value in arguments.items() if value is not None}
+        return cls.of(said)
+
+    @classmethod
+    def of(cls, said: Mapping[str, Any]) -> SparkSettings:
+        """The settings that these names and values are: `buckets`, `spark.executor.memory`; values may be text."""
+        options = dict(said.get("options", {}))
+        options |= {name: value for name, value in said.items() if name.startswith("spark.")}
+        own = {name: value for name, value in said.items() if name not in options and name != "options"}
+        if "spark.master" in options:
+            own["master"] = options.pop("spark.master")
+        for name in own.keys() - set(NAMES):
+            known = [*NAMES, *(["spark." + name] if "." in name else [])]
+            raise ConfigurationError(f"there is no setting '{name}' of spark", hint=near_misses(name, known))
+        values = {name: READERS[name](name, value) for name, value in own.items()}
+        return cls(**values, options={name: _text(value) for name, value in sorted(options.items())})
+
+    @property
+    def session(self) -> dict[str, str]:
+        """What the session is made with: see `spark_session`."""
+        master = {"spark.master": self.master} if self.master else {}
+        return {**master, "spark.log.level": self.log_level.upper(), **self.options}
+
+
+def _from_file(directory: str | Path | None) -> dict[str, Any]:
+    """The table [spark] of the first nilometer.toml there is; names with dots are put together again."""
+    for place in (Path(directory) if directory is not None else None, Path.cwd()):
+        path = place / FILE if place is not None else None
+        if path is None or not path.is_file():
+            continue
+        try:
+            whole = tomllib.loads(path.read_text())
+        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+            raise ConfigurationError(f"{path} is not TOML", detail=str(error)) from None
+        except OSError as error:
+            raise ConfigurationError(f"cannot read {path}", detail=error.strerror) from None
+        for name in whole.keys() - {SECTION}:
+            raise ConfigurationError(
+                f"there is no section '{name}' of settings",
+                detail=f"in {path}",
+                hint=near_misses(name, [SECTION]),
+            )
+        table = whole.get(SECTION, {})
+        if not isinstance(table, dict):
+            raise ConfigurationError(f"'{SECTION}' is a section, not a value", detail=f"in {path}")
+        return dict(_flat(table))
+    return {}
+
+
+def _flat(table: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, Any]]:
+    """`spark.executor.memory = "4g"` is three tables to TOML, and one name to us."""
+    for name, value in table.items():
+        if isinstance(value, dict):
+            yield from _flat(value, f"{before}{name}.")
+        else:
+            yield before + name, value
+
+
+def _from_variables(environment: Mapping[str, str]) -> dict[str, str]:
+    """The settings in variables. Names of Spark's own keep their letters, ours are upper case by custom."""
+    said = {}
+    for variable, value in environment.items():
+        if variable.startswith(PREFIX):
+            name = variable.removeprefix(PREFIX).replace("__", ".")
+            said[name if name.startswith("spark.") else name.lower()] = value
+    return said
+
+
+def _text(value: object) -> str:
+    """A value as Spark writes it.
+
+    >>> _text(True), _text(2), _text("4g"), _text(["a", "b"])
+    ('true', '2', '4g', 'a,b')
+    """
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, Iterable) and not isinstance(value, str):
+        return ",".join(map(_text, value))
+    return str(value)
+
+
+def _number(name: str, value: object) -> int:
+    try:
+        if isinstance(value, str | int) and not isinstance(value, bool):
+            return int(value)
+    except ValueError:
+        pass
+    raise ConfigurationError(f"the setting '{name}' is '{_text(value)}', and must be a whole number")
+
+
+def _seconds(name: str, value: object) -> float:
+    """
+    >>> _seconds("trigger", "500 ms"), _seconds("trigger", "2 minutes"), _seconds("trigger", 1)
+    (0.5, 120.0, 1.0)
+    """
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([a-z]*)", str(value).strip().lower())
+    unit = match[2] or "s" if match else ""
+    if match is None or unit not in UNITS:
+        hint = f"such as '500 ms' or '2 s'; the units are {join_names(['ms', 's', 'min'], 'and')}"
+        raise ConfigurationError(f"the setting '{name}' is '{_text(value)}', which is no duration", hint=hint)
+    return float(match[1]) * UNITS[unit]
+
+
+def _word(name: str, value: object) -> str:
+    if isinstance(value, str) and value:
+        return value
+    raise ConfigurationError(f"the setting '{name}' is '{_text(value)}', and must be text")
+
+
+def _level(name: str, value: object) -> str:
+    return _word(name, value).lower()
+
+
+READERS: dict[str, Any] = {
+    "master": _word,
+    "buckets": _number,
+    "max_rows": _number,
+    "trigger": _seconds,
+    "checkpoints": _word,
+    "log_level": _level,
+}
+NAMES = tuple(setting.name for setting in fields(SparkSettings) if setting.name != "options")
