@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+import time
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from nilometer.cli.console import RowPrinter, message
+from nilometer.cli.deliveries import report_deliveries, summarize_deliveries, without_password
+from nilometer.cli.live import SecondsOption, stopped_by_signal
 from nilometer.cli.options import CatalogOption, DataOption, JsonOption, database_of
+
+if TYPE_CHECKING:
+    from nilometer.engine import Database
 
 
 def register(application: typer.Typer) -> None:
@@ -22,16 +29,47 @@ def answers(
         int, typer.Option("--from", metavar="POSITION", min=0, help="Begin after so many rows.")
     ] = 0,
     limit: Annotated[int | None, typer.Option("--limit", min=0, help="At most so many rows.")] = None,
+    to: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--to",
+            metavar="URL",
+            help="Deliver them there instead, what is there already left out: parquet:DIR, jsonl:FILE, "
+            "mqtt://host/topic, postgresql://host/database?table=x; may be repeated.",
+        ),
+    ] = None,
+    follow: Annotated[
+        bool, typer.Option("--follow", help="Go on with what is answered from now on, until Ctrl-C.")
+    ] = False,
+    seconds: SecondsOption = None,
     json: JsonOption = False,
     catalog: CatalogOption = None,
 ) -> None:
-    """Print the rows that a standing query (CREATE QUERY) has answered, the oldest first; it may be running meanwhile.
+    """Print, or deliver, the rows that a standing query (CREATE QUERY) has answered, the oldest first; it may be running meanwhile.
 
     Example: nilometer answers smoky --data field/ --from 1000
+    Example: nilometer answers smoky --data field/ --to parquet:out/smoky --follow
     """
+    from nilometer.errors import ConfigurationError
+
+    database = database_of(data, catalog)
+    if to and (position or limit is not None):
+        raise ConfigurationError(
+            "a sink gets all answers that it has not got yet", hint="leave out --from and --limit"
+        )
+    if to:
+        deliver(database, name, to, on_and_on=follow, seconds=seconds)
+    elif follow:
+        print_on(database, name, position, limit, json=json, seconds=seconds)
+    else:
+        print_kept(database, name, position, limit, json=json)
+
+
+def print_kept(database: Database, name: str, position: int, limit: int | None, *, json: bool) -> None:
+    """What there is now, in the columns of the last version."""
     from nilometer.engine.live.kept_answers import kept_answers
 
-    found = kept_answers(database_of(data, catalog), name, position)
+    found = kept_answers(database, name, position)
     printer = RowPrinter(found.schema.names, json, limit)
     for answer in found:
         if printer.full:
@@ -42,3 +80,68 @@ def answers(
     message(
         f"{name} has answered {found.end} row{'' if found.end == 1 else 's'}; --from {found.end} gives what comes next"
     )
+
+
+def print_on(
+    database: Database,
+    name: str,
+    position: int,
+    limit: int | None,
+    *,
+    json: bool,
+    seconds: float | None,
+) -> None:
+    """Rows as they are committed, in the columns that they have."""
+    from nilometer.engine.live.delivery import follow
+
+    over = stops(seconds)
+    printer: RowPrinter | None = None
+    columns: Sequence[str] = ()
+    try:
+        for answer in follow(database, name, position, wait=lambda: not over()):
+            if printer is None or columns != answer.columns:
+                columns = answer.columns
+                printer = RowPrinter(columns, json, None if limit is None else limit)
+            printer.print(answer)
+            limit = None if limit is None else limit - len(answer)
+            if limit is not None and limit <= 0:
+                return
+    except KeyboardInterrupt:
+        message("stopped")
+
+
+def deliver(
+    database: Database, name: str, urls: Sequence[str], *, on_and_on: bool, seconds: float | None
+) -> None:
+    """To every sink what it has not got yet."""
+    from nilometer.engine.live.delivery import Deliveries, deliver, open_routes
+
+    if not on_and_on:
+        for url in urls:
+            done = deliver(database, name, url)
+            message(f"{done.rows} row{'' if done.rows == 1 else 's'} delivered to {without_password(url)}")
+        return
+    over = stops(seconds)
+    states: dict[str, str] = {}
+    with Deliveries(open_routes(database, [(name, url) for url in urls])) as deliveries:
+        message(f"delivering {name}; Ctrl-C stops it")
+        try:
+            while not over() and not all(way.delivery.ended for way in deliveries.routes):
+                report_deliveries(deliveries, states)
+        except KeyboardInterrupt:
+            message("stopped")
+    if not summarize_deliveries(deliveries):
+        raise typer.Exit(1)
+
+
+def stops(seconds: float | None) -> Callable[[], bool]:
+    """Waits a moment, and says whether it is time to stop: after so long, or when a service manager asks."""
+    from nilometer.engine.live.delivery import a_moment
+
+    stopped, began = stopped_by_signal(), time.monotonic()
+
+    def over() -> bool:
+        a_moment()
+        return stopped() or (seconds is not None and time.monotonic() - began >= seconds)
+
+    return over

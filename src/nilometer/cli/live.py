@@ -97,9 +97,10 @@ def follow(
     limit: int | None = None,
     seconds: float | None = None,
     stopped: Callable[[], bool] = lambda: False,
+    besides: Callable[[], object] = lambda: None,
     clock: Callable[[], float] = time.monotonic,
 ) -> None:
-    """Print the queries' rows as they come, until told to stop. Ctrl-C ends it in order."""
+    """Print the queries' rows as they come, until told to stop; `besides` reports on what else goes on. Ctrl-C ends it in order."""
     printers = {live.name: RowPrinter(live.query.columns, json, limit) for live in queries}
     several = len(queries) > 1
     states: dict[str, str] = {}
@@ -119,6 +120,7 @@ def follow(
                     message(f"{live.name} has stopped: {error}")
                 failed[live.name] = error
         report_changes(station, states)
+        besides()
         now = clock()
         if now - reported >= REPORT_EVERY:
             reported = now

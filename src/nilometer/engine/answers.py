@@ -7,13 +7,14 @@ ISO-8601 text (JSON and tables).
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from nilometer.types import TIME, Column, Kind, Schema, Type, format_duration, format_time
+from nilometer.edge.sinks.values import converted, json_lines, rows_of, to_json
+from nilometer.types import TIME, Column, Kind, Schema, Type
 
 if TYPE_CHECKING:
     import polars as pl
@@ -52,54 +53,22 @@ class Answer:
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
         """Rows as dictionaries of Python values."""
-        for row in zip(
-            *self._converted(to_python, {Kind.TIME, Kind.DURATION, Kind.LIST, Kind.STRUCT}), strict=True
-        ):
+        changing = {Kind.TIME, Kind.DURATION, Kind.LIST, Kind.STRUCT}
+        for row in zip(*converted(self.rows, self.schema, to_python, changing), strict=True):
             yield dict(zip(self.columns, row, strict=True))
 
     def json_rows(self) -> Iterator[str]:
         """One JSON object a row; TIME as ISO-8601."""
-        encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
-        changing = {Kind.TIME, Kind.DURATION, Kind.LIST, Kind.STRUCT, Kind.POINT}
-        for row in zip(*self._converted(to_json, changing), strict=True):
-            yield encode(dict(zip(self.columns, row, strict=True)))
+        return json_lines(self.rows, self.schema)
 
     def text_rows(self) -> Iterator[tuple[str, ...]]:
         """The values as text, for tables."""
-        yield from zip(*self._converted(to_text, set(Kind)), strict=True)
-
-    def _converted(self, convert: Callable[[Any, Type], Any], changing: set[Kind]) -> list[Sequence[Any]]:
-        """The columns in another form, each distinct value converted once: ticks, ids and states come again and again."""
-        if not self.rows:
-            return [[] for _ in self.schema]
-        columns: list[Sequence[Any]] = []
-        for column, values in zip(self.schema, zip(*self.rows, strict=True), strict=True):
-            kind = column.type.kind
-            if kind not in changing:
-                columns.append(values)
-            elif kind in (Kind.LIST, Kind.STRUCT):
-                columns.append([convert(value, column.type) for value in values])
-            else:
-                known = {value: convert(value, column.type) for value in set(values)}
-                columns.append([known[value] for value in values])
-        return columns
+        yield from zip(*converted(self.rows, self.schema, to_text, set(Kind)), strict=True)
 
 
 def answer_schema(schema: Schema, tick: bool) -> Schema:
     """What is delivered: a window query's rows have their tick in front."""
     return Schema((Column("tick", TIME), *schema.columns)) if tick else schema
-
-
-def rows_of(frame: pl.DataFrame, schema: Schema) -> list[tuple[Any, ...]]:
-    """A frame's rows as plain tuples; POINT as (x, y)."""
-    points = [c.name for c in schema if c.type.kind is Kind.POINT]
-    rows = frame.select(schema.names).rows()
-    if not points:
-        return rows
-    at = [schema.names.index(name) for name in points]
-    return [
-        tuple((v["x"], v["y"]) if i in at and v is not None else v for i, v in enumerate(row)) for row in rows
-    ]
 
 
 def frame_of_answer(answer: Answer) -> pl.DataFrame:
@@ -142,28 +111,9 @@ def to_python(value: Any, type_: Type) -> Any:
             return value
 
 
-def to_json(value: Any, type_: Type) -> Any:
-    """A value as JSON has it."""
-    match value, type_.kind:
-        case None, _:
-            return None
-        case microseconds, Kind.TIME:
-            return format_time(microseconds)
-        case microseconds, Kind.DURATION:
-            return format_duration(microseconds)
-        case items, Kind.LIST:
-            return [to_json(item, type_.element) for item in items] if type_.element else items
-        case fields, Kind.STRUCT:
-            return {f.name: to_json(fields[f.name], f.type) for f in type_.fields}
-        case point, Kind.POINT:
-            return list(point)
-        case _:
-            return value
-
-
 def to_text(value: Any, type_: Type) -> str:
     """A value for a person."""
-    shown = to_json(value, type_)
+    shown = value if isinstance(value, float) else to_json(value, type_)
     match shown:
         case None:
             return "NULL"

@@ -139,11 +139,25 @@ class Database:
             )
         return self.sql(found.text, **parameters)
 
-    def answers(self, name: str, position: int = 0) -> Iterator[dict[str, Any]]:
-        """What a standing query has answered, as dictionaries, from a position on (how many rows came before)."""
-        from nilometer.engine.live.kept_answers import kept_answers
+    def answers(self, name: str, position: int = 0, *, follow: bool = False) -> Iterator[dict[str, Any]]:
+        """What a standing query has answered, as dictionaries, from a position on (how many rows came before). With `follow`, and
+        then whatever it answers from now on, in any process, as soon as it is durable."""
+        from nilometer.engine.live.kept_answers import directory_of, kept_answers
 
-        return (row for answer in kept_answers(self, name, position) for row in answer)
+        if not follow:
+            return (row for answer in kept_answers(self, name, position) for row in answer)
+        from nilometer.engine.live import delivery
+
+        directory_of(self, name)
+        answers = delivery.follow(self, name, position, wait=delivery.a_moment)
+        return (row for answer in answers for row in answer)
+
+    def deliver(self, name: str, to: str) -> int:
+        """Deliver what a standing query has answered, and the sink has not got yet, to a sink: `parquet:DIR`, `jsonl:FILE`,
+        `mqtt://host/topic`, `postgresql://host/database?table=x`. Gives how many rows were delivered."""
+        from nilometer.engine.live.delivery import deliver
+
+        return deliver(self, name, to).rows
 
     def show(self, kind: str) -> list[dict[str, Any]]:
         """STREAMS, TABLES, SENSORS, NETWORKS or QUERIES, as rows."""

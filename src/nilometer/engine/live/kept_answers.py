@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from nilometer.edge.standing import schema_of
@@ -38,15 +39,14 @@ class KeptAnswers:
                     yield Answer(self.schema, frame)
 
 
-def kept_answers(database: Database, name: str, position: int = 0) -> KeptAnswers:
-    """The answers of a standing query from a position on."""
-    directory = database.data.base
+def directory_of(database: Database, name: str) -> Path:
+    """The data directory in which a standing query's answers are kept; an error if there is no such query."""
+    directory: Path | None = database.data.base
     if directory is None:
         raise ConfigurationError(
             "answers are kept in a data directory, and there is none", hint="give one: --data DIR"
         )
-    definition = database.catalog.query(name)
-    if definition is None and not folder_of(directory, name).is_dir():
+    if database.catalog.query(name) is None and not folder_of(directory, name).is_dir():
         ran = {path.name for path in (directory / PLACE).iterdir()} if (directory / PLACE).is_dir() else set()
         known = sorted({query.name.lower() for query in database.catalog.queries()} | ran)
         raise ConfigurationError(
@@ -54,6 +54,13 @@ def kept_answers(database: Database, name: str, position: int = 0) -> KeptAnswer
             detail=f"there are: {', '.join(known) or 'none'}",
             hint=f"declare it in schema.sql: CREATE QUERY {name} AS SELECT ...",
         )
+    return directory
+
+
+def kept_answers(database: Database, name: str, position: int = 0) -> KeptAnswers:
+    """The answers of a standing query from a position on."""
+    directory = directory_of(database, name)
+    definition = database.catalog.query(name)
     declared = Schema(()) if definition is None else database.sql(definition.text).schema
     newest = result_log(directory, name)
     columns, last = newest.columns, newest.last

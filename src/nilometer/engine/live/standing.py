@@ -51,10 +51,16 @@ def result_logs(
     failpoint: Failpoint | None = None,
 ) -> list[ResultLog]:
     """The answers of a standing query, the oldest first: `results`, and `results-2` and so on since a column changed its type."""
+    numbers = range(1, len(result_files(directory, name)) + 1)
+    return [_result_log(directory, name, number, columns, failpoint) for number in numbers]
+
+
+def result_files(directory: Path, name: str) -> list[LocalFiles]:
+    """The folders of these logs, for those who only read them."""
     found = [1]
     while (folder_of(directory, name) / _folder(found[-1] + 1)).is_dir():
         found.append(found[-1] + 1)
-    return [_result_log(directory, name, number, columns, failpoint) for number in found]
+    return [LocalFiles(folder_of(directory, name) / _folder(number)) for number in found]
 
 
 def result_log(directory: Path, name: str) -> ResultLog:
@@ -120,11 +126,21 @@ class Trimmed:
 
 class Standing:
     """The durable side of one query, which no other process runs until `close`. `recovered` is where it goes on; None: it begins where it is told to. `trouble` is what keeps
-    it from committing: then it must be given nothing more to read until it has."""
+    it from committing: then it must be given nothing more to read until it has. Without `keeps_state` somebody else keeps the state (Spark, in its
+    checkpoint): the one that is saved here only says where the version began, and every commit is made at once."""
 
-    def __init__(self, directory: Path, name: str, query: Query, failpoint: Failpoint | None = None) -> None:
+    def __init__(
+        self,
+        directory: Path,
+        name: str,
+        query: Query,
+        failpoint: Failpoint | None = None,
+        *,
+        keeps_state: bool = True,
+    ) -> None:
+        self._keeps_state = keeps_state
         self._columns = dtypes(query.schema)
-        self._version = version_of(query)
+        self.version = version_of(query) if keeps_state else f"spark-{version_of(query)}"
         self._types = types_of(query.schema)
         # Before anything is read: what was read of a query that another process runs would be out of date at once.
         self._lock = lock_of(directory, name)
@@ -146,9 +162,7 @@ class Standing:
         self._rows_before = sum(log.rows for log in logs[:current])
         pass_by = failpoint or failpoints.from_environment("state")
         self._checkpoints = Checkpoints(LocalFiles(folder_of(directory, name) / "state", pass_by))
-        self.recovered = recover(
-            self._version, logs[answered], self._checkpoints, changed=current != answered
-        )
+        self.recovered = recover(self.version, logs[answered], self._checkpoints, changed=current != answered)
         self._number, self._earlier, self._trimmed = -1, QueryLedger(), 0
         if self.recovered is not None:
             last = self.recovered.last
@@ -230,12 +244,17 @@ class Standing:
         if self._waiting is not None:
             self._write(*self._waiting, now)
         behind = bool(self._frames) or offsets != self._offsets
-        if behind and not (self._frames or all_of_it or abs(now - self._committed_at) >= COMMIT_EVERY):
+        at_once = bool(self._frames) or all_of_it or not self._keeps_state
+        if behind and not at_once and abs(now - self._committed_at) < COMMIT_EVERY:
             return
         if behind:
             rows = pl.concat(self._frames) if self._frames else empty(self._columns)
             self._frames = []
             self._write(rows, self._commit_of(self._number + 1, offsets, ledger), now)
+        if not self._keeps_state:
+            if behind:
+                self._hold(offsets)
+            return
         due = all_of_it or (behind and abs(now - self._saved_at) >= CHECKPOINT_EVERY)
         if due and self._last is not None:
             saved = self._last
@@ -246,7 +265,7 @@ class Standing:
                 self._hold(saved.offsets)
 
     def _commit_of(self, number: int, offsets: Mapping[str, Offset], ledger: QueryLedger) -> Commit:
-        return Commit(self._version, number, dict(offsets), ledger, self._earlier, self._trimmed, self._types)
+        return Commit(self.version, number, dict(offsets), ledger, self._earlier, self._trimmed, self._types)
 
     def _write(self, rows: pl.DataFrame, commit: Commit, now: int) -> None:
         # One that fails is tried again as it is: the log may have it, though not durably, and then takes no other of its number.

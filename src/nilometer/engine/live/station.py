@@ -33,11 +33,13 @@ from nilometer.edge.proxies.fleet import Programs
 from nilometer.engine.database import Database
 from nilometer.engine.live.identity import identity_of
 from nilometer.engine.live.live_query import LiveQuery
+from nilometer.engine.live.spark_query import SparkQuery
 from nilometer.engine.live.standing import Standing, reader_of
 from nilometer.engine.live.starts import NOW, Start, offset_at
 from nilometer.engine.query import Query
-from nilometer.errors import ConfigurationError, NilometerError
+from nilometer.errors import ConfigurationError, NilometerError, ResourceError
 from nilometer.plan import physical
+from nilometer.spark.settings import SparkSettings
 from nilometer.types import SECOND
 
 ROUND_ROWS = 262_144
@@ -123,16 +125,23 @@ class Station:
         )
         self.queries: dict[str, LiveQuery] = {}
         self._standing: dict[str, Standing] = {}
+        self._spark: dict[str, SparkQuery] = {}
         self._groups: dict[str, Group] = {}
         self._numbers = 0
 
     # ---- queries come and go -----------------------------------------------------------------------------------------
 
     def install(
-        self, query: Query, name: str | None = None, *, start: Start = NOW, durable: bool = False
+        self,
+        query: Query,
+        name: str | None = None,
+        *,
+        start: Start = NOW,
+        durable: bool = False,
+        on: str = "gateway",
     ) -> LiveQuery:
         """Let a query run from now on, from the beginning of the logs, or from a time. A durable one goes on where it stood
-        when it, or the machine, was last stopped."""
+        when it, or the machine, was last stopped; on Spark all are."""
         if name is None:
             self._numbers += 1
             name = f"query-{self._numbers}"
@@ -141,7 +150,9 @@ class Station:
                 f"a query '{name}' is running already", hint="remove it, or name this one otherwise"
             )
         streams = streams_of(query)
-        if durable:
+        if on == "spark":
+            live = self._on_spark(name, query, streams, start)
+        elif durable:
             standing = Standing(self.directory, name, query, self._failpoint)
             try:
                 live = self._resume(name, query, streams, standing, start)
@@ -164,10 +175,16 @@ class Station:
             raise ConfigurationError(
                 f"no query '{name}' is running", hint=f"running: {', '.join(self.queries) or 'none'}"
             )
+        self.fleet.stop(name)
+        spark = self._spark.pop(name, None)
+        if spark is not None:
+            spark.close()
+            self.manager.unregister(name)
+            self._expect(streams_of(live.query))
+            return
         self._work()
         self._settle(live, all_of_it=True)
         self._failed.pop(name, None)
-        self.fleet.stop(name)
         standing = self._standing.pop(name, None)
         if standing is not None:
             standing.close()
@@ -178,6 +195,52 @@ class Station:
         if not group.queries:
             self.manager.unregister(group.name)
             del self._groups[group.name]
+
+    def _on_spark(self, name: str, query: Query, streams: dict[str, Stream], start: Start) -> LiveQuery:
+        """The station keeps the streams open and asks the sensors; Spark reads the logs."""
+        spark = SparkQuery(
+            self.directory,
+            name,
+            query,
+            start=start,
+            clock=self.clock,
+            settings=SparkSettings.from_environment(self.directory),
+            failpoint=self._failpoint,
+        )
+        try:
+            self.manager.attend(name, streams.values())
+            spark.start()
+        except BaseException:
+            spark.close()
+            raise
+        self._spark[name] = spark
+        live = LiveQuery(name, query, "", dict(spark.offsets))
+        live.rows, live.note = spark.rows, spark.note
+        return live
+
+    def _follow_spark(self, live: LiveQuery, spark: SparkQuery) -> bool:
+        """What Spark has answered since; whether anything."""
+        frames = spark.take()
+        live.rows = spark.rows - sum(frame.height for frame in frames)
+        live.give(frames)
+        metrics = spark.metrics
+        live.ledger, live.watermark = metrics.ledger, metrics.watermark
+        if not spark.active and not frames and live.failure is None:
+            failure = spark.failure
+            if isinstance(failure, ResourceError) and self.clock() >= spark.retry_at:
+                live.trouble = failure.message
+                spark.restart()
+            elif failure is not None and not isinstance(failure, ResourceError):
+                live.failure, live.finished = failure.at(live.query.text, None), True
+        elif spark.active:
+            live.trouble = None
+        streams = streams_of(live.query)
+        live.finished = live.finished or (
+            not frames
+            and all(self.manager.ended(stream.name) for stream in streams.values())
+            and all(self.logs.log(streams[key]).end == at for key, at in spark.offsets.items())
+        )
+        return bool(frames)
 
     def _add(
         self, name: str, query: Query, streams: dict[str, Stream], offsets: dict[str, Offset]
@@ -288,7 +351,11 @@ class Station:
             moved |= self._feed(group)
         self._work()
         for live in list(self.queries.values()):
-            self._settle(live)
+            spark = self._spark.get(live.name)
+            if spark is None:
+                self._settle(live)
+            else:
+                moved |= self._follow_spark(live, spark)
         self.fleet.tick(self.clock())
         self._promise()
         return moved
@@ -440,6 +507,9 @@ class Station:
         for standing in self._standing.values():
             standing.abandon()
         self._standing.clear()
+        for spark in self._spark.values():
+            spark.close()
+        self._spark.clear()
         self.queries.clear()
         self.manager.abandon()
 

@@ -1,0 +1,58 @@
+"""What the verbs that deliver answers to sinks say: where to, trouble as it comes and goes, and how it ended."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from nilometer.cli.console import message
+from nilometer.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from nilometer.engine.live.delivery import Deliveries
+
+
+def routes_of(settings: Sequence[str], known: Sequence[str]) -> list[tuple[str, str]]:
+    """`smoky=parquet:out`: a query that runs, and a sink."""
+    names = {name.lower(): name for name in known}
+    routes = []
+    for setting in settings:
+        name, equals, url = setting.partition("=")
+        if not equals or name.strip().lower() not in names:
+            raise ConfigurationError(
+                f"--to takes NAME=URL, not '{without_password(setting)}'",
+                hint=f"the queries that run are {', '.join(known)}",
+            )
+        routes.append((names[name.strip().lower()], url.strip()))
+    return routes
+
+
+def report_deliveries(deliveries: Deliveries, states: dict[str, str]) -> None:
+    """A line when a sink fails, and when it is well again."""
+    for way in deliveries.routes:
+        key, trouble = f"{way.query} to {way.place}", way.progress.trouble
+        before = states.get(key)
+        if trouble is not None and trouble != before:
+            states[key] = trouble
+            message(f"{key}: {trouble}; {'given up' if way.delivery.ended else 'it is tried again'}")
+        elif trouble is None and before is not None:
+            del states[key]
+            message(f"{key}: well again")
+
+
+def summarize_deliveries(deliveries: Deliveries) -> bool:
+    """A line for each at the end; whether all sinks have everything."""
+    for way in deliveries.routes:
+        done = way.progress
+        parts = [f"{done.rows} row{'' if done.rows == 1 else 's'} delivered"]
+        parts += [f"{done.failures} failure{'' if done.failures == 1 else 's'}"] if done.failures else []
+        if done.trouble:
+            parts.append(f"{done.trouble}; what is not delivered is kept, and goes out next time")
+        message(f"{way.query} to {way.place}: {', '.join(parts)}")
+    return all(way.progress.trouble is None for way in deliveries.routes)
+
+
+def without_password(url: str) -> str:
+    """For messages."""
+    return re.sub(r"(://[^:/@]*):[^@/]*@", r"\1:***@", url)

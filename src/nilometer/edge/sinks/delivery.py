@@ -1,0 +1,217 @@
+"""One query's commits -> one sink: gathered, sent, tried again.
+
+The law: commits go out in order; after any failure the sink is opened anew and asked what it has, and reading begins after that. So
+nothing is lost and nothing doubled, whatever happened on the way; a sink that cannot say is believed to have what was
+acknowledged before the offset that is kept beside the result log.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from hashlib import blake2b
+
+from nilometer.edge.log.local_files import LocalFiles
+from nilometer.edge.log.readers import forget_reader, store_offset, stored_offset
+from nilometer.edge.sinks.commits import Commits, Logs, Place
+from nilometer.edge.sinks.sink import Answered, Sink
+from nilometer.errors import ConfigurationError, DataError, InternalError, NilometerError
+from nilometer.types import SECOND
+
+GROUP_COMMITS = 4_096
+"""So many commits without a row are passed over before the sink is told how far they are."""
+POLL = 0.2
+"""How often a thread looks for new commits, in seconds."""
+RETRY, LONGEST_RETRY = 0.25, 30.0
+"""How soon a sink that failed is tried again, in seconds; doubled each time."""
+
+
+@dataclass(frozen=True)
+class Progress:
+    """What has become of a delivery: rows and commits that this process delivered, how often the sink failed, and why it fails now."""
+
+    rows: int = 0
+    commits: int = 0
+    failures: int = 0
+    trouble: str | None = None
+
+
+class Delivery:
+    """Of one thread. `error` is what the last try met; `ended`: it can never succeed, since its settings are wrong."""
+
+    def __init__(self, logs: Logs, sink: Sink, clock: Callable[[], float] = time.monotonic) -> None:
+        self.sink = sink
+        self._logs = logs
+        self._clock = clock
+        self._commits = Commits(logs)
+        self._open = False
+        # What goes out next: commits of one version, and where each ends. `_complete`: the next one is of another version.
+        self._group: list[tuple[Answered, Place]] = []
+        self._rows, self._complete = 0, False
+        self._since = 0.0
+        self._retry_at = 0.0
+        self._wait = RETRY
+        self.progress = Progress()
+        self.error: NilometerError | None = None
+        self.ended = False
+
+    def step(self, *, all_of_it: bool = False) -> bool:
+        """Deliver what is due, or all that there is; whether anything was delivered. Failures are remembered, not raised."""
+        if self.ended or (self._clock() < self._retry_at and not all_of_it):
+            return False
+        try:
+            # After a failure nothing is gathered: the sink is well again when all that waited is delivered.
+            moved = self._deliver(all_of_it or self.error is not None)
+        except Exception as error:
+            self._fail(error)
+            return False
+        if self.error is not None:
+            self._wait, self.error = RETRY, None
+            self.progress = replace(self.progress, trouble=None)
+        return moved
+
+    def close(self) -> None:
+        """Let go of the sink."""
+        self._open = False
+        self.sink.close()
+
+    # ---- on the way --------------------------------------------------------------------------------------------------
+
+    def _deliver(self, all_of_it: bool) -> bool:
+        if not self._open:
+            self._reach()
+        moved = False
+        while True:
+            more = self._gather()
+            if self._due(all_of_it):
+                self._send()
+                moved = True
+            if not more:
+                return moved
+
+    def _reach(self) -> None:
+        """Open the sink and stand after what it has."""
+        self._empty()
+        self.sink.open()
+        self._open = True
+        if self.sink.keeps_place:
+            last = self._commits.last()
+            if self.sink.last is not None and (last is None or self.sink.last > last):
+                raise DataError(
+                    f"{self.sink.name} has commit {self.sink.last} of {self.sink.origin}, and the result log ends with {last}",
+                    hint="the query's folder was deleted, or an older copy of it put back: give its answers another place",
+                )
+            self._commits.seek_after(self.sink.last)
+        else:
+            self._commits.seek(self._kept())
+
+    def _gather(self) -> bool:
+        """Take commits of one version until there are enough; whether there may be more."""
+        while not self._full:
+            before = self._commits.place
+            found = self._commits.read(self.sink.group_rows - self._rows)
+            if not found:
+                return False
+            for answered, place in found:
+                if self._group and answered.version != self._group[0][0].version:
+                    self._commits.seek(before)
+                    self._complete = True
+                    return True
+                if not self._has(answered):
+                    self._since = self._since if self._group else self._clock()
+                    self._group.append((answered, place))
+                    self._rows += answered.rows.height
+                before = place
+        return True
+
+    def _has(self, answered: Answered) -> bool:
+        """Whether the sink says so."""
+        return self.sink.keeps_place and self.sink.last is not None and answered.number <= self.sink.last
+
+    @property
+    def _full(self) -> bool:
+        return self._complete or self._rows >= self.sink.group_rows or len(self._group) >= GROUP_COMMITS
+
+    def _due(self, all_of_it: bool) -> bool:
+        if not self._group:
+            return False
+        waited = self._rows > 0 and self._clock() - self._since >= self.sink.every / SECOND
+        return waited or self._full or all_of_it
+
+    def _send(self) -> None:
+        commits = [answered for answered, _ in self._group]
+        self.sink.write(commits)
+        if not self.sink.keeps_place:
+            self._keep(self._group[-1][1])
+        done = self.progress
+        self.progress = replace(done, rows=done.rows + self._rows, commits=done.commits + len(commits))
+        self._empty()
+
+    def _empty(self) -> None:
+        self._group, self._rows, self._complete = [], 0, False
+
+    def _fail(self, error: Exception) -> None:
+        known = (
+            error if isinstance(error, NilometerError) else InternalError(f"{type(error).__name__}: {error}")
+        )
+        self.error = known
+        self.ended = isinstance(known, ConfigurationError)
+        text = known.message if known.detail is None else f"{known.message}: {known.detail}"
+        self.progress = replace(self.progress, failures=self.progress.failures + 1, trouble=text)
+        self._retry_at = self._clock() + self._wait
+        self._wait = min(2 * self._wait, LONGEST_RETRY)
+        self.close()
+
+    # ---- the place of a sink that cannot say what it has -------------------------------------------------------------
+
+    @property
+    def reader(self) -> str:
+        """The reader of the result log in whose name the place is kept."""
+        digest = blake2b(self.sink.name.encode(), digest_size=8).hexdigest()
+        return f"sink-{self.sink.address.scheme}-{digest}"
+
+    def _kept(self) -> Place:
+        for log, files in reversed(list(enumerate(self._logs()))):
+            offset = stored_offset(files, self.reader)
+            if offset is not None:
+                return Place(log, offset)
+        return Place()
+
+    def _keep(self, place: Place) -> None:
+        files = self._logs()[place.log]
+        store_offset(LocalFiles(files.directory, self.sink.failpoint), self.reader, place.offset)
+
+    def forget(self) -> None:
+        """Let a sink that cannot say what it has get everything again."""
+        for files in self._logs():
+            forget_reader(files, self.reader)
+
+
+class Courier:
+    """A delivery in a thread of its own: no query waits for a sink that is slow, or away."""
+
+    def __init__(self, delivery: Delivery, poll: float = POLL) -> None:
+        self.delivery = delivery
+        self._poll = poll
+        self._stopped = threading.Event()
+        self._thread = threading.Thread(target=self._run, name=f"to {delivery.sink.name}", daemon=True)
+        self._thread.start()
+
+    def _run(self) -> None:
+        while not self._stopped.is_set():
+            self.delivery.step()
+            self._stopped.wait(self._poll)
+        # What was committed until now, with one more try if the sink was away.
+        self.delivery.step(all_of_it=True)
+        self.delivery.close()
+
+    def stop(self) -> None:
+        """Deliver what there is, and end; `join` waits for it."""
+        self._stopped.set()
+
+    def join(self, patience: float | None = None) -> bool:
+        """Whether it has ended."""
+        self._thread.join(patience)
+        return not self._thread.is_alive()

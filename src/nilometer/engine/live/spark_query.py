@@ -1,0 +1,287 @@
+"""A standing query on Spark: its micro-batches become commits of its result log, its state is Spark's checkpoint.
+
+    .nilometer/queries/<name>/results    the answers, as on the gateway (edge/standing)
+    .nilometer/queries/<name>/state      where this version of the query began
+    .nilometer/queries/<name>/spark      the checkpoint of this version, and with how many buckets it was made
+
+The laws: what the result log has is never answered again, whatever becomes of the checkpoint: a micro-batch counts by the offsets it has
+read up to, not by its number. A checkpoint that is lost or damaged is made again by reading the logs from where the version
+began, with a micro-batch that ends just where the result log does (design.md principle 4).
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from nilometer.edge.ledger import QueryLedger
+from nilometer.edge.log import LogDirectory, Offset, StreamLog
+from nilometer.edge.log.failpoints import Failpoint
+from nilometer.edge.log.local_files import LocalFiles
+from nilometer.engine.live.standing import Standing, folder_of, reader_of
+from nilometer.engine.live.starts import Start, offset_at
+from nilometer.engine.query import Query
+from nilometer.engine.spark import extents_of, streams_of
+from nilometer.errors import NilometerError, ResourceError
+from nilometer.types import INT_MAXIMUM, MINUTE, SECOND
+
+if TYPE_CHECKING:
+    from nilometer.edge.adapters.adapter import Clock
+    from nilometer.spark.pipeline import MicroBatch
+    from nilometer.spark.running import Running
+    from nilometer.spark.settings import SparkSettings
+
+FOLDER = "spark"
+INSTALLATION = "installation.json"
+TRIES = 3
+"""After so many failures in a row the checkpoint is given up, and made again from the logs."""
+
+
+@dataclass(frozen=True)
+class Metrics:
+    """How a query does. `watermark` None: nothing has been heard; `lag` is by how much it is behind the clock, in microseconds."""
+
+    ledger: QueryLedger
+    rows: int
+    batches: int
+    batch_milliseconds: int
+    watermark: int | None
+    lag: int | None
+    state_bytes: int
+    state_panes: int
+
+
+class SparkQuery:
+    """Durable, and run by no other process until `close`."""
+
+    def __init__(
+        self,
+        directory: Path,
+        name: str,
+        query: Query,
+        *,
+        start: Start,
+        clock: Clock,
+        settings: SparkSettings,
+        failpoint: Failpoint | None = None,
+    ) -> None:
+        self.name = name
+        self.query = query
+        self.note: str | None = None
+        self._directory = directory
+        self._clock = clock
+        self._settings = settings
+        self._streams = streams_of(query.physical)
+        self._standing = Standing(directory, name, query, failpoint, keeps_state=False)
+        self._watermark: int | None = None
+        self._batches = 0
+        self._fresh: deque[pl.DataFrame] = deque()
+        self._state = (0, 0)
+        self._running: Running | None = None
+        self._tries = 0
+        self.retry_at = 0
+        """When a failed query may be tried again."""
+        try:
+            self._begin(start)
+        except BaseException:
+            self._standing.close()
+            raise
+
+    # ---- where it goes on ----------------------------------------------------------------------------------------------
+
+    def _begin(self, start: Start) -> None:
+        from nilometer.spark.places import Place, Places
+
+        directory = LogDirectory(self._directory)
+        logs = {key: directory.log(stream) for key, stream in self._streams.items()}
+        recovered = self._standing.recovered
+        trimmed = self._standing.find_trimmed(logs)
+        began, committed = self._offsets(logs, start)
+        self._standing.begin(committed, self._clock(), logs)
+        self._committed = committed
+        self._ledger = QueryLedger()
+        if recovered is not None and not recovered.fresh:
+            self._ledger = recovered.last.ledger
+            self.note = f"{self.name} goes on after {self._standing.rows} rows"
+        elif recovered is not None:
+            self.note = (
+                f"{self.name} has changed since it last ran:"
+                " the new version goes on where the old one stood, with an empty state"
+            )
+        if trimmed:
+            self.note = f"{self.note}; {trimmed}"
+        self._forget_others(directory)
+        self._began = Places({key: Place.at(offset) for key, offset in began.items()})
+
+    def _offsets(
+        self, logs: Mapping[str, StreamLog], start: Start
+    ) -> tuple[dict[str, Offset], dict[str, Offset]]:
+        """Where this version began, and up to where it has answered."""
+        recovered = self._standing.recovered
+        if recovered is None:
+            begin = {key: offset_at(log, start) for key, log in logs.items()}
+            return begin, begin
+        # A stream that the query did not read before begins where it is now; and so does one whose log has lost its end.
+        committed = {
+            key: max(min(recovered.committed.get(key, log.end), log.end), log.start)
+            for key, log in logs.items()
+        }
+        began = {
+            key: max(min(recovered.start.get(key, committed[key]), committed[key]), log.start)
+            for key, log in logs.items()
+        }
+        return began, committed
+
+    def _forget_others(self, directory: LogDirectory) -> None:
+        for key in set(directory.streams()) - self._streams.keys():
+            directory.log(key).forget_reader(reader_of(self.name))
+
+    # ---- running -----------------------------------------------------------------------------------------------------------
+
+    def start(self) -> None:
+        """Run, or go on."""
+        from nilometer.spark.job import Job
+        from nilometer.spark.layout import lay_out
+        from nilometer.spark.places import Place, Places
+        from nilometer.spark.running import Running
+        from nilometer.spark.session import spark_session
+
+        session = spark_session(self._settings.session)
+        partitions = int(session.conf.get("spark.sql.shuffle.partitions") or 1)
+        installed = self._installation(partitions)
+        job = Job(
+            name=self.name,
+            plan=self.query.physical,
+            layout=lay_out(self.query.physical, installed["buckets"]),
+            streams=self._streams,
+            extents=extents_of(self.query, self._streams),
+            place=str(self._directory),
+            start=self._began,
+            # The checkpoint may be behind the answers, or lost: what they have is not answered again.
+            replay=Places({key: Place.at(offset) for key, offset in self._committed.items()}),
+            max_rows=self._settings.max_rows,
+            tasks=installed["partitions"],
+            partitions=installed["partitions"],
+        )
+        trigger = f"{self._settings.trigger} seconds" if self._settings.trigger else None
+        self._running = Running(session, job, self._checkpoint, self._take, trigger=trigger)
+        self._running.start()
+
+    def restart(self) -> None:
+        """After a failure that may pass: a full disk, a lost executor. Each time it is waited longer; what may have become of the checkpoint is
+        no matter: after some times it is made again."""
+        self.stop()
+        self._tries += 1
+        self.retry_at = self._clock() + min(SECOND << self._tries, MINUTE)
+        if self._tries == TRIES:
+            shutil.rmtree(self._checkpoint, ignore_errors=True)
+        self.start()
+
+    @property
+    def _folder(self) -> Path:
+        return folder_of(self._directory, self.name) / FOLDER
+
+    @property
+    def _checkpoint(self) -> str:
+        if self._settings.checkpoints is None:
+            return str(self._folder / self._standing.version)
+        return f"{self._settings.checkpoints.rstrip('/')}/{self.name.lower()}/{self._standing.version}"
+
+    def _installation(self, partitions: int) -> dict[str, int]:
+        """With how many buckets and partitions this version's checkpoint is made: fixed when it was first run."""
+        files = LocalFiles(self._folder)
+        try:
+            found = json.loads(bytes(files.read(INSTALLATION)))
+        except (FileNotFoundError, ValueError):
+            found = None
+        if found is not None and found.get("version") == self._standing.version:
+            return {"buckets": found["buckets"], "partitions": found["partitions"]}
+        # Another version's checkpoint is of no use any more.
+        shutil.rmtree(self._folder, ignore_errors=True)
+        chosen = {"buckets": self._settings.buckets, "partitions": partitions}
+        files.replace(INSTALLATION, json.dumps({"version": self._standing.version} | chosen).encode())
+        return chosen
+
+    def _take(self, batch: MicroBatch) -> None:
+        """A micro-batch's answers, kept once."""
+        offsets = batch.end.offsets
+        self._batches += 1
+        self._watermark = None if batch.clock.watermark == INT_MAXIMUM else batch.clock.watermark
+        self._state = (batch.counted.get("state_bytes", 0), batch.counted.get("state_panes", 0))
+        if all(offsets[key] <= self._committed[key] for key in offsets):
+            return
+        if any(offsets[key] < self._committed[key] for key in offsets):
+            raise ResourceError(
+                f"the checkpoint of '{self.name}' does not fit its answers",
+                hint="delete it, and it is made again from the logs",
+                detail=str(self._folder),
+            )
+        counted = {name: batch.counted.get(name, 0) for name in ("read", "delivered", "filtered", "late")}
+        self._ledger += QueryLedger(**counted)
+        self._standing.commit(list(batch.rows), offsets, self._ledger, dict, self._clock())
+        if self._standing.trouble is not None:
+            raise ResourceError(self._standing.trouble, hint="it is tried again")
+        self._committed = offsets
+        self._tries = 0
+        self._fresh.extend(batch.rows)
+
+    def take(self) -> list[pl.DataFrame]:
+        """The answers since the last call; of another thread than Spark's."""
+        return [self._fresh.popleft() for _ in range(len(self._fresh))]
+
+    @property
+    def offsets(self) -> Mapping[str, Offset]:
+        """Up to where the logs have been answered."""
+        return self._committed
+
+    @property
+    def active(self) -> bool:
+        """Whether it runs."""
+        return self._running is not None and self._running.active
+
+    @property
+    def failure(self) -> NilometerError | None:
+        """What made it stop."""
+        return None if self._running is None else self._running.failure
+
+    @property
+    def rows(self) -> int:
+        """How many rows were ever answered."""
+        return self._standing.rows
+
+    @property
+    def metrics(self) -> Metrics:
+        """How it does."""
+        progress = None if self._running is None else self._running.progress
+        lag = None if self._watermark is None else self._clock() - self._watermark
+        return Metrics(
+            self._ledger,
+            self.rows,
+            self._batches,
+            0 if progress is None else progress.milliseconds,
+            self._watermark,
+            lag,
+            *self._state,
+        )
+
+    def catch_up(self) -> None:
+        """Until all that is in the logs now has been answered."""
+        assert self._running is not None, "a query that was not started"
+        self._running.catch_up()
+
+    def stop(self) -> None:
+        """Pause: `start` goes on."""
+        if self._running is not None:
+            self._running.stop()
+
+    def close(self) -> None:
+        """Stop, and let another process go on."""
+        self.stop()
+        self._standing.close()
