@@ -1,0 +1,62 @@
+"""Seeds and sizes -> readings in the order of their arrival: what both sides of `bench spark` answer over.
+
+Sensors read at 1 Hz, each at a phase of its own with some jitter, and the readings come out of order within `DISORDER`, less
+than the stream's DELAY, so that none is late. The first to arrive is the earliest. The last is a *sentinel*, of a sensor that is
+none and long after the others: with it the watermark passes every window of the rest on either side, so that all of them can be
+compared (its own are never closed). Values are multiples of 1/64, so that sums are exact in any order.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+
+from nilometer.types import MILLISECOND, SECOND
+
+START = 1_767_225_600 * SECOND  # 2026-01-01T00:00:00Z
+DELAY = 2 * SECOND
+DISORDER = 500 * MILLISECOND
+JITTER = 100 * MILLISECOND
+AFTER = 1_000 * SECOND
+"""How long after the last reading the sentinel is."""
+
+
+def readings(rows: int, sensors: int, disorder: int = DISORDER, seed: int = 7) -> pl.DataFrame:
+    """`rows` readings (time, id, v, w), the sentinel among them."""
+    frame = _fleet(rows, sensors, disorder, seed)
+    random = np.random.default_rng((seed, 1))
+    return frame.with_columns(
+        pl.Series("v", random.integers(-6400, 6400, rows) / 64), pl.Series("w", random.random(rows))
+    )
+
+
+def pair(rows: int, sensors: int, disorder: int = DISORDER, seed: int = 7) -> dict[str, pl.DataFrame]:
+    """Two streams of the same sensors, `a` (time, id, x) and `b` (time, id, y), with `rows` readings each; sentinels that do
+    not match."""
+    found = {}
+    for number, (name, column) in enumerate((("a", "x"), ("b", "y"))):
+        frame = _fleet(rows, sensors, disorder, seed + 10 * (1 + number), sentinel=-1 - number)
+        values = np.random.default_rng((seed, 2 + number)).integers(0, 6400, rows) / 64
+        found[name] = frame.with_columns(pl.Series(column, values))
+    return found
+
+
+def _fleet(rows: int, sensors: int, disorder: int, seed: int, sentinel: int = -1) -> pl.DataFrame:
+    random = np.random.default_rng((seed, 0))
+    number = np.arange(rows - 1)
+    phase = random.integers(0, SECOND - JITTER, sensors)
+    identifiers = number % sensors
+    times = START + number // sensors * SECOND + phase[identifiers] + random.integers(0, JITTER, rows - 1)
+    arrivals = times + (random.integers(0, disorder, rows - 1) if disorder else 0)
+    first = int(np.argmin(times))
+    arrivals[first] = times[first]
+    order = np.argsort(arrivals, kind="stable")
+    if disorder == 0:
+        order = np.argsort(times, kind="stable")
+    last = (int(times.max()) + AFTER) // SECOND * SECOND
+    return pl.DataFrame(
+        {
+            "time": np.append(times[order], last),
+            "id": np.append(identifiers[order], sentinel).astype(np.int64),
+        }
+    )

@@ -1,0 +1,79 @@
+"""What is measured: one question in our language and the same one for stock Spark, with the target beside it.
+
+The order is that of the table. `times` is how many times as fast as stock Spark with RocksDB we must be, at 250,000 readings a micro-batch.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Workload:
+    """`question` is asked of us; `peer` names stock Spark's query (spark/peers/queries.py). `share` is the part of the readings
+    that the workload takes: the joins have two streams of a fifth of them."""
+
+    name: str
+    title: str
+    streams: tuple[str, ...]
+    question: str
+    peer: str
+    times: float | None = None
+    share: float = 1.0
+    refused: bool = False
+
+
+READINGS = ("readings",)
+PAIR = ("a", "b")
+
+WORKLOADS = (
+    Workload(
+        "filter",
+        "filter",
+        READINGS,
+        "SELECT time, id, v FROM readings WHERE w < 0.1 AND v > 0",
+        "filter",
+    ),
+    Workload(
+        "hop60x5",
+        "hop 60 s / 5 s",
+        READINGS,
+        "SELECT id, AVG(v) AS mean FROM readings [RANGE 60 SECONDS SLIDE 5 SECONDS] GROUP BY id",
+        "hop60x5",
+        times=3.0,
+    ),
+    Workload(
+        "hop60x1",
+        "hop 60 s / 1 s",
+        READINGS,
+        "SELECT id, AVG(v) AS mean FROM readings [RANGE 60 SECONDS SLIDE 1 SECOND] GROUP BY id",
+        "hop60x1",
+        times=10.0,
+    ),
+    Workload(
+        "join",
+        "keyed join within 2 s",
+        PAIR,
+        "SELECT time, A.id AS id, A.x AS x, B.y AS y FROM a A, b B WINDOW(A, B) = 2 SECONDS WHERE A.id = B.id",
+        "join",
+        times=15.0,
+        share=0.2,
+    ),
+    Workload(
+        "asof",
+        "as-of join",
+        PAIR,
+        "SELECT A.time AS time, A.id AS id, A.x AS x, B.y AS y FROM a A ASOF JOIN b B ON A.id = B.id",
+        "asof",
+        share=0.2,
+        refused=True,
+    ),
+    Workload(
+        "rows",
+        "row window 100 / 10",
+        READINGS,
+        "SELECT AVG(v) AS mean FROM readings [RANGE 100 ROWS SLIDE 10 ROWS]",
+        "rows",
+        refused=True,
+    ),
+)

@@ -1,0 +1,33 @@
+"""Folders of Parquet files, one file a micro-batch -> streaming DataFrames with a watermark.
+
+Files are read in the order of their modification times, one a trigger.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from pyspark.sql import DataFrame, SparkSession
+
+
+@dataclass(frozen=True)
+class Folder:
+    """A stream's micro-batches: `columns` is their schema as DDL (with `time TIMESTAMP`), `delay` how far out of order they are,
+    in microseconds."""
+
+    path: Path
+    columns: str
+    delay: int
+
+
+def streams(session: SparkSession, folders: Mapping[str, Folder]) -> dict[str, DataFrame]:
+    """The streaming DataFrames, by the streams' names."""
+    return {
+        name: session.readStream.schema(folder.columns)
+        .option("maxFilesPerTrigger", 1)
+        .parquet(str(folder.path))
+        .withWatermark("time", f"{folder.delay} microseconds")
+        for name, folder in folders.items()
+    }

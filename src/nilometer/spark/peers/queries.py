@@ -1,0 +1,23 @@
+"""The stock queries by name, and where Spark refuses the plain form, that form."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from nilometer.spark.peers.asof_join import asof_join
+from nilometer.spark.peers.filter import filter_readings
+from nilometer.spark.peers.hop import hop
+from nilometer.spark.peers.interval_join import interval_join
+from nilometer.spark.peers.refusals import plain_asof_join, plain_row_window
+from nilometer.spark.peers.row_window import row_window
+from nilometer.spark.peers.run import Query
+
+QUERIES: Mapping[str, Query] = {
+    "filter": filter_readings,
+    "hop60x5": hop(60, 5),
+    "hop60x1": hop(60, 1),
+    "join": interval_join,
+    "asof": asof_join(buckets=4),
+    "rows": row_window(100, 10),
+}
+PLAIN: Mapping[str, Query] = {"asof": plain_asof_join, "rows": plain_row_window}
