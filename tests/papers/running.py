@@ -41,6 +41,8 @@ def check(printed: Printed, database: Database) -> None:
     else:
         assert expected.rows, "the generated data have no answer to this query"
     for host in HOSTS:
+        if host == "spark":  # in tests/spark, in one session
+            continue
         if host == "gateway" and importlib.util.find_spec("nilometer.engine.gateway") is None:
             pytest.skip("nilometer.engine.gateway is not there yet")
         given = query.run(host)

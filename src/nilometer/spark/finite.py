@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import shutil
 import tempfile
+from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -14,33 +14,25 @@ from nilometer.catalog.extents import Stream
 from nilometer.plan import physical
 from nilometer.spark.job import Job, TablesAtHand
 from nilometer.spark.layout import lay_out
-from nilometer.spark.packing import Packet
-from nilometer.spark.pipeline import answer_of, arrived, packets, reports_of
+from nilometer.spark.pipeline import MicroBatch
 from nilometer.spark.places import Place, Places
+from nilometer.spark.running import Running
 from nilometer.spark.session import spark_session
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import SparkSession
 
 BUCKETS = 4
 
 
-@dataclass
+@dataclass(frozen=True)
 class Finite:
     """What a run gave."""
 
-    frames: list[pl.DataFrame] = field(default_factory=list)
-    counted: dict[str, int] = field(default_factory=dict)
-    watermark: int | None = None
-    batches: int = 0
-
-    def take(self, found: list[Packet]) -> None:
-        """The packets of one more micro-batch."""
-        self.batches += 1
-        self.frames += [rows for rows in answer_of(found) if rows.height]
-        for name, count in reports_of(found).items():
-            self.counted[name] = self.counted.get(name, 0) + count
-        self.watermark = max((packet.clock.watermark for packet in found), default=self.watermark)
+    frames: list[pl.DataFrame]
+    watermark: int | None
+    counted: Mapping[str, int]
+    batches: int
 
 
 def run_finite(
@@ -71,19 +63,13 @@ def run_finite(
         tasks=partitions,
         partitions=partitions,
     )
-    result = Finite()
-
-    def take(frame: DataFrame, _: int) -> None:
-        result.take(arrived(frame))
-
-    checkpoint = tempfile.mkdtemp(prefix="nilometer-checkpoint-")
-    try:
-        writer = packets(spark, job).writeStream.foreachBatch(take).outputMode("append")
-        query = writer.option("checkpointLocation", checkpoint).trigger(availableNow=True).start()
-        try:
-            query.awaitTermination()
-        finally:
-            query.stop()
-    finally:
-        shutil.rmtree(checkpoint, ignore_errors=True)
-    return result
+    batches: list[MicroBatch] = []
+    with tempfile.TemporaryDirectory(prefix="nilometer-", ignore_cleanup_errors=True) as checkpoint:
+        running = Running(spark, job, checkpoint, batches.append, available_now=True)
+        running.start()
+        running.wait()
+    counted: Counter[str] = Counter()
+    for batch in batches:
+        counted.update(batch.counted)
+    watermark = batches[-1].clock.watermark if batches and streams else None
+    return Finite([rows for batch in batches for rows in batch.rows], watermark, counted, len(batches))

@@ -6,14 +6,18 @@ own watermark is not used (design.md, "Stages on Spark").
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 import polars as pl
 
 from nilometer.spark.job import Job
-from nilometer.spark.packing import ANSWER, COLUMNS, REPORT, Packet, in_order, unpack
+from nilometer.spark.layout import Clock
+from nilometer.spark.packing import ANSWER, COLUMNS, REPORT, in_order, unpack
+from nilometer.spark.places import Places
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -38,22 +42,26 @@ def packets(session: SparkSession, job: Job, *, streaming: bool = True) -> DataF
     return frame
 
 
-def arrived(frame: DataFrame) -> list[Packet]:
-    """The packets of a micro-batch, in the driver."""
+@dataclass(frozen=True)
+class MicroBatch:
+    """What a micro-batch gave: rows of the answer, up to where it has read, and what was counted on the way."""
+
+    rows: tuple[pl.DataFrame, ...]
+    end: Places
+    clock: Clock
+    counted: Mapping[str, int]
+
+
+def micro_batch(frame: DataFrame) -> MicroBatch:
+    """Run a micro-batch and fetch what it gave."""
     column = frame.select("packet").toArrow().column("packet")
-    return in_order(unpack(value.as_py()) for value in column)
-
-
-def answer_of(found: list[Packet]) -> Iterator[pl.DataFrame]:
-    """The answer's frames."""
-    return (packet.rows for packet in found if packet.target == ANSWER and packet.rows is not None)
-
-
-def reports_of(found: list[Packet]) -> dict[str, int]:
-    """What was counted, added up."""
-    total: dict[str, int] = {}
-    for packet in found:
-        if packet.target == REPORT:
-            for name, count in packet.report.items():
-                total[name] = total.get(name, 0) + count
-    return total
+    found = in_order(unpack(value.as_py()) for value in column)
+    rows = tuple(packet.rows for packet in found if packet.target == ANSWER and packet.rows is not None)
+    reports = [packet.report for packet in found if packet.target == REPORT]
+    end = next(report["end"] for report in reports if "end" in report)
+    counted: Counter[str] = Counter()
+    for report in reports:
+        counted.update({name: count for name, count in report.items() if name != "end"})
+    return MicroBatch(
+        tuple(part for part in rows if part.height), Places.of_json(end), found[0].clock, counted
+    )

@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 import secrets
 import struct
-from collections import OrderedDict
+from collections import OrderedDict, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -30,10 +30,11 @@ from pyspark.sql.streaming.stateful_processor import (
 from nilometer.edge.log import failpoints
 from nilometer.operators.frames import empty
 from nilometer.operators.logic import Output, no_evaluations
+from nilometer.spark.faults import carried
 from nilometer.spark.job import Job, digest_of, job_of
 from nilometer.spark.layout import Clock, Fragment, FragmentFlow, columns_of, divide, gathered
 from nilometer.spark.layout.fragments import received
-from nilometer.spark.packing import ANSWER, Packet, in_order, target_of, unpack
+from nilometer.spark.packing import ANSWER, REPORT, Packet, in_order, target_of, unpack
 
 PLACE = "stage"
 """The name of the stateful stages in NILOMETER_FAILPOINT."""
@@ -83,8 +84,11 @@ class Stage(StatefulProcessor):
             for data in packed:
                 yield Row(key=key[0], packet=data)
             return
-        fragment = job.layout.fragments[target]
-        packets = [unpack(data) for data in packed]
+        with carried():
+            yield from self._step(job, [unpack(data) for data in packed])
+
+    def _step(self, job: Job, packets: list[Packet]) -> Iterator[Row]:
+        fragment = job.layout.fragments[packets[0].target]
         pass_by = failpoints.from_environment(PLACE)
         pass_by("before_state")
         bucket, first = self._bucket(job, fragment, packets[0].bucket)
@@ -92,6 +96,8 @@ class Stage(StatefulProcessor):
         output = bucket.flow.step(clock, _inputs(fragment, packets), first, {})
         self._write(bucket)
         pass_by("after_state")
+        held = {"state_bytes": sum(map(len, bucket.written.values())), "state_panes": len(bucket.written)}
+        yield Row(key=job.keys[REPORT, 0], packet=Packet(-1, REPORT, 0, (), clock, report=held).pack())
         for packet in _packets(job, fragment, packets[0].bucket, clock, output):
             address = (packet.target, packet.bucket)
             yield Row(key=0 if packet.target == ANSWER else job.keys[address], packet=packet.pack())
@@ -147,10 +153,11 @@ def _flat(panes: Mapping[str, Mapping[str, bytes]]) -> Panes:
 
 
 def _nested(panes: Panes) -> dict[str, dict[str, bytes]]:
-    found: dict[str, dict[str, bytes]] = {}
+    # A part without panes has left no trace, and is asked for all the same.
+    found: defaultdict[str, dict[str, bytes]] = defaultdict(dict)
     for name, pane in panes.items():
         part, _, rest = name.partition(_BETWEEN)
-        found.setdefault(part, {})[rest] = pane
+        found[part][rest] = pane
     return found
 
 

@@ -11,6 +11,7 @@ import json
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import Any
 
 import polars as pl
 
@@ -22,7 +23,7 @@ from nilometer.spark.admission import Piece
 from nilometer.spark.job import Job
 from nilometer.spark.layout import Clock, Fragment, FragmentFlow, divide
 from nilometer.spark.packing import ANSWER, REPORT, Packet, addresses
-from nilometer.spark.places import Place
+from nilometer.spark.places import Place, Places
 from nilometer.spark.records import runs_of
 from nilometer.types import Schema
 
@@ -32,11 +33,12 @@ PLACE = "source"
 
 @dataclass(frozen=True)
 class Task:
-    """A part of a micro-batch. The first of them also tells every bucket the time."""
+    """A part of a micro-batch, which reads up to `end`. The first of them also tells every bucket the time."""
 
     number: int
     clock: Clock
     pieces: tuple[Piece, ...]
+    end: Places
 
 
 def packets_of(job: Job, task: Task, flows: dict[int, FragmentFlow]) -> Iterator[Packet]:
@@ -63,7 +65,10 @@ def packets_of(job: Job, task: Task, flows: dict[int, FragmentFlow]) -> Iterator
             counted["late"] += door.ledger.late
             counted["garbled"] += door.ledger.garbled
             yield from _to_target(job, fragment, rows, (task.number, number), task.clock)
-    yield Packet(-1, REPORT, 0, (task.number,), task.clock, report=dict(counted))
+    report: dict[str, Any] = dict(counted)
+    if task.number == 0:
+        report["end"] = task.end.as_json()
+    yield Packet(-1, REPORT, 0, (task.number,), task.clock, report=report)
     pass_by("after_read")
 
 

@@ -23,9 +23,10 @@ from pyspark.sql.streaming.datasource import (
 from pyspark.sql.types import StructType
 
 from nilometer.spark.admission import Admission
+from nilometer.spark.faults import carried
 from nilometer.spark.job import Job, digest_of, job_of
 from nilometer.spark.layout import FragmentFlow
-from nilometer.spark.packing import ANSWER, COLUMNS, REPORT
+from nilometer.spark.packing import ANSWER, COLUMNS
 from nilometer.spark.places import Place, Places
 from nilometer.spark.reading import Task, packets_of
 
@@ -72,16 +73,16 @@ def _read(text: str, part: InputPartition) -> Iterator[pa.RecordBatch]:
     if len(_FLOWS) > 64:
         _FLOWS.clear()
     flows = _FLOWS.setdefault(digest_of(text), {})
-    for packet in packets_of(job, part.task, flows):
-        address = (packet.target, packet.bucket)
-        key = 0 if packet.target == ANSWER else job.keys[address if packet.target != REPORT else (REPORT, 0)]
-        yield pa.RecordBatch.from_pydict({"key": [key], "packet": [packet.pack()]}, schema=PACKETS)
+    with carried():
+        for packet in packets_of(job, part.task, flows):
+            key = 0 if packet.target == ANSWER else job.keys[packet.target, packet.bucket]
+            yield pa.RecordBatch.from_pydict({"key": [key], "packet": [packet.pack()]}, schema=PACKETS)
 
 
 def _parts(job: Job, admission: Admission, start: Places, end: Places) -> list[InputPartition]:
     clock = end.clock(job.leaves)
     pieces = admission.pieces(start, end, job.tasks) or [[]]
-    return [_Part(Task(number, clock, tuple(part))) for number, part in enumerate(pieces)]
+    return [_Part(Task(number, clock, tuple(part), end)) for number, part in enumerate(pieces)]
 
 
 class PacketStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
@@ -113,8 +114,11 @@ class PacketStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:  # noqa: N802
         """The end of the next micro-batch; the same as `start` if there is nothing new."""
+        with carried():
+            return self._latest(Places.of_json(start), limit).as_json()
+
+    def _latest(self, begin: Places, limit: ReadLimit) -> Places:
         job, admission = self._planner()
-        begin = Places.of_json(start)
         rows = limit.max_rows if isinstance(limit, ReadMaxRows) else None
         end = begin
         if job.replay is not None and begin.offsets != job.replay.offsets:
@@ -124,12 +128,13 @@ class PacketStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             end = admission.latest(begin, rows, self._until)
         if (job.ends or not job.streams) and not end.ended and admission.latest(end, 1, self._until) == end:
             end = Places(end.streams, ended=True)
-        return end.as_json()
+        return end
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
         """The tasks of a micro-batch."""
         job, admission = self._planner()
-        return _parts(job, admission, Places.of_json(start), Places.of_json(end))
+        with carried():
+            return _parts(job, admission, Places.of_json(start), Places.of_json(end))
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """What a task gives."""

@@ -1,6 +1,7 @@
 """Sources -> logs -> queries: STEAM's stream manager (section 5), durable.
 
     register, unregister   a query names its streams; the first opens a stream's source, the last closes it
+    attend                 the same for a query that reads the logs by itself, as those on Spark do
     poll                   every open source has one turn, in rotation: read, append; then make durable, acknowledge, hand on
     wait                   until a source has something, or is due
     take                   a query's next entry, through its buffer, or from the log while it catches up
@@ -64,6 +65,7 @@ class StreamManager:
         self._sources: dict[str, Source] = {}
         self._closing: dict[str, Source] = {}
         self._queries: dict[str, tuple[str, ...]] = {}
+        self._attending: set[str] = set()
         self._first = 0
 
     # ---- queries ---------------------------------------------------------------------------------------------------------
@@ -76,14 +78,7 @@ class StreamManager:
             raise ConfigurationError(f"query '{query}' is registered already", hint="give it another name")
         begin = start or {}
         wanted = {stream.name.lower(): stream for stream in streams}
-        opened: dict[str, Source] = {}
-        for name, stream in wanted.items():
-            if name not in self._sources:
-                opened[name] = source = self._closing.get(name) or self._new(name, stream)
-                source.prepare()
-        self._sources |= opened
-        for name in opened:
-            self._closing.pop(name, None)
+        opened = self._prepare(wanted)
         self._distributor.subscribe(
             query, [(name, self._sources[name].log, begin.get(name)) for name in wanted]
         )
@@ -93,9 +88,36 @@ class StreamManager:
             source.begin = self._distributor.end(name)
             source.open()
 
+    def attend(self, query: str, streams: Iterable[Stream]) -> None:
+        """The query reads the logs of these streams by itself: they are only kept open for it."""
+        if query in self._queries:
+            raise ConfigurationError(f"query '{query}' is registered already", hint="give it another name")
+        wanted = {stream.name.lower(): stream for stream in streams}
+        opened = self._prepare(wanted)
+        self._queries[query] = tuple(wanted)
+        self._attending.add(query)
+        for source in opened.values():
+            source.begin = source.log.end
+            source.open()
+
+    def _prepare(self, wanted: Mapping[str, Stream]) -> dict[str, Source]:
+        """The sources of these streams that are not open yet."""
+        opened: dict[str, Source] = {}
+        for name, stream in wanted.items():
+            if name not in self._sources:
+                opened[name] = source = self._closing.get(name) or self._new(name, stream)
+                source.prepare()
+        self._sources |= opened
+        for name in opened:
+            self._closing.pop(name, None)
+        return opened
+
     def unregister(self, query: str) -> None:
         """The query needs its streams no more."""
-        self._distributor.unsubscribe(query)
+        if query in self._attending:
+            self._attending.remove(query)
+        else:
+            self._distributor.unsubscribe(query)
         for name in self._queries.pop(query):
             if not self._readers(name):
                 source = self._sources.pop(name)
@@ -227,6 +249,7 @@ class StreamManager:
         self._sources.clear()
         self._closing.clear()
         self._queries.clear()
+        self._attending.clear()
         self._distributor.close()
 
     def __enter__(self) -> Self:

@@ -1,0 +1,48 @@
+"""Our errors on their way through Spark: from a worker, through the JVM's account of what happened, back to the driver, whole.
+
+>>> from nilometer.errors import DataError
+>>> try:
+...     with carried():
+...         raise DataError("a SUM beyond 64 bits", hint="sum a FLOAT instead")
+... except CarriedError as error:
+...     found_in(f"org.apache.spark.SparkException: Job aborted: Traceback {error} at java.base")
+DataError('a SUM beyond 64 bits')
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from base64 import b64decode, b64encode
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import nilometer.errors
+from nilometer.errors import NilometerError
+
+_MARK = re.compile(r"nilometer-error\(([A-Za-z0-9+/=]+)\)")
+
+
+class CarriedError(Exception):
+    """What Spark sees of an error of ours."""
+
+
+@contextmanager
+def carried() -> Iterator[None]:
+    """Around what runs in a worker."""
+    try:
+        yield
+    except NilometerError as error:
+        whole = [type(error).__name__, error.message, error.detail, error.hint]
+        mark = b64encode(json.dumps(whole).encode()).decode()
+        raise CarriedError(f"{error.message} nilometer-error({mark})") from error
+
+
+def found_in(text: str) -> NilometerError | None:
+    """The error that is carried in a text; None if there is none."""
+    found = _MARK.search(text)
+    if found is None:
+        return None
+    name, message, detail, hint = json.loads(b64decode(found[1]))
+    kind: type[NilometerError] = getattr(nilometer.errors, name, NilometerError)
+    return kind(message, detail=detail, hint=hint)

@@ -1,0 +1,139 @@
+"""A job while it runs: a StreamingQuery of Spark whose micro-batches are handed, one by one, to a function of the driver.
+
+The law: a micro-batch that was handed over is handed over again, with the same offsets and rows, until the function has returned and
+Spark has committed it. So whoever takes it may keep it once, by its offsets, and nothing is lost or doubled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from nilometer.errors import NilometerError, ResourceError
+from nilometer.spark.faults import found_in
+from nilometer.spark.job import Job
+from nilometer.spark.pipeline import MicroBatch, micro_batch, packets
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
+
+Take = Callable[[MicroBatch], None]
+
+
+@dataclass(frozen=True)
+class Progress:
+    """What Spark says of the last micro-batch: its number, how long it took, and how long each step of it, in milliseconds."""
+
+    batch: int
+    milliseconds: int
+    steps: dict[str, int]
+
+
+class Running:
+    """One query. `available_now`: it ends by itself when what is there has been read."""
+
+    def __init__(
+        self,
+        session: SparkSession,
+        job: Job,
+        checkpoint: Path | str,
+        take: Take,
+        *,
+        available_now: bool = False,
+        trigger: str | None = None,
+    ) -> None:
+        self.job = job
+        self._session = session
+        self._checkpoint = str(checkpoint)
+        self._take = take
+        self._available_now = available_now
+        self._trigger = trigger
+        self._query: StreamingQuery | None = None
+        self._failure: NilometerError | None = None
+
+    def start(self) -> None:
+        """Begin, or go on where the checkpoint stands."""
+
+        def take(frame: DataFrame, _: int) -> None:
+            try:
+                self._take(micro_batch(frame))
+            except NilometerError as error:
+                # Spark would wrap it in a page of Java.
+                self._failure = error
+                raise
+
+        # Fixed with the checkpoint: the keys of buckets were chosen for this many.
+        self._session.conf.set("spark.sql.shuffle.partitions", str(self.job.partitions))
+        writer = packets(self._session, self.job).writeStream.foreachBatch(take).outputMode("append")
+        writer = writer.option("checkpointLocation", self._checkpoint).queryName(self.job.name)
+        if self._available_now:
+            writer = writer.trigger(availableNow=True)
+        elif self._trigger is not None:
+            writer = writer.trigger(processingTime=self._trigger)
+        self._query = writer.start()
+
+    @property
+    def active(self) -> bool:
+        """Whether it goes on."""
+        return self._query is not None and self._query.isActive
+
+    @property
+    def failure(self) -> NilometerError | None:
+        """What made it stop."""
+        if self._failure is not None:
+            return self._failure
+        found: Any = None if self._query is None else self._query.exception()
+        return None if found is None else _error(str(found))
+
+    @property
+    def progress(self) -> Progress | None:
+        """Of the last micro-batch that had anything to do; None before there is one."""
+        found: Any = None if self._query is None else self._query.lastProgress
+        if found is None:
+            return None
+        steps = {str(name): int(value) for name, value in dict(found["durationMs"]).items()}
+        return Progress(int(found["batchId"]), steps.get("triggerExecution", 0), steps)
+
+    def wait(self) -> None:
+        """Until it has ended; raises what made it fail."""
+        assert self._query is not None, "a query that was not started"
+        try:
+            self._query.awaitTermination()
+        except Exception:
+            if self.failure is None:
+                raise
+        finally:
+            self._query.stop()
+        if self.failure is not None:
+            raise self.failure
+
+    def catch_up(self) -> None:
+        """Until all that is in the logs now has been handed over."""
+        assert self._query is not None, "a query that was not started"
+        try:
+            self._query.processAllAvailable()
+        except Exception:
+            if self.failure is None:
+                raise
+        if self.failure is not None:
+            raise self.failure
+
+    def stop(self) -> None:
+        """Let go, after the micro-batch that is under way or without it."""
+        if self._query is not None:
+            self._query.stop()
+
+
+def _error(text: str) -> NilometerError:
+    """What is behind Spark's account of it: an error of ours, if there is one in it."""
+    ours = found_in(text)
+    if ours is not None:
+        return ours
+    return ResourceError(
+        "Spark stopped the query",
+        detail=text.strip()[-4000:],
+        hint="it goes on where it stood when it is run again",
+    )
