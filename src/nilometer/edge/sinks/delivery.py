@@ -68,7 +68,7 @@ class Delivery:
             self._fail(error)
             return False
         if self.error is not None:
-            self._wait, self.error = RETRY, None
+            self._wait, self._retry_at, self.error = RETRY, 0.0, None
             self.progress = replace(self.progress, trouble=None)
         return moved
 
