@@ -22,11 +22,18 @@ PRIME_2 = np.uint64(0xC2B2AE3D27D4EB4F)
 PRIME_3 = np.uint64(0x165667B19E3779F9)
 PRIME_4 = np.uint64(0x85EBCA77C2B2AE63)
 PRIME_5 = np.uint64(0x27D4EB2F165667C5)
+LIMIT = 2.0**63
+NOT_A_NUMBER = np.uint64(0x7FF8000000000000)
 
 
 def hash_words(words: npt.NDArray[Any]) -> Hashes:
     """The hashes of 64-bit words, whatever they stand for."""
     return np.asarray(_hash_words(read_only(words.view(np.uint64))), dtype=np.uint64)
+
+
+def hash_floats(values: npt.NDArray[np.float64]) -> Hashes:
+    """The hashes of floats: of whole numbers those of the integers they equal, of others those of their bits."""
+    return np.asarray(_hash_floats(read_only(values), read_only(values.view(np.uint64))), dtype=np.uint64)
 
 
 def hash_texts(data: npt.NDArray[np.uint8], offsets: Integers) -> Hashes:
@@ -44,7 +51,7 @@ def fold_runs(hashes: Hashes, offsets: Integers) -> Hashes:
     return np.asarray(_fold_runs(read_only(hashes), read_only(offsets)), dtype=np.uint64)
 
 
-def in_buckets(hashes: Hashes, buckets: int) -> tuple[Integers, Integers]:
+def in_buckets(hashes: Hashes, buckets: int) -> tuple[npt.NDArray[np.uint32], Integers]:
     """The places of the hashes bucket by bucket, each bucket's in their order, and where each bucket begins and the last ends."""
     order, starts = _in_buckets(read_only(hashes), np.uint64(buckets))
     return order, starts
@@ -72,6 +79,20 @@ def _hash_words(words):  # type: ignore[no-untyped-def]
     hashes = np.empty(len(words), dtype=np.uint64)
     for place in range(len(words)):
         hashes[place] = _finish(_round(PRIME_5 + np.uint64(8), words[place]))
+    return hashes
+
+
+@numba.njit(cache=True)
+def _hash_floats(values, words):  # type: ignore[no-untyped-def]
+    hashes = np.empty(len(words), dtype=np.uint64)
+    for place in range(len(words)):
+        value = values[place]
+        if -LIMIT <= value < LIMIT and value == np.floor(value):
+            # Also -0.0, which is 0.
+            hashes[place] = _finish(_round(PRIME_5 + np.uint64(8), np.uint64(np.int64(value))))
+        else:
+            word = words[place] if value == value else NOT_A_NUMBER
+            hashes[place] = _finish(_round(PRIME_5 + np.uint64(16), word))
     return hashes
 
 
@@ -125,7 +146,7 @@ def _in_buckets(hashes, buckets):  # type: ignore[no-untyped-def]
     for place in range(int(buckets)):
         starts[place + 1] += starts[place]
     following = starts.copy()
-    order = np.empty(count, dtype=np.int64)
+    order = np.empty(count, dtype=np.uint32)
     for place in range(count):
         bucket = chosen[place]
         order[following[bucket]] = place

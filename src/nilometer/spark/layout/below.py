@@ -6,14 +6,13 @@ of need not agree in it. This is where each operator says which rows it brings t
 
 from __future__ import annotations
 
-from nilometer.edge.gateway.lowering.sources_of import source_type
 from nilometer.expressions import ColumnReference, Expression, columns_of
 from nilometer.operators.logic import ID
 from nilometer.plan import physical
 from nilometer.plan.logical import JoinKind
 from nilometer.spark.layout.equalities import Equalities
 from nilometer.spark.layout.reading import joins_table
-from nilometer.spark.layout.rewriting import source_columns, source_of, substituted, within
+from nilometer.spark.layout.rewriting import has_source, source_columns, source_of, substituted, within
 
 
 def below(node: physical.Node, port: int, expression: Expression) -> Expression | None:
@@ -24,18 +23,16 @@ def below(node: physical.Node, port: int, expression: Expression) -> Expression 
             return expression
         case physical.Project(items=items):
             own: dict[str, Expression] = {item.name: item.expression for item in items}
-            return substituted(expression, own | {ID: source_of(child)})
+            return substituted(expression, own | _source(child))
         case physical.Rename():
-            return substituted(expression, _by_position(node, child) | {ID: source_of(child)})
+            return substituted(expression, _by_position(node, child) | _source(child))
         case physical.Union():
-            kept = source_type(node) is not None and source_type(child) is not None
-            source = {ID: source_of(child)} if kept else {}
+            source = _source(child) if has_source(node) else {}
             return substituted(expression, _by_position(node, child) | source)
         case physical.Lag() | physical.Sample():
             return within(expression, source_columns(child))
         case physical.Silent():
-            source = {name: source_of(child) for name in source_columns(node)}
-            return substituted(expression, source)
+            return substituted(expression, {name: source_of(child) for name in source_columns(node)})
         case physical.RStream() | physical.IStream() | physical.DStream():
             return within(expression, frozenset(child.schema.names))
         case physical.Aggregate(keys=keys) | physical.AggregateInit(keys=keys):
@@ -108,6 +105,11 @@ def _by_visible_source(node: physical.Node, port: int, expression: Expression) -
         if found is not None and (equal := equalities(node).over(found, port, columns)) is not None:
             return equal
     return None
+
+
+def _source(child: physical.Node) -> dict[str, Expression]:
+    """The system's id is that of the input, where it has one."""
+    return {ID: source_of(child)} if has_source(child) else {}
 
 
 def _by_position(node: physical.Node, child: physical.Node) -> dict[str, Expression]:

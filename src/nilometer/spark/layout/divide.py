@@ -20,7 +20,6 @@ from nilometer.operators.frames import dtype
 
 _NULL = 0x6E756C6C
 _TRUE, _FALSE = 0x74727565, 0x66616C7365
-_REAL = 0x7265616C
 
 Hashes = npt.NDArray[np.uint64]
 
@@ -37,7 +36,7 @@ def divide(rows: pl.DataFrame, keys: Sequence[Expression], buckets: int) -> list
     filled = np.flatnonzero(np.diff(starts))
     if len(filled) == 1:
         return [(int(filled[0]), rows)]
-    ordered = rows[order]
+    ordered = rows.select(pl.all().gather(pl.Series(order)))
     return [(int(b), ordered[int(starts[b]) : int(starts[b + 1])]) for b in filled]
 
 
@@ -69,7 +68,7 @@ def _hashes(columns: Sequence[pl.Series]) -> Hashes:
 
 def hashes_of(values: pl.Series) -> Hashes:
     """The hash of each value."""
-    from nilometer.kernels.stable_hash import hash_words
+    from nilometer.kernels.stable_hash import hash_floats, hash_words
 
     values = values.rechunk()
     kind = values.dtype
@@ -78,7 +77,7 @@ def hashes_of(values: pl.Series) -> Hashes:
     if kind.is_integer():
         found = hash_words(values.cast(pl.Int64).fill_null(0).to_numpy())
     elif kind.is_float():
-        found = _hashes_of_floats(values.cast(pl.Float64).fill_null(0.0).to_numpy())
+        found = hash_floats(values.cast(pl.Float64).fill_null(0.0).to_numpy())
     elif kind == pl.Boolean():
         found = hash_words(np.where(values.fill_null(False).to_numpy(), np.uint64(_TRUE), np.uint64(_FALSE)))
     elif kind == pl.String():
@@ -94,26 +93,14 @@ def hashes_of(values: pl.Series) -> Hashes:
     return found
 
 
-def _hashes_of_floats(values: npt.NDArray[np.float64]) -> Hashes:
-    """Those of whole numbers as INT has them, others by their bits."""
-    from nilometer.kernels.stable_hash import fold, hash_words
-
-    whole = (values == np.floor(values)) & (np.abs(values) < 2.0**63)
-    if whole.all():
-        return hash_words(values.astype(np.int64))
-    words = np.where(np.isnan(values), np.float64(np.nan), values).view(np.uint64)
-    real = hash_words(np.array([_REAL], dtype=np.uint64))
-    found = fold(np.broadcast_to(real, values.shape), hash_words(words))
-    found[whole] = hash_words(values[whole].astype(np.int64))
-    return found
-
-
 def _hashes_of_texts(values: pl.Series) -> Hashes:
     from nilometer.kernels.stable_hash import hash_texts
 
-    ends = values.str.len_bytes().cum_sum().to_numpy()
-    data = np.frombuffer("".join(values).encode(), dtype=np.uint8)
-    return hash_texts(data, np.concatenate(([0], ends)).astype(np.int64))
+    # Not as views, which is how Polars holds texts: all bytes in one buffer, and where each text begins.
+    array = values.to_arrow(compat_level=pl.CompatLevel.oldest())
+    _, offsets, data = array.buffers()
+    starts = np.frombuffer(offsets, dtype=np.int64)[array.offset : array.offset + len(array) + 1]
+    return hash_texts(np.frombuffer(data or b"", dtype=np.uint8), starts)
 
 
 def _hashes_of_lists(values: pl.Series) -> Hashes:

@@ -16,13 +16,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from nilometer.edge.gateway.lowering.sources_of import acquisition_interval, source_type
+from nilometer.edge.gateway.lowering.sources_of import acquisition_interval
 from nilometer.expressions import ColumnReference, Expression
 from nilometer.plan import physical
 from nilometer.plan.logical import Collection
 from nilometer.spark.layout.below import below, own_keys
 from nilometer.spark.layout.reading import in_reader, joins_table, streamed_side
-from nilometer.spark.layout.rewriting import dividing, source_of
+from nilometer.spark.layout.rewriting import dividing, has_source, source_of
 
 Vector = tuple[Expression | None, ...]
 
@@ -114,7 +114,7 @@ def _by_anything(node: physical.Node, listed: bool) -> _Found:
 
 def _spread(node: physical.Node) -> Vector:
     """What spreads the rows of a leaf, where anything will do."""
-    if node.collection is Collection.STREAM and source_type(node) is not None:
+    if has_source(node):
         return (source_of(node),)
     return tuple(ColumnReference(column.name, column.type) for column in node.schema)
 

@@ -17,6 +17,7 @@ from nilometer.plan import physical
 from nilometer.plan.explain.text import print_parameters
 from nilometer.spark.layout.division import Division, UndividedError, divide_plan, is_leaf
 from nilometer.spark.layout.fragments import Fragment, Layout, received
+from nilometer.spark.layout.lifting import lifted
 from nilometer.spark.layout.parts import with_parts
 from nilometer.spark.layout.reading import stateless
 
@@ -28,6 +29,7 @@ def lay_out(plan: physical.Node, buckets: int) -> Layout:
     plan = physical.transform_plan(
         plan, lambda node: node.input if isinstance(node, physical.Exchange) else node
     )
+    plan = lifted(plan)
     if stateless(plan):
         return Layout((Fragment(0, plan, 0, 1),), buckets, 0)
     if buckets == 1:
@@ -46,7 +48,11 @@ def lay_out(plan: physical.Node, buckets: int) -> Layout:
 
 
 def _line(error: UndividedError) -> str:
-    clauses = print_parameters(error.node)
+    # AGGR_MERGE and AGGR_EVAL do what the AGGR_INIT below them says.
+    node = error.node
+    while isinstance(node, physical.AggregateEvaluate | physical.AggregateMerge):
+        node = node.input
+    clauses = print_parameters(node)
     parameters = f" [{'; '.join(clauses)}]" if clauses else ""
     return f"one bucket: {error.node.operator}{parameters} {error.reason}"
 

@@ -1,7 +1,8 @@
 """A plan that cannot be divided as a whole -> the same plan with exchanges above those parts of it that can.
 
 A part is as high as it can be, and holds an operator that has keys of its own: to divide a window alone would send its rows
-over once for each evaluation that sees them.
+over once for each evaluation that sees them. It may end between the steps of an aggregate, if partial results lose nothing:
+counts and extremes do not; sums of floats are rounded, and sums of whole numbers may leave the 64 bits that the total fits in.
 """
 
 from __future__ import annotations
@@ -11,6 +12,9 @@ from nilometer.plan.logical import Collection
 from nilometer.spark.layout.below import own_keys
 from nilometer.spark.layout.division import UndividedError, divide_plan, is_leaf
 from nilometer.spark.layout.reading import has_streams, joins_table, streamed_side
+
+EXACT = ("count", "min", "max")
+"""The aggregates whose partial results lose nothing."""
 
 
 def with_parts(plan: physical.Node) -> physical.Node:
@@ -24,7 +28,7 @@ def with_parts(plan: physical.Node) -> physical.Node:
 
 def is_part(node: physical.Node) -> bool:
     """Whether it is worth a stage, and can be divided."""
-    if not _gathers(node) or _repeats(node):
+    if not _gathers(node) or _repeats(node) or not _exact(node):
         return False
     try:
         divide_plan(node)
@@ -38,6 +42,13 @@ def _gathers(node: physical.Node) -> bool:
     if is_leaf(node) or not has_streams(node):
         return False
     return bool(own_keys(node)) or any(map(_gathers, node.inputs))
+
+
+def _exact(node: physical.Node) -> bool:
+    """Whether its rows are no partial results, or such as can be merged without loss."""
+    if not isinstance(node, physical.AggregateInit | physical.AggregateMerge):
+        return True
+    return node.completeness is None and all(item.aggregate.function in EXACT for item in node.items)
 
 
 def _repeats(node: physical.Node) -> bool:

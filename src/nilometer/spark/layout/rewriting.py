@@ -43,12 +43,15 @@ def source_of(node: physical.Node) -> ColumnReference:
     return ColumnReference(ID, id_type(node))
 
 
+def has_source(node: physical.Node) -> bool:
+    """Whether its rows are tuples, each of which has a source."""
+    return node.collection is Collection.STREAM and source_type(node) is not None
+
+
 def source_columns(node: physical.Node) -> frozenset[str]:
     """The columns of a stream that hold the id of each tuple's source, the system's own among them; none where tuples have no
     source."""
-    if source_type(node) is None:
-        return frozenset()
-    return frozenset({ID}) | _visible_sources(node)
+    return frozenset({ID}) | _visible_sources(node) if has_source(node) else frozenset()
 
 
 def _visible_sources(node: physical.Node) -> frozenset[str]:

@@ -1,0 +1,82 @@
+"""A plan -> the same plan with its time windows as high as they can be, so that more of it runs in the readers.
+
+    SELECT · TIME_WINDOW   =>   TIME_WINDOW · SELECT        likewise PROJECT, RENAME, and joins with a table
+
+What is asked of a row in a window is then asked once a tuple, before rows are sent anywhere; a column that a table brings can
+divide them; and an aggregate above is fused with its window. It may not read NOW, nor give an error: a tuple that no window
+sees would give it too. What drops rows may not change when a window is evaluated.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from nilometer.edge.gateway.lowering.sources_of import acquisition_interval
+from nilometer.expressions import Call, Expression, uses_now, walk
+from nilometer.plan import physical
+from nilometer.plan.logical import Collection, JoinKind
+from nilometer.spark.layout.reading import joins_table
+from nilometer.types import Kind
+
+_EXACT = (Kind.INT, Kind.TIME, Kind.DURATION)
+_WITHOUT_ERRORS = ("sign", "length", "least", "greatest", "coalesce", "ceil", "floor", "round")
+"""Functions whose whole numbers always fit: they count, or choose among their arguments."""
+
+
+def lifted(plan: physical.Node) -> physical.Node:
+    """The plan with its windows lifted."""
+    return physical.transform_plan(plan, _over_windows)
+
+
+def _over_windows(node: physical.Node) -> physical.Node:
+    if not _can_pass(node):
+        return node
+    (window,) = (child for child in node.inputs if child.collection is not Collection.TABLE)
+    if not isinstance(window, physical.TimeWindow):
+        return node
+    if _drops_rows(node) and window.slide is None and acquisition_interval(window.input) is None:
+        return node
+    inputs = tuple(window.input if child is window else child for child in node.inputs)
+    return replace(window, input=_over_windows(node.with_inputs(inputs)), elided=False)
+
+
+def _can_pass(node: physical.Node) -> bool:
+    match node:
+        case physical.Rename(collection=Collection.WINDOWS):
+            return True
+        case physical.Select(collection=Collection.WINDOWS, predicate=predicate):
+            return _harmless(predicate)
+        case physical.Project(collection=Collection.WINDOWS, items=items):
+            return all(_harmless(item.expression) for item in items)
+        case physical.NlJoin(collection=Collection.WINDOWS, predicate=predicate) if joins_table(node):
+            return predicate is None or _harmless(predicate)
+        case physical.HashJoin(collection=Collection.WINDOWS, keys=keys, residual=residual) if joins_table(
+            node
+        ):
+            read = [expression for pair in keys for expression in pair]
+            return all(map(_harmless, read if residual is None else [*read, residual]))
+        case _:
+            return False
+
+
+def _drops_rows(node: physical.Node) -> bool:
+    match node:
+        case physical.Project() | physical.Rename():
+            return False
+        case physical.NlJoin(kind=kind) | physical.HashJoin(kind=kind):
+            return kind is not JoinKind.LEFT
+        case _:
+            return True
+
+
+def _harmless(expression: Expression) -> bool:
+    """Whether it is the same in every window, and never an error."""
+    return not uses_now(expression) and not any(map(_may_overflow, walk(expression)))
+
+
+def _may_overflow(expression: Expression) -> bool:
+    return (
+        isinstance(expression, Call)
+        and expression.type.kind in _EXACT
+        and expression.function not in _WITHOUT_ERRORS
+    )
