@@ -1,6 +1,7 @@
 """Nilometer: a database for sensor streams.
 
->>> db = connect()
+>>> import nilometer
+>>> db = nilometer.connect()
 >>> _ = db.execute("CREATE STREAM river (depth INT) SENSED EVERY 15 MINUTES")
 >>> db.append(
 ...     "river",
@@ -14,9 +15,24 @@
 [12]
 """
 
-from nilometer.engine import Answer, Database, Query, connect
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 from nilometer.errors import NilometerError
+
+if TYPE_CHECKING:
+    from nilometer.engine import Answer, Database, Query, connect
 
 __version__ = "0.1.0"
 
 __all__ = ["Answer", "Database", "NilometerError", "Query", "__version__", "connect"]
+
+
+def __getattr__(name: str) -> Any:
+    """What the engine offers, when it is first asked for: the many workers of a Spark query never ask."""
+    if name in ("Answer", "Database", "Query", "connect"):
+        import nilometer.engine
+
+        return getattr(nilometer.engine, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

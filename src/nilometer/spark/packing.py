@@ -26,8 +26,6 @@ ANSWER = -1
 REPORT = -2
 """The target of what is only counted."""
 
-COLUMNS = "key int, packet binary"
-
 _LENGTHS = struct.Struct("<III")
 
 

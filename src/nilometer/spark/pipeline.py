@@ -16,7 +16,7 @@ import polars as pl
 
 from nilometer.spark.job import Job
 from nilometer.spark.layout import Clock
-from nilometer.spark.packing import ANSWER, COLUMNS, REPORT, in_order, unpack
+from nilometer.spark.packing import ANSWER, REPORT, in_order, unpack
 from nilometer.spark.places import Places
 
 if TYPE_CHECKING:
@@ -28,8 +28,8 @@ _REGISTERED: WeakKeyDictionary[SparkSession, set[str]] = WeakKeyDictionary()
 
 def packets(session: SparkSession, job: Job, *, streaming: bool = True) -> DataFrame:
     """The answer's packets, and the reports."""
-    from nilometer.spark.processor import Stage
-    from nilometer.spark.source import NAME, PacketSource
+    from nilometer.spark.source import COLUMNS, NAME, PacketSource
+    from nilometer.spark.stage import Stage
 
     if NAME not in _REGISTERED.get(session, ()):
         session.dataSource.register(PacketSource)

@@ -1,4 +1,4 @@
-"""A stateful stage: `transformWithState` around the flows of its fragments, one for each bucket.
+"""What a stateful stage does with a bucket: the flow of its fragment, and its state between micro-batches.
 
 The state of a bucket is that of its Logics: panes. Small ones stand together in one value, large ones each in an entry of a map
 of its own, written only when they have changed (design.md principle 8). A bucket's flow lives on in the worker process from one micro-batch
@@ -14,18 +14,9 @@ import json
 import secrets
 import struct
 from collections import OrderedDict, defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
-
-from pyspark.sql import Row
-from pyspark.sql.streaming.stateful_processor import (
-    MapState,
-    StatefulProcessor,
-    StatefulProcessorHandle,
-    TimerValues,
-    ValueState,
-)
+from typing import Protocol
 
 from nilometer.edge.log import failpoints
 from nilometer.operators.frames import empty
@@ -58,90 +49,91 @@ _BUCKETS: OrderedDict[tuple[str, int, int], Bucket] = OrderedDict()
 _REMEMBERED = 512
 
 
-class Stage(StatefulProcessor):
-    """The `number`-th stateful stage of a job."""
+class States(Protocol):
+    """What a stage asks of Spark's state, of the bucket at hand: the value (mark, small panes), and large panes by name."""
 
-    def __init__(self, text: str, number: int) -> None:
-        self._text = text
-        self._number = number
+    def get(self) -> tuple[str, bytes] | None:
+        """The value; None in the bucket's first micro-batch."""
 
-    def init(self, handle: StatefulProcessorHandle) -> None:
-        """Spark asks for the state variables, on the driver and in every task."""
-        self._state: ValueState = handle.getValueState("state", "mark string, panes binary")
-        self._large: MapState = handle.getMapState("large", "name string", "pane binary")
+    def update(self, mark: str, small: bytes) -> None:
+        """Another value."""
 
-    def handleInputRows(  # noqa: N802 - Spark's name
-        self,
-        key: Any,
-        rows: Iterator[Row],
-        timerValues: TimerValues,  # noqa: N803, ARG002
-    ) -> Iterator[Row]:
-        """One bucket's part of a micro-batch."""
-        job = job_of(self._text)
-        packed = [bytes(row.packet) for row in rows]
-        target = target_of(packed[0])
-        if target < 0 or job.layout.fragments[target].stage != self._number:
-            for data in packed:
-                yield Row(key=key[0], packet=data)
-            return
-        with carried():
-            yield from self._step(job, [unpack(data) for data in packed])
+    def large(self) -> Panes:
+        """All large panes."""
 
-    def _step(self, job: Job, packets: list[Packet]) -> Iterator[Row]:
-        fragment = job.layout.fragments[packets[0].target]
-        pass_by = failpoints.from_environment(PLACE)
-        pass_by("before_state")
-        bucket, first = self._bucket(job, fragment, packets[0].bucket)
-        clock = _clock(packets)
-        output = bucket.flow.step(clock, _inputs(fragment, packets), first, {})
-        self._write(bucket)
-        pass_by("after_state")
-        held = {"state_bytes": sum(map(len, bucket.written.values())), "state_panes": len(bucket.written)}
-        yield Row(key=job.keys[REPORT, 0], packet=Packet(-1, REPORT, 0, (), clock, report=held).pack())
-        for packet in _packets(job, fragment, packets[0].bucket, clock, output):
-            address = (packet.target, packet.bucket)
-            yield Row(key=0 if packet.target == ANSWER else job.keys[address], packet=packet.pack())
+    def put(self, name: str, pane: bytes) -> None:
+        """Another large pane."""
 
-    def close(self) -> None:
-        """Nothing is held but what lives on."""
+    def remove(self, name: str) -> None:
+        """One less."""
 
-    # ---- state -------------------------------------------------------------------------------------------------------
 
-    def _bucket(self, job: Job, fragment: Fragment, number: int) -> tuple[Bucket, bool]:
-        """The bucket as it was committed, and whether this is its first micro-batch."""
-        place = (digest_of(self._text), fragment.number, number)
-        found = self._state.get()
-        kept = _BUCKETS.get(place)
-        if found is not None and kept is not None and kept.mark == found[0]:
-            _BUCKETS.move_to_end(place)
-            return kept, False
-        bucket = Bucket(FragmentFlow(fragment, number, job.layout, job.extents))
-        if found is not None:
-            bucket.mark = found[0]
-            panes = _split(bytes(found[1]))
-            panes |= {name[0]: bytes(pane[0]) for name, pane in self._large.iterator()}
-            bucket.flow.restore(_nested(panes))
-            bucket.written = panes
-        _BUCKETS[place] = bucket
-        if len(_BUCKETS) > _REMEMBERED:
-            _BUCKETS.popitem(last=False)
-        return bucket, found is None
+def process(text: str, stage: int, packed: list[bytes], states: States) -> Iterator[tuple[int, bytes]]:
+    """One bucket's part of a micro-batch: packets in, keys and packets out."""
+    job = job_of(text)
+    target = target_of(packed[0])
+    if target < 0 or job.layout.fragments[target].stage != stage:
+        key = job.keys[REPORT, 0] if target < 0 else job.keys[target, unpack(packed[0]).bucket]
+        for data in packed:
+            yield key, data
+        return
+    with carried():
+        for packet in _step(digest_of(text), job, [unpack(data) for data in packed], states):
+            yield 0 if packet.target == ANSWER else job.keys[packet.target, packet.bucket], packet.pack()
 
-    def _write(self, bucket: Bucket) -> None:
-        """Write the panes that have changed."""
-        panes = _flat(bucket.flow.snapshot())
-        small: Panes = {}
-        for name, pane in panes.items():
-            if len(pane) < LARGE:
-                small[name] = pane
-            elif bucket.written.get(name) is not pane and bucket.written.get(name) != pane:
-                self._large.updateValue((name,), (pane,))
-        for name, pane in bucket.written.items():
-            if len(pane) >= LARGE and len(panes.get(name, b"")) < LARGE:
-                self._large.removeKey((name,))
-        bucket.mark = secrets.token_hex(8)
+
+def _step(digest: str, job: Job, packets: list[Packet], states: States) -> Iterator[Packet]:
+    fragment = job.layout.fragments[packets[0].target]
+    pass_by = failpoints.from_environment(PLACE)
+    pass_by("before_state")
+    bucket, first = _bucket(digest, job, fragment, packets[0].bucket, states)
+    clock = packets[0].clock
+    output = bucket.flow.step(clock, _inputs(fragment, packets), first, {})
+    _write(bucket, states)
+    pass_by("after_state")
+    held = {"state_bytes": sum(map(len, bucket.written.values())), "state_panes": len(bucket.written)}
+    yield Packet(-1, REPORT, 0, (), clock, report=held)
+    yield from _packets(job, fragment, packets[0].bucket, clock, output)
+
+
+# ---- state -----------------------------------------------------------------------------------------------------------
+
+
+def _bucket(digest: str, job: Job, fragment: Fragment, number: int, states: States) -> tuple[Bucket, bool]:
+    """The bucket as it was committed, and whether this is its first micro-batch."""
+    place = (digest, fragment.number, number)
+    found = states.get()
+    kept = _BUCKETS.get(place)
+    if found is not None and kept is not None and kept.mark == found[0]:
+        _BUCKETS.move_to_end(place)
+        return kept, False
+    bucket = Bucket(FragmentFlow(fragment, number, job.layout, job.extents))
+    if found is not None:
+        bucket.mark = found[0]
+        panes = _split(found[1]) | states.large()
+        bucket.flow.restore(_nested(panes))
         bucket.written = panes
-        self._state.update((bucket.mark, _joined(small)))
+    _BUCKETS[place] = bucket
+    if len(_BUCKETS) > _REMEMBERED:
+        _BUCKETS.popitem(last=False)
+    return bucket, found is None
+
+
+def _write(bucket: Bucket, states: States) -> None:
+    """Write the panes that have changed."""
+    panes = _flat(bucket.flow.snapshot())
+    small: Panes = {}
+    for name, pane in panes.items():
+        if len(pane) < LARGE:
+            small[name] = pane
+        elif bucket.written.get(name) is not pane and bucket.written.get(name) != pane:
+            states.put(name, pane)
+    for name, pane in bucket.written.items():
+        if len(pane) >= LARGE and len(panes.get(name, b"")) < LARGE:
+            states.remove(name)
+    bucket.mark = secrets.token_hex(8)
+    bucket.written = panes
+    states.update(bucket.mark, _joined(small))
 
 
 _LENGTH = struct.Struct("<I")
@@ -178,11 +170,6 @@ def _split(data: bytes) -> Panes:
 
 
 # ---- packets ---------------------------------------------------------------------------------------------------------
-
-
-def _clock(packets: Iterable[Packet]) -> Clock:
-    """All packets of a micro-batch carry the same one."""
-    return next(iter(packets)).clock
 
 
 def _inputs(fragment: Fragment, packets: list[Packet]) -> list[Output]:

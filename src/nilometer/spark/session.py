@@ -82,6 +82,8 @@ def default_settings(master: str = "local[*]") -> dict[str, str]:
         "spark.sql.shuffle.partitions": str(min(cores, 4) if cores else 4),
         # A worker keeps its imports, its compiled kernels and the state it read last.
         "spark.python.worker.reuse": "true",
+        # Forks workers that have Polars, numba and Nilometer imported.
+        "spark.python.daemon.module": "nilometer.spark.daemon",
         # On a busy machine a worker imports for longer than the 15 s that Spark waits for it.
         "spark.python.authenticate.socketTimeout": "120s",
         # A crash inside native code says where.

@@ -1,18 +1,14 @@
-"""`format("nilometer")`: stream logs as a data source of Spark, streaming and batch.
+"""`format("nilometer")`: a query's packets as a data source of Spark, streaming and batch.
 
-A query's own source has the option `job` (job.py) and gives packets, one row for each bucket and task of a micro-batch. Its offsets
-are places.py's, its admission control and partitions admission.py's, its work reading.py's.
-
-For users, `spark.readStream.format("nilometer").load(directory)` with the option `stream` gives a stream's readings as they stand
-in its log, typed (stream_source.py).
+A shell around planning.py, which knows offsets, limits and tasks. The option `job` is a packed job (job.py). Nothing of weight is imported
+here: Spark starts several processes for every source, most of which only ask for its schema.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import (
     ReadAllAvailable,
@@ -22,20 +18,17 @@ from pyspark.sql.streaming.datasource import (
 )
 from pyspark.sql.types import StructType
 
-from nilometer.spark.admission import Admission
-from nilometer.spark.faults import carried
-from nilometer.spark.job import Job, digest_of, job_of
-from nilometer.spark.layout import FragmentFlow
-from nilometer.spark.packing import ANSWER, COLUMNS
-from nilometer.spark.places import Place, Places
-from nilometer.spark.reading import Task, packets_of
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from nilometer.spark.planning import Planner
 
 NAME = "nilometer"
-PACKETS = pa.schema([("key", pa.int32()), ("packet", pa.binary())])
+COLUMNS = "key int, packet binary"
 
 
 class PacketSource(DataSource):
-    """A query's packets."""
+    """A query's packets: one row for each bucket and task of a micro-batch."""
 
     @classmethod
     def name(cls) -> str:
@@ -55,97 +48,56 @@ class PacketSource(DataSource):
         return PacketReader(self.options["job"])
 
 
-class _Part(InputPartition):
-    """A task, by what it reads."""
-
-    def __init__(self, task: Task) -> None:
-        super().__init__(task)
-        self.task = task
-
-
-_FLOWS: dict[str, dict[int, FragmentFlow]] = {}
-
-
-def _read(text: str, part: InputPartition) -> Iterator[pa.RecordBatch]:
-    """A task's packets, each as a batch of one row: they may be large."""
-    assert isinstance(part, _Part)
-    job = job_of(text)
-    if len(_FLOWS) > 64:
-        _FLOWS.clear()
-    flows = _FLOWS.setdefault(digest_of(text), {})
-    with carried():
-        for packet in packets_of(job, part.task, flows):
-            key = 0 if packet.target == ANSWER else job.keys[packet.target, packet.bucket]
-            yield pa.RecordBatch.from_pydict({"key": [key], "packet": [packet.pack()]}, schema=PACKETS)
-
-
-def _parts(job: Job, admission: Admission, start: Places, end: Places) -> list[InputPartition]:
-    clock = end.clock(job.leaves)
-    pieces = admission.pieces(start, end, job.tasks) or [[]]
-    return [_Part(Task(number, clock, tuple(part), end)) for number, part in enumerate(pieces)]
-
-
 class PacketStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     """Micro-batches. The planning methods run in one process beside the driver, `read` in the executors."""
 
     def __init__(self, text: str) -> None:
         self._text = text
-        self._until: dict[str, Place] | None = None
-        self._admission: Admission | None = None
+        self._planner: Planner | None = None
 
-    def _planner(self) -> tuple[Job, Admission]:
-        job = job_of(self._text)
-        if self._admission is None:
-            self._admission = Admission(job.streams, job.logs)
-        return job, self._admission
+    @property
+    def planner(self) -> Planner:
+        """Made when it is first asked for: the executors do not plan."""
+        from nilometer.spark.planning import Planner
+
+        if self._planner is None:
+            self._planner = Planner(self._text)
+        return self._planner
 
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802
         """Where the query begins."""
-        return job_of(self._text).start.as_json()
+        return self.planner.start.as_json()
 
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802
         """The size of a micro-batch."""
-        limit = job_of(self._text).max_rows
+        limit = self.planner.job.max_rows
         return ReadAllAvailable() if limit is None else ReadMaxRows(limit)
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
         """What is there now is all that there is."""
-        self._until = self._planner()[1].ends()
+        self.planner.close_logs()
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:  # noqa: N802
         """The end of the next micro-batch; the same as `start` if there is nothing new."""
-        with carried():
-            return self._latest(Places.of_json(start), limit).as_json()
-
-    def _latest(self, begin: Places, limit: ReadLimit) -> Places:
-        job, admission = self._planner()
         rows = limit.max_rows if isinstance(limit, ReadMaxRows) else None
-        end = begin
-        if job.replay is not None and begin.offsets != job.replay.offsets:
-            # What was answered before a checkpoint was lost is made again, up to just where it was answered.
-            end = admission.latest(begin, rows, job.replay.streams)
-        if end == begin:
-            end = admission.latest(begin, rows, self._until)
-        if (job.ends or not job.streams) and not end.ended and admission.latest(end, 1, self._until) == end:
-            end = Places(end.streams, ended=True)
-        return end
+        return self.planner.latest(start, rows)
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
         """The tasks of a micro-batch."""
-        job, admission = self._planner()
-        with carried():
-            return _parts(job, admission, Places.of_json(start), Places.of_json(end))
+        return [InputPartition(task) for task in self.planner.tasks(start, end)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """What a task gives."""
-        return _read(self._text, partition)
+        from nilometer.spark.planning import read_task
+
+        return read_task(self._text, partition.value)
 
     def commit(self, end: dict[str, Any]) -> None:
-        """A micro-batch is done with: its headers are forgotten."""
-        self._planner()[1].forget(Places.of_json(end))
+        """A micro-batch is done with."""
+        self.planner.forget(end)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"_text": self._text, "_until": None, "_admission": None}
+        return {"_text": self._text, "_planner": None}
 
 
 class PacketReader(DataSourceReader):
@@ -156,11 +108,12 @@ class PacketReader(DataSourceReader):
 
     def partitions(self) -> list[InputPartition]:
         """The tasks."""
-        job = job_of(self._text)
-        admission = Admission(job.streams, job.logs)
-        end = admission.latest(job.start, None)
-        return _parts(job, admission, job.start, Places(end.streams, ended=job.ends))
+        from nilometer.spark.planning import Planner
+
+        return [InputPartition(task) for task in Planner(self._text).all_tasks()]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """What a task gives."""
-        return _read(self._text, partition)
+        from nilometer.spark.planning import read_task
+
+        return read_task(self._text, partition.value)

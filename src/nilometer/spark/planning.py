@@ -1,0 +1,89 @@
+"""The source's side of a micro-batch: where it ends, which tasks read it, and what a task gives to Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import pyarrow as pa
+
+from nilometer.spark.admission import Admission
+from nilometer.spark.faults import carried
+from nilometer.spark.job import digest_of, job_of
+from nilometer.spark.layout import FragmentFlow
+from nilometer.spark.packing import ANSWER
+from nilometer.spark.places import Place, Places
+from nilometer.spark.reading import Task, packets_of
+
+PACKETS = pa.schema([("key", pa.int32()), ("packet", pa.binary())])
+
+
+class Planner:
+    """Plans the micro-batches of a job, one after the other."""
+
+    def __init__(self, text: str) -> None:
+        self.job = job_of(text)
+        self._admission = Admission(self.job.streams, self.job.logs)
+        self._until: Mapping[str, Place] | None = None
+
+    @property
+    def start(self) -> Places:
+        """Where the query begins."""
+        return self.job.start
+
+    def close_logs(self) -> None:
+        """What the logs hold now is all that is read."""
+        self._until = self._admission.ends()
+
+    def latest(self, start: dict[str, Any], limit: int | None) -> dict[str, Any]:
+        """The end of the next micro-batch of at most so many rows; the same as `start` if there is nothing new."""
+        with carried():
+            return self._latest(Places.of_json(start), limit).as_json()
+
+    def _latest(self, begin: Places, limit: int | None) -> Places:
+        job, end = self.job, begin
+        if job.replay is not None:
+            # What was answered before a checkpoint was lost is made again, up to just where it was answered.
+            end = self._admission.latest(begin, limit, job.replay.streams)
+        if end == begin:
+            end = self._admission.latest(begin, limit, self._until)
+        closing = job.ends or not job.streams
+        if closing and not end.ended and self._admission.latest(end, 1, self._until) == end:
+            end = Places(end.streams, ended=True)
+        return end
+
+    def tasks(self, start: dict[str, Any], end: dict[str, Any]) -> list[Task]:
+        """The tasks of a micro-batch."""
+        with carried():
+            return self._tasks(Places.of_json(start), Places.of_json(end))
+
+    def all_tasks(self) -> list[Task]:
+        """Of all that the logs hold, as one micro-batch."""
+        with carried():
+            end = self._admission.latest(self.job.start, None)
+            return self._tasks(self.job.start, Places(end.streams, ended=self.job.ends))
+
+    def _tasks(self, start: Places, end: Places) -> list[Task]:
+        clock = end.clock(self.job.leaves)
+        pieces = self._admission.pieces(start, end, self.job.tasks) or [[]]
+        return [Task(number, clock, tuple(part), end) for number, part in enumerate(pieces)]
+
+    def forget(self, end: dict[str, Any]) -> None:
+        """What lies before is not asked for again."""
+        self._admission.forget(Places.of_json(end))
+
+
+_FLOWS: dict[str, dict[int, FragmentFlow]] = {}
+_REMEMBERED = 64
+
+
+def read_task(text: str, task: Task) -> Iterator[pa.RecordBatch]:
+    """A task's packets, each as a batch of one row: they may be large."""
+    job = job_of(text)
+    if len(_FLOWS) > _REMEMBERED:
+        _FLOWS.clear()
+    flows = _FLOWS.setdefault(digest_of(text), {})
+    with carried():
+        for packet in packets_of(job, task, flows):
+            key = 0 if packet.target == ANSWER else job.keys[packet.target, packet.bucket]
+            yield pa.RecordBatch.from_pydict({"key": [key], "packet": [packet.pack()]}, schema=PACKETS)
