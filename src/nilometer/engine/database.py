@@ -18,6 +18,9 @@ from nilometer.types import format_duration, format_time, parse_time
 if TYPE_CHECKING:
     import polars as pl
 
+    from nilometer.spark.stream_from import Landing
+    from nilometer.spark.typed import DataFrame
+
 
 class Database:
     """Sensors are declared with `execute`, questions asked with `sql`."""
@@ -96,6 +99,13 @@ class Database:
     def append(self, stream: str, rows: pl.DataFrame | Iterable[Mapping[str, Any]]) -> int:
         """Append readings to a stream, in log order; gives how many could be read."""
         return self.data.append(self.catalog.stream(stream), rows)
+
+    def stream_from(self, frame: DataFrame, stream: str, *, available_now: bool = False) -> Landing:
+        """Let a streaming DataFrame of Spark (Kafka, Delta, files ...) be the source of a declared stream: its rows, whose columns are named as
+        the stream's, are landed in the stream's log in the data directory, each once. Gives what runs, to be stopped."""
+        from nilometer.engine.spark import stream_from
+
+        return stream_from(self, frame, stream, available_now=available_now)
 
     def heartbeat(self, stream: str, time: str | int) -> None:
         """Promise that no tuple with an earlier tick will come."""

@@ -22,8 +22,9 @@ if TYPE_CHECKING:
     from nilometer.edge.adapters.generate import Generators
     from nilometer.engine.database import Database
     from nilometer.optimizer import Optimized
+    from nilometer.spark.typed import DataFrame
 
-STAGES = ("ast", "logical", "optimized", "physical")
+STAGES = ("ast", "logical", "optimized", "physical", "spark")
 
 
 class Query:
@@ -74,7 +75,7 @@ class Query:
         return self.schema.names
 
     def explain(self, stage: str = "optimized", *, verbose: bool = False) -> str:
-        """The plan at a stage: ast, logical, optimized or physical; verbose shows the plan after each rule."""
+        """The plan at a stage: ast, logical, optimized, physical or spark; verbose shows the plan after each rule."""
         match stage:
             case "ast":
                 return _ast_text(self.tree)
@@ -88,6 +89,8 @@ class Query:
                 return explain_text(self.optimized.plan)
             case "physical":
                 return explain_text(self.physical)
+            case "spark":
+                return "\n".join(self._layout_text())
             case _:
                 raise ConfigurationError(f"no stage '{stage}'", hint=f"the stages are {', '.join(STAGES)}")
 
@@ -102,6 +105,12 @@ class Query:
                 plan = self.optimized.plan
             case "physical":
                 plan = self.physical
+            case "spark":
+                return {
+                    "stage": stage,
+                    "plan": to_json(self.physical),
+                    "text": "\n".join(self._layout_text()),
+                }
             case _:
                 raise ConfigurationError(f"no stage '{stage}'", hint=f"the stages are {', '.join(STAGES)}")
         result: dict[str, Any] = {"stage": stage, "plan": to_json(plan), "text": explain_text(plan)}
@@ -116,6 +125,15 @@ class Query:
                 for step in self.optimized.trace
             ]
         return result
+
+    def _layout_text(self) -> list[str]:
+        """How Spark would run it: fragments, buckets and their keys."""
+        from nilometer.spark.layout.lay_out import lay_out
+        from nilometer.spark.layout.text import text_of
+        from nilometer.spark.settings import SparkSettings
+
+        buckets = SparkSettings.from_environment(self.database.data.base).buckets
+        return text_of(lay_out(self.physical, buckets)).splitlines()
 
     # ---- answers -----------------------------------------------------------------------------------------------------
 
@@ -153,6 +171,13 @@ class Query:
         with Station(self.database, self.database.data.base, generators=generators) as station:
             live = station.install(self, start=start_of(start))
             yield from station.rows(live, lambda: ends is not None and time.monotonic() >= ends)
+
+    def dataframe(self, *, streaming: bool = True) -> DataFrame:
+        """The answer as an ordinary DataFrame of Spark, typed, which composes with Spark code of one's own: streaming (`writeStream`), or
+        with `streaming` False the answer to what is there now."""
+        from nilometer.engine.spark import dataframe
+
+        return dataframe(self, streaming=streaming)
 
     def frame(self, on: str | None = None) -> pl.DataFrame:
         """The answer as a Polars frame, with TIME columns as UTC datetimes."""

@@ -86,7 +86,7 @@ class Running:
         if self._failure is not None:
             return self._failure
         found: Any = None if self._query is None else self._query.exception()
-        return None if found is None else _error(str(found))
+        return None if found is None else error_of(str(found))
 
     @property
     def progress(self) -> Progress | None:
@@ -127,7 +127,7 @@ class Running:
             self._query.stop()
 
 
-def _error(text: str) -> NilometerError:
+def error_of(text: str) -> NilometerError:
     """What is behind Spark's account of it: an error of ours, if there is one in it."""
     ours = found_in(text)
     if ours is not None:

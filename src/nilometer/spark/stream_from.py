@@ -1,0 +1,114 @@
+"""A user's streaming DataFrame -> a stream's log: whatever Spark can read (Kafka, Delta, files) becomes an extent.
+
+Its micro-batches are landed, each once, through the same entrance as everything else that comes in; from there on it is a stream like any
+other: replayable, with books, readable on every host. A micro-batch that Spark repeats after a crash is known by its number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from nilometer.catalog.extents import Stream
+from nilometer.edge.adapters.adapter import ReadResult, Status
+from nilometer.edge.ledger import StreamLedger
+from nilometer.edge.log import LogDirectory
+from nilometer.edge.manager.entrance import Entrance
+from nilometer.edge.payloads import Garbled
+from nilometer.edge.readers import Reading, read_frame
+from nilometer.errors import NilometerError
+from nilometer.spark.running import error_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+    from pyspark.sql.streaming.query import StreamingQuery
+
+BATCH = 1 << 40
+"""Readings of a micro-batch are numbered from its own number times this."""
+
+
+class Landing:
+    """A DataFrame on its way into a stream's log. It holds the log's writer until `stop`."""
+
+    def __init__(
+        self,
+        frame: DataFrame,
+        stream: Stream,
+        directory: str,
+        checkpoint: str,
+        clock: Callable[[], int],
+        *,
+        available_now: bool = False,
+    ) -> None:
+        self.stream = stream
+        self._clock = clock
+        self._log = LogDirectory(directory).log(stream)
+        self._entrance = Entrance(stream, self._log, source=f"spark:{stream.name.lower()}")
+        writer = frame.writeStream.foreachBatch(self._land).outputMode("append")
+        writer = writer.option("checkpointLocation", checkpoint).queryName(f"land {stream.name}")
+        if available_now:
+            writer = writer.trigger(availableNow=True)
+        self._failure: NilometerError | None = None
+        self._query: StreamingQuery = writer.start()
+
+    def _land(self, frame: DataFrame, number: int) -> None:
+        try:
+            rows = pl.from_arrow(frame.toArrow())
+            assert isinstance(rows, pl.DataFrame)
+            reading = read_frame(rows, self.stream)
+            result = ReadResult(
+                Status.NEW_VALUE,
+                reading.rows,
+                _garbled(reading),
+                arrived=self._clock(),
+                sequence=number * BATCH,
+            )
+            self._entrance.admit(result, self._clock(), end=(number + 1) * BATCH)
+            self._log.flush()
+        except NilometerError as error:
+            self._failure = error
+            raise
+
+    @property
+    def ledger(self) -> StreamLedger:
+        """The books of the stream."""
+        return self._entrance.ledger
+
+    @property
+    def active(self) -> bool:
+        """Whether it goes on."""
+        return self._query.isActive
+
+    def catch_up(self) -> None:
+        """Until all that the DataFrame has now is in the log."""
+        self._checked(self._query.processAllAvailable)
+
+    def wait(self) -> None:
+        """Until the DataFrame has ended."""
+        self._checked(self._query.awaitTermination)
+
+    def _checked(self, wait: Callable[[], object]) -> None:
+        try:
+            wait()
+        except Exception as error:
+            raise (self._failure or error_of(str(error))) from None
+
+    def stop(self) -> None:
+        """Land no more, and let go of the log."""
+        self._query.stop()
+        self._log.close()
+
+    def __enter__(self) -> Landing:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+
+def _garbled(reading: Reading) -> tuple[Garbled, ...]:
+    """The rows that could not be read, as dead letters: the first ones with their reasons, the others counted."""
+    said = tuple(Garbled(b"", str(letter)) for letter in reading.dead_letters)
+    unsaid = reading.garbled - len(said)
+    return (*said, Garbled(b"", "could not be read", count=unsaid)) if unsaid > 0 else said
