@@ -54,16 +54,15 @@ def packets_of(job: Job, task: Task, flows: dict[int, FragmentFlow]) -> Iterator
             yield from _to_target(job, fragment, rows, (), task.clock)
     counted: Counter[str] = Counter()
     for number, piece in enumerate(task.pieces):
-        door = _door(job, piece.place, piece.stream)
-        admitted = _admitted(job, piece, door)
+        admitted, ledger = admitted_rows(job, piece)
         pass_by("during_read")
         for fragment in job.readers[piece.stream]:
             rows = _prepared(job, fragment, flows, {piece.stream: admitted}, task.clock)
             counted["delivered"] += rows.height
             counted["filtered"] += admitted.height - rows.height
-            counted["read"] += door.ledger.received
-            counted["late"] += door.ledger.late
-            counted["garbled"] += door.ledger.garbled
+            counted["read"] += ledger.received
+            counted["late"] += ledger.late
+            counted["garbled"] += ledger.garbled
             yield from _to_target(job, fragment, rows, (task.number, number), task.clock)
     report: dict[str, Any] = dict(counted)
     if task.number == 0:
@@ -106,9 +105,10 @@ def _door(job: Job, place: Place, stream: str) -> Door:
     return door
 
 
-def _admitted(job: Job, piece: Piece, door: Door) -> pl.DataFrame:
-    """The accepted tuples of a piece."""
+def admitted_rows(job: Job, piece: Piece) -> tuple[pl.DataFrame, Ledger]:
+    """The accepted tuples of a piece, and its books."""
     stream = job.streams[piece.stream]
+    door = _door(job, piece.place, piece.stream)
     skip, left = piece.skip, piece.rows
     frames = []
     for found in runs_of(
@@ -120,7 +120,8 @@ def _admitted(job: Job, piece: Piece, door: Door) -> pl.DataFrame:
         rows = found[skip : skip + left] if skip or found.height > left else found
         skip, left = max(0, skip - found.height), left - rows.height
         frames.append(door.admit(rows))
-    return pl.concat(frames) if frames else _nothing(job, piece.stream, door)
+    rows = pl.concat(frames) if frames else _nothing(job, piece.stream, door)
+    return rows, door.ledger
 
 
 def _nothing(job: Job, stream: str, door: Door) -> pl.DataFrame:
