@@ -25,6 +25,7 @@ INT_MINIMUM = -(2**63)
 INT_MAXIMUM = 2**63 - 1
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_NAIVE_EPOCH = datetime(1970, 1, 1)
 
 
 class Kind(StrEnum):
@@ -167,14 +168,10 @@ def format_duration(microseconds: int) -> str:
 def format_time(microseconds: int) -> str:
     """A TIME as ISO-8601 in UTC; times outside the years 1..9999 as bare microseconds."""
     try:
-        moment = _EPOCH + timedelta(microseconds=microseconds)
+        text = (_NAIVE_EPOCH + timedelta(microseconds=microseconds)).isoformat()
     except OverflowError:
         return f"{microseconds} us"
-    return (
-        moment.strftime("%Y-%m-%dT%H:%M:%S").rjust(19, "0")
-        + (f".{moment.microsecond:06d}".rstrip("0") if moment.microsecond else "")
-        + "Z"
-    )
+    return (text.rstrip("0") if "." in text else text) + "Z"
 
 
 def parse_time(text: str) -> int:

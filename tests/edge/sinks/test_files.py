@@ -279,3 +279,22 @@ def test_a_query_that_was_begun_anew_is_noticed(results: Results, tmp_path: Path
     anew.answer(1)
     with pytest.raises(DataError, match="has commit 2"):
         anew.deliver(f"jsonl:{tmp_path}/out.jsonl")
+
+
+@pytest.mark.parametrize("form", ["parquet:{}/out?start=now", "jsonl:{}/out?start=now"])
+def test_from_now_on(results: Results, tmp_path: Path, form: str) -> None:
+    url = form.format(tmp_path)
+    results.answer(2, 1)
+    results.deliver(url)
+    results.answer(1)
+    results.deliver(url)
+    assert ids(url, tmp_path / "out") == [3]
+    with pytest.raises(ConfigurationError, match="start=noon"):
+        results.deliver(f"jsonl:{tmp_path}/other?start=noon")
+    # Of a query that has not answered yet, all is from now on.
+    later, place = Results(tmp_path / "later"), url.replace("/out", "/later-out")
+    later.deliver(place)
+    later.deliver(place)
+    later.answer(2)
+    later.deliver(place)
+    assert ids(place, tmp_path / "later-out") == [0, 1]

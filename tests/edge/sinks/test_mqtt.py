@@ -130,6 +130,19 @@ def test_topics_of_strange_values(results: Results, broker: mosquitto_server.Bro
     assert [topic for topic, _ in ear.messages(4)] == ["by/a_b", "by/_", "by/null", "by/ü"]
 
 
+def test_from_now_on(results: Results, broker: mosquitto_server.Broker, ear: Ear, tmp_path: Path) -> None:
+    url = f"{broker.url}/alerts?start=now"
+    results.answer(2, 1)
+    results.deliver(url)
+    results.answer(1)
+    results.deliver(url)
+    later = Results(tmp_path / "later")
+    later.deliver(url)
+    later.answer(1)
+    later.deliver(url)
+    assert [row["id"] for _, row in ear.messages(2)] == [3, 0]
+
+
 def test_retained(results: Results, broker: mosquitto_server.Broker) -> None:
     results.answer(3)
     results.deliver(f"{broker.url}/last?retain=1")

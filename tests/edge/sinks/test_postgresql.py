@@ -203,6 +203,14 @@ def test_a_value_that_does_not_fit_is_trouble_and_nothing_is_cut(
     assert sql("SELECT id FROM small ORDER BY id") == [(0,), (70_000,)]
 
 
+def test_from_now_on(results: Results, server: str, sql: Sql) -> None:
+    results.answer(2, 1)
+    results.deliver(f"{server}?table=smoky&start=now")
+    results.answer(1)
+    results.deliver(f"{server}?table=smoky&start=now")
+    assert sql("SELECT id FROM smoky") == [(3,)]
+
+
 def test_two_that_deliver_the_same(results: Results, server: str, sql: Sql) -> None:
     url = f"{server}?table=smoky"
     results.answer(1)

@@ -3,7 +3,7 @@
 Every step that changes a file calls `failpoint(name)` before and after it. A test's callable raises ENOSPC or a simulated crash
 there. For the tests that kill a real process there is the one variable NILOMETER_FAILPOINT: `after_write:3` kills the
 process with SIGKILL when it passes `after_write` for the third time; `after_write:3@results` only where that happens in the files
-of that name (log: the streams' logs; results, state: a standing query's).
+of that name (log: the streams' logs; results, state: a standing query's; sink: where its answers go, edge/sinks/sink.py).
 """
 
 from __future__ import annotations

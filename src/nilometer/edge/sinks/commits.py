@@ -115,11 +115,28 @@ class Commits:
 
     def last(self) -> int | None:
         """The number of the last commit that there is now."""
-        for files in reversed(self._logs()):
-            note = last_note(files)
-            if note is not None:
-                return Commit.of(note).number
-        return None
+        commit = self._last()
+        return None if commit is None else commit.number
+
+    def _last(self) -> Commit | None:
+        notes = (last_note(files) for files in reversed(self._logs()))
+        return next((Commit.of(note) for note in notes if note is not None), None)
+
+    def end(self) -> Place:
+        """After the last commit that there is now."""
+        logs = self._logs()
+        log = next((n for n in reversed(range(len(logs))) if last_note(logs[n]) is not None), 0)
+        if logs and last_note(logs[log]) is not None:
+            _make_durable(logs[log])
+            return Place(log, StreamLog(logs[log]).end)
+        return Place()
+
+    def nothing_yet(self) -> Answered:
+        """What says to a sink that keeps its place that it wants nothing of all that there is now."""
+        self.end()
+        last = self._last()
+        number, version = (-1, "") if last is None else (last.number, last.version)
+        return Answered(number, version, Schema(()), pl.DataFrame())
 
 
 def _segment_after(files: LocalFiles, number: int) -> SegmentId | None:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from hashlib import blake2b
 
 from nilometer.edge.log.local_files import LocalFiles
-from nilometer.edge.log.readers import forget_reader, store_offset, stored_offset
+from nilometer.edge.log.readers import store_offset, stored_offset
 from nilometer.edge.sinks.commits import Commits, Logs, Place
 from nilometer.edge.sinks.sink import Answered, Sink
 from nilometer.errors import ConfigurationError, DataError, InternalError, NilometerError
@@ -97,15 +97,24 @@ class Delivery:
         self.sink.open()
         self._open = True
         if self.sink.keeps_place:
-            last = self._commits.last()
-            if self.sink.last is not None and (last is None or self.sink.last > last):
-                raise DataError(
-                    f"{self.sink.name} has commit {self.sink.last} of {self.sink.origin}, and the result log ends with {last}",
-                    hint="the query's folder was deleted, or an older copy of it put back: give its answers another place",
-                )
+            self._check()
+            if self.sink.last is None and self.sink.start_now:
+                self.sink.write([self._commits.nothing_yet()])
             self._commits.seek_after(self.sink.last)
         else:
-            self._commits.seek(self._kept())
+            kept = self._kept()
+            if kept is None and self.sink.start_now:
+                kept = self._commits.end()
+                self._keep(kept)
+            self._commits.seek(kept or Place())
+
+    def _check(self) -> None:
+        last = self._commits.last()
+        if self.sink.last is not None and self.sink.last > (-1 if last is None else last):
+            raise DataError(
+                f"{self.sink.name} has commit {self.sink.last} of {self.sink.origin}, and the result log ends with {last}",
+                hint="the query's folder was deleted, or an older copy of it put back: give its answers another place",
+            )
 
     def _gather(self) -> bool:
         """Take commits of one version until there are enough; whether there may be more."""
@@ -172,21 +181,16 @@ class Delivery:
         digest = blake2b(self.sink.name.encode(), digest_size=8).hexdigest()
         return f"sink-{self.sink.address.scheme}-{digest}"
 
-    def _kept(self) -> Place:
+    def _kept(self) -> Place | None:
         for log, files in reversed(list(enumerate(self._logs()))):
             offset = stored_offset(files, self.reader)
             if offset is not None:
                 return Place(log, offset)
-        return Place()
+        return None
 
     def _keep(self, place: Place) -> None:
         files = self._logs()[place.log]
         store_offset(LocalFiles(files.directory, self.sink.failpoint), self.reader, place.offset)
-
-    def forget(self) -> None:
-        """Let a sink that cannot say what it has get everything again."""
-        for files in self._logs():
-            forget_reader(files, self.reader)
 
 
 class Courier:

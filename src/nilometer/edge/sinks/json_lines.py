@@ -25,10 +25,10 @@ BESIDE = ".delivered"
 
 @dataclass(frozen=True)
 class Delivered:
-    """What the file holds; `commit` is -1 before the first."""
+    """What the file holds."""
 
     origin: str
-    commit: int = -1
+    commit: int | None = None
     bytes: int = 0
 
 
@@ -51,7 +51,7 @@ class JsonLinesSink(Sink):
             found = self._found()
             self._delivered = found or Delivered(str(self.origin))
             check_origin(self._delivered.origin, self.origin, self.name)
-            self.last = self._delivered.commit if self._delivered.commit >= 0 else None
+            self.last = self._delivered.commit
             size = self._size()
             if found is None and size:
                 raise ConfigurationError(

@@ -67,8 +67,8 @@ class ParquetSink(Sink):
             self.last = None if mark is None else mark.commit
             self._file = "" if mark is None else mark.file
             self._move()
-            for left in set(self._beside.names()) - {MARK}:
-                self._beside.delete(left)
+            for left in self._beside.directory.glob("*.parquet*"):
+                left.unlink()
 
     def write(self, commits: Sequence[Answered]) -> None:
         first, last = commits[0], commits[-1]

@@ -21,14 +21,14 @@ import polars as pl
 
 from nilometer.edge.adapters.address import Address
 from nilometer.edge.log.failpoints import Failpoint
-from nilometer.edge.sinks.sink import Answered, Origin, Sink, rows_in
+from nilometer.edge.sinks.sink import COMMON, Answered, Origin, Sink, rows_in
 from nilometer.edge.sinks.values import outward_dtype, to_json
 from nilometer.errors import ConfigurationError, DataError, ResourceError
 from nilometer.types import Kind, Schema, Type
 
 MARKS = "nilometer_sinks"
 STAGE = "nilometer_stage"
-OWN = ("table", "every", "rows")
+OWN = ("table", *COMMON)
 PATIENCE = {"connect_timeout": "10", "tcp_user_timeout": "30000", "keepalives_idle": "30"}
 """What libpq is told, unless the URL says otherwise: a server that is gone is noticed."""
 EARLIEST = -210_866_803_200_000_000

@@ -30,6 +30,10 @@ SINK_FAILPOINTS = (
 )
 """Besides those of files (edge/log/failpoints.py), at the place `sink`: the steps towards a broker and a database."""
 
+COMMON = ("every", "rows", "start")
+"""Options of every sink: how long commits are gathered, up to how many rows, and whether one that has nothing yet gets all
+answers that there are, or those from now on."""
+
 GROUP_ROWS = 65_536
 """A sink is given commits of about so many rows at once, unless it says otherwise."""
 
@@ -71,12 +75,18 @@ class Sink:
     group_rows = GROUP_ROWS
 
     def __init__(self, address: Address, origin: Origin, failpoint: Failpoint | None = None) -> None:
-        address.check([*self.options, "every", "rows"])
+        address.check([*self.options, *COMMON])
         self.address = address
         self.origin = origin
         self.failpoint = failpoint or failpoints.from_environment("sink")
         self.every = address.duration("every", type(self).every)
         self.group_rows = address.count("rows", type(self).group_rows)
+        start = address.options.get("start", "beginning")
+        if start not in ("beginning", "now"):
+            raise ConfigurationError(
+                f"start={start} is no place to start", hint="write start=beginning or start=now"
+            )
+        self.start_now = start == "now"
         self.last: int | None = None
 
     @property

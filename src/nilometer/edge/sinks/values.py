@@ -56,8 +56,9 @@ def json_rows(rows: Sequence[tuple[Any, ...]], schema: Schema) -> Iterator[dict[
     for place, column in enumerate(schema):
         if column.type.kind is Kind.FLOAT:
             columns[place] = _finite(columns[place])
+    names = schema.names
     for row in zip(*columns, strict=True):
-        yield dict(zip(schema.names, row, strict=True))
+        yield dict(zip(names, row, strict=True))
 
 
 def json_lines(rows: Sequence[tuple[Any, ...]], schema: Schema) -> Iterator[str]:
