@@ -298,3 +298,24 @@ def test_from_now_on(results: Results, tmp_path: Path, form: str) -> None:
     later.answer(2)
     later.deliver(place)
     assert ids(place, tmp_path / "later-out") == [0, 1]
+
+
+def test_answers_keep_the_columns_that_they_were_given_in(results: Results, tmp_path: Path) -> None:
+    results.answer(2)
+    results.commit(
+        pl.DataFrame({"id": [2], "depth": [1.5]}), Schema((Column("id", INT), Column("depth", FLOAT))), "v2"
+    )
+    results.commit(plain(3, 1), PLAIN, "v3")
+    results.deliver(f"jsonl:{tmp_path}/out.jsonl")
+    found = [list(row) for row in lines(tmp_path / "out.jsonl")]
+    assert found == [["time", "id", "x"], ["time", "id", "x"], ["id", "depth"], ["time", "id", "x"]]
+    results.deliver(f"parquet:{tmp_path}/out")
+    columns = {
+        path.name: pl.read_parquet(path, hive_partitioning=False).columns
+        for path in (tmp_path / "out").glob("version=*")
+    }
+    assert columns == {
+        "version=v1": ["time", "id", "x"],
+        "version=v2": ["id", "depth"],
+        "version=v3": ["time", "id", "x"],
+    }

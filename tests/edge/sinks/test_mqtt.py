@@ -212,3 +212,21 @@ def test_settings_that_cannot_be(results: Results, broker: mosquitto_server.Brok
         results.deliver(f"{broker.url}/alerts")
     assert isinstance(sink_for("mqtts://me:secret@host/a", ORIGIN), MqttSink)
     assert "secret" not in sink_for("mqtts://me:secret@host/a", ORIGIN).name
+
+
+def test_a_broker_that_refuses_a_topic(results: Results, tmp_path: Path) -> None:
+    broker = mosquitto_server.Broker(tmp_path, mosquitto_server.WHEN_ASKED)
+    rights = tmp_path / "rights"
+    rights.write_text("topic read #\ntopic write allowed/#\n")
+    rights.chmod(0o600)
+    with (tmp_path / "mosquitto.conf").open("a") as file:
+        file.write(f"acl_file {rights}\n")
+    broker.start()
+    try:
+        results.answer(2)
+        with pytest.raises(ResourceError, match="takes no answers") as refusal:
+            results.deliver(f"{broker.url}/forbidden")
+        assert "Not authorized" in str(refusal.value)
+        assert results.deliver(f"{broker.url}/allowed/smoky").progress.rows == 2
+    finally:
+        broker.kill()
