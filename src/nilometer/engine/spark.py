@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from nilometer.catalog import Stream
+from nilometer.edge.ledger import Ledger
 from nilometer.edge.log import LogDirectory
 from nilometer.engine.answers import Answer
 from nilometer.engine.gateway import DatabaseSources
@@ -34,6 +35,7 @@ def run_on_spark(query: Query, finished: bool, batch_rows: int | None) -> Answer
     """The whole answer, as one frame."""
     from nilometer.spark.finite import run_finite
     from nilometer.spark.landing import land
+    from nilometer.spark.reading import late_of
 
     sources = DatabaseSources(query.database, query.physical)
     streams = streams_of(query.physical)
@@ -48,7 +50,12 @@ def run_on_spark(query: Query, finished: bool, batch_rows: int | None) -> Answer
             ends=finished,
         )
     frame = pl.concat(result.frames) if result.frames else empty(dtypes(query.schema))
-    books = {name: {"read": ledger.received} | ledger.as_dict() for name, ledger in ledgers.items()}
+    books = {}
+    for name, ledger in ledgers.items():
+        # What was landed is all accepted; that some of it is late is said where it is read.
+        late = result.counted.get(late_of(name), 0)
+        ledger += Ledger(late=late, accepted=-late)
+        books[name] = {"read": ledger.received} | ledger.as_dict()
     return Answer(query.schema, frame, result.watermark, books)
 
 

@@ -55,6 +55,7 @@ def packets_of(job: Job, task: Task, flows: dict[int, FragmentFlow]) -> Iterator
     counted: Counter[str] = Counter()
     for number, piece in enumerate(task.pieces):
         admitted, ledger = admitted_rows(job, piece)
+        counted[late_of(piece.stream)] += ledger.late
         pass_by("during_read")
         for fragment in job.readers[piece.stream]:
             rows = _prepared(job, fragment, flows, {piece.stream: admitted}, task.clock)
@@ -69,6 +70,11 @@ def packets_of(job: Job, task: Task, flows: dict[int, FragmentFlow]) -> Iterator
         report["end"] = task.end.as_json()
     yield Packet(-1, REPORT, 0, (task.number,), task.clock, report=report)
     pass_by("after_read")
+
+
+def late_of(stream: str) -> str:
+    """Under which name the late readings of a stream are counted; those of a query count each time it reads the stream."""
+    return f"late of {stream}"
 
 
 def _to_target(

@@ -1,0 +1,52 @@
+"""Every query script, and random queries, through the readers and processors that Spark runs, with TwsTester in Spark's place: no JVM."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, note, settings
+
+from nilometer.engine import hosts
+from nilometer.errors import DataError
+from nilometer.plan.reference import same_answer
+from properties.random_queries import Case, cases
+from properties.test_hosts_agree import database_with, table_file  # noqa: F401 - a fixture
+from scripts import Run, read_script
+from spark import without_jvm
+
+QUERIES = Path(__file__).parent.parent / "queries"
+SCRIPTS = sorted(QUERIES.rglob("*.test"))
+HOST = "spark without a JVM"
+LONG = os.environ.get("HYPOTHESIS_PROFILE") == "long"
+
+
+@pytest.mark.parametrize("path", SCRIPTS, ids=lambda path: path.relative_to(QUERIES).as_posix())
+def test_script(path: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    script = read_script(path)
+    for run, batch_rows in ((without_jvm.run, None), (without_jvm.forgetful, 2)):
+        monkeypatch.setitem(hosts.HOSTS, HOST, run)
+        Run(script, HOST, tmp_path, batch_rows=batch_rows).run()
+
+
+@given(case=cases())
+@settings(
+    deadline=None, suppress_health_check=list(HealthCheck), max_examples=1000 if LONG else 30, print_blob=True
+)
+def test_random_queries(table_file: str, case: Case) -> None:  # noqa: F811
+    note(case.sql)
+    query = database_with(case, table_file).sql(case.sql)
+    for finished in (True, False):
+        try:
+            expected = query.run("reference", finished=finished)
+        except DataError:
+            with pytest.raises(DataError):
+                without_jvm.run(query, finished, None)
+            return
+        for run, batch_rows in ((without_jvm.run, None), (without_jvm.run, 3), (without_jvm.forgetful, 1)):
+            found = run(query, finished, batch_rows)
+            difference = same_answer(expected.rows, found.rows)
+            assert difference is None, (
+                f"{difference} (batches of {batch_rows})\n{query.explain('physical')}\n{query.explain('spark')}"
+            )

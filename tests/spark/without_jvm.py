@@ -1,0 +1,118 @@
+"""The whole pipeline of a query without a JVM: our planner, readers, packets and processors, with Spark's TwsTester as the state.
+
+What Spark does between them (grouping by key, in any order) is done here; rows are shuffled on purpose.
+"""
+
+from __future__ import annotations
+
+import random
+import tempfile
+from collections import Counter, defaultdict
+from pathlib import Path
+
+import polars as pl
+from pyspark.sql import Row
+from pyspark.sql.streaming.tws_tester import TwsTester
+
+from nilometer.engine import Answer, Query
+from nilometer.engine.gateway import DatabaseSources
+from nilometer.engine.spark import extents_of, streams_of
+from nilometer.operators.frames import dtypes, empty
+from nilometer.spark import processor
+from nilometer.spark.faults import CarriedError, found_in
+from nilometer.spark.job import Job
+from nilometer.spark.landing import land
+from nilometer.spark.layout import lay_out
+from nilometer.spark.packing import ANSWER, in_order, unpack
+from nilometer.spark.places import Place, Places
+from nilometer.spark.planning import Planner, read_task
+from nilometer.spark.reading import late_of
+from nilometer.spark.stage import Stage
+
+BATCH_ROWS = 1_000_000
+
+
+class Pipeline:
+    """Runs micro-batch by micro-batch. `forgetful`: no worker remembers a bucket, every step restores its state."""
+
+    def __init__(self, job: Job, *, seed: int = 0, forgetful: bool = False) -> None:
+        self.text = job.pack()
+        self.planner = Planner(self.text)
+        self.testers = [TwsTester(Stage(self.text, stage + 1)) for stage in range(job.layout.stages)]
+        self.place = self.planner.start.as_json()
+        self._random = random.Random(seed)
+        self._forgetful = forgetful
+        self.counted: Counter[str] = Counter()
+
+    def step(self) -> list[pl.DataFrame] | None:
+        """The next micro-batch's answer; None when there is nothing to read."""
+        following = self.planner.latest(self.place, self.planner.job.max_rows)
+        if following == self.place:
+            return None
+        rows = [
+            (int(batch.column("key")[0].as_py()), batch.column("packet")[0].as_py())
+            for task in self.planner.tasks(self.place, following)
+            for batch in read_task(self.text, task)
+        ]
+        for tester in self.testers:
+            rows = self._stage(tester, rows)
+        self.planner.forget(following)
+        self.place = following
+        found = in_order(unpack(packet) for _, packet in rows)
+        for packet in found:
+            self.counted.update({name: count for name, count in packet.report.items() if name != "end"})
+        return [p.rows for p in found if p.target == ANSWER and p.rows is not None and p.rows.height]
+
+    def _stage(self, tester: TwsTester, rows: list[tuple[int, bytes]]) -> list[tuple[int, bytes]]:
+        self._random.shuffle(rows)
+        groups: dict[int, list[Row]] = defaultdict(list)
+        for key, packet in rows:
+            groups[key].append(Row(key=key, packet=packet))
+        given: list[tuple[int, bytes]] = []
+        for key, group in groups.items():
+            if self._forgetful:
+                processor._BUCKETS.clear()
+            given += [(row.key, row.packet) for row in tester.test(key, group)]
+        return given
+
+
+def run(
+    query: Query, finished: bool, batch_rows: int | None, *, buckets: int = 3, forgetful: bool = False
+) -> Answer:
+    """A host: the whole answer to the data at hand."""
+    plan = query.physical
+    streams = streams_of(plan)
+    sources = DatabaseSources(query.database, plan)
+    frames: list[pl.DataFrame] = []
+    with tempfile.TemporaryDirectory(prefix="nilometer-") as folder:
+        for stream in streams.values():
+            land(Path(folder), stream, sources.entries(stream))
+        job = Job(
+            name="test",
+            plan=plan,
+            layout=lay_out(plan, buckets),
+            streams=streams,
+            extents=extents_of(query, streams),
+            place=folder,
+            start=Places({name: Place() for name in streams}),
+            ends=finished,
+            max_rows=batch_rows or BATCH_ROWS,
+            tasks=2,
+            partitions=2,
+        )
+        pipeline = Pipeline(job, forgetful=forgetful)
+        try:
+            while (found := pipeline.step()) is not None:
+                frames += found
+        except CarriedError as error:
+            ours = found_in(str(error))
+            assert ours is not None
+            raise ours from None
+    frame = pl.concat(frames) if frames else empty(dtypes(query.schema))
+    ledgers = {name: {"late": pipeline.counted[late_of(name)]} for name in streams}
+    return Answer(query.schema, frame, None, ledgers)
+
+
+def forgetful(query: Query, finished: bool, batch_rows: int | None) -> Answer:
+    """The same, with every bucket restored in every micro-batch."""
+    return run(query, finished, batch_rows, forgetful=True)
