@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from nilometer.errors import InternalError
 from nilometer.expressions import Call, ColumnReference, Expression, Now
-from nilometer.operators import frames, symmetric_hash_join
+from nilometer.operators import frames, window_join_steps
 from nilometer.operators.logic import Progress, no_evaluations
 from nilometer.operators.symmetric_hash_join import SymmetricHashJoin, SymmetricHashJoinLogic
 from nilometer.types import BOOLEAN, FLOAT, INT, STRING, TIME, Column, Schema
@@ -85,7 +85,7 @@ def test_the_cleaner_keeps_the_newest_and_counts_the_rest(most: int, batches: li
             oldest = kept[len(kept) - most - 1]
             shed += sum(time <= oldest for time in kept)
             kept = [time for time in kept if time > oldest]
-        assert sorted(logic._tables[0].times().tolist()) == kept
+        assert sorted(logic._join.times().tolist()) == kept
         assert logic.shed == shed
     logic.update(1, rows(RIGHT, [9]))
     assert advance(logic, -5).height == len(kept)
@@ -97,18 +97,33 @@ def test_out_of_reach_is_no_loss() -> None:
         logic.update(time % 2, rows(LEFT if time % 2 == 0 else RIGHT, [time]))
         advance(logic, time)
     assert logic.shed == 0
-    assert sum(table.height for table in logic._tables) <= 4
+    assert logic._join.height <= 4
 
 
-def test_a_table_is_a_few_runs(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(symmetric_hash_join, "PAIRS_AT_ONCE", 7)
+def test_a_table_is_a_few_panes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(window_join_steps, "PAIRS_AT_ONCE", 7)
     logic = SymmetricHashJoin(LEFT, RIGHT, 10_000, (PAIRS["key"],)).build()
     for time in range(200):
         logic.update(0, rows(LEFT, [time]))
         advance(logic, 0)
-    assert len(logic._tables[0].runs) <= 8
+    assert len(logic.snapshot()) <= 8
     logic.update(1, rows(RIGHT, [5, 6]))
     assert advance(logic, 0).height == 400
+
+
+def test_what_was_given_up_stays_so_after_a_restart() -> None:
+    spec = SymmetricHashJoin(LEFT, RIGHT, 1_000, (PAIRS["key"],), most_rows=4)
+    logic = spec.build()
+    logic.update(0, rows(LEFT, [1, 2, 3]))
+    advance(logic, -5)
+    logic.snapshot()
+    logic.update(0, rows(LEFT, [4, 5, 6]))
+    advance(logic, -5)
+    resumed = spec.build()
+    resumed.restore(logic.snapshot())
+    assert resumed.shed == 2
+    resumed.update(1, rows(RIGHT, [9]))
+    assert advance(resumed, -5).height == 4
 
 
 def test_what_cannot_be_hashed_is_refused() -> None:

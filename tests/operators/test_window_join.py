@@ -142,4 +142,4 @@ def test_a_tuple_is_forgotten_when_nothing_can_join_it() -> None:
     logic.update(0, rows)
     for watermark, kept in ((22, 1), (23, 0)):
         logic.advance(Progress(watermark))
-        assert frames.from_bytes(logic.snapshot()["kept0"]).height == kept
+        assert len(logic.snapshot()) == kept

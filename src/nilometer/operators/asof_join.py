@@ -6,19 +6,24 @@
 NULL keys match nothing. A left tuple waits until the watermark has passed its *time*: only then has every right tuple at
 or before it come. The answer's tuples keep the left's time, id and position; their tick is that time, so that they are
 not behind a watermark that passed the left's tick while they waited. Right tuples stay while they can be the latest:
-per key the last one before the watermark and all beyond it, and with WITHIN none that is too old.
+per key the last one before the watermark (last_rows.py) and all beyond it, and with WITHIN none that is much too old.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
 import polars as pl
 
 from nilometer.expressions import Expression, type_of
+from nilometer.kernels.hash_index import HashIndex
+from nilometer.kernels.ranges import Integers
+from nilometer.kernels.stable_order import stable_order
 from nilometer.operators import frames
 from nilometer.operators.evaluate import compile_expression
 from nilometer.operators.gathering import gather
+from nilometer.operators.last_rows import LastRows
 from nilometer.operators.logic import TICK, TIME, Output, Progress, no_evaluations
 from nilometer.operators.matching import KeyPairs
 from nilometer.operators.order import stream_order
@@ -26,7 +31,6 @@ from nilometer.operators.validation import require, require_columns
 from nilometer.operators.waiting import Waiting
 from nilometer.types import INT, INT_MINIMUM, Schema, Type
 
-_RIGHT_TIME = "@right_time"
 _ROW = "@row"
 _CODE = "@code"
 
@@ -78,7 +82,8 @@ class AsofJoinLogic:
         right = frames.stream_dtypes(spec.right, spec.right_id_type)
         self._right_input = right
         self._right_columns = right | key_types
-        self._right: list[pl.DataFrame] = []
+        self._right = Waiting(self._right_columns, gate=TIME)
+        self._latest = LastRows(self._names, self._right_columns, TIME)
 
     def update(self, port: int, rows: pl.DataFrame) -> None:
         if port == 0:
@@ -88,61 +93,74 @@ class AsofJoinLogic:
             keyed = rows.with_columns(
                 key(rows).alias(name) for name, key in zip(self._names, self._right_keys, strict=True)
             )
-            self._right.append(keyed.drop_nulls(self._names) if self._names else keyed)
+            self._right.add(keyed.drop_nulls(self._names) if self._names else keyed)
 
     def advance(self, progress: Progress) -> Output:
+        # What is released now is later, on either side, than what was released before.
         left = self._left.release(progress.watermark)
-        # An as-of search gives the last row of those not later: so equal times are in order too.
-        right = stream_order(frames.concatenate(self._right, self._right_columns), self._visible)
+        right = stream_order(self._right.release(progress.watermark), self._visible)
         joined = self._join(left, right) if left.height else frames.empty(self._columns)
-        self._right = [self._needed(right, progress.watermark)]
+        self._remember(right, progress.watermark)
         return Output(joined, no_evaluations())
 
     def _join(self, left: pl.DataFrame, right: pl.DataFrame) -> pl.DataFrame:
-        left = left.sort(TIME, maintain_order=True)
-        probes = left.select(TIME).with_columns(
-            key(left).alias(name) for name, key in zip(self._names, self._left_keys, strict=True)
-        )
-        targets = right.select(
-            TIME, *self._names, pl.col(TIME).alias(_RIGHT_TIME), pl.int_range(pl.len()).alias(_ROW)
-        )
-        if self._names:
-            codes = targets.select(*self._names).unique(maintain_order=True).with_row_index(_CODE)
-            probes = probes.join(codes, on=self._names, how="left", maintain_order="left")
-            targets = targets.join(codes, on=self._names, how="left", maintain_order="left")
-            probes = probes.with_columns(pl.col(_CODE).fill_null(codes.height))
-        found = probes.join_asof(
-            targets.select(TIME, _RIGHT_TIME, _ROW, *([_CODE] if self._names else [])),
-            on=TIME,
-            by=_CODE if self._names else None,
-            strategy="backward",
-            check_sortedness=False,
-        )
-        row = pl.col(_ROW)
-        if self._within is not None:
-            row = pl.when(pl.col(TIME) - pl.col(_RIGHT_TIME) <= self._within).then(row)
-        places = found.select(row).to_series()
-        rows = left.hstack(gather(right.select(self._visible), places)).with_columns(pl.col(TIME).alias(TICK))
-        return rows.select(*self._columns)
+        left = pl.DataFrame(gather(left, stable_order(left[TIME].to_numpy())))
+        keys = [key(left).alias(name) for name, key in zip(self._names, self._left_keys, strict=True)]
+        known = self._latest.of(pl.DataFrame(keys) if keys else left)
+        right = frames.concatenate([known.sort(TIME), right], self._right_columns)
+        places = self._places(left, keys, right)
+        if self._within is not None and right.height:
+            times = right[TIME].to_numpy()
+            near = left[TIME].to_numpy() - times[places] <= self._within
+            places = np.where((places >= 0) & near, places, -1)
+        rows = left.hstack(gather(right.select(self._visible), _nullable(places)))
+        return rows.with_columns(left[TIME].alias(TICK)).select(*self._columns)
 
-    def _needed(self, right: pl.DataFrame, watermark: int) -> pl.DataFrame:
-        """Those that a left tuple at or beyond the watermark may find."""
+    def _places(self, left: pl.DataFrame, keys: list[pl.Series], right: pl.DataFrame) -> Integers:
+        """Per left row the place of the latest right one of equal keys, or -1; both sides are in time order."""
+        # An as-of search gives the last row of those not later: so equal times are in order too.
+        times, targets = left[TIME].to_numpy(), right[TIME].to_numpy()
+        if not self._names:
+            return np.searchsorted(targets, times, side="right").astype(np.int64) - 1
+        theirs, mine = right.select(self._names), pl.DataFrame(keys)
+        if theirs.dtypes != [pl.Int64()]:
+            codes = theirs.unique(maintain_order=True).with_row_index(_CODE)
+            theirs, mine = (
+                side.join(codes, on=self._names, how="left", maintain_order="left").select(
+                    pl.col(_CODE).cast(pl.Int64)
+                )
+                for side in (theirs, mine)
+            )
+        probes = mine.to_series()
+        known = probes.is_not_null().to_numpy() if probes.null_count() else None
+        numbers = (probes if known is None else probes.fill_null(0)).to_numpy()
+        index = HashIndex(theirs.to_series().to_numpy().view(np.uint64), None, targets)
+        return index.last(numbers.view(np.uint64), known, times)
+
+    def _remember(self, right: pl.DataFrame, watermark: int) -> None:
+        """Of what has passed only the latest of each key can be found again."""
         if self._within is not None:
-            right = right.filter(pl.col(TIME) >= max(watermark - self._within, INT_MINIMUM))
-        passed = right.filter(pl.col(TIME) < watermark)
-        if self._names:
-            passed = passed.unique(self._names, keep="last", maintain_order=True)
-        else:
-            passed = passed.tail(1)
-        return pl.concat([passed, right.filter(pl.col(TIME) >= watermark)], rechunk=True)
+            self._latest.expire(max(watermark - self._within, INT_MINIMUM))
+        if right.height:
+            last = (
+                right.unique(self._names, keep="last", maintain_order=True) if self._names else right.tail(1)
+            )
+            self._latest.put(last)
 
     def snapshot(self) -> dict[str, bytes]:
-        right = frames.concatenate(self._right, self._right_columns)
-        return {"left": self._left.to_bytes(), "right": frames.to_bytes(right)}
+        return self._left.snapshot("left") | self._right.snapshot("right") | self._latest.snapshot("latest")
 
     def restore(self, panes: dict[str, bytes]) -> None:
-        self._left.from_bytes(panes["left"])
-        self._right = [frames.from_bytes(panes["right"])]
+        self._left.restore("left", panes)
+        self._right.restore("right", panes)
+        self._latest.restore("latest", panes)
+
+
+def _nullable(places: Integers) -> Integers | pl.Series:
+    """Places, NULL for none."""
+    if not (places < 0).any():
+        return places
+    return pl.DataFrame({_ROW: places}).select(pl.when(pl.col(_ROW) >= 0).then(pl.col(_ROW))).to_series()
 
 
 def _key_dtype(pair: tuple[Expression, Expression]) -> pl.DataType:

@@ -57,7 +57,8 @@ class Evaluator:
     def __call__(self, frame: pl.DataFrame) -> pl.Series:
         """The expression's value in every row; raises DataError for an INT overflow in any of them."""
         if isinstance(self.expression, ColumnReference):  # a lazy plan would cost more than the look-up
-            return frame.get_column(self.expression.name).cast(dtype(self.expression.type)).alias("@value")
+            column, wanted = frame.get_column(self.expression.name), dtype(self.expression.type)
+            return (column if column.dtype == wanted else column.cast(wanted)).alias("@value")
         frame = written_out(frame)
         refuse_overflow(self.overflows, frame)
         name = "@value"

@@ -1,13 +1,17 @@
 """Gathering: a frame and row numbers -> the columns at those rows; a NULL number gives a row of NULLs.
 
-Columns, not a frame: a side of a join may have no visible column left, and a frame without columns has no height.
+Columns, not a frame: a side of a join may have no visible column left, and a frame without columns has no height. Columns of
+numbers without a NULL are gathered by numpy, several times as quick as Polars, which looks for NULLs and starts threads.
 """
 
 from __future__ import annotations
 
+import numpy as np
 import polars as pl
 
 from nilometer.kernels.ranges import Integers
+
+_PLAIN = (pl.Int64(), pl.Float64())
 
 
 def gather(frame: pl.DataFrame, places: Integers | pl.Series) -> list[pl.Series]:
@@ -15,5 +19,14 @@ def gather(frame: pl.DataFrame, places: Integers | pl.Series) -> list[pl.Series]
     if not frame.width:
         return []
     if isinstance(places, pl.Series):
-        return frame.select(pl.all().gather(places)).get_columns()
-    return frame[places].get_columns()
+        if places.null_count():
+            return frame.select(pl.all().gather(places)).get_columns()
+        places = places.to_numpy().astype(np.int64, copy=False)
+    return [gathered(column, places) for column in frame.get_columns()]
+
+
+def gathered(column: pl.Series, places: Integers) -> pl.Series:
+    """The values at these places, all of which there are."""
+    if column.dtype in _PLAIN and not column.null_count() and column.n_chunks() == 1:
+        return pl.Series(column.name, column.to_numpy()[places])
+    return column.gather(places)

@@ -18,6 +18,7 @@ import polars as pl
 from nilometer.expressions import Call, ColumnReference, Expression, type_of
 from nilometer.operators import frames
 from nilometer.operators.evaluate import compile_expression
+from nilometer.operators.last_rows import LastRows
 from nilometer.operators.logic import ID, TIME, Output, Progress, no_evaluations
 from nilometer.operators.order import source_order
 from nilometer.operators.validation import require, require_choice, require_columns
@@ -92,7 +93,7 @@ class LagLogic:
         types = [frames.dtype(type_of(item.expression)) for item in spec.items]
         names = [name for name, _ in self._values]
         self._kept = {ID: self._columns[ID], TIME: pl.Int64()} | dict(zip(names, types, strict=True))
-        self._last = frames.empty(self._kept)
+        self._last = LastRows([ID], self._kept, TIME)
 
     def update(self, port: int, rows: pl.DataFrame) -> None:  # noqa: ARG002 - one port
         self._waiting.add(rows)
@@ -106,7 +107,7 @@ class LagLogic:
             pl.lit(True).alias(_NEW), *(evaluator(rows).alias(name) for name, evaluator in self._values)
         )
         # What was emitted before comes before: its ticks were complete.
-        known = self._last.with_columns(pl.lit(False).alias(_NEW))
+        known = self._last.of(rows.select(ID)).with_columns(pl.lit(False).alias(_NEW))
         ordered = _number(pl.concat([known, rows], how="diagonal"))
         shifted = ordered.with_columns(
             column
@@ -120,15 +121,15 @@ class LagLogic:
             evaluator(shifted).alias(item.name)
             for item, evaluator in zip(self._items, self._results, strict=True)
         ]
-        self._last = ordered.filter(pl.col(_LEFT) < self._depth).select(*self._kept).rechunk()
+        self._last.put(ordered.filter(pl.col(_LEFT) < self._depth))
         return Output(shifted.with_columns(lagged).select(*self._columns), no_evaluations())
 
     def snapshot(self) -> dict[str, bytes]:
-        return {"waiting": self._waiting.to_bytes(), "last": frames.to_bytes(self._last)}
+        return self._waiting.snapshot("waiting") | self._last.snapshot("last")
 
     def restore(self, panes: dict[str, bytes]) -> None:
-        self._waiting.from_bytes(panes["waiting"])
-        self._last = frames.from_bytes(panes["last"])
+        self._waiting.restore("waiting", panes)
+        self._last.restore("last", panes)
 
 
 def _result(number: int, item: Lagged) -> Expression:

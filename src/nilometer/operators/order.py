@@ -8,19 +8,35 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
 import polars as pl
 
+from nilometer.kernels.stable_order import stable_order
+from nilometer.operators.gathering import gather
 from nilometer.operators.logic import ID, POSITION, TIME
 
 
 def stream_order(rows: pl.DataFrame, values: Sequence[str]) -> pl.DataFrame:
     """The rows by (time, id, position), and then by `values` where there is no position."""
-    return rows.sort(TIME, ID, POSITION, *_ties(rows, values), maintain_order=True)
+    return in_time(rows, [ID, POSITION, *_ties(rows, values)])
 
 
 def source_order(rows: pl.DataFrame, values: Sequence[str]) -> pl.DataFrame:
     """The rows by (time, position), and then by `values` where there is no position."""
-    return rows.sort(TIME, POSITION, *_ties(rows, values), maintain_order=True)
+    return in_time(rows, [POSITION, *_ties(rows, values)])
+
+
+def in_time(rows: pl.DataFrame, columns: Sequence[str]) -> pl.DataFrame:
+    """The rows by time and then by these columns, NULLs first. By numbers where times differ: a sort by several columns is
+    needed, and done, among rows of one time alone."""
+    order = stable_order(rows[TIME].to_numpy())
+    times = rows[TIME].to_numpy()[order]
+    equal = times[1:] == times[:-1]
+    if equal.any():
+        tied = np.flatnonzero(np.append(equal, False) | np.append(False, equal))
+        some = pl.DataFrame(gather(rows.select(TIME, *columns), order[tied])).with_row_index("@row")
+        order[tied] = order[tied][some.sort(TIME, *columns, maintain_order=True)["@row"].to_numpy()]
+    return pl.DataFrame(gather(rows, order))
 
 
 def _ties(rows: pl.DataFrame, values: Sequence[str]) -> list[str]:

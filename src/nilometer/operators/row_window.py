@@ -24,7 +24,8 @@ from nilometer.operators.frames import (
     stream_dtypes,
     window_dtypes,
 )
-from nilometer.operators.logic import EVALUATION, ID, POSITION, TICK, TIME, Output, Progress
+from nilometer.operators.logic import EVALUATION, ID, POSITION, TICK, Output, Progress
+from nilometer.operators.order import in_time
 from nilometer.operators.window_panes import Panes
 from nilometer.types import INT, Schema, Type, ceil_to
 
@@ -60,9 +61,10 @@ class RowNumbers:
 
     def __init__(self, schema: Schema, id_type: Type) -> None:
         self._columns: Dtypes = stream_dtypes(schema, id_type)
-        self._order = [TIME, ID, POSITION, *schema.names]
+        self._order = [ID, POSITION, *schema.names]
         self._waiting = Panes(TICK, self._columns, _PENDING_SPAN)
         self._pending: list[pl.DataFrame] = []
+        self._bound: int | None = None
         self.count = 0
 
     def update(self, port: int, rows: pl.DataFrame) -> None:
@@ -74,7 +76,8 @@ class RowNumbers:
     def advance(self, watermark: int) -> pl.DataFrame:
         """The rows that have got their numbers now, in order, with a column ORDINAL."""
         self._settle()
-        final = self._waiting.take(watermark).sort(self._order, nulls_last=False, maintain_order=True)
+        self._bound = watermark
+        final = in_time(self._waiting.take(watermark), self._order)
         first, self.count = self.count + 1, self.count + final.height
         ordinals = np.arange(first, self.count + 1, dtype=np.int64)
         return final.with_columns(pl.Series(ORDINAL, ordinals))
@@ -82,12 +85,15 @@ class RowNumbers:
     def snapshot(self) -> dict[str, bytes]:
         """The rows that wait, and the number of those that do not."""
         self._settle()
-        return {"numbers": json.dumps({"count": self.count}).encode()} | self._waiting.snapshot("waiting")
+        waiting = self._waiting.snapshot("waiting")
+        numbers = {"count": self.count, "bound": self._bound if self._waiting.begun else None}
+        return {"numbers": json.dumps(numbers).encode()} | waiting
 
     def restore(self, panes: dict[str, bytes]) -> None:
         """Take back a snapshot."""
-        self.count = json.loads(panes["numbers"])["count"]
-        self._waiting.restore("waiting", panes)
+        numbers = json.loads(panes["numbers"])
+        self.count, self._bound = numbers["count"], numbers["bound"]
+        self._waiting.restore("waiting", panes, self._bound)
 
     def _settle(self) -> None:
         self._waiting.append(concatenate(self._pending, self._columns))

@@ -44,6 +44,7 @@ class SampleLogic:
         self._values = list(spec.schema.names)
         self._waiting = Waiting(self._columns)
         self._taken = frames.empty({ID: self._columns[ID], _INTERVAL: pl.Int64()})
+        self._saved = frames.Saved()
 
     def update(self, port: int, rows: pl.DataFrame) -> None:  # noqa: ARG002 - one port
         self._waiting.add(rows)
@@ -58,12 +59,14 @@ class SampleLogic:
         )
         # Later tuples have time >= tick >= watermark: an interval that ends by then is complete.
         open_ = pl.col(_INTERVAL) >= progress.watermark // self._every
-        self._taken = pl.concat([self._taken, first.select(key)]).filter(open_)
+        taken = pl.concat([self._taken.filter(open_), first.select(key).filter(open_)])
+        if first.height or taken.height < self._taken.height:
+            self._taken = taken
         return Output(first.select(*self._columns), no_evaluations())
 
     def snapshot(self) -> dict[str, bytes]:
-        return {"waiting": self._waiting.to_bytes(), "taken": frames.to_bytes(self._taken)}
+        return self._waiting.snapshot("waiting") | {"taken": self._saved(self._taken)}
 
     def restore(self, panes: dict[str, bytes]) -> None:
-        self._waiting.from_bytes(panes["waiting"])
-        self._taken = frames.from_bytes(panes["taken"])
+        self._waiting.restore("waiting", panes)
+        self._taken = self._saved.load(panes["taken"])

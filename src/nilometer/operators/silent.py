@@ -57,18 +57,22 @@ class SilentLogic:
         self._waiting = Waiting(heard, gate=TIME)
         self._moments: frames.Dtypes = heard | {_HEARD: pl.Boolean(), _TOLD: pl.Boolean()}
         self._last = frames.empty(self._moments)
+        self._saved = frames.Saved()
+        self._due: int | None = None
         self._expecting = bool(spec.sensors)
 
     def update(self, port: int, rows: pl.DataFrame) -> None:  # noqa: ARG002 - one port
         self._waiting.add(rows.drop_nulls(ID))
 
     def advance(self, progress: Progress) -> Output:
-        moments = self._waiting.release(progress.watermark).with_columns(
-            pl.lit(True).alias(_HEARD), pl.lit(False).alias(_TOLD)
-        )
-        known = [self._last, moments]
+        heard = self._waiting.release(progress.watermark)
         first = progress.first_tick
-        if self._expecting and first is not None and first < progress.watermark:
+        expected = self._expecting and first is not None and first < progress.watermark
+        if not heard.height and not expected and (self._due is None or progress.watermark <= self._due):
+            return Output(frames.empty(self._columns), no_evaluations())
+        moments = heard.with_columns(pl.lit(True).alias(_HEARD), pl.lit(False).alias(_TOLD))
+        known = [self._last, moments]
+        if expected and first is not None:
             # By now every extent below has been heard, so that no other first tick can turn up.
             known.insert(0, self._expected(first))
             self._expecting = False
@@ -88,7 +92,13 @@ class SilentLogic:
             .with_columns((pl.col(_TOLD) | pl.col(_GAP)).alias(_TOLD))
             .select(*self._moments)
         )
+        self._due = self._next_silence()
         return Output(self._rows(pl.concat([silent, returned])), no_evaluations())
+
+    def _next_silence(self) -> int | None:
+        """When the next sensor falls silent if none is heard before; None if all that are known have."""
+        moment: int | None = self._last.filter(~pl.col(_TOLD))[TIME].min()  # type: ignore[assignment]
+        return None if moment is None else moment + self._spec.duration
 
     def _expected(self, since: int) -> pl.DataFrame:
         """The declared sensors, as if each had been due at the stream's first tick."""
@@ -128,14 +138,13 @@ class SilentLogic:
         return frames.conform(rows, self._columns)
 
     def snapshot(self) -> dict[str, bytes]:
-        expecting = frames.to_bytes(pl.DataFrame({"expecting": [self._expecting]}))
-        return {
-            "waiting": self._waiting.to_bytes(),
-            "last": frames.to_bytes(self._last),
-            "expecting": expecting,
+        return self._waiting.snapshot("waiting") | {
+            "last": self._saved(self._last),
+            "expecting": b"yes" if self._expecting else b"no",
         }
 
     def restore(self, panes: dict[str, bytes]) -> None:
-        self._waiting.from_bytes(panes["waiting"])
-        self._last = frames.from_bytes(panes["last"])
-        self._expecting = bool(frames.from_bytes(panes["expecting"]).item())
+        self._waiting.restore("waiting", panes)
+        self._last = self._saved.load(panes["last"])
+        self._expecting = panes["expecting"] == b"yes"
+        self._due = self._next_silence()

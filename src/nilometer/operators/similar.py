@@ -152,8 +152,8 @@ class SimilarLogic:
                 return values.rank("dense").to_numpy().astype(np.int64)
 
     def snapshot(self) -> dict[str, bytes]:
-        return {"waiting": self._waiting.to_bytes(), "recent": frames.to_bytes(self._recent)}
+        return self._waiting.snapshot("waiting") | {"recent": frames.to_bytes(self._recent)}
 
     def restore(self, panes: dict[str, bytes]) -> None:
-        self._waiting.from_bytes(panes["waiting"])
+        self._waiting.restore("waiting", panes)
         self._recent = frames.from_bytes(panes["recent"])

@@ -1,6 +1,8 @@
 """Waiting: rows in any order -> the rows that event time has passed, once each.
 
-The law: `release(W)` gives every row added so far whose gate column is below W and that was not given before.
+The law: `release(W)` gives every row added so far whose gate column is below W and that was not given before. Rows that are
+released in the round in which they came are never stored; of the others a round writes those that are new, and `bound`, the
+watermark below which none waits any more.
 """
 
 from __future__ import annotations
@@ -9,6 +11,7 @@ import polars as pl
 
 from nilometer.operators import frames
 from nilometer.operators.logic import TICK
+from nilometer.operators.window_panes import Panes
 
 
 class Waiting:
@@ -17,27 +20,44 @@ class Waiting:
     def __init__(self, columns: frames.Dtypes, gate: str = TICK) -> None:
         self._columns = columns
         self._gate = gate
-        self._parts: list[pl.DataFrame] = []
+        self._new: list[pl.DataFrame] = []
+        self._panes = Panes(gate, columns, None)
+        self._bound: int | None = None
+
+    def __len__(self) -> int:
+        """How many wait."""
+        return len(self._panes) + sum(rows.height for rows in self._new)
 
     def add(self, rows: pl.DataFrame) -> None:
         """Take rows; columns that were not asked for are left out."""
         if rows.height:
-            self._parts.append(frames.conform(rows, self._columns))
+            self._new.append(frames.conform(rows, self._columns))
 
     def release(self, watermark: int) -> pl.DataFrame:
-        """The rows with gate < watermark, in the order of their arrival."""
-        rows = frames.concatenate(self._parts, self._columns)
-        passed = rows[self._gate] < watermark
-        if passed.all():
-            self._parts = []
-            return rows
-        self._parts = [rows.filter(~passed)]
-        return rows.filter(passed)
+        """The rows with gate < watermark: those that waited in the order of their gates, then the others as they came."""
+        new = frames.concatenate(self._new, self._columns)
+        self._new = []
+        taken = self._panes.take(watermark)
+        self._bound = watermark
+        if new.height:
+            passed = new[self._gate] < watermark
+            if not passed.all():
+                self._panes.append(new.filter(~passed))
+                new = new.filter(passed)
+        return frames.concatenate([taken, new], self._columns)
 
-    def to_bytes(self) -> bytes:
-        """The rows that wait."""
-        return frames.to_bytes(frames.concatenate(self._parts, self._columns))
+    def snapshot(self, prefix: str) -> dict[str, bytes]:
+        """The rows that wait, as panes."""
+        for rows in self._new:
+            self._panes.append(rows)
+        self._new = []
+        panes = self._panes.snapshot(prefix)
+        if self._panes.begun:
+            panes[f"{prefix} from"] = str(self._bound).encode()
+        return panes
 
-    def from_bytes(self, data: bytes) -> None:
-        """Take back what `to_bytes` gave."""
-        self._parts = [frames.from_bytes(data)]
+    def restore(self, prefix: str, panes: dict[str, bytes]) -> None:
+        """Take back what `snapshot` gave."""
+        bound = panes.get(f"{prefix} from")
+        self._bound = None if bound is None else int(bound)
+        self._panes.restore(prefix, panes, self._bound)

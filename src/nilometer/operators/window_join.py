@@ -2,7 +2,7 @@
 
     (x_1, ..., x_N)  with  |time x_i - time x_j| <= w_ij  for every bound,  equal keys,  and the predicate
 
-The plain form: buffers in time order, and in each round the deltas of algorithms, section 9.3,
+Each stream's tuples are kept in panes (window_panes.py), and each round brings the deltas of algorithms, section 9.3,
 
     R_1' ... R_{i-1}' ⋈ ΔR_i ⋈ R_{i+1} ... R_N        (primes: with this round's tuples)
 
@@ -15,7 +15,7 @@ its latest member's time, no id and no position.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, reduce
 
 import numpy as np
 import polars as pl
@@ -25,13 +25,25 @@ from nilometer.kernels.ranges import Integers
 from nilometer.kernels.window_bounds import UNCONNECTED, implied_widths
 from nilometer.operators import frames
 from nilometer.operators.evaluate import Predicate, compile_predicate
-from nilometer.operators.gathering import gather
 from nilometer.operators.logic import ID, POSITION, TICK, TIME, Output, Progress, no_evaluations
 from nilometer.operators.validation import require, require_columns, require_condition
-from nilometer.operators.window_join_steps import Bound, Buffers, Graph, Key, extend, plan_steps
+from nilometer.operators.window_join_steps import (
+    Bound,
+    Graph,
+    Key,
+    Members,
+    Side,
+    column_of,
+    extend,
+    plan_steps,
+    times_of,
+)
+from nilometer.operators.window_panes import Panes
 from nilometer.types import BOOLEAN, INT, INT_MINIMUM, Schema, Type
 
 KeyPair = tuple[int, Expression, int, Expression]
+
+_PANES_PER_WINDOW = 16
 
 
 @dataclass(frozen=True)
@@ -99,7 +111,10 @@ class WindowJoinLogic:
         self._steps = [plan_steps(graph, start) for start in ports]
         # A tuple is of use while any other stream may bring one within the implied width of it.
         self._reach = [int(spec.widths[port].max()) for port in ports]
-        self._kept = [frames.empty(columns) for columns in self._inputs]
+        self._kept = [
+            Panes(TIME, columns, reach // _PANES_PER_WINDOW)
+            for columns, reach in zip(self._inputs, self._reach, strict=True)
+        ]
         self._fresh: list[list[pl.DataFrame]] = [[] for _ in ports]
 
     def update(self, port: int, rows: pl.DataFrame) -> None:
@@ -110,51 +125,75 @@ class WindowJoinLogic:
     def advance(self, progress: Progress) -> Output:
         results = frames.empty(self._columns)
         if any(self._fresh):
-            buffers = Buffers(self._kept, self._fresh_rows(), self._keys)
-            found = [members for steps in self._steps for members in extend(buffers, steps)]
-            results = frames.concatenate(
-                [self._results(buffers, members) for members in found], self._columns
-            )
-            self._kept = buffers.rows
+            sides = [
+                Side(kept, kept.pane(fresh) if fresh.height else None)
+                for kept, fresh in zip(self._kept, self._fresh_rows(), strict=True)
+            ]
+            found = [self._values(members) for steps in self._steps for members in extend(sides, steps)]
+            if found:
+                results = self._results(found)
+            for side in sides:
+                if side.new is not None:
+                    side.old.add(side.new)
             self._fresh = [[] for _ in self._fresh]
-        self._kept = [
-            rows.filter(pl.col(TIME) >= max(progress.watermark - reach, INT_MINIMUM)).rechunk()
-            for rows, reach in zip(self._kept, self._reach, strict=True)
-        ]
+        for kept, reach in zip(self._kept, self._reach, strict=True):
+            kept.expire(max(progress.watermark - reach, INT_MINIMUM))
         return Output(results, no_evaluations())
+
+    @property
+    def height(self) -> int:
+        """How many tuples are kept."""
+        return sum(map(len, self._kept))
+
+    def times(self) -> Integers:
+        """The times of all tuples that are kept."""
+        found = [pane.order[pane.start :] for kept in self._kept for pane in kept]
+        return np.concatenate([np.empty(0, dtype=np.int64), *found])
+
+    def forget(self, horizon: int) -> None:
+        """Give up the tuples of earlier times, though something may come that they join with."""
+        for kept in self._kept:
+            kept.expire(horizon)
 
     def _fresh_rows(self) -> list[pl.DataFrame]:
         return [
             frames.concatenate(part, dtypes) for part, dtypes in zip(self._fresh, self._inputs, strict=True)
         ]
 
-    def _results(self, buffers: Buffers, members: dict[int, Integers]) -> pl.DataFrame:
-        """The rows of N-tuples, given as row numbers in each port's buffer."""
-        time = pl.Series(
-            TIME, np.maximum.reduce([buffers.times[port][rows] for port, rows in members.items()])
-        )
+    def _values(self, members: Members) -> pl.DataFrame:
+        """N-tuples with their times."""
+        time = reduce(np.maximum, map(times_of, members.values()))
         parts = [
-            column
-            for port, rows in sorted(members.items())
-            for column in gather(buffers.rows[port].select(self._names[port]), rows)
+            column_of(member, member[0].rows.get_column(name))
+            for port, member in sorted(members.items())
+            for name in self._names[port]
         ]
-        rows = pl.DataFrame([time, *parts]).with_columns(
-            pl.col(TIME).alias(TICK),
-            pl.lit(None, dtype=self._columns[ID]).alias(ID),
-            pl.lit(None, dtype=pl.Int64).alias(POSITION),
-        )
-        return rows.select(*self._columns)
+        return pl.DataFrame([pl.Series(TIME, time), *parts])
+
+    def _results(self, found: list[pl.DataFrame]) -> pl.DataFrame:
+        values = frames.concatenate(found, {})
+        time, *columns = values.get_columns()
+        nothing = {
+            name: pl.Series(name, [None], dtype=self._columns[name]).new_from_index(0, values.height)
+            for name in (ID, POSITION)
+        }
+        return pl.DataFrame([time.alias(TICK), time, nothing[ID], nothing[POSITION], *columns])
+
+    # ---- state -------------------------------------------------------------------------------------------------------
 
     def snapshot(self) -> dict[str, bytes]:
-        kept = {f"kept{port}": frames.to_bytes(rows) for port, rows in enumerate(self._kept)}
-        fresh = {f"fresh{port}": frames.to_bytes(rows) for port, rows in enumerate(self._fresh_rows())}
-        return kept | fresh
+        panes: dict[str, bytes] = {}
+        for port, (kept, fresh) in enumerate(zip(self._kept, self._fresh_rows(), strict=True)):
+            panes |= kept.snapshot(f"kept{port}")
+            if fresh.height:
+                panes[f"fresh{port}"] = frames.to_bytes(fresh)
+        return panes
 
     def restore(self, panes: dict[str, bytes]) -> None:
-        for port in range(len(self._kept)):
-            self._kept[port] = frames.from_bytes(panes[f"kept{port}"])
-            fresh = frames.from_bytes(panes[f"fresh{port}"])
-            self._fresh[port] = [fresh] if fresh.height else []
+        for port, kept in enumerate(self._kept):
+            kept.restore(f"kept{port}", panes)
+            fresh = panes.get(f"fresh{port}")
+            self._fresh[port] = [] if fresh is None else [frames.from_bytes(fresh)]
 
 
 def reads_now(pair: KeyPair) -> bool:

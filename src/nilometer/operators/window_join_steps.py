@@ -2,33 +2,41 @@
 
 `plan_steps` decides, once, in which order a delta is extended and what is tested at each step: next comes a stream that
 an equality ties to those chosen, then the one with the narrowest window. `extend` carries it out on row numbers: the
-candidates of a partial tuple are one range of the next stream's buffer, in (key, time) order, between
+candidates of a partial tuple are the tuples with equal keys in the next stream's panes between
 
     low = max over chosen k of (time k - D_kj)        high = min over chosen k of (time k + D_kj)
 
-and pairs are built in chunks, depth first, so that no more than a chunk per step is ever held.
+which keeps every given bound, for none is narrower than the implied width D. Keys are hashed and indexed once for each pane, so that a
+round costs what is new in it, and pairs are built in chunks, depth first, so that no more than a chunk per step is ever held.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, reduce
 
 import numpy as np
 import polars as pl
 
-from nilometer.expressions import Expression, columns_of, conjunction, uses_now
-from nilometer.kernels.candidates import expand_in_chunks, group_order, group_ranges
+from nilometer.expressions import Expression, columns_of, conjunction, type_of, uses_now
+from nilometer.kernels.candidates import expand_in_chunks
+from nilometer.kernels.hash_index import Booleans, HashIndex, Numbers
 from nilometer.kernels.ranges import Integers
-from nilometer.operators.evaluate import Predicate, compile_predicate, evaluate
-from nilometer.operators.logic import TICK, TIME
+from nilometer.operators.evaluate import Evaluator, Predicate, compile_expression, compile_predicate
+from nilometer.operators.frames import dtype
+from nilometer.operators.gathering import gathered
+from nilometer.operators.logic import TICK
+from nilometer.operators.window_panes import Pane, Panes
 
 PAIRS_AT_ONCE = 1_000_000
 
 Bound = tuple[int, int, int]
-Members = dict[int, Integers]
-"""N-tuples, or parts of them: per port the row numbers in its buffer."""
+Member = tuple[Pane, Integers | None]
+Members = dict[int, Member]
+"""N-tuples, or parts of them: per port a pane, and row numbers in it (None: all of its rows, once each)."""
+
+_HASHED = (pl.Int64(), pl.Float64(), pl.String(), pl.Boolean())
 
 
 @dataclass(frozen=True)
@@ -43,6 +51,31 @@ class Key:
     def other(self, port: int) -> int:
         """The port at the other end."""
         return self.right if port == self.left else self.left
+
+    @cached_property
+    def dtype(self) -> pl.DataType:
+        """In which both sides are compared."""
+        return dtype(type_of(self.left_expression))
+
+    @cached_property
+    def _sides(self) -> dict[int, Evaluator]:
+        return {
+            self.left: compile_expression(self.left_expression),
+            self.right: compile_expression(self.right_expression),
+        }
+
+    @property
+    def hashed(self) -> bool:
+        """Whether candidates are looked up by it; a key of another type is only compared."""
+        return self.dtype in _HASHED
+
+    def values(self, port: int, pane: Pane) -> pl.Series:
+        """The key of a pane's rows."""
+        if ("values", self) not in pane.notes:
+            values = self._sides[port](pane.rows)
+            pane.notes["values", self] = values if values.dtype == self.dtype else values.cast(self.dtype)
+        found: pl.Series = pane.notes["values", self]
+        return found
 
 
 @dataclass(frozen=True)
@@ -65,13 +98,13 @@ class Graph:
 
 @dataclass(frozen=True)
 class Step:
-    """Add a tuple of `port`. One of `keys` (number, chosen port) and `reach` (chosen port, implied width) find candidates;
-    the keys, `bounds` and `condition`, which reads `columns` (port, name), decide."""
+    """Add a tuple of `port`. The `keys` that can be hashed and `reach` (chosen port, implied width) find candidates; the keys in
+    `compared` and `condition`, which reads `columns` (port, name), decide."""
 
     port: int
-    keys: tuple[tuple[int, int], ...]
+    keys: tuple[Key, ...]
+    compared: tuple[Key, ...]
     reach: tuple[tuple[int, int], ...]
-    bounds: tuple[tuple[int, int], ...]
     condition: Predicate | None
     columns: tuple[tuple[int, str], ...]
 
@@ -107,113 +140,146 @@ def plan_steps(graph: Graph, start: int) -> Steps:
 
 
 def _step(graph: Graph, chosen: Sequence[int], port: int, ready: list[Expression]) -> Step:
-    keys = tuple(
-        (number, key.other(port))
-        for number, key in enumerate(graph.keys)
-        if port in (key.left, key.right) and key.other(port) in chosen
-    )
-    bounds = tuple(
-        (right if left == port else left, width)
-        for left, right, width in graph.bounds
-        if port in (left, right) and (right if left == port else left) in chosen
-    )
+    keys = tuple(key for key in graph.keys if port in (key.left, key.right) and key.other(port) in chosen)
+    hashed = tuple(key for key in keys if key.hashed)
+    # A whole number is its own hash: then what is found is equal.
+    exact = len(hashed) == 1 and hashed[0].dtype == pl.Int64()
+    compared = tuple(key for key in keys if not (exact and key in hashed))
     names = {name for condition in ready for name in columns_of(condition)}
     columns = tuple(
         (one, name) for one in (*chosen, port) for name in sorted(graph.columns[one]) if name in names
     )
     condition = compile_predicate(conjunction(ready)) if ready else None
     reach = tuple((other, int(graph.widths[port, other])) for other in chosen)
-    return Step(port, keys, reach, bounds, condition, columns)
+    return Step(port, hashed, compared, reach, condition, columns)
 
 
-class Buffers:
-    """One round's tuples: per port the old and then the new rows, with their times and key codes."""
+@dataclass
+class Side:
+    """One port in one round: what was there before, and what is new."""
 
-    def __init__(self, old: Sequence[pl.DataFrame], new: Sequence[pl.DataFrame], keys: Sequence[Key]) -> None:
-        self.rows = [pl.concat(pair, rechunk=True) for pair in zip(old, new, strict=True)]
-        self.olds = [rows.height for rows in old]
-        self.times: list[Integers] = [rows[TIME].to_numpy() for rows in self.rows]
-        self._keys = keys
-        self._orders: dict[tuple[int, int, int | None], tuple[Integers, Integers, Integers]] = {}
+    old: Panes
+    new: Pane | None
 
-    @cached_property
-    def codes(self) -> list[dict[int, Integers]]:
-        """Per key the codes of both streams' rows: equal where the keys are equal, negative for NULL."""
-        return [self._encode(key) for key in self._keys]
-
-    def _encode(self, key: Key) -> dict[int, Integers]:
-        left = evaluate(key.left_expression, self.rows[key.left])
-        right = evaluate(key.right_expression, self.rows[key.right])
-        values = pl.concat([left, right.cast(left.dtype)]).alias("@key").to_frame()
-        found = values.join(
-            values.unique(maintain_order=True).drop_nulls().with_row_index("@code"),
-            on="@key",
-            how="left",
-            maintain_order="left",
-        )
-        codes = found["@code"].cast(pl.Int64).fill_null(-1).to_numpy()
-        return {key.left: codes[: len(left)], key.right: codes[len(left) :]}
-
-    def leading(self, keys: Sequence[tuple[int, int]]) -> tuple[int, int] | None:
-        """The key with the most distinct values, which leads to the fewest candidates."""
-        return max(
-            keys,
-            key=lambda key: max(codes.max(initial=-1) for codes in self.codes[key[0]].values()),
-            default=None,
-        )
-
-    def index(self, port: int, count: int, key: int | None) -> tuple[Integers, Integers, Integers]:
-        """The first `count` rows of a port in (key, time) order, without NULL keys: their numbers, codes and times."""
-        if (port, count, key) not in self._orders:
-            times = self.times[port][:count]
-            codes = np.zeros_like(times) if key is None else self.codes[key][port][:count]
-            order = group_order(codes, times)
-            order = order[np.searchsorted(codes[order], 0) :]
-            self._orders[port, count, key] = order, codes[order], times[order]
-        return self._orders[port, count, key]
+    def visible(self, *, everything: bool) -> Iterator[Pane]:
+        """The panes of old tuples, and if `everything` is asked for that of the new ones."""
+        yield from self.old
+        if everything and self.new is not None:
+            yield self.new
 
 
-def extend(buffers: Buffers, steps: Steps) -> Iterator[Members]:
+def extend(sides: Sequence[Side], steps: Steps) -> Iterator[Members]:
     """All N-tuples whose member of `steps.start` is new; of streams after it only the old tuples take part, so that a
     tuple with several new members is found from the last of their streams alone."""
-    first = np.arange(buffers.olds[steps.start], len(buffers.times[steps.start]), dtype=np.int64)
-    if len(first):
-        yield from _extend(buffers, steps, 0, {steps.start: first})
+    new = sides[steps.start].new
+    if new is not None:
+        yield from _extend(sides, steps, 0, {steps.start: (new, None)})
 
 
-def _extend(buffers: Buffers, steps: Steps, depth: int, members: Members) -> Iterator[Members]:
+def _extend(sides: Sequence[Side], steps: Steps, depth: int, members: Members) -> Iterator[Members]:
     if depth == len(steps.steps):
         yield members
         return
     step = steps.steps[depth]
-    visible = buffers.olds[step.port] if step.port > steps.start else len(buffers.times[step.port])
-    leading = buffers.leading(step.keys)
-    order, codes, times = buffers.index(step.port, visible, leading[0] if leading else None)
-    low = np.maximum.reduce([buffers.times[port][members[port]] - width for port, width in step.reach])
-    high = np.minimum.reduce([buffers.times[port][members[port]] + width for port, width in step.reach])
-    probes = buffers.codes[leading[0]][leading[1]][members[leading[1]]] if leading else np.zeros_like(low)
-    starts, ends = group_ranges(codes, times, probes, low, high)
-    for owners, places in expand_in_chunks(starts, ends, PAIRS_AT_ONCE):
-        wider = {port: rows[owners] for port, rows in members.items()} | {step.port: order[places]}
-        tested = _tested(buffers, step, wider)
-        if len(tested[step.port]):
-            yield from _extend(buffers, steps, depth + 1, tested)
+    low = reduce(np.maximum, [times_of(members[port]) - width for port, width in step.reach])
+    high = reduce(np.minimum, [times_of(members[port]) + width for port, width in step.reach])
+    earliest, latest = int(low.min()), int(high.max())
+    for pane in sides[step.port].visible(everything=step.port < steps.start):
+        if pane.first > latest or pane.last < earliest:
+            continue
+        for owners, places in _candidates(step, members, pane, low, high):
+            wider: Members = {
+                port: (one, owners if rows is None else rows[owners]) for port, (one, rows) in members.items()
+            }
+            tested = _tested(step, wider | {step.port: (pane, places)})
+            if _count(tested):
+                yield from _extend(sides, steps, depth + 1, tested)
 
 
-def _tested(buffers: Buffers, step: Step, members: Members) -> Members:
-    """Those that keep the step's bounds, keys and conditions."""
-    times = buffers.times[step.port][members[step.port]]
-    holds = np.ones(len(times), dtype=np.bool_)
-    for port, width in step.bounds:
-        holds &= np.abs(buffers.times[port][members[port]] - times) <= width
-    for number, port in step.keys:
-        codes = buffers.codes[number]
-        mine, theirs = codes[step.port][members[step.port]], codes[port][members[port]]
-        holds &= (mine == theirs) & (mine >= 0)
-    members = {port: rows[holds] for port, rows in members.items()}
-    if step.condition is None or not len(members[step.port]):
+def times_of(member: Member) -> Integers:
+    """The times of the rows."""
+    pane, rows = member
+    times: Integers = pane.order if rows is None else pane.order[rows]
+    return times
+
+
+def column_of(member: Member, column: pl.Series) -> pl.Series:
+    """A column of the pane, at the rows."""
+    rows = member[1]
+    return column if rows is None else gathered(column, rows)
+
+
+def _count(members: Members) -> int:
+    return min(len(pane.order) if rows is None else len(rows) for pane, rows in members.values())
+
+
+def _candidates(
+    step: Step, members: Members, pane: Pane, low: Integers, high: Integers
+) -> Iterator[tuple[Integers, Integers]]:
+    """Which of the members, and which rows of the pane beside them."""
+    low = np.maximum(low, pane.first)  # what is dead there takes no part
+    if not step.keys:
+        starts, ends = np.searchsorted(pane.order, low), np.searchsorted(pane.order, high, side="right")
+        yield from expand_in_chunks(starts, ends, PAIRS_AT_ONCE)
+        return
+    if ("index", step.keys) not in pane.notes:
+        numbers, known = _combined([_hashes(key, step.port, pane) for key in step.keys])
+        pane.notes["index", step.keys] = HashIndex(numbers, known, pane.order)
+    index: HashIndex = pane.notes["index", step.keys]
+    parts = []
+    for key in step.keys:
+        port = key.other(step.port)
+        one, rows = members[port]
+        numbers, known = _hashes(key, port, one)
+        if rows is not None:
+            numbers, known = numbers[rows], None if known is None else known[rows]
+        parts.append((numbers, known))
+    yield from index.matches(*_combined(parts), low, high, PAIRS_AT_ONCE)
+
+
+def _hashes(key: Key, port: int, pane: Pane) -> tuple[Numbers, Booleans | None]:
+    """Per row of a pane a number, equal where the keys are equal, and whether there is a key at all (None: everywhere)."""
+    if ("hashes", key) not in pane.notes:
+        values = key.values(port, pane)
+        known = values.is_not_null().to_numpy() if values.null_count() else None
+        if values.dtype == pl.Int64:
+            numbers = (values if known is None else values.fill_null(0)).to_numpy().view(np.uint64)
+        else:
+            # Adding 0.0 makes -0.0 the 0.0 that it equals.
+            numbers = (values + 0.0 if values.dtype == pl.Float64 else values).hash().to_numpy()
+        pane.notes["hashes", key] = numbers, known
+    hashes: tuple[Numbers, Booleans | None] = pane.notes["hashes", key]
+    return hashes
+
+
+def _combined(parts: Sequence[tuple[Numbers, Booleans | None]]) -> tuple[Numbers, Booleans | None]:
+    """One number for several, known where all are."""
+    numbers, known = parts[0]
+    for more, there in parts[1:]:
+        numbers = numbers * np.uint64(0x9E3779B97F4A7C15) + more
+        if there is not None:
+            known = there if known is None else known & there
+    return numbers, known
+
+
+def _tested(step: Step, members: Members) -> Members:
+    """Those that keep the step's keys and conditions."""
+    for key in step.compared:
+        mine, theirs = (
+            column_of(members[port], key.values(port, members[port][0]))
+            for port in (step.port, key.other(step.port))
+        )
+        members = _where(members, (mine == theirs).fill_null(False).to_numpy())
+    if step.condition is None or not _count(members):
         return members
-    now = np.maximum.reduce([buffers.times[port][rows] for port, rows in members.items()])
-    columns = [buffers.rows[port][name][members[port]] for port, name in step.columns]
-    truth = step.condition.mask(pl.DataFrame([pl.Series(TICK, now), *columns])).to_numpy()
-    return {port: rows[truth] for port, rows in members.items()}
+    now = reduce(np.maximum, map(times_of, members.values()))
+    columns = [column_of(members[port], members[port][0].rows[name]) for port, name in step.columns]
+    truth = step.condition.mask(pl.DataFrame([pl.Series(TICK, now), *columns]))
+    return _where(members, truth.to_numpy())
+
+
+def _where(members: Members, holds: Booleans) -> Members:
+    if holds.all():
+        return members
+    kept = np.flatnonzero(holds)
+    return {port: (pane, kept if rows is None else rows[kept]) for port, (pane, rows) in members.items()}

@@ -1,31 +1,62 @@
 """Rows of a stream's recent past, as a sequence of panes: appended, never changed, dropped when nobody needs them.
 
-Design principle 8: a round costs what is new in it, so a pane is what a round brought, sorted by an order column (the tick, or
-a row's ordinal). Small neighbours are merged when they are of like size (as a log-structured merge tree does), so
-each row is rewritten O(log) times and a window is held in few, fat panes. The bytes of a pane are made once.
+Design principle 8: a round costs what is new in it, so a pane is what a round brought, sorted by an order column (the tick, a
+time, or a row's ordinal). Small neighbours are merged when they are of like size (as a log-structured merge tree does), up to
+`SEALED` rows: so each row is rewritten O(log) times and a window is held in few, fat panes. The bytes of a pane are made once.
+What has been taken or has expired at the front of a pane stays there, dead, until all of the pane is: a stored pane is not
+written again because rows of it have gone.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import polars as pl
 
+from nilometer.kernels.ranges import Integers
+from nilometer.kernels.stable_order import stable_order
 from nilometer.operators.frames import Dtypes, concatenate, from_bytes, to_bytes
+from nilometer.operators.gathering import gather
 
-_SMALL = 4_096
+SMALL = 1_024
 """Panes of fewer rows are always merged: they cost more to keep apart than to rewrite."""
+SEALED = 65_536
+"""Panes of more rows are never merged."""
 
 
 @dataclass
-class _Pane:
+class Pane:
+    """Rows in order, of which the first `start` are dead; `notes` is for what a reader makes of the rows, once."""
+
     serial: int
     rows: pl.DataFrame
-    first: int
-    last: int
+    order: Integers
+    start: int = 0
     data: bytes | None = None
+    notes: dict[Any, Any] = field(default_factory=dict)
+
+    @property
+    def first(self) -> int:
+        """The order of the first row that lives."""
+        return int(self.order[self.start])
+
+    @property
+    def last(self) -> int:
+        """The order of the last row."""
+        return int(self.order[-1])
+
+    @property
+    def height(self) -> int:
+        """The rows that live."""
+        return len(self.order) - self.start
+
+    @property
+    def living(self) -> pl.DataFrame:
+        """The rows that live."""
+        return self.rows.slice(self.start) if self.start else self.rows
 
 
 class Panes:
@@ -43,21 +74,39 @@ class Panes:
         self._columns = columns
         self._span = span
         self._compact = compact
-        self._panes: list[_Pane] = []
+        self._panes: list[Pane] = []
         self._serial = 0
 
     def __len__(self) -> int:
         """The number of rows held."""
-        return sum(pane.rows.height for pane in self._panes)
+        return sum(pane.height for pane in self._panes)
+
+    def __iter__(self) -> Iterator[Pane]:
+        """The panes, in the order of their arrival."""
+        return iter(self._panes)
+
+    @property
+    def begun(self) -> bool:
+        """Whether a pane has rows that were taken: then `restore` must be told up to where."""
+        return any(pane.start for pane in self._panes)
 
     def append(self, rows: pl.DataFrame) -> None:
         """Take rows, in any order."""
-        if rows.height == 0:
-            return
-        new = self._make(rows)
+        if rows.height:
+            self.add(self.pane(rows))
+
+    def pane(self, rows: pl.DataFrame) -> Pane:
+        """Rows, of which there is one, as a pane that can be read before it is added."""
+        self._serial += 1
+        return self._make(rows, self._serial - 1)
+
+    def add(self, new: Pane) -> None:
+        """Take a pane that was made here, and merge it with those before if they are of like size."""
         while self._panes and self._mergeable(self._panes[-1], new):
-            merged = self._sorted(pl.concat([self._panes.pop().rows, new.rows], rechunk=True))
-            new = self._make(merged if self._compact is None else self._compact(merged))
+            old = self._panes.pop()
+            merged = self._sorted(pl.concat([old.living, new.rows], rechunk=True))
+            # Under the older one's name: one pane is written over, and fewer are deleted.
+            new = self._make(merged if self._compact is None else self._compact(merged), old.serial)
         self._panes.append(new)
 
     def between(self, low: int | None, high: int) -> pl.DataFrame:
@@ -65,71 +114,80 @@ class Panes:
         parts = []
         for pane in self._panes:
             if pane.first <= high and (low is None or pane.last >= low):
-                ticks = pane.rows.get_column(self._order).to_numpy()
-                start = 0 if low is None else int(np.searchsorted(ticks, low, side="left"))
-                stop = int(np.searchsorted(ticks, high, side="right"))
+                start = pane.start if low is None else max(pane.start, int(np.searchsorted(pane.order, low)))
+                stop = int(np.searchsorted(pane.order, high, side="right"))
                 parts.append(pane.rows.slice(start, stop - start))
         rows = concatenate(parts, self._columns)
         return self._sorted(rows) if len(parts) > 1 else rows
 
     def take(self, bound: int) -> pl.DataFrame:
         """Remove and give the rows with order < bound, sorted by it."""
+        if not any(pane.first < bound for pane in self._panes):
+            return concatenate([], self._columns)
         taken = self.between(None, bound - 1)
-        self.expire(bound, exactly=True)
+        self.expire(bound)
         return taken
 
-    def expire(self, bound: int, *, exactly: bool = False) -> None:
-        """Forget rows with order < bound: whole panes, and those mostly forgotten (with `exactly` every such row)."""
+    def expire(self, bound: int) -> None:
+        """Forget rows with order < bound: panes of no other rows at once; what stays of another is given by no reading."""
         kept = []
         for pane in self._panes:
             if pane.last < bound:
                 continue
             if pane.first < bound:
-                ticks = pane.rows.get_column(self._order).to_numpy()
-                start = int(np.searchsorted(ticks, bound, side="left"))
-                if exactly or 2 * start > pane.rows.height:
-                    # A copy, so that the memory of the rest is given back.
-                    pane = self._make(pl.concat([pane.rows.slice(start)], rechunk=True).clone())
+                pane.start = int(np.searchsorted(pane.order, bound, side="left"))
             kept.append(pane)
         self._panes = kept
 
     def rewrite(self, change: Callable[[pl.DataFrame], pl.DataFrame], columns: Dtypes | None = None) -> None:
         """Change the rows of every pane, but not their order; `columns` if they become others."""
         self._columns = self._columns if columns is None else columns
-        self._panes = [self._make(change(pane.rows)) for pane in self._panes]
+        self._panes = [self._make(change(pane.living), pane.serial) for pane in self._panes]
 
     def snapshot(self, prefix: str) -> dict[str, bytes]:
-        """Every pane under its name; a pane keeps its name and bytes as long as it lives."""
+        """Every pane under its name; a pane keeps its name, and unless it is merged its bytes, as long as it lives."""
         panes: dict[str, bytes] = {}
         for pane in self._panes:
             if pane.data is None:
-                pane.data = to_bytes(pane.rows)
-            panes[f"{prefix}/{pane.serial:012d}"] = pane.data
+                self._save(pane)
+            panes[f"{prefix}/{pane.serial:012d}"] = pane.data  # type: ignore[assignment]
         return panes
 
-    def restore(self, prefix: str, panes: dict[str, bytes]) -> None:
-        """Take back what `snapshot` gave under the same prefix."""
+    def restore(self, prefix: str, panes: dict[str, bytes], bound: int | None = None) -> None:
+        """Take back what `snapshot` gave under the same prefix; rows with order < bound had been taken."""
         for name in sorted(panes):
             if name.startswith(prefix + "/"):
-                pane = self._make(from_bytes(panes[name]))
-                pane.serial = int(name.removeprefix(prefix + "/"))
+                pane = self._make(from_bytes(panes[name]), int(name.removeprefix(prefix + "/")))
                 pane.data = panes[name]
                 self._panes.append(pane)
         self._serial = max((pane.serial + 1 for pane in self._panes), default=0)
+        if bound is not None:
+            self.expire(bound)
 
-    def _make(self, rows: pl.DataFrame) -> _Pane:
+    def _save(self, pane: Pane) -> None:
+        """Make the pane's bytes, of the rows that live; from now on the rows are those bytes, so that they are held once."""
+        pane.data = to_bytes(pane.living)
+        pane.rows = from_bytes(pane.data)
+        pane.order = self._order_of(pane.rows)
+        if pane.start:
+            pane.start, pane.notes = 0, {}
+
+    def _make(self, rows: pl.DataFrame, serial: int) -> Pane:
         rows = self._sorted(rows)
-        order = rows.get_column(self._order)
-        pane = _Pane(self._serial, rows, order[0], order[-1])
-        self._serial += 1
-        return pane
+        return Pane(serial, rows, self._order_of(rows))
+
+    def _order_of(self, rows: pl.DataFrame) -> Integers:
+        order: Integers = rows.get_column(self._order).to_numpy()
+        return order
 
     def _sorted(self, rows: pl.DataFrame) -> pl.DataFrame:
         order = rows.get_column(self._order)
-        return rows if order.is_sorted() else rows.sort(self._order, maintain_order=True)
+        return rows if order.is_sorted() else pl.DataFrame(gather(rows, stable_order(order.to_numpy())))
 
-    def _mergeable(self, old: _Pane, new: _Pane) -> bool:
-        if old.rows.height + new.rows.height <= _SMALL:
+    def _mergeable(self, old: Pane, new: Pane) -> bool:
+        together = old.height + new.height
+        if together <= SMALL:
             return True
-        covered = max(old.last, new.last) - min(old.first, new.first)
-        return 2 * new.rows.height >= old.rows.height and (self._span is None or covered <= self._span)
+        if together > SEALED or 2 * new.height < old.height:
+            return False
+        return self._span is None or max(old.last, new.last) - min(old.first, new.first) <= self._span

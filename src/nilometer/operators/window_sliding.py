@@ -116,7 +116,7 @@ class SlidingLogic:
         for name in meta["counts"]:
             self._hold(name)
         self._groups.restore(panes)
-        self._waiting.restore("waiting", panes)
+        self._waiting.restore("waiting", panes, self._since)
         self._state.restore(panes, len(self._groups))
         if self._expectation is not None:
             self._expectation.restore(panes)

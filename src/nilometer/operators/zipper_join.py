@@ -118,8 +118,9 @@ class ZipperJoinLogic:
         )
 
     def snapshot(self) -> dict[str, bytes]:
-        return {f"side{port}": side.to_bytes() for port, side in enumerate(self._sides)}
+        left, right = self._sides
+        return left.snapshot("left") | right.snapshot("right")
 
     def restore(self, panes: dict[str, bytes]) -> None:
-        for port, side in enumerate(self._sides):
-            side.from_bytes(panes[f"side{port}"])
+        for name, side in zip(("left", "right"), self._sides, strict=True):
+            side.restore(name, panes)
