@@ -27,8 +27,8 @@ from nilometer.spark.layout import Clock, Fragment, FragmentFlow, columns_of, di
 from nilometer.spark.layout.fragments import received
 from nilometer.spark.packing import ANSWER, REPORT, Packet, in_order, target_of, unpack
 
-PLACE = "stage"
-"""The name of the stateful stages in NILOMETER_FAILPOINT."""
+pass_by = failpoints.from_environment("stage")
+"""Fails where a test wants it: before_state, after_state (NILOMETER_FAILPOINT)."""
 
 LARGE = 65_536
 """A pane of so many bytes stands by itself."""
@@ -84,7 +84,6 @@ def process(text: str, stage: int, packed: list[bytes], states: States) -> Itera
 
 def _step(digest: str, job: Job, packets: list[Packet], states: States) -> Iterator[Packet]:
     fragment = job.layout.fragments[packets[0].target]
-    pass_by = failpoints.from_environment(PLACE)
     pass_by("before_state")
     bucket, first = _bucket(digest, job, fragment, packets[0].bucket, states)
     clock = packets[0].clock

@@ -27,8 +27,8 @@ from nilometer.spark.places import Place, Places
 from nilometer.spark.records import runs_of
 from nilometer.types import Schema
 
-PLACE = "source"
-"""The name of the reader in NILOMETER_FAILPOINT."""
+pass_by = failpoints.from_environment("source")
+"""Fails where a test wants it: before_read, during_read, after_read (NILOMETER_FAILPOINT)."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,6 @@ class Task:
 
 def packets_of(job: Job, task: Task, flows: dict[int, FragmentFlow]) -> Iterator[Packet]:
     """The packets of a task. `flows` keeps what was built for the reader fragments, for the next micro-batch of this process."""
-    pass_by = failpoints.from_environment(PLACE)
     pass_by("before_read")
     if task.number == 0:
         for target, bucket in addresses(job.layout):

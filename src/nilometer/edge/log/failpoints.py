@@ -8,6 +8,7 @@ of that name (log: the streams' logs; results, state: a standing query's; sink: 
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 from collections.abc import Callable
@@ -34,6 +35,7 @@ FAILPOINTS = (
 """In files.py: appending, making durable, replacing a whole file (written aside, renamed), deleting, cutting off a tail."""
 
 VARIABLE = "NILOMETER_FAILPOINT"
+SCOPE = "NILOMETER_FAILPOINT_SCOPE"
 
 
 def nothing(_: str) -> None:
@@ -52,6 +54,17 @@ def from_environment(place: str = "log") -> Failpoint:
         nonlocal left
         left -= reached == name
         if left == 0 and reached == name:
-            os.kill(os.getpid(), signal.SIGKILL)
+            _kill()
 
     return kill
+
+
+def _kill() -> None:
+    """The process, or all of its session, itself last."""
+    if os.environ.get(SCOPE) == "session":
+        session = os.getsid(0)
+        for name in os.listdir("/proc"):
+            with contextlib.suppress(OSError):
+                if name.isdigit() and int(name) != os.getpid() and os.getsid(int(name)) == session:
+                    os.kill(int(name), signal.SIGKILL)
+    os.kill(os.getpid(), signal.SIGKILL)

@@ -1,0 +1,40 @@
+"""A life of standing queries on Spark, for tests to end: `python standing_life.py DIRECTORY NAME...` answers for all that the logs hold.
+
+`--grow`: while they run, the logs grow from `pending/`, so that there are several micro-batches.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import nilometer
+from nilometer.engine.live.spark_query import SparkQuery
+from nilometer.engine.live.starts import BEGINNING
+from nilometer.spark.settings import SparkSettings
+
+SETTINGS = {
+    "spark.master": "local[2]",
+    "spark.sql.shuffle.partitions": "2",
+    "spark.driver.memory": "1g",
+}
+
+
+def main(directory: Path, names: list[str]) -> None:
+    settings = SparkSettings(buckets=2, max_rows=400, options=SETTINGS)
+    database = nilometer.connect(directory)
+    queries = [
+        SparkQuery(directory, name, database.query(name), start=BEGINNING, clock=lambda: 0, settings=settings)
+        for name in names
+    ]
+    for query in queries:
+        query.start()
+    for query in queries:
+        query.catch_up()
+        print(query.name, query.rows, query.metrics.ledger, flush=True)
+    for query in queries:
+        query.close()
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), sys.argv[2:])

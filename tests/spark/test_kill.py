@@ -1,0 +1,132 @@
+"""Standing queries on Spark, killed with everything that belongs to them, at every named failpoint and at random moments.
+
+Whatever happens, the result logs hold the reference's answers in the end: none lost, none doubled.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+import nilometer
+from nilometer.edge.log import LogDirectory
+from nilometer.edge.log.failpoints import SCOPE, VARIABLE
+from nilometer.plan.reference import same_answer
+from nilometer.types import SECOND
+
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
+
+LIFE = Path(__file__).with_name("standing_life.py")
+SCHEMA = """
+CREATE STREAM river (depth FLOAT) PUSHED DELAY 3 SECONDS;
+CREATE STREAM rain (fall FLOAT) PUSHED DELAY 3 SECONDS;
+CREATE QUERY windows STARTING AT BEGINNING AS
+  SELECT id, AVG(depth) AS mean, COUNT(*) AS n FROM river [RANGE 10 SECONDS SLIDE 2 SECONDS] GROUP BY id;
+CREATE QUERY joined STARTING AT BEGINNING AS
+  SELECT a.id, a.depth, b.fall FROM river a, rain b WINDOW (a, b) = 2 SECONDS WHERE a.id = b.id;
+CREATE QUERY lasting STARTING AT BEGINNING AS
+  SELECT MAX(depth) AS high FROM river [RANGE 20 ROWS SLIDE 5 ROWS];
+"""
+QUERIES = ("windows", "joined", "lasting")
+
+FAILPOINTS = (
+    "before_read:2@source",
+    "during_read:2@source",
+    "after_read:2@source",
+    "before_state:3@stage",
+    "after_state:3@stage",
+    "before_write:3@results",
+    "during_write:3@results",
+    "after_write:3@results",
+    "after_fsync:3@results",
+)
+KILLED = -signal.SIGKILL.value
+
+
+@pytest.fixture
+def field(tmp_path: Path) -> Path:
+    """Two streams of 1,200 readings, some of them late."""
+    (tmp_path / "schema.sql").write_text(SCHEMA)
+    database = nilometer.connect(tmp_path)
+    random_numbers = np.random.default_rng(7)
+    for name, column in (("river", "depth"), ("rain", "fall")):
+        seconds = np.sort(random_numbers.integers(0, 120, 1200)) - random_numbers.integers(0, 6, 1200)
+        rows = pl.DataFrame(
+            {
+                "time": seconds * SECOND,
+                "id": random_numbers.integers(0, 6, 1200),
+                column: random_numbers.normal(10, 3, 1200).round(3),
+            }
+        )
+        with LogDirectory(tmp_path).log(database.catalog.stream(name)) as log:
+            for start in range(0, rows.height, 150):
+                log.append(rows[start : start + 150])
+    return tmp_path
+
+
+def life(field: Path, failpoint: str = "") -> subprocess.Popen[str]:
+    environment = os.environ | {VARIABLE: failpoint, SCOPE: "session", "PYTHONWARNINGS": "ignore"}
+    return subprocess.Popen(
+        [sys.executable, str(LIFE), str(field), *QUERIES],
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+
+
+def end_of(process: subprocess.Popen[str]) -> int:
+    output, errors = process.communicate(timeout=300)
+    if process.returncode not in (0, KILLED):
+        raise AssertionError(f"{output}\n{errors[-4000:]}")
+    return process.returncode
+
+
+def check(field: Path) -> None:
+    """What was answered is what the reference answers to all that the logs hold, while they may still grow."""
+    database = nilometer.connect(field)
+    for name in QUERIES:
+        expected = database.query(name).run("reference", finished=False)
+        found = [tuple(row.values()) for row in database.answers(name)]
+        wanted = [tuple(row.values()) for row in expected]
+        assert wanted, f"{name} has nothing to answer"
+        difference = same_answer(wanted, found)
+        assert difference is None, f"{name}: {difference}"
+
+
+@pytest.mark.parametrize("failpoint", FAILPOINTS)
+def test_every_failpoint(field: Path, failpoint: str) -> None:
+    assert end_of(life(field, failpoint)) == KILLED
+    assert end_of(life(field)) == 0
+    check(field)
+
+
+@pytest.mark.long
+def test_random_moments(field: Path) -> None:
+    """Thirty deaths."""
+    moments = random.Random(11)
+    deaths = 0
+    while deaths < 30:
+        process = life(field)
+        try:
+            process.wait(moments.uniform(4, 16))
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            deaths += 1
+        end_of(process)
+        if process.returncode == 0:
+            check(field)
+            for name in QUERIES:  # and from the beginning again
+                shutil.rmtree(field / ".nilometer" / "queries" / name)
+    assert end_of(life(field)) == 0
+    check(field)
