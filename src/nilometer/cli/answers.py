@@ -48,6 +48,7 @@ def answers(
     """Print, or deliver, the rows that a standing query (CREATE QUERY) has answered, the oldest first; it may be running meanwhile.
 
     Example: nilometer answers smoky --data field/ --from 1000
+
     Example: nilometer answers smoky --data field/ --to parquet:out/smoky --follow
     """
     from nilometer.errors import ConfigurationError

@@ -44,6 +44,7 @@ def run(
     Stopped or killed at any moment, they go on where they stood: nothing is lost and nothing answered twice.
 
     Example: nilometer run --data field/
+
     Example: nilometer run --data field/ --to smoky=mqtt://localhost/alerts/{id} --to smoky=parquet:out/smoky
     """
     from nilometer.engine.live import BEGINNING, NOW, LiveQuery, Start

@@ -97,7 +97,7 @@ class MqttSink(Sink):
             if self._lost.is_set() or time.monotonic() > until:
                 raise self._away("it does not answer")
         if self._refusals:
-            raise self._away(self._refusals[0])
+            raise self._away()
 
     def write(self, commits: Sequence[Answered]) -> None:
         assert self._client is not None, "it is open"
@@ -153,20 +153,21 @@ class MqttSink(Sink):
     def _wait(self, info: MQTTMessageInfo) -> None:
         """Until the broker has it."""
         until = time.monotonic() + self._timeout
-        while True:
-            if self._refusals:
-                raise self._away(self._refusals[0])
-            try:
-                if info.is_published():
-                    return
+        try:
+            while not info.is_published():
+                if self._lost.is_set() or time.monotonic() > until:
+                    raise self._away("the connection was lost before the broker had everything")
                 info.wait_for_publish(SLICE)
-            except (RuntimeError, ValueError) as error:  # it could not be queued, or the connection went
-                raise self._away(str(error)) from None
-            if self._lost.is_set() or time.monotonic() > until:
-                raise self._away("the connection was lost before the broker had everything")
+        except (RuntimeError, ValueError) as error:  # it could not be queued, or the connection went
+            raise self._away(str(error)) from None
+        # Not before: a refusal is noted, then the message counts as published.
+        if self._refusals:
+            raise self._away()
 
-    def _away(self, why: str) -> ResourceError:
-        return ResourceError(f"the broker at {self.address.host}:{self.port} takes no answers", detail=why)
+    def _away(self, why: str = "it refuses") -> ResourceError:
+        """A refusal of the broker's is the better reason."""
+        detail = self._refusals[0] if self._refusals else why
+        return ResourceError(f"the broker at {self.address.host}:{self.port} takes no answers", detail=detail)
 
     # ---- the network thread ------------------------------------------------------------------------------------------
 

@@ -15,7 +15,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
-from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
+from urllib.parse import parse_qsl, urlencode, urlsplit
 
 import polars as pl
 
@@ -83,7 +83,7 @@ class PostgresqlSink(Sink):
             )
         self._schema, _, self._table = table.rpartition(".")
         theirs = PATIENCE | {name: value for name, value in given.items() if name not in OWN}
-        self._url = urlunsplit(("postgresql", parts.netloc, parts.path, urlencode(theirs), ""))
+        self._url = f"postgresql://{parts.netloc}{parts.path}?{urlencode(theirs)}"
         self._marks = _quoted(*filter(None, [self._schema, MARKS]))
         self._target = _quoted(*filter(None, [self._schema, self._table]))
         self._connection: Any = None

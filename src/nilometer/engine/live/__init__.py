@@ -3,6 +3,8 @@
 station.py      the loop: sources -> log -> Fjord -> answers, and demand back to the sensors
 live_query.py   one query while it runs
 standing.py     one whose answers and state are durable
+kept_answers.py what such a query has answered
+delivery.py     its answers to sinks, and to who follows them
 starts.py       where in the logs a query begins
 """
 

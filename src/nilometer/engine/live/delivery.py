@@ -94,8 +94,9 @@ class Deliveries:
         for way in self.routes:
             if way.courier is not None:
                 way.courier.stop()
+        until = time.monotonic() + FAREWELL
         for way in self.routes:
-            if way.courier is None or way.courier.join(FAREWELL):
+            if way.courier is None or way.courier.join(max(0.0, until - time.monotonic())):
                 way.lock.release()
 
 
