@@ -47,7 +47,7 @@ class LaidOut(Run):
         query = asked.query  # type: ignore[attr-defined]
         pipeline = Pipeline(
             query.physical,
-            lay_out(query.physical, self.buckets),
+            lay_out(query.physical, self.buckets, combine=self.batch_rows is not None),
             DatabaseSources(query.database, query.physical),
             self.batch_rows,
             finished,
@@ -99,13 +99,15 @@ def judged(database: nilometer.Database, query: nilometer.Query, finished: bool)
 
 @pytest.mark.parametrize("queries", [cases, layered_cases])
 def test_a_random_query_in_buckets(queries: object, table_file: str) -> None:
-    @given(queries(), batch_sizes, bucket_counts, st.booleans(), st.booleans())  # type: ignore[operator]
+    @given(queries(), batch_sizes, bucket_counts, st.booleans(), st.booleans(), st.booleans())  # type: ignore[operator]
     @RELAXED
-    def agrees(case: Case, batch_rows: int | None, buckets: int, finished: bool, restarted: bool) -> None:
+    def agrees(
+        case: Case, batch_rows: int | None, buckets: int, combine: bool, finished: bool, restarted: bool
+    ) -> None:
         database = database_with(case, table_file)
         note(case.sql)
         query = database.sql(case.sql)
-        layout = lay_out(query.physical, buckets)
+        layout = lay_out(query.physical, buckets, combine=combine)
         note(text_of(layout))
         pipeline = Pipeline(
             query.physical,

@@ -12,6 +12,7 @@ import nilometer
 from nilometer.errors import InternalError
 from nilometer.plan import physical
 from nilometer.spark.layout import Fragment, Layout, lay_out, text_of
+from nilometer.spark.layout.combining import combining
 from nilometer.spark.layout.fragments import held, received
 from nilometer.spark.layout.lifting import lifted
 
@@ -23,6 +24,12 @@ def plan_of(query: str) -> physical.Node:
     database = nilometer.connect()
     database.execute(DECLARATIONS)
     return database.sql(query).physical
+
+
+def test_combining_readers(rewrite: bool) -> None:
+    golden.read(HERE / "combined.txt").check(
+        lambda query: text_of(lay_out(plan_of(query), 16, combine=True)), rewrite=rewrite
+    )
 
 
 @pytest.mark.parametrize("name", ["readers", "one_stage", "two_stages", "one_bucket"])
@@ -42,8 +49,8 @@ QUERIES = [
 @pytest.mark.parametrize("query", QUERIES)
 def test_what_holds_of_every_layout(query: str) -> None:
     plan = plan_of(query)
-    for buckets in (1, 4):
-        layout = lay_out(plan, buckets)
+    for buckets, combine in ((1, False), (4, False), (4, True)):
+        layout = lay_out(plan, buckets, combine=combine)
         assert pickle.loads(pickle.dumps(layout)) == layout
         assert layout.buckets == buckets
         assert layout.stages == max(fragment.stage for fragment in layout.fragments)
@@ -52,7 +59,8 @@ def test_what_holds_of_every_layout(query: str) -> None:
         assert layout.fragments[-1].target is None
         for fragment in layout.fragments:
             check(fragment, layout)
-        assert whole(layout.fragments[-1].plan) == lifted(plan)
+        wanted = combining(lifted(plan)) if combine else lifted(plan)
+        assert whole(layout.fragments[-1].plan) == wanted
 
 
 def check(fragment: Fragment, layout: Layout) -> None:

@@ -15,7 +15,7 @@ from nilometer.edge.gateway.dataflow import Dataflow
 from nilometer.edge.gateway.lowering.partials import evaluated
 from nilometer.edge.gateway.lowering.sources_of import id_type
 from nilometer.edge.gateway.sources import Extents
-from nilometer.edge.gateway.stages import Round, Stage
+from nilometer.edge.gateway.stages import Operator, Round, Stage
 from nilometer.errors import InternalError
 from nilometer.expressions import Expression
 from nilometer.operators.frames import (
@@ -30,8 +30,10 @@ from nilometer.operators.frames import (
 from nilometer.operators.logic import EVALUATION, EVALUATIONS_SCHEMA, TICK, Output, no_evaluations
 from nilometer.plan import physical
 from nilometer.plan.logical import Collection
+from nilometer.spark.layout.combining import combine, parted, partial_columns, sliding_over_partials
 from nilometer.spark.layout.divide import divide
 from nilometer.spark.layout.fragments import Fragment, Layout
+from nilometer.spark.layout.nodes import AggregateCombine
 from nilometer.types import TIME, Column, Schema
 
 
@@ -45,15 +47,13 @@ class Clock:
 
 
 class FragmentFlow:
-    """A fragment in progress in one of its buckets.
-
-    >>> # flow = FragmentFlow(fragment, bucket, layout, extents); output = flow.step(clock, inputs, first)
-    """
+    """A fragment in progress in one of its buckets. `passed` is how many rows the last step gave, before they were combined."""
 
     def __init__(self, fragment: Fragment, bucket: int, layout: Layout, extents: Extents) -> None:
         if not 0 <= bucket < fragment.buckets <= layout.buckets:
             raise InternalError(f"no bucket {bucket} of {fragment.buckets}")
         self.fragment = fragment
+        self.passed = 0
         self._flow = _CutFlow(_own_sensors(fragment, bucket), extents)
         if len(self._flow.doors) != len(fragment.inputs):
             raise InternalError(f"{len(self._flow.doors)} exchanges for {len(fragment.inputs)} inputs")
@@ -78,7 +78,10 @@ class FragmentFlow:
             For a reader: the accepted tuples of its stream, by lower-case name, with their system columns.
         """
         self._flow.receive(inputs)
-        return self._flow.step(Round(admitted or {}, clock.watermark, clock.first_ticks, first))
+        output = self._flow.step(Round(admitted or {}, clock.watermark, clock.first_ticks, first))
+        combined = self._flow.rows_combined()
+        self.passed = output.rows.height if combined is None else combined
+        return output
 
     def snapshot(self) -> dict[str, dict[str, bytes]]:
         """The panes of every stage of the dataflow, by its name."""
@@ -91,6 +94,8 @@ class FragmentFlow:
 
 def columns_of(plan: physical.Node) -> Dtypes:
     """The columns of the rows that a fragment with this plan gives out, system columns included."""
+    if isinstance(plan, AggregateCombine):
+        return partial_columns(parted(plan)[0])
     if isinstance(plan, physical.Deliver):
         tick = (Column("tick", TIME),) if plan.tick else ()
         return dtypes(Schema((*tick, *plan.schema.columns)))
@@ -177,6 +182,7 @@ class _CutFlow(Dataflow):
 
     def __init__(self, plan: physical.Node, sources: Extents) -> None:
         self.doors: list[_Door] = []
+        self._combined: int | None = None
         super().__init__(plan, sources)
 
     def receive(self, inputs: Sequence[Output]) -> None:
@@ -186,15 +192,34 @@ class _CutFlow(Dataflow):
         for place, door in enumerate(self.doors):
             door.receive(inputs[place] if inputs else None)
 
+    def rows_combined(self) -> int | None:
+        """How many rows the last step combined; None where nothing is."""
+        return self._combined
+
     def lower(self, node: physical.Node) -> int:
         match node:
             case physical.Exchange():
                 return self._lower_exchange(node)
-            case physical.AggregateEvaluate() if _partials_received(node):
+            case AggregateCombine():
+                return self._lower_combine(node)
+            case physical.AggregateEvaluate() if (exchange := _partials_received(node)) is not None:
                 # The gateway would look through the exchange and make the whole aggregate of what is below.
+                if isinstance(exchange.input, AggregateCombine):
+                    spec, _ = parted(exchange.input)
+                    return self.add(node, Operator(sliding_over_partials(spec)), (self.lower(exchange),))
                 return self.fuse(self.lower(node.input), evaluated(node))
             case _:
                 return super().lower(node)
+
+    def _lower_combine(self, node: AggregateCombine) -> int:
+        spec, stream = parted(node)
+        change = combine(spec)
+
+        def counted(rows: pl.DataFrame) -> pl.DataFrame:
+            self._combined = rows.height
+            return change(rows)
+
+        return self.fuse(self.lower(stream), counted)
 
     def _lower_exchange(self, node: physical.Exchange) -> int:
         streams = frozenset(
@@ -208,8 +233,8 @@ class _CutFlow(Dataflow):
         return len(self.stages) - 1
 
 
-def _partials_received(node: physical.AggregateEvaluate) -> bool:
+def _partials_received(node: physical.AggregateEvaluate) -> physical.Exchange | None:
     below = node.input
     while isinstance(below, physical.AggregateMerge):
         below = below.input
-    return isinstance(below, physical.Exchange)
+    return below if isinstance(below, physical.Exchange) else None

@@ -15,21 +15,24 @@ from nilometer.errors import InternalError
 from nilometer.expressions import Expression
 from nilometer.plan import physical
 from nilometer.plan.explain.text import print_parameters
+from nilometer.spark.layout.combining import combining
 from nilometer.spark.layout.division import Division, UndividedError, divide_plan, is_leaf
 from nilometer.spark.layout.fragments import Fragment, Layout, received
 from nilometer.spark.layout.lifting import lifted
+from nilometer.spark.layout.nodes import AggregateCombine
 from nilometer.spark.layout.parts import with_parts
 from nilometer.spark.layout.reading import stateless
 
 
-def lay_out(plan: physical.Node, buckets: int) -> Layout:
-    """The fragments of a plan over so many buckets."""
+def lay_out(plan: physical.Node, buckets: int, *, combine: bool = False) -> Layout:
+    """The fragments of a plan over so many buckets. `combine`: readers send partial results of window aggregates, where there
+    are such, and not rows (combining.py)."""
     if buckets < 1:
         raise InternalError("a layout without buckets")
     plan = physical.transform_plan(
         plan, lambda node: node.input if isinstance(node, physical.Exchange) else node
     )
-    plan = lifted(plan)
+    plan = combining(lifted(plan)) if combine else lifted(plan)
     if stateless(plan):
         return Layout((Fragment(0, plan, 0, 1),), buckets, 0)
     if buckets == 1:
@@ -54,7 +57,8 @@ def _line(error: UndividedError) -> str:
         node = node.input
     clauses = print_parameters(node)
     parameters = f" [{'; '.join(clauses)}]" if clauses else ""
-    return f"one bucket: {error.node.operator}{parameters} {error.reason}"
+    partly = "; what comes to it is combined" if isinstance(node, AggregateCombine) else ""
+    return f"one bucket: {error.node.operator}{parameters} {error.reason}{partly}"
 
 
 def _assembled(

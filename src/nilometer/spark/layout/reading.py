@@ -2,13 +2,15 @@
 
     SP_ACQUIRE, and above it SELECT, PROJECT, RENAME, DELIVER and joins with tables, which are there at every tick
 
-A table is read anew by every reader, and by every bucket that joins with it.
+A table is read anew by every reader, and by every bucket that joins with it. AGGR_COMBINE may stand above all of it
+(combining.py).
 """
 
 from __future__ import annotations
 
 from nilometer.plan import physical
 from nilometer.plan.logical import Collection
+from nilometer.spark.layout.nodes import AggregateCombine
 
 
 def has_streams(node: physical.Node) -> bool:
@@ -30,6 +32,8 @@ def in_reader(node: physical.Node) -> bool:
             return in_reader(node.input)
         case physical.NlJoin() | physical.HashJoin() if node.collection is Collection.STREAM:
             return in_reader(streamed_side(node))
+        case AggregateCombine():
+            return True
         case _:
             return False
 

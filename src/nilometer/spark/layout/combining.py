@@ -1,0 +1,123 @@
+"""Window aggregates in two places: rows become partials of slices where they are read, windows slide over those in a bucket.
+
+    reader    AGGR_COMBINE · TIME_WINDOW · what the reader runs      rows -> one partial per slice and group of a batch
+    bucket    AGGR_EVAL · AGGR_MERGE · EXCHANGE                      partials -> answers
+
+The parts of operators/window_sliding.py, on both sides of an exchange: no bit of an answer changes, for sums travel in two
+doubles and variances with their moments. A partial stands at its slice's edge, which no window sees otherwise than the slice's
+rows. It is for windows whose evaluations the clock gives, and for aggregates with partials of constant size.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+
+from nilometer.edge.gateway.lowering.fusion import fused
+from nilometer.expressions import type_of
+from nilometer.operators.frames import Dtypes, dtype, empty
+from nilometer.operators.logic import TICK, Logic
+from nilometer.operators.window_aggregate import WindowAggregate
+from nilometer.operators.window_components import Lifting
+from nilometer.plan import physical
+from nilometer.spark.layout.nodes import AggregateCombine
+from nilometer.spark.layout.reading import in_reader
+
+if TYPE_CHECKING:
+    from nilometer.edge.gateway.stages import Transform
+
+_NOTHING = np.empty(0, dtype=np.int64)
+
+
+def combining(plan: physical.Node) -> physical.Node:
+    """The plan, with AGGR_COMBINE for each AGGR_INIT that can be one."""
+
+    def change(node: physical.Node) -> physical.Node:
+        if type(node) is not physical.AggregateInit or node.completeness is not None:
+            return node
+        together = _together(node)
+        if together is None or not in_reader(together[1]):
+            return node
+        return AggregateCombine(node.input, node.keys, node.items)
+
+    return physical.transform_plan(plan, change)
+
+
+def parted(node: AggregateCombine) -> tuple[WindowAggregate, physical.Node]:
+    """The aggregate that is begun, and the stream that it is of."""
+    together = _together(node)
+    assert together is not None, "AGGR_COMBINE of what cannot be combined"
+    return together
+
+
+def _together(node: physical.AggregateInit) -> tuple[WindowAggregate, physical.Node] | None:
+    keys = tuple((key.name, key.expression) for key in node.keys)
+    together = fused(keys, tuple((item.name, item.aggregate) for item in node.items), None, node.input)
+    if together is None:
+        return None
+    spec, stream = together
+    if not isinstance(spec, WindowAggregate) or not spec.sliding or spec.scope.period is None:
+        return None
+    return spec, stream
+
+
+def partial_columns(spec: WindowAggregate) -> Dtypes:
+    """What travels: the slice, the keys, and the components."""
+    from nilometer.operators.window_partials import GROUP, SLICE, Partials
+
+    keys = {name: dtype(type_of(expression)) for name, expression in spec.keys}
+    components = Partials.dtypes(_lifting(spec).components)
+    return {TICK: pl.Int64()} | keys | {n: kind for n, kind in components.items() if n not in (SLICE, GROUP)}
+
+
+def combine(spec: WindowAggregate) -> Transform:
+    """Rows to partials."""
+    from nilometer.kernels.slices import Slicing
+    from nilometer.operators.evaluate import compile_predicate, compile_projection
+    from nilometer.operators.window_groups import GroupCodes
+    from nilometer.operators.window_partials import LiftedRows, Partials, value_columns
+
+    scope = spec.scope
+    slicing = Slicing.of(scope.period, scope.reach, scope.end)
+    keys = compile_projection(spec.keys)
+    key_columns = {name: dtype(type_of(expression)) for name, expression in spec.keys}
+    predicate = compile_predicate(spec.predicate)
+    lifting = _lifting(spec)
+    nothing = empty(partial_columns(spec))
+
+    def change(rows: pl.DataFrame) -> pl.DataFrame:
+        seen = scope.ever_seen(rows.get_column(TICK).to_numpy())
+        rows = predicate(rows if seen is None else rows.filter(pl.Series(seen)))
+        if not rows.height:
+            return nothing
+        codes = GroupCodes(key_columns)
+        groups = codes.encode(keys(rows), rows.height)
+        ticks = rows.get_column(TICK).to_numpy()
+        lifted = LiftedRows(ticks, groups, lifting.lift(rows, None), lifting.components)
+        found = Partials.of_rows(lifted, slicing, len(codes))
+        values = value_columns(found.values, lifting.components)
+        return pl.DataFrame([pl.Series(TICK, found.slices), *codes.decode(found.groups), *values])
+
+    return change
+
+
+def sliding_over_partials(spec: WindowAggregate) -> Logic:
+    """The Logic that takes what `combine` gave."""
+    from nilometer.spark.layout.partials import PartialsLogic
+
+    return PartialsLogic(spec)
+
+
+def _lifting(spec: WindowAggregate) -> Lifting:
+    """All counts are held, whether they differ from that of rows or not: what travels has always the same columns."""
+    lifting = Lifting(spec.items, heard=False)
+    for name in counts_of(spec, lifting):
+        lifting.add(name)
+    return lifting
+
+
+def counts_of(spec: WindowAggregate, lifting: Lifting) -> list[str]:
+    """The counts that are not held yet."""
+    return lifting.unheld(dict.fromkeys((f"count{place}" for place in range(len(spec.items))), _NOTHING))

@@ -1,0 +1,14 @@
+"""The one node that only Spark runs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from nilometer.plan import physical
+
+
+@dataclass(frozen=True)
+class AggregateCombine(physical.AggregateInit):
+    """AGGR_INIT where rows are read: one partial result per group and *slice* of a batch, and not per evaluation (combining.py)."""
+
+    operator = "AGGR_COMBINE"
