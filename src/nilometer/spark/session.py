@@ -17,7 +17,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from nilometer.errors import ConfigurationError, ResourceError
+from nilometer.errors import ConfigurationError, ResourceError, UnsupportedError
 from nilometer.spark.java import java_home
 from nilometer.spark.noise import Listener
 from nilometer.spark.settings import SparkSettings
@@ -51,9 +51,9 @@ LOCAL_CHECKPOINTS = {
 def spark_session(settings: Mapping[str, str] | None = None) -> SparkSession:
     """The session of this process: made with these settings (by default those of the environment), or the one that is there."""
     chosen = dict(SparkSettings.from_environment().session if settings is None else settings)
-    with ONE, warnings.catch_warnings():
-        # pandas 3 works with what we use of PySpark: our tests say so.
-        warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
+    # Said at every use of Arrow. pandas 3 works with what we use of PySpark: our tests say so.
+    warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
+    with ONE:
         if chosen.get(MASTER, "").startswith("sc://"):
             return _connected(chosen)
         from pyspark import SparkContext
@@ -129,7 +129,8 @@ def _gateway(configuration: Any) -> Any:
     reading, writing = os.pipe()
     listener = Listener(os.fdopen(reading, encoding="utf-8", errors="replace"))
     try:
-        return launch_gateway(configuration, {"stderr": writing})  # type: ignore[no-untyped-call]
+        # Its stdout as well: ours is for rows, and a JVM that cannot start says so there.
+        return launch_gateway(configuration, {"stderr": writing, "stdout": writing})  # type: ignore[no-untyped-call]
     except PySparkRuntimeError as error:
         os.close(writing)
         writing = -1
@@ -179,6 +180,15 @@ def _connected(chosen: Mapping[str, str]) -> SparkSession:
         if session.conf.isModifiable(key):
             session.conf.set(key, value)
     return session
+
+
+def require_driver(session: SparkSession, what: str) -> None:
+    """Refuse what has to run in Spark's driver, which with Spark Connect is another process on another machine."""
+    if not hasattr(session, "_jsparkSession"):
+        raise UnsupportedError(
+            f"{what} needs Spark's driver in this process, and over Spark Connect it is elsewhere",
+            hint="choose a master such as local[*] or spark://host:7077",
+        )
 
 
 def _forget_the_dead() -> None:
