@@ -1,6 +1,6 @@
 """Keys seen so far -> which rows of a batch are the first of their key (NULL = NULL), over the whole stream.
 
-Keys are kept in chunks that are appended and, but for the last, never changed (design principle 8). A key that holds the
+Keys are kept in chunks that are appended and, but for the last ones, never changed (design principle 8). A key that holds the
 time needs only the chunks whose ticks overlap the batch's: so a batch costs what is near it, not what is behind it.
 """
 
@@ -15,6 +15,7 @@ from nilometer.catalog.extents import Stream
 from nilometer.errors import DataError
 from nilometer.operators.frames import from_bytes, to_bytes
 from nilometer.operators.logic import ID, TICK, TIME
+from nilometer.operators.window_panes import SMALL
 
 _CHUNK = 65_536
 
@@ -24,6 +25,7 @@ class _Chunk:
     keys: pl.DataFrame
     first: int
     last: int
+    data: bytes | None = None
 
 
 class SeenKeys:
@@ -59,15 +61,18 @@ class SeenKeys:
         return fresh
 
     def _remember(self, keys: pl.DataFrame, first: int, last: int) -> None:
-        if self._chunks and self._chunks[-1].keys.height + keys.height <= _CHUNK:
+        while self._chunks and _mergeable(self._chunks[-1].keys.height, keys.height):
             old = self._chunks.pop()
-            keys = pl.concat([old.keys, keys])
+            keys = pl.concat([old.keys, keys], rechunk=True)
             first, last = min(first, old.first), max(last, old.last)
         self._chunks.append(_Chunk(keys, first, last))
 
     def snapshot(self) -> dict[str, bytes]:
         """Every chunk, under a name that it keeps."""
-        return {f"seen/{number:06d}": to_bytes(chunk.keys) for number, chunk in enumerate(self._chunks)}
+        for chunk in self._chunks:
+            if chunk.data is None:
+                chunk.data = to_bytes(chunk.keys)
+        return {f"seen/{number:06d}": chunk.data or b"" for number, chunk in enumerate(self._chunks)}
 
     def restore(self, panes: dict[str, bytes]) -> None:
         """Take back what `snapshot` gave."""
@@ -76,7 +81,12 @@ class SeenKeys:
             first, last = keys.select(
                 pl.col(TICK).min().alias("first"), pl.col(TICK).max().alias("last")
             ).row(0)
-            self._chunks.append(_Chunk(keys, first, last))
+            self._chunks.append(_Chunk(keys, first, last, panes[name]))
+
+
+def _mergeable(old: int, new: int) -> bool:
+    """Small chunks, and those of like size, so that a batch writes what it brought and there are few of them."""
+    return old + new <= SMALL or (2 * new >= old and old + new <= _CHUNK)
 
 
 def key_columns(stream: Stream, names: Iterable[str]) -> list[str]:

@@ -22,6 +22,18 @@ def expand(low: Integers, high: Integers) -> tuple[Integers, Integers]:
     return owners, positions
 
 
+def covered(low: Integers, high: Integers, length: int) -> Integers:
+    """The positions of 0 ... length - 1 that lie in any of the ranges [low, high), ascending.
+
+    >>> covered(np.array([4, 1]), np.array([6, 2]), 9).tolist()
+    [1, 4, 5]
+    """
+    if 4 * int(np.maximum(high - low, 0).sum()) < length:
+        return np.unique(expand(low, high)[1])
+    counts = np.bincount(low, minlength=length + 1) - np.bincount(np.maximum(high, low), minlength=length + 1)
+    return np.flatnonzero(np.cumsum(counts[:-1]) > 0)
+
+
 def multiples(step: int, first: int, limit: int) -> Integers:
     """The multiples of `step` in [first, limit)."""
     start = -(-first // step) * step

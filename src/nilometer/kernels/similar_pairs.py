@@ -39,7 +39,7 @@ def similar_pairs(
     window: int,
 ) -> tuple[Integers, Integers]:
     """The pairs of the given probes, in order of probes and, of one probe, of the earlier row's number."""
-    lowest, highest = _value_bounds(values, epsilon)
+    lowest, highest = value_bounds(values, epsilon)
     oldest = np.searchsorted(times, times[probes] - window, side="left").astype(np.int64)
     ranges = _candidates(values, probes, oldest, lowest, highest, epsilon)
     found: list[tuple[Integers, Integers]] = []
@@ -59,7 +59,7 @@ def similar_pairs(
     return probe[order], other[order]
 
 
-def _value_bounds(values: Values, epsilon: float) -> tuple[Values, Values]:
+def value_bounds(values: Values, epsilon: float) -> tuple[Values, Values]:
     """The least and the greatest value that each may pair with: exact for integers, a little too wide for floats."""
     if values.dtype == np.int64:
         extremes = np.iinfo(np.int64)

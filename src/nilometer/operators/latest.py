@@ -27,6 +27,7 @@ class LatestWindow:
         self._visible = list(schema.names)
         self._parts: list[pl.DataFrame] = []
         self._windows = no_evaluations()
+        self._saved = frames.Saved(), frames.Saved()
         self._settle_on(no_evaluations())
 
     def take(self, rows: pl.DataFrame) -> None:
@@ -36,6 +37,8 @@ class LatestWindow:
 
     def settle(self, evaluations: pl.DataFrame) -> pl.Series:
         """The round's evaluations are known; gives their ticks, ascending, each once."""
+        if not evaluations.height and len(self._parts) <= 1:
+            return evaluations[TICK]  # all is as `forget` left it
         ordered = evaluations.select(pl.col(*EVALUATIONS_SCHEMA)).sort(EVALUATION)
         last = ordered.unique(TICK, keep="last", maintain_order=True)
         self._settle_on(pl.concat([self._windows, last]))
@@ -75,19 +78,22 @@ class LatestWindow:
         """The round is over: keep the latest window alone."""
         if not self._windows.height:
             return
-        self._windows = self._windows.tail(1)
-        kept = self._parts[0].slice(int(self._starts[-1]), int(self._counts[-1]))
-        self._parts = [kept.rechunk()]
+        kept = self._parts[0]
+        if self._windows.height > 1 or self._counts[-1] < kept.height:
+            kept = kept.slice(int(self._starts[-1]), int(self._counts[-1])).clone()
+            self._parts = []
+            self.take(kept)
+            self._settle_on(self._windows.tail(1))
 
     def to_panes(self, name: str) -> dict[str, bytes]:
         """The state, as two panes."""
         rows = frames.concatenate(self._parts, self._columns)
-        return {f"{name}.rows": frames.to_bytes(rows), f"{name}.windows": frames.to_bytes(self._windows)}
+        return {f"{name}.rows": self._saved[0](rows), f"{name}.windows": self._saved[1](self._windows)}
 
     def from_panes(self, name: str, panes: dict[str, bytes]) -> None:
         """Take back what `to_panes` gave."""
-        self._parts = [frames.from_bytes(panes[f"{name}.rows"])]
-        self._windows = frames.from_bytes(panes[f"{name}.windows"])
+        self._parts = [self._saved[0].load(panes[f"{name}.rows"])]
+        self._settle_on(self._saved[1].load(panes[f"{name}.windows"]))
 
 
 def union_of_ticks(*ticks: pl.Series) -> Integers:

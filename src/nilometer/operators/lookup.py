@@ -46,8 +46,9 @@ class Lookup:
 
     def snapshot(self) -> dict[str, bytes]:
         rows = frames.concatenate(self._parts, self._row_columns)
-        return {"table": self._table.to_bytes(), "rows": frames.to_bytes(rows)}
+        panes = {"table": self._table.to_bytes()}
+        return panes | {"rows": frames.to_bytes(rows)} if rows.height else panes
 
     def restore(self, panes: dict[str, bytes]) -> None:
         self._table.from_bytes(panes["table"])
-        self._parts = [frames.from_bytes(panes["rows"])]
+        self._parts = [frames.from_bytes(panes["rows"])] if "rows" in panes else []

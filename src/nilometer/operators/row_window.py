@@ -17,8 +17,6 @@ from nilometer.errors import InternalError
 from nilometer.kernels.ranges import Integers, expand, windows
 from nilometer.operators.frames import (
     Dtypes,
-    concatenate,
-    conform,
     dtypes,
     empty,
     stream_dtypes,
@@ -26,13 +24,12 @@ from nilometer.operators.frames import (
 )
 from nilometer.operators.logic import EVALUATION, ID, POSITION, TICK, Output, Progress
 from nilometer.operators.order import in_time
+from nilometer.operators.waiting import Waiting
 from nilometer.operators.window_panes import Panes
 from nilometer.types import INT, Schema, Type, ceil_to
 
 ORDINAL = "@ordinal"
 _PANES_PER_WINDOW = 16
-_PENDING_SPAN = 60_000_000
-"""Panes of rows still waiting for the watermark cover at most a minute, unless they are small."""
 
 
 @dataclass(frozen=True)
@@ -62,42 +59,31 @@ class RowNumbers:
     def __init__(self, schema: Schema, id_type: Type) -> None:
         self._columns: Dtypes = stream_dtypes(schema, id_type)
         self._order = [ID, POSITION, *schema.names]
-        self._waiting = Panes(TICK, self._columns, _PENDING_SPAN)
-        self._pending: list[pl.DataFrame] = []
-        self._bound: int | None = None
+        self._waiting = Waiting(self._columns)
         self.count = 0
 
     def update(self, port: int, rows: pl.DataFrame) -> None:
         """Take rows of the stream."""
         if port != 0:
             raise InternalError(f"a window has no input {port}")
-        self._pending.append(conform(rows, self._columns))
+        self._waiting.add(rows)
 
     def advance(self, watermark: int) -> pl.DataFrame:
         """The rows that have got their numbers now, in order, with a column ORDINAL."""
-        self._settle()
-        self._bound = watermark
-        final = in_time(self._waiting.take(watermark), self._order)
+        final = in_time(self._waiting.release(watermark), self._order)
         first, self.count = self.count + 1, self.count + final.height
         ordinals = np.arange(first, self.count + 1, dtype=np.int64)
         return final.with_columns(pl.Series(ORDINAL, ordinals))
 
     def snapshot(self) -> dict[str, bytes]:
         """The rows that wait, and the number of those that do not."""
-        self._settle()
-        waiting = self._waiting.snapshot("waiting")
-        numbers = {"count": self.count, "bound": self._bound if self._waiting.begun else None}
-        return {"numbers": json.dumps(numbers).encode()} | waiting
+        numbers = json.dumps({"count": self.count}).encode()
+        return {"numbers": numbers} | self._waiting.snapshot("waiting")
 
     def restore(self, panes: dict[str, bytes]) -> None:
         """Take back a snapshot."""
-        numbers = json.loads(panes["numbers"])
-        self.count, self._bound = numbers["count"], numbers["bound"]
-        self._waiting.restore("waiting", panes, self._bound)
-
-    def _settle(self) -> None:
-        self._waiting.append(concatenate(self._pending, self._columns))
-        self._pending = []
+        self.count = json.loads(panes["numbers"])["count"]
+        self._waiting.restore("waiting", panes)
 
 
 def evaluated_rows(numbered: pl.DataFrame, slide: int) -> pl.DataFrame:

@@ -8,7 +8,8 @@ difference <= window. A tuple without a source or a value is like nothing; one w
     FLATTEN  one row a combination of one match per source: prod |L_i| rows, refused beyond `limit`
 
 This is the plain form: pairs are found by sorted search (kernels/similar_pairs.py) and written out. A tuple waits until
-its tick is complete; the state is the tuples that are not older than the window.
+its tick is complete; the state is the tuples that are not older than the window, in panes, each with the order of its values:
+a round sorts what is new and what may be like it.
 """
 
 from __future__ import annotations
@@ -19,16 +20,23 @@ from enum import StrEnum
 import numpy as np
 import polars as pl
 
-from nilometer.kernels.similar_pairs import Values, similar_pairs
+from nilometer.kernels.ranges import covered
+from nilometer.kernels.similar_pairs import Values, similar_pairs, value_bounds
 from nilometer.operators import frames
+from nilometer.operators.gathering import gather
 from nilometer.operators.logic import ID, POSITION, TICK, TIME, Output, Progress, no_evaluations
+from nilometer.operators.order import in_time
 from nilometer.operators.similar_forms import Matches, flattened, listed, paired
 from nilometer.operators.validation import require, require_choice
 from nilometer.operators.waiting import Waiting
+from nilometer.operators.window_panes import Panes
 from nilometer.types import INT, INT_MINIMUM, Column, Kind, Schema, Type, list_of, struct_of
 from nilometer.types import TIME as TIME_TYPE
 
 ROWS_LIMIT = 10_000_000
+
+_NEW = "@new"
+_PANES_PER_WINDOW = 16
 
 
 class SimilarForm(StrEnum):
@@ -99,7 +107,7 @@ class SimilarLogic:
         value = Schema((spec.input[spec.column],))
         self._kept = frames.stream_dtypes(value, spec.id_type)
         self._waiting = Waiting(self._kept)
-        self._recent = frames.empty(self._kept)
+        self._recent = Panes(TIME, self._kept, spec.window // _PANES_PER_WINDOW)
 
     def update(self, port: int, rows: pl.DataFrame) -> None:  # noqa: ARG002 - one port
         self._waiting.add(rows)
@@ -110,15 +118,17 @@ class SimilarLogic:
         if fresh.height:
             rows = self._matches(fresh)
         horizon = max(progress.watermark - self._spec.window, INT_MINIMUM)
-        self._recent = self._recent.filter(pl.col(TIME) >= horizon).rechunk()
+        self._recent.expire(horizon)
         return Output(rows, no_evaluations())
 
     def _matches(self, fresh: pl.DataFrame) -> pl.DataFrame:
         """The answers of fresh tuples, which join the recent ones."""
-        both = pl.concat([self._recent, fresh]).with_row_index("@row")
-        ordered = both.sort(TIME, ID, POSITION, maintain_order=True)
-        probes = np.flatnonzero((ordered["@row"] >= self._recent.height).to_numpy())
-        self._recent = ordered.drop("@row")
+        recent = self._like(fresh)
+        new = np.arange(recent.height + fresh.height) >= recent.height
+        both = frames.concatenate([recent, fresh], self._kept).with_columns(pl.Series(_NEW, new))
+        ordered = in_time(both, [ID, POSITION])
+        probes = np.flatnonzero(ordered[_NEW].to_numpy())
+        self._recent.append(fresh)
         sources = ordered[ID].rank("dense").to_numpy().astype(np.int64)
         epsilon, window = self._spec.epsilon, self._spec.window
         times = ordered[TIME].to_numpy()
@@ -131,9 +141,49 @@ class SimilarLogic:
                 probe, visible = paired(matches)
             case SimilarForm.FLATTEN:
                 probe, visible = flattened(matches, self._spec.limit)
-        system = self._recent.select(TICK, TIME, ID, POSITION)[probe]
+        system = ordered.select(TICK, TIME, ID, POSITION)[probe]
         visible.columns = list(self._spec.schema.names)
         return frames.conform(pl.concat([system, visible], how="horizontal"), self._columns)
+
+    def _like(self, fresh: pl.DataFrame) -> pl.DataFrame:
+        """The recent tuples with values near any of the fresh ones', and perhaps some others: nothing else can match."""
+        since = int(fresh[TIME].min()) - self._spec.window  # type: ignore[arg-type]
+        values = self._comparable(fresh)
+        least, greatest = None, None
+        if values is not None:
+            least, greatest = value_bounds(values, self._spec.epsilon)
+        parts = []
+        for pane in self._recent:
+            if pane.last < since:
+                continue
+            if least is None or greatest is None:
+                parts.append(pane.living)
+                continue
+            if "values" not in pane.notes:
+                mine = self._comparable(pane.rows)
+                assert mine is not None
+                order = np.argsort(mine, kind="stable")
+                pane.notes["values"] = order, mine[order]
+            order, sorted_values = pane.notes["values"]
+            places = covered(
+                np.searchsorted(sorted_values, least, side="left"),
+                np.searchsorted(sorted_values, greatest, side="right"),
+                len(order),
+            )
+            places = np.sort(order[places])
+            parts.append(pl.DataFrame(gather(pane.rows, places[places >= pane.start])))
+        return frames.concatenate(parts, self._kept)
+
+    def _comparable(self, rows: pl.DataFrame) -> Values | None:
+        """Numbers that are as near as the values; for equality of other types hashes, equal for equal values."""
+        values = rows[self._spec.column]
+        match self._spec.value_type.kind:
+            case Kind.FLOAT | Kind.INT | Kind.TIME | Kind.DURATION:
+                return self._values(rows)
+            case Kind.STRING | Kind.BOOLEAN:
+                return values.hash().to_numpy().view(np.int64)
+            case _:
+                return None
 
     def _values(self, ordered: pl.DataFrame) -> Values:
         """Numbers as they are; of other types equal numbers for equal values."""
@@ -152,8 +202,8 @@ class SimilarLogic:
                 return values.rank("dense").to_numpy().astype(np.int64)
 
     def snapshot(self) -> dict[str, bytes]:
-        return self._waiting.snapshot("waiting") | {"recent": frames.to_bytes(self._recent)}
+        return self._waiting.snapshot("waiting") | self._recent.snapshot("recent")
 
     def restore(self, panes: dict[str, bytes]) -> None:
         self._waiting.restore("waiting", panes)
-        self._recent = frames.from_bytes(panes["recent"])
+        self._recent.restore("recent", panes)

@@ -20,6 +20,7 @@ class StoredRows:
     def __init__(self, schema: Schema) -> None:
         self._columns = frames.dtypes(schema)
         self.rows = frames.empty({ROW: pl.Int64()} | self._columns)
+        self._saved = frames.Saved()
 
     def put(self, rows: pl.DataFrame) -> None:
         """A new version of the table."""
@@ -28,11 +29,11 @@ class StoredRows:
 
     def to_bytes(self) -> bytes:
         """The rows."""
-        return frames.to_bytes(self.rows)
+        return self._saved(self.rows)
 
     def from_bytes(self, data: bytes) -> None:
         """Take back what `to_bytes` gave."""
-        self.rows = frames.from_bytes(data)
+        self.rows = self._saved.load(data)
 
 
 def visible(rows: pl.DataFrame, columns: frames.Dtypes) -> pl.DataFrame:

@@ -62,11 +62,11 @@ class TableJoinLogic:
         return Output(visible(self._matcher(left, right), self._columns), no_evaluations())
 
     def snapshot(self) -> dict[str, bytes]:
-        changed = frames.to_bytes(pl.DataFrame({"changed": [self._changed]}))
         left, right = self._tables
+        changed = b"yes" if self._changed else b"no"
         return {"left": left.to_bytes(), "right": right.to_bytes(), "changed": changed}
 
     def restore(self, panes: dict[str, bytes]) -> None:
         for name, table in zip(("left", "right"), self._tables, strict=True):
             table.from_bytes(panes[name])
-        self._changed = bool(frames.from_bytes(panes["changed"]).item())
+        self._changed = panes["changed"] == b"yes"

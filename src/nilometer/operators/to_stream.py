@@ -86,10 +86,11 @@ class RStreamLogic:
         return Output(_as_stream(rows, self._columns), no_evaluations())
 
     def snapshot(self) -> dict[str, bytes]:
-        return {"rows": frames.to_bytes(frames.concatenate(self._parts, self._input))}
+        rows = frames.concatenate(self._parts, self._input)
+        return {"rows": frames.to_bytes(rows)} if rows.height else {}
 
     def restore(self, panes: dict[str, bytes]) -> None:
-        self._parts = [frames.from_bytes(panes["rows"])]
+        self._parts = [frames.from_bytes(panes["rows"])] if "rows" in panes else []
 
 
 class DifferenceLogic:
@@ -102,6 +103,7 @@ class DifferenceLogic:
         self._values = list(spec.schema.names)
         self._parts: list[pl.DataFrame] = []
         self._last = no_evaluations()
+        self._saved = frames.Saved(), frames.Saved()
 
     def update(self, port: int, rows: pl.DataFrame) -> None:  # noqa: ARG002 - one port
         if rows.height:
@@ -143,8 +145,8 @@ class DifferenceLogic:
 
     def snapshot(self) -> dict[str, bytes]:
         rows = frames.concatenate(self._parts, self._input)
-        return {"rows": frames.to_bytes(rows), "last": frames.to_bytes(self._last)}
+        return {"rows": self._saved[0](rows), "last": self._saved[1](self._last)}
 
     def restore(self, panes: dict[str, bytes]) -> None:
-        self._parts = [frames.from_bytes(panes["rows"])]
-        self._last = frames.from_bytes(panes["last"])
+        self._parts = [self._saved[0].load(panes["rows"])]
+        self._last = self._saved[1].load(panes["last"])

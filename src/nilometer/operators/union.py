@@ -104,10 +104,11 @@ class StreamUnion:
         return Output(rows, no_evaluations())
 
     def snapshot(self) -> dict[str, bytes]:
-        return {"rows": frames.to_bytes(frames.concatenate(self._parts, self._columns))}
+        rows = frames.concatenate(self._parts, self._columns)
+        return {"rows": frames.to_bytes(rows)} if rows.height else {}
 
     def restore(self, panes: dict[str, bytes]) -> None:
-        self._parts = [frames.from_bytes(panes["rows"])]
+        self._parts = [frames.from_bytes(panes["rows"])] if "rows" in panes else []
 
 
 class WindowsUnion:
@@ -162,11 +163,11 @@ class TableUnion:
         return Output(visible(rows, self._columns), no_evaluations())
 
     def snapshot(self) -> dict[str, bytes]:
-        changed = frames.to_bytes(pl.DataFrame({"changed": [self._changed]}))
         left, right = self._tables
+        changed = b"yes" if self._changed else b"no"
         return {"left": left.to_bytes(), "right": right.to_bytes(), "changed": changed}
 
     def restore(self, panes: dict[str, bytes]) -> None:
         for name, table in zip(("left", "right"), self._tables, strict=True):
             table.from_bytes(panes[name])
-        self._changed = bool(frames.from_bytes(panes["changed"]).item())
+        self._changed = panes["changed"] == b"yes"

@@ -14,7 +14,7 @@ import polars as pl
 
 from nilometer.errors import InternalError
 from nilometer.kernels.ranges import Integers
-from nilometer.operators.frames import from_bytes, to_bytes
+from nilometer.operators.frames import Saved
 from nilometer.operators.logic import ID, TICK
 from nilometer.operators.window_scope import Scope
 
@@ -42,6 +42,7 @@ class Expectation:
         self._scope = scope
         self._sensors = 1 if grouped else completeness.sensors
         self._heard: pl.DataFrame | None = None
+        self._saved = Saved()
 
     def update(self, rows: pl.DataFrame) -> None:
         """Hear rows, before any predicate."""
@@ -49,7 +50,9 @@ class Expectation:
             return
         new = rows.select(ID, pl.col(TICK).alias(_FIRST)).drop_nulls(ID)
         heard = new if self._heard is None else pl.concat([self._heard, new])
-        self._heard = heard.group_by(ID, maintain_order=True).agg(pl.col(_FIRST).min())
+        first = heard.group_by(ID, maintain_order=True).agg(pl.col(_FIRST).min())
+        if self._heard is None or not first.equals(self._heard):
+            self._heard = first
 
     def column(self, ticks: Integers, counts: Integers, first_tick: int | None) -> pl.Series:
         """The completeness of windows at these ticks that hold so many readings."""
@@ -79,8 +82,8 @@ class Expectation:
 
     def snapshot(self) -> dict[str, bytes]:
         """When each source was heard first."""
-        return {} if self._heard is None else {"heard": to_bytes(self._heard)}
+        return {} if self._heard is None else {"heard": self._saved(self._heard)}
 
     def restore(self, panes: dict[str, bytes]) -> None:
         """Take back a snapshot."""
-        self._heard = from_bytes(panes["heard"]) if "heard" in panes else None
+        self._heard = self._saved.load(panes["heard"]) if "heard" in panes else None

@@ -11,7 +11,8 @@ import polars as pl
 
 from nilometer.kernels.codes import Codes
 from nilometer.kernels.ranges import Integers
-from nilometer.operators.frames import Dtypes, empty, from_bytes, to_bytes
+from nilometer.operators.blocks import Blocks
+from nilometer.operators.frames import Dtypes, concatenate, empty
 
 _CODE = "@group"
 
@@ -22,7 +23,7 @@ class GroupCodes:
     def __init__(self, columns: Dtypes) -> None:
         self._columns = columns
         self._keys = empty(columns)
-        self._data: bytes | None = None
+        self._blocks = Blocks()
         # One column of whole numbers, as sensors' ids are, has a hash table of its own: four times as quick as a join.
         self._integers = Codes() if list(columns.values()) == [pl.Int64()] else None
 
@@ -39,7 +40,6 @@ class GroupCodes:
         if codes.null_count():
             new = keys.filter(codes.is_null()).unique(maintain_order=True)
             self._keys = pl.concat([self._keys, new], rechunk=True)
-            self._data = None
             codes = self._lookup(keys)
         return codes.to_numpy().astype(np.int64, copy=False)
 
@@ -55,26 +55,25 @@ class GroupCodes:
         changed = np.full(len(self), -1, dtype=np.int64)
         changed[alive] = np.arange(len(alive), dtype=np.int64)
         self._take(self._keys[alive])
+        self._blocks.forget()
         return changed
 
     def snapshot(self) -> dict[str, bytes]:
-        """The dictionary, as one pane."""
+        """The dictionary, in panes."""
         if not self._columns:
             return {}
-        if self._data is None:
-            self._data = to_bytes(self._keys)
-        return {"groups": self._data}
+        return self._blocks.snapshot(
+            "groups", 0, self._keys.height, lambda low, high: self._keys.slice(low, high - low)
+        )
 
     def restore(self, panes: dict[str, bytes]) -> None:
         """Take back a snapshot."""
         if self._columns:
-            self._take(from_bytes(panes["groups"]))
-            self._data = panes["groups"]
+            self._take(concatenate(self._blocks.restore("groups", panes), self._columns))
 
     def _take(self, keys: pl.DataFrame) -> None:
         """Let these be the groups, in this order."""
         self._keys = keys
-        self._data = None
         if self._integers is not None:
             self._integers = Codes()
             column = keys.to_series()
@@ -96,7 +95,6 @@ class GroupCodes:
                     pl.when(pl.col("@row") != place).then(pl.col(column.name)).alias(column.name)
                 )
             self._keys = pl.concat([self._keys, added], rechunk=True)
-            self._data = None
         return codes
 
     def _lookup(self, keys: pl.DataFrame) -> pl.Series:

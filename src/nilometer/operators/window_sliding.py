@@ -19,6 +19,7 @@ from nilometer.kernels.slices import Slicing
 from nilometer.operators.evaluate import compile_predicate, compile_projection
 from nilometer.operators.frames import dtype, empty, evaluations, window_dtypes
 from nilometer.operators.logic import EVALUATION, TICK, Output, Progress, no_evaluations
+from nilometer.operators.waiting import Waiting
 from nilometer.operators.window_completeness import Expectation
 from nilometer.operators.window_components import ROWS, Lifting
 from nilometer.operators.window_groups import GroupCodes
@@ -56,7 +57,7 @@ class SlidingLogic:
         span = self._scope.period or MINUTE
         self._waiting = Panes(SLICE, Partials.dtypes(components), span, self._compacted)
         self._new: list[Partials] = []
-        self._ticks: Integers = np.empty(0, dtype=np.int64)
+        self._ticks = Waiting({TICK: pl.Int64()})
         self._since = BEGINNING
         self._alive = 0
 
@@ -65,7 +66,7 @@ class SlidingLogic:
         if port != 0:
             raise InternalError(f"a window has no input {port}")
         if self._scope.period is None:
-            self._ticks = np.union1d(self._ticks, rows.get_column(TICK).to_numpy())
+            self._ticks.add(rows.select(pl.col(TICK).unique()))
         if self._expectation is not None:
             self._expectation.update(rows)
         seen = self._scope.ever_seen(rows.get_column(TICK).to_numpy())
@@ -90,8 +91,8 @@ class SlidingLogic:
         """Slide over every evaluation below the watermark."""
         self._state.hold_groups(len(self._groups))
         self._settle(progress.watermark)
-        ticks = self._scope.evaluations(progress.first_tick, self._since, progress.watermark, self._ticks)
-        self._ticks = self._ticks[self._ticks >= progress.watermark]
+        new: Integers = self._ticks.release(progress.watermark).get_column(TICK).to_numpy()
+        ticks = self._scope.evaluations(progress.first_tick, self._since, progress.watermark, new)
         self._since = max(self._since, progress.watermark)
         if not len(ticks):
             return Output(empty(self._output), no_evaluations())
@@ -103,8 +104,8 @@ class SlidingLogic:
         """Panes of waiting partials and of entries, the groups, and what is known of ticks and sources."""
         self._settle(self._since)
         counts = [c.name for c in self._lifting.components if c.name.startswith("count")]
-        meta = {"since": self._since, "ticks": self._ticks.tolist(), "counts": counts}
-        panes = {"meta": json.dumps(meta).encode()}
+        meta = {"since": self._since, "counts": counts}
+        panes = {"meta": json.dumps(meta).encode()} | self._ticks.snapshot("ticks")
         panes |= self._groups.snapshot() | self._waiting.snapshot("waiting") | self._state.snapshot()
         return panes if self._expectation is None else panes | self._expectation.snapshot()
 
@@ -112,7 +113,7 @@ class SlidingLogic:
         """Take back a snapshot."""
         meta = json.loads(panes["meta"])
         self._since = meta["since"]
-        self._ticks = np.array(meta["ticks"], dtype=np.int64)
+        self._ticks.restore("ticks", panes)
         for name in meta["counts"]:
             self._hold(name)
         self._groups.restore(panes)

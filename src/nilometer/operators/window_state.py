@@ -1,7 +1,7 @@
 """The state of sliding aggregates: entries (slice, group, components) in the order of their slices, and the two stacks.
 
-In memory the entries are growing arrays; a snapshot cuts them into panes of `_PANE` entries by running number, so that only
-the last pane changes from round to round. The stacks are not stored: `restore` rebuilds them from the entries by the same
+In memory the entries are growing arrays; a snapshot cuts them into panes by running number (blocks.py), so that only those at
+the end change from round to round. The stacks are not stored: `restore` rebuilds them from the entries by the same
 operations (kernels/sliding.py). UNBOUNDED windows let no entry go: theirs are folded into the totals at once.
 """
 
@@ -17,6 +17,7 @@ import polars as pl
 
 from nilometer.kernels import sliding
 from nilometer.kernels.ranges import Integers
+from nilometer.operators.blocks import Blocks
 from nilometer.operators.frames import from_bytes, to_bytes
 from nilometer.operators.window_components import MOMENTS, ROWS, SUMS, Array, Arrays, Component
 from nilometer.operators.window_partials import (
@@ -29,7 +30,6 @@ from nilometer.operators.window_partials import (
     values_of,
 )
 
-_PANE = 32_768
 _ROOM = 262_144
 """Room for so many entries is kept once it has been needed."""
 
@@ -61,7 +61,7 @@ class SlidingState:
         self._places: Integers = np.empty(0, dtype=np.int64)
         self._first = self._pivot = self._last = self._size = 0
         self._dropped = 0
-        self._panes: dict[int, bytes] = {}
+        self._blocks = Blocks()
         self.hold_groups(1)
 
     def __len__(self) -> int:
@@ -72,7 +72,7 @@ class SlidingState:
         self._components = (*self._components, component)
         for store in (self._values, self._nexts, self._front, self._back):
             store[component.name] = store[ROWS].copy()
-        self._panes = {}
+        self._blocks.forget()
 
     def hold_groups(self, count: int) -> None:
         """Make room for so many groups."""
@@ -151,7 +151,7 @@ class SlidingState:
         self._active[: self._size] = changed[self._active[: self._size]]
         self._places[:] = -1
         self._places[self._active[: self._size]] = np.arange(self._size)
-        self._panes = {}
+        self._blocks.forget()
 
     # ---- panes -------------------------------------------------------------------------------------------------------
 
@@ -166,16 +166,9 @@ class SlidingState:
             "end": end,
         }
         panes = {"window": json.dumps(where).encode()}
-        self._panes = {number: data for number, data in self._panes.items() if (number + 1) * _PANE > begin}
-        for number in range(begin // _PANE, -(-end // _PANE)):
-            if number in self._panes:
-                data = self._panes[number]
-            else:
-                low, high = max(number * _PANE, begin), min((number + 1) * _PANE, end)
-                data = to_bytes(self._frame(low - self._dropped, high - self._dropped))
-                if high == (number + 1) * _PANE:
-                    self._panes[number] = data
-            panes[f"entries/{number:012d}"] = data
+        panes |= self._blocks.snapshot(
+            "entries", begin, end, lambda low, high: self._frame(low - self._dropped, high - self._dropped)
+        )
         if self._unbounded:
             panes["totals"] = to_bytes(self._totals())
         return panes
@@ -184,17 +177,12 @@ class SlidingState:
         """Take back a snapshot in which there were so many groups."""
         where = json.loads(panes["window"])
         self.hold_groups(groups)
-        names = sorted(name for name in panes if name.startswith("entries/"))
-        frames = [from_bytes(panes[name]) for name in names]
+        frames = self._blocks.restore("entries", panes, where["end"])
         entries = pl.concat(frames) if frames else self._frame(0, 0)
         entries = entries.tail(where["end"] - where["first"])
         self._dropped = where["first"]
         self._first, self._pivot, self._last = (where[k] - self._dropped for k in ("first", "pivot", "last"))
         self.append(Partials.of_frame(entries, self._components))
-        for name in names:
-            number = int(name.removeprefix("entries/"))
-            if (number + 1) * _PANE <= where["end"]:
-                self._panes[number] = panes[name]
         if self._unbounded:
             totals = from_bytes(panes["totals"])
             for name, array in values_of(totals, self._components).items():

@@ -1,0 +1,64 @@
+"""A growing sequence of entries -> panes by running number, of which a round changes those at its end.
+
+The sequence is cut into blocks of `LARGEST` entries; what is left at the end into ever smaller ones, halving down to `SMALLEST`, and
+a rest. So a few new entries change a small pane, each entry is rewritten O(log) times, and the panes are few. The bytes of a
+block are made once, whatever has expired at the front since.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import polars as pl
+
+from nilometer.operators.frames import from_bytes, to_bytes
+
+LARGEST = 32_768
+SMALLEST = 1_024
+
+
+class Blocks:
+    """The bytes of the blocks as they were last."""
+
+    def __init__(self) -> None:
+        self._made: dict[tuple[int, int], bytes] = {}
+
+    def forget(self) -> None:
+        """The entries, or their numbers, have become others."""
+        self._made = {}
+
+    def snapshot(
+        self, prefix: str, begin: int, end: int, entries: Callable[[int, int], pl.DataFrame]
+    ) -> dict[str, bytes]:
+        """Panes that hold the entries from number `begin`, and perhaps some before it, up to `end`; `entries` gives those
+        in between two numbers."""
+        made = {}
+        for start, stop in _blocks(begin, end):
+            data = self._made.get((start, stop))
+            made[start, stop] = to_bytes(entries(max(start, begin), stop)) if data is None else data
+        self._made = made
+        return {f"{prefix}/{start:015d}": data for (start, _), data in made.items()}
+
+    def restore(self, prefix: str, panes: dict[str, bytes], end: int | None = None) -> list[pl.DataFrame]:
+        """The entries that `snapshot` was given, and perhaps some before them; `end` must be known unless `begin` was 0."""
+        names = sorted(name for name in panes if name.startswith(prefix + "/"))
+        starts = [int(name.removeprefix(prefix + "/")) for name in names]
+        frames = [from_bytes(panes[name]) for name in names]
+        if not names:
+            return frames
+        ends = [*starts[1:], starts[-1] + frames[-1].height if end is None else end]
+        self._made = {
+            (start, stop): panes[name] for name, start, stop in zip(names, starts, ends, strict=True)
+        }
+        return frames
+
+
+def _blocks(begin: int, end: int) -> Iterator[tuple[int, int]]:
+    start, size = begin // LARGEST * LARGEST, LARGEST
+    while start < end:
+        while start + size > end and size > SMALLEST:
+            size //= 2
+        stop = min(start + size, end)
+        if stop > begin:
+            yield start, stop
+        start = stop
