@@ -7,8 +7,8 @@ Each stream's tuples are kept in panes (window_panes.py), and each round brings 
     R_1' ... R_{i-1}' ⋈ ΔR_i ⋈ R_{i+1} ... R_N        (primes: with this round's tuples)
 
 so that each result is found once, in the round in which its last member arrives. A delta is extended stream by stream
-(window_join_steps.py). The widths that the bounds *imply* narrow the candidates and say when a tuple can be forgotten;
-the given bounds decide. Nothing waits for the watermark: a result is emitted as soon as it exists, with tick = time =
+(window_join_steps.py). The widths that the bounds *imply*, none wider than those given, decide what joins and say when a
+tuple can be forgotten. Nothing waits for the watermark: a result is emitted as soon as it exists, with tick = time =
 its latest member's time, no id and no position.
 """
 
@@ -103,8 +103,7 @@ class WindowJoinLogic:
         graph = Graph(
             tuple(frozenset(schema.names) for schema in spec.streams),
             spec.widths,
-            spec.bounds,
-            tuple(Key(*pair) for pair in spec.keys if not reads_now(pair)),
+            tuple(Key(number, *pair) for number, pair in enumerate(spec.keys) if not reads_now(pair)),
             tuple(c for c in conditions if not any(c in parts for parts in local)),
         )
         self._keys = graph.keys

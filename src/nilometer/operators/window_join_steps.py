@@ -41,8 +41,9 @@ _HASHED = (pl.Int64(), pl.Float64(), pl.String(), pl.Boolean())
 
 @dataclass(frozen=True)
 class Key:
-    """An equality between tuples of two streams."""
+    """An equality between tuples of two streams, the `number`th of the join."""
 
+    number: int
     left: int
     left_expression: Expression
     right: int
@@ -71,20 +72,21 @@ class Key:
 
     def values(self, port: int, pane: Pane) -> pl.Series:
         """The key of a pane's rows."""
-        if ("values", self) not in pane.notes:
+        if ("values", self.number) not in pane.notes:
             values = self._sides[port](pane.rows)
-            pane.notes["values", self] = values if values.dtype == self.dtype else values.cast(self.dtype)
-        found: pl.Series = pane.notes["values", self]
+            pane.notes["values", self.number] = (
+                values if values.dtype == self.dtype else values.cast(self.dtype)
+            )
+        found: pl.Series = pane.notes["values", self.number]
         return found
 
 
 @dataclass(frozen=True)
 class Graph:
-    """What ties the streams together: columns per port, implied widths, bounds, keys, and conditions on several."""
+    """What ties the streams together: columns per port, implied widths, keys, and conditions on several."""
 
     columns: tuple[frozenset[str], ...]
     widths: Integers
-    bounds: tuple[Bound, ...]
     keys: tuple[Key, ...]
     conditions: tuple[Expression, ...]
 
@@ -184,6 +186,8 @@ def _extend(sides: Sequence[Side], steps: Steps, depth: int, members: Members) -
     low = reduce(np.maximum, [times_of(members[port]) - width for port, width in step.reach])
     high = reduce(np.minimum, [times_of(members[port]) + width for port, width in step.reach])
     earliest, latest = int(low.min()), int(high.max())
+    batch: list[Members] = []
+    found = 0
     for pane in sides[step.port].visible(everything=step.port < steps.start):
         if pane.first > latest or pane.last < earliest:
             continue
@@ -191,9 +195,14 @@ def _extend(sides: Sequence[Side], steps: Steps, depth: int, members: Members) -
             wider: Members = {
                 port: (one, owners if rows is None else rows[owners]) for port, (one, rows) in members.items()
             }
-            tested = _tested(step, wider | {step.port: (pane, places)})
-            if _count(tested):
-                yield from _extend(sides, steps, depth + 1, tested)
+            batch.append(wider | {step.port: (pane, places)})
+            found += len(places)
+            if found >= PAIRS_AT_ONCE:
+                for tested in _tested(step, batch):
+                    yield from _extend(sides, steps, depth + 1, tested)
+                batch, found = [], 0
+    for tested in _tested(step, batch):
+        yield from _extend(sides, steps, depth + 1, tested)
 
 
 def times_of(member: Member) -> Integers:
@@ -222,10 +231,11 @@ def _candidates(
         starts, ends = np.searchsorted(pane.order, low), np.searchsorted(pane.order, high, side="right")
         yield from expand_in_chunks(starts, ends, PAIRS_AT_ONCE)
         return
-    if ("index", step.keys) not in pane.notes:
+    name = ("index", *(key.number for key in step.keys))
+    if name not in pane.notes:
         numbers, known = _combined([_hashes(key, step.port, pane) for key in step.keys])
-        pane.notes["index", step.keys] = HashIndex(numbers, known, pane.order)
-    index: HashIndex = pane.notes["index", step.keys]
+        pane.notes[name] = HashIndex(numbers, known, pane.order)
+    index: HashIndex = pane.notes[name]
     parts = []
     for key in step.keys:
         port = key.other(step.port)
@@ -239,7 +249,7 @@ def _candidates(
 
 def _hashes(key: Key, port: int, pane: Pane) -> tuple[Numbers, Booleans | None]:
     """Per row of a pane a number, equal where the keys are equal, and whether there is a key at all (None: everywhere)."""
-    if ("hashes", key) not in pane.notes:
+    if ("hashes", key.number) not in pane.notes:
         values = key.values(port, pane)
         known = values.is_not_null().to_numpy() if values.null_count() else None
         if values.dtype == pl.Int64:
@@ -247,8 +257,8 @@ def _hashes(key: Key, port: int, pane: Pane) -> tuple[Numbers, Booleans | None]:
         else:
             # Adding 0.0 makes -0.0 the 0.0 that it equals.
             numbers = (values + 0.0 if values.dtype == pl.Float64 else values).hash().to_numpy()
-        pane.notes["hashes", key] = numbers, known
-    hashes: tuple[Numbers, Booleans | None] = pane.notes["hashes", key]
+        pane.notes["hashes", key.number] = numbers, known
+    hashes: tuple[Numbers, Booleans | None] = pane.notes["hashes", key.number]
     return hashes
 
 
@@ -262,24 +272,37 @@ def _combined(parts: Sequence[tuple[Numbers, Booleans | None]]) -> tuple[Numbers
     return numbers, known
 
 
-def _tested(step: Step, members: Members) -> Members:
-    """Those that keep the step's keys and conditions."""
+def _tested(step: Step, batch: list[Members]) -> list[Members]:
+    """Those that keep the step's keys and conditions; few from each of several panes are looked at together."""
     for key in step.compared:
-        mine, theirs = (
-            column_of(members[port], key.values(port, members[port][0]))
-            for port in (step.port, key.other(step.port))
-        )
-        members = _where(members, (mine == theirs).fill_null(False).to_numpy())
-    if step.condition is None or not _count(members):
-        return members
-    now = reduce(np.maximum, map(times_of, members.values()))
-    columns = [column_of(members[port], members[port][0].rows[name]) for port, name in step.columns]
-    truth = step.condition.mask(pl.DataFrame([pl.Series(TICK, now), *columns]))
-    return _where(members, truth.to_numpy())
+        if batch:
+            mine, theirs = (
+                pl.concat([column_of(members[port], key.values(port, members[port][0])) for members in batch])
+                for port in (step.port, key.other(step.port))
+            )
+            batch = _where(batch, (mine == theirs).fill_null(False).to_numpy())
+    if step.condition is None or not batch:
+        return batch
+    frames = []
+    for members in batch:
+        now = reduce(np.maximum, map(times_of, members.values()))
+        columns = [column_of(members[port], members[port][0].rows[name]) for port, name in step.columns]
+        frames.append(pl.DataFrame([pl.Series(TICK, now), *columns]))
+    return _where(batch, step.condition.mask(pl.concat(frames, rechunk=True)).to_numpy())
 
 
-def _where(members: Members, holds: Booleans) -> Members:
+def _where(batch: list[Members], holds: Booleans) -> list[Members]:
+    """The members for which it holds; it is told for all of the batch, one after the other."""
     if holds.all():
-        return members
-    kept = np.flatnonzero(holds)
-    return {port: (pane, kept if rows is None else rows[kept]) for port, (pane, rows) in members.items()}
+        return batch
+    kept: list[Members] = []
+    start = 0
+    for members in batch:
+        stop = start + _count(members)
+        rows = np.flatnonzero(holds[start:stop])
+        start = stop
+        if len(rows):
+            kept.append(
+                {port: (pane, rows if all_ is None else all_[rows]) for port, (pane, all_) in members.items()}
+            )
+    return kept
