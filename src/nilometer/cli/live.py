@@ -94,15 +94,17 @@ def follow(
     queries: Sequence[LiveQuery],
     *,
     json: bool,
+    several: bool | None = None,
     limit: int | None = None,
     seconds: float | None = None,
     stopped: Callable[[], bool] = lambda: False,
     besides: Callable[[], object] = lambda: None,
     clock: Callable[[], float] = time.monotonic,
 ) -> None:
-    """Print the queries' rows as they come, until told to stop; `besides` reports on what else goes on. Ctrl-C ends it in order."""
-    printers = {live.name: RowPrinter(live.query.columns, json, limit) for live in queries}
-    several = len(queries) > 1
+    """Print the queries' rows as they come, until told to stop; `besides` reports on what else goes on, and may change the `queries`. `several`: rows
+    say whose they are. Ctrl-C ends it in order."""
+    printers: dict[str, RowPrinter] = {}
+    several = len(queries) > 1 if several is None else several
     states: dict[str, str] = {}
     failed: dict[str, NilometerError] = {}
     began = reported = clock()
@@ -110,7 +112,9 @@ def follow(
 
     def over() -> bool:
         nonlocal reported
-        for live in queries:
+        for live in list(queries):
+            if live.name not in printers:
+                printers[live.name] = RowPrinter(live.query.columns, json, limit)
             try:
                 for answer in live.take():
                     printers[live.name].print(answer, live.name if several else None)
@@ -119,13 +123,16 @@ def follow(
                 if live.name not in failed and several:
                     message(f"{live.name} has stopped: {error}")
                 failed[live.name] = error
+            else:
+                # It may have been paused and resumed since.
+                failed.pop(live.name, None)
         report_changes(station, states)
         besides()
         now = clock()
         if now - reported >= REPORT_EVERY:
             reported = now
             report(station)
-        full = all(printer.full for printer in printers.values())
+        full = bool(printers) and all(printer.full for printer in printers.values())
         return full or stopped() or (seconds is not None and now - began >= seconds)
 
     try:

@@ -32,7 +32,7 @@ def query(
     sql: SqlArgument,
     data: DataOption = None,
     on: Annotated[
-        str, typer.Option("--on", envvar="NILOMETER_ON", help="The host: gateway or reference.")
+        str, typer.Option("--on", envvar="NILOMETER_ON", help="The host: gateway, spark or reference.")
     ] = "gateway",
     json: JsonOption = False,
     limit: Annotated[int | None, typer.Option("--limit", min=0, help="At most so many rows.")] = None,
@@ -50,7 +50,8 @@ def query(
 ) -> None:
     """Run a query, by event time, and print its rows: over the data at hand, or live.
 
-    It is live if a stream is declared FROM an address: then rows come as they are known, until Ctrl-C or --seconds.
+    It is live if a stream is declared FROM an address: then rows come as they are known, until Ctrl-C or --seconds; on the gateway, or on Spark
+    with --on spark.
 
     Example: nilometer query --data field/ "SELECT id, AVG(depth) FROM river [RANGE 1 HOUR SLIDE 1 HOUR] GROUP BY id"
     """
@@ -67,8 +68,8 @@ def query(
         return
     asked = database.query_of(statement, text, **parameters_of(set_ or []))
     asked.profile = profile
-    if follow and on == "gateway" and is_live(asked):
-        run_live(asked, start, json, limit, seconds, when_full)
+    if follow and on in ("gateway", "spark") and is_live(asked):
+        run_live(asked, on, start, json, limit, seconds, when_full)
         return
     answer = asked.run(on)
     shown = answer if limit is None else answer.head(limit)
@@ -87,6 +88,7 @@ def query(
 
 def run_live(
     asked: Query,
+    on: str,
     start: str,
     json: bool,
     limit: int | None,
@@ -98,7 +100,7 @@ def run_live(
 
     stopped = stopped_by_signal()
     with open_station(asked.database, when_full) as station:
-        live = station.install(asked, start=start_of(start))
+        live = station.install(asked, start=start_of(start), on=on)
         message("live; Ctrl-C stops it")
         follow_rows(station, [live], json=json, limit=limit, seconds=seconds, stopped=stopped)
 

@@ -41,15 +41,16 @@ def run(
 ) -> None:
     """Run the standing queries (CREATE QUERY) of a data directory until Ctrl-C; their answers are kept in its result logs.
 
-    Stopped or killed at any moment, they go on where they stood: nothing is lost and nothing answered twice.
+    Stopped or killed at any moment, they go on where they stood: nothing is lost and nothing answered twice. While they run, nilometer queries
+    shows how they do, pauses and resumes them.
 
     Example: nilometer run --data field/
 
     Example: nilometer run --data field/ --to smoky=mqtt://localhost/alerts/{id} --to smoky=parquet:out/smoky
     """
-    from nilometer.engine.live import BEGINNING, NOW, LiveQuery, Start
     from nilometer.engine.live.delivery import Deliveries, open_routes
-    from nilometer.errors import ConfigurationError, NilometerError
+    from nilometer.engine.live.roster import Roster
+    from nilometer.errors import ConfigurationError
 
     database = database_of(data, catalog)
     if database.data.base is None:
@@ -68,32 +69,28 @@ def run(
     states: dict[str, str] = {}
     # The sinks end last: the station commits everything when it closes.
     with Deliveries(routes) as deliveries, open_station(database, when_full) as station:
-        running: list[LiveQuery] = []
-        refused: list[str] = []
-        for definition in found:
-            start: Start = BEGINNING if isinstance(definition.starting, str) else definition.starting or NOW
-            try:
-                query = database.sql(definition.text)
-                running.append(station.install(query, definition.name, start=start, durable=True, on=on))
-            except NilometerError as error:
-                if len(found) == 1:
-                    raise
-                # One that cannot run keeps no other from it.
-                refused.append(definition.name)
-                message(f"{definition.name} cannot run: {error}")
-        if not running:
+        roster = Roster(station, found, on=on, say=message)
+        roster.begin()
+        if not roster.queries and not roster.paused:
             raise typer.Exit(1)
-        for live in running:
-            if live.note is not None:
-                message(live.note)
-        message(f"running {', '.join(live.name for live in running)}; Ctrl-C stops them")
-        follow(
-            station,
-            running,
-            json=json,
-            seconds=seconds,
-            stopped=stopped,
-            besides=lambda: report_deliveries(deliveries, states),
-        )
-    if not summarize_deliveries(deliveries) or refused:
+        running = ", ".join(live.name for live in roster.queries)
+        message(f"running {running}; Ctrl-C stops them" if running else "nothing runs now; Ctrl-C ends this")
+
+        def besides() -> None:
+            report_deliveries(deliveries, states)
+            roster.look()
+
+        try:
+            follow(
+                station,
+                roster.queries,
+                json=json,
+                several=len(found) > 1,
+                seconds=seconds,
+                stopped=stopped,
+                besides=besides,
+            )
+        finally:
+            roster.show()
+    if not summarize_deliveries(deliveries) or roster.refused:
         raise typer.Exit(1)

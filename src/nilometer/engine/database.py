@@ -18,6 +18,7 @@ from nilometer.types import format_duration, format_time, parse_time
 if TYPE_CHECKING:
     import polars as pl
 
+    from nilometer.engine.live.query_list import QueryState
     from nilometer.spark.stream_from import Landing
     from nilometer.spark.typed import DataFrame
 
@@ -161,6 +162,12 @@ class Database:
         directory_of(self, name)
         answers = delivery.follow(self, name, position, wait=delivery.a_moment)
         return (row for answer in answers for row in answer)
+
+    def queries(self) -> list[QueryState]:
+        """The standing queries of the data directory, declared or not any more, and how each does, in whatever process it runs."""
+        from nilometer.engine.live.query_list import query_list
+
+        return query_list(self)
 
     def deliver(self, name: str, to: str) -> int:
         """Deliver what a standing query has answered, and the sink has not got yet, to a sink: `parquet:DIR`, `jsonl:FILE`,

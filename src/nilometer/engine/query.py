@@ -155,12 +155,17 @@ class Query:
         return iter(self.run())
 
     def live(
-        self, *, seconds: float | None = None, start: str = "now", generators: Generators | None = None
+        self,
+        *,
+        seconds: float | None = None,
+        start: str = "now",
+        generators: Generators | None = None,
+        on: str = "gateway",
     ) -> Iterator[dict[str, Any]]:
         """Rows as they come from streams declared FROM an address, until so many seconds have passed or the sources have ended.
 
         What comes in is logged in the data directory; without one, only for as long as this runs. `start`: now, beginning
-        or a time. `generators` are for `generate://` addresses (nilometer.laboratory.simulated.Generators).
+        or a time. `generators` are for `generate://` addresses (nilometer.laboratory.simulated.Generators). `on`: gateway or spark.
         """
         import time
 
@@ -169,7 +174,7 @@ class Query:
 
         ends = None if seconds is None else time.monotonic() + seconds
         with Station(self.database, self.database.data.base, generators=generators) as station:
-            live = station.install(self, start=start_of(start))
+            live = station.install(self, start=start_of(start), on=on)
             yield from station.rows(live, lambda: ends is not None and time.monotonic() >= ends)
 
     def dataframe(self, *, streaming: bool = True) -> DataFrame:

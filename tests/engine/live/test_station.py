@@ -17,9 +17,10 @@ from nilometer.edge.log.writer import BusyError
 from nilometer.engine import Database, connect
 from nilometer.engine.live import BEGINNING, LiveQuery, Station
 from nilometer.engine.live.books import query_books, stream_books
+from nilometer.engine.live.control import folder_of
 from nilometer.engine.live.identity import identity_of
 from nilometer.engine.live.kept_answers import kept_answers
-from nilometer.engine.live.standing import folder_of, reader_of, result_log, result_logs
+from nilometer.engine.live.standing import reader_of, result_log, result_logs
 from nilometer.engine.live.starts import offset_at
 from nilometer.errors import ConfigurationError, NilometerError, ResourceError
 from nilometer.types import (

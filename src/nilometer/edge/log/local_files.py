@@ -103,6 +103,21 @@ class LocalFiles:
         self._make(self.directory)
         return FileLock(self.directory / LOCK)
 
+    def holder(self) -> str | None:
+        """The process that is the one writer now. To ask takes nothing away, but who becomes it in that moment may have to try again."""
+        try:
+            handle = os.open(self.directory / LOCK, os.O_RDONLY | os.O_CLOEXEC)
+        except FileNotFoundError:
+            return None
+        try:
+            fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except OSError:
+            found = os.read(handle, 32).decode(errors="replace").strip()
+            return f"process {found}" if found else "another process"
+        finally:
+            os.close(handle)
+        return None
+
     def _make(self, directory: Path) -> None:
         """The directory, durably: one that vanishes in a power cut would take its files along."""
         if directory.is_dir():

@@ -34,11 +34,13 @@ class Checkpoint:
 
 
 class Checkpoints:
-    """The latest checkpoint of one query. `written` counts the bytes of panes written by this process."""
+    """The latest checkpoint of one query. `written` counts the bytes of panes written by this process; `panes` and `bytes` are what the
+    checkpoint that was last saved or loaded holds."""
 
     def __init__(self, files: Files) -> None:
         self._files = files
         self.written = 0
+        self.panes = self.bytes = 0
 
     def save(self, checkpoint: Checkpoint) -> None:
         """Make this the checkpoint."""
@@ -60,6 +62,7 @@ class Checkpoints:
             self._files.replace(MANIFEST, json.dumps(whole).encode())
             for name in there - {digest for panes in named.values() for digest in panes.values()}:
                 self._files.delete(f"{FOLDER}/{name}")
+        self._count(checkpoint.panes)
 
     def load(self) -> Checkpoint | None:
         """The latest checkpoint that is whole."""
@@ -71,9 +74,14 @@ class Checkpoints:
                 part: {name: self._pane(digest) for name, digest in named.items()}
                 for part, named in manifest["panes"].items()
             }
+            self._count(panes)
             return Checkpoint(Commit.of(manifest["commit"]), panes)
         except (FileNotFoundError, ValueError, KeyError, TypeError):
             return None
+
+    def _count(self, panes: Panes) -> None:
+        sizes = [len(data) for named in panes.values() for data in named.values()]
+        self.panes, self.bytes = len(sizes), sum(sizes)
 
     def _manifest(self) -> Any:
         whole = json.loads(bytes(self._files.read(MANIFEST)))

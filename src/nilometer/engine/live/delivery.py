@@ -21,9 +21,10 @@ from nilometer.edge.sinks.delivery import POLL, Courier, Delivery, Progress
 from nilometer.edge.sinks.registry import sink_for
 from nilometer.edge.sinks.sink import GROUP_ROWS, Origin
 from nilometer.engine.answers import Answer
+from nilometer.engine.live.control import folder_of
 from nilometer.engine.live.identity import identity_of
 from nilometer.engine.live.kept_answers import directory_of
-from nilometer.engine.live.standing import folder_of, result_files
+from nilometer.engine.live.standing import result_files
 
 if TYPE_CHECKING:
     from nilometer.engine.database import Database

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 
 from nilometer.edge.standing import schema_of
 from nilometer.engine.answers import Answer
-from nilometer.engine.live.standing import PLACE, folder_of, result_log, result_logs
+from nilometer.engine.live.control import PLACE, folder_of
+from nilometer.engine.live.standing import result_log, result_logs
 from nilometer.errors import ConfigurationError
 from nilometer.types import Schema
 

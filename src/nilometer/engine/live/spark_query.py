@@ -2,7 +2,7 @@
 
     .nilometer/queries/<name>/results    the answers, as on the gateway (edge/standing)
     .nilometer/queries/<name>/state      where this version of the query began
-    .nilometer/queries/<name>/spark      the checkpoint of this version, and with how many buckets it was made
+    .nilometer/queries/<name>/spark      the checkpoint of this version, and with how many buckets it was made, or where it is
 
 The laws: what the result log has is never answered again, whatever becomes of the checkpoint: a micro-batch counts by the offsets it has
 read up to, not by its number. A checkpoint that is lost or damaged is made again by reading the logs from where the version
@@ -12,12 +12,13 @@ began, with a micro-batch that ends just where the result log does (design.md pr
 from __future__ import annotations
 
 import json
+import secrets
 import shutil
 from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
@@ -25,7 +26,9 @@ from nilometer.edge.ledger import QueryLedger
 from nilometer.edge.log import LogDirectory, Offset, StreamLog
 from nilometer.edge.log.failpoints import Failpoint
 from nilometer.edge.log.local_files import LocalFiles
-from nilometer.engine.live.standing import Standing, folder_of, reader_of
+from nilometer.engine.live.checkpoint_places import delete_checkpoint
+from nilometer.engine.live.control import folder_of
+from nilometer.engine.live.standing import Standing, reader_of
 from nilometer.engine.live.starts import Start, offset_at
 from nilometer.engine.query import Query
 from nilometer.engine.spark import extents_of, streams_of
@@ -59,7 +62,8 @@ class Metrics:
 
 
 class SparkQuery:
-    """Durable, and run by no other process until `close`."""
+    """Durable, and run by no other process until `close`. `kept` is where its answers and its state are, if not in the data directory: then
+    it is somebody's passing question, for which retention does not wait."""
 
     def __init__(
         self,
@@ -71,15 +75,18 @@ class SparkQuery:
         clock: Clock,
         settings: SparkSettings,
         failpoint: Failpoint | None = None,
+        kept: Path | None = None,
     ) -> None:
         self.name = name
         self.query = query
         self.note: str | None = None
         self._directory = directory
+        self._kept = directory if kept is None else kept
+        self._asked = kept is not None
         self._clock = clock
         self._settings = settings
         self._streams = streams_of(query.physical)
-        self._standing = Standing(directory, name, query, failpoint, keeps_state=False)
+        self._standing = Standing(self._kept, name, query, failpoint, keeps_state=False)
         self._watermark: int | None = None
         self._batches = 0
         self._fresh: deque[pl.DataFrame] = deque()
@@ -104,20 +111,19 @@ class SparkQuery:
         recovered = self._standing.recovered
         trimmed = self._standing.find_trimmed(logs)
         began, committed = self._offsets(logs, start)
-        self._standing.begin(committed, self._clock(), logs)
+        if recovered is None or recovered.fresh:
+            # Before it counts as begun: a checkpoint of another beginning, even of the same plan, would go on elsewhere.
+            self._forget_checkpoint()
+        self._standing.begin(committed, self._clock(), {} if self._asked else logs)
         self._committed = committed
         self._ledger = QueryLedger()
         if recovered is not None and not recovered.fresh:
             self._ledger = recovered.last.ledger
-            self.note = f"{self.name} goes on after {self._standing.rows} rows"
-        elif recovered is not None:
-            self.note = (
-                f"{self.name} has changed since it last ran:"
-                " the new version goes on where the old one stood, with an empty state"
-            )
+        self.note = self._standing.note(self.name)
         if trimmed:
             self.note = f"{self.note}; {trimmed}"
-        self._forget_others(directory)
+        if not self._asked:
+            self._forget_others(directory)
         self._began = Places({key: Place.at(offset) for key, offset in began.items()})
 
     def _offsets(
@@ -171,7 +177,8 @@ class SparkQuery:
             partitions=installed["partitions"],
         )
         trigger = f"{self._settings.trigger} seconds" if self._settings.trigger else None
-        self._running = Running(session, job, self._checkpoint, self._take, trigger=trigger)
+        checkpoint = installed.get("checkpoint") or self._folder / self._standing.version
+        self._running = Running(session, job, checkpoint, self._take, trigger=trigger)
         self._running.start()
 
     def restart(self) -> None:
@@ -181,31 +188,33 @@ class SparkQuery:
         self._tries += 1
         self.retry_at = self._clock() + min(SECOND << self._tries, MINUTE)
         if self._tries == TRIES:
-            shutil.rmtree(self._checkpoint, ignore_errors=True)
+            self._forget_checkpoint()
         self.start()
 
     @property
     def _folder(self) -> Path:
-        return folder_of(self._directory, self.name) / FOLDER
+        return folder_of(self._kept, self.name) / FOLDER
 
-    @property
-    def _checkpoint(self) -> str:
-        if self._settings.checkpoints is None:
-            return str(self._folder / self._standing.version)
-        return f"{self._settings.checkpoints.rstrip('/')}/{self.name.lower()}/{self._standing.version}"
+    def _forget_checkpoint(self) -> None:
+        delete_checkpoint(self._folder / INSTALLATION)
+        shutil.rmtree(self._folder, ignore_errors=True)
 
-    def _installation(self, partitions: int) -> dict[str, int]:
-        """With how many buckets and partitions this version's checkpoint is made: fixed when it was first run."""
+    def _installation(self, partitions: int) -> dict[str, Any]:
+        """With how many buckets and partitions this version's checkpoint is made, and where it is if not here: fixed when it was first run."""
         files = LocalFiles(self._folder)
         try:
             found = json.loads(bytes(files.read(INSTALLATION)))
         except (FileNotFoundError, ValueError):
             found = None
         if found is not None and found.get("version") == self._standing.version:
-            return {"buckets": found["buckets"], "partitions": found["partitions"]}
+            return dict(found)
         # Another version's checkpoint is of no use any more.
-        shutil.rmtree(self._folder, ignore_errors=True)
-        chosen = {"buckets": self._settings.buckets, "partitions": partitions}
+        self._forget_checkpoint()
+        chosen: dict[str, Any] = {"buckets": self._settings.buckets, "partitions": partitions}
+        if self._settings.checkpoints is not None:
+            # A name that was never used: nobody finds there what another beginning has left.
+            unique = f"{self._standing.version}-{secrets.token_hex(4)}"
+            chosen["checkpoint"] = f"{self._settings.checkpoints.rstrip('/')}/{self.name.lower()}/{unique}"
         files.replace(INSTALLATION, json.dumps({"version": self._standing.version} | chosen).encode())
         return chosen
 
@@ -257,6 +266,16 @@ class SparkQuery:
         return self._standing.rows
 
     @property
+    def version(self) -> str:
+        """Which version of the query it is."""
+        return self._standing.version
+
+    @property
+    def earlier(self) -> QueryLedger:
+        """What the versions before it have counted."""
+        return self._standing.earlier
+
+    @property
     def metrics(self) -> Metrics:
         """How it does."""
         progress = None if self._running is None else self._running.progress
@@ -285,3 +304,5 @@ class SparkQuery:
         """Stop, and let another process go on."""
         self.stop()
         self._standing.close()
+        if self._asked:
+            self._forget_checkpoint()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import re
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from hashlib import blake2b
@@ -20,14 +21,18 @@ from nilometer.edge.log.readers import store_offset
 from nilometer.edge.log.writer import BusyError, resources
 from nilometer.edge.standing import Checkpoint, Checkpoints, Commit, ResultLog, recover, types_of
 from nilometer.edge.standing.checkpoints import Panes
+from nilometer.engine.live.control import first_number, folder_of, settle
 from nilometer.engine.query import Query
 from nilometer.errors import ResourceError
 from nilometer.operators.frames import dtypes, empty
 from nilometer.plan.explain import explain_text
 from nilometer.types import SECOND
 
-PLACE = Path(".nilometer") / "queries"
 STATE_FORMAT = 2
+ON_SPARK = "spark-"
+"""How the versions of queries begin whose state Spark keeps: it is of no use to another host."""
+LOOK = 0.05
+"""Whoever only looks whether a query runs is gone after so many seconds."""
 COMMIT_EVERY = SECOND
 """A commit without answers waits so long: it only says how far the logs were read."""
 CHECKPOINT_EVERY = 10 * SECOND
@@ -39,9 +44,9 @@ def version_of(query: Query) -> str:
     return blake2b(text.encode(), digest_size=8).hexdigest()
 
 
-def folder_of(directory: Path, name: str) -> Path:
-    """Where a standing query is kept."""
-    return directory / PLACE / name.lower()
+def host_of(version: str) -> str:
+    """On which host that version runs."""
+    return "spark" if version.startswith(ON_SPARK) else "gateway"
 
 
 def result_logs(
@@ -89,12 +94,21 @@ def lock_of(directory: Path, name: str) -> Lock:
     files = LocalFiles(folder_of(directory, name))
     try:
         with resources(files.place):
-            return files.lock()
+            try:
+                return files.lock()
+            except BlockingIOError:
+                time.sleep(LOOK)
+                return files.lock()
     except BlockingIOError as holder:
         raise BusyError(
             f"'{name}' is being run by {holder}",
             hint="stop that one first, or run the other queries with --only",
         ) from None
+
+
+def runner_of(directory: Path, name: str) -> str | None:
+    """The process that runs a standing query now."""
+    return LocalFiles(folder_of(directory, name)).holder()
 
 
 def reader_of(name: str) -> str:
@@ -140,11 +154,12 @@ class Standing:
     ) -> None:
         self._keeps_state = keeps_state
         self._columns = dtypes(query.schema)
-        self.version = version_of(query) if keeps_state else f"spark-{version_of(query)}"
+        self.version = version_of(query) if keeps_state else ON_SPARK + version_of(query)
         self._types = types_of(query.schema)
         # Before anything is read: what was read of a query that another process runs would be out of date at once.
         self._lock = lock_of(directory, name)
         try:
+            settle(directory, name)
             self._open(directory, name, failpoint)
         except BaseException:
             self._lock.release()
@@ -163,11 +178,13 @@ class Standing:
         pass_by = failpoint or failpoints.from_environment("state")
         self._checkpoints = Checkpoints(LocalFiles(folder_of(directory, name) / "state", pass_by))
         self.recovered = recover(self.version, logs[answered], self._checkpoints, changed=current != answered)
-        self._number, self._earlier, self._trimmed = -1, QueryLedger(), 0
+        self._number, self._trimmed = first_number(directory, name) - 1, 0
+        self.earlier = QueryLedger()
+        """What all versions before this one have counted."""
         if self.recovered is not None:
             last = self.recovered.last
             self._number, self._trimmed = last.number, last.trimmed
-            self._earlier = last.earlier + last.ledger if self.recovered.fresh else last.earlier
+            self.earlier = last.earlier + last.ledger if self.recovered.fresh else last.earlier
         self._offsets: dict[str, Offset] = {}
         self._reader = reader_of(name)
         self._logs: dict[str, StreamLog] = {}
@@ -183,6 +200,25 @@ class Standing:
     def rows(self) -> int:
         """How many rows were ever answered, by all versions."""
         return self._rows_before + self._results.rows
+
+    @property
+    def state(self) -> tuple[int, int]:
+        """Of how many panes the state was made when it was last saved, and their bytes."""
+        return self._checkpoints.panes, self._checkpoints.bytes
+
+    def note(self, name: str) -> str | None:
+        """What whoever runs it should know of where it goes on; None: it begins."""
+        if self.recovered is None:
+            return None
+        before = self.recovered.last.version
+        if not self.recovered.fresh:
+            return f"{name} goes on after {self.rows} rows"
+        if before != self.version and before.removeprefix(ON_SPARK) == self.version.removeprefix(ON_SPARK):
+            return f"{name} ran on {host_of(before)} before: it goes on where it stood there, with an empty state"
+        return (
+            f"{name} has changed since it last ran:"
+            " the new version goes on where the old one stood, with an empty state"
+        )
 
     def find_trimmed(self, logs: Mapping[str, StreamLog]) -> Trimmed:
         """What the logs, by lower-case name, have lost of what the query would read on, or again."""
@@ -265,7 +301,7 @@ class Standing:
                 self._hold(saved.offsets)
 
     def _commit_of(self, number: int, offsets: Mapping[str, Offset], ledger: QueryLedger) -> Commit:
-        return Commit(self.version, number, dict(offsets), ledger, self._earlier, self._trimmed, self._types)
+        return Commit(self.version, number, dict(offsets), ledger, self.earlier, self._trimmed, self._types)
 
     def _write(self, rows: pl.DataFrame, commit: Commit, now: int) -> None:
         # One that fails is tried again as it is: the log may have it, though not durably, and then takes no other of its number.

@@ -19,11 +19,13 @@ from typing import Any, Self
 import polars as pl
 
 from nilometer.catalog import Sensor, Stream, Table
+from nilometer.catalog.near_misses import near_misses
 from nilometer.edge.adapters import Adapter, Clock, ReadResult, adapter_for
 from nilometer.edge.adapters.generate import Generators
 from nilometer.edge.buffers import Outcome, Policy
 from nilometer.edge.fjord import ANSWER_ROWS, Fjord
 from nilometer.edge.gateway import Batch, Entry
+from nilometer.edge.ledger import QueryLedger
 from nilometer.edge.log import LogDirectory, LogSettings, Offset
 from nilometer.edge.log.failpoints import Failpoint
 from nilometer.edge.manager import ManagerSettings, StreamManager, running
@@ -31,19 +33,23 @@ from nilometer.edge.manager.source import AdapterFor
 from nilometer.edge.proxies import Fleet
 from nilometer.edge.proxies.fleet import Programs
 from nilometer.engine.database import Database
+from nilometer.engine.live.control import control_of
 from nilometer.engine.live.identity import identity_of
 from nilometer.engine.live.live_query import LiveQuery
-from nilometer.engine.live.spark_query import SparkQuery
+from nilometer.engine.live.on_spark import OnSpark
+from nilometer.engine.live.query_metrics import QueryMetrics, completeness_of
 from nilometer.engine.live.standing import Standing, reader_of
 from nilometer.engine.live.starts import NOW, Start, offset_at
 from nilometer.engine.query import Query
-from nilometer.errors import ConfigurationError, NilometerError, ResourceError
+from nilometer.errors import ConfigurationError, NilometerError
 from nilometer.plan import physical
-from nilometer.spark.settings import SparkSettings
-from nilometer.types import SECOND
+from nilometer.types import INT_MAXIMUM, INT_MINIMUM, SECOND
 
 ROUND_ROWS = 262_144
 """So many rows of a group are taken before the Fjord runs."""
+
+HOSTS = ("gateway", "spark")
+"""Where live queries run."""
 
 PAUSE = SECOND // 4
 """How long the loop waits for a source, at most, before it looks after the sensors and the clock again."""
@@ -125,9 +131,10 @@ class Station:
         )
         self.queries: dict[str, LiveQuery] = {}
         self._standing: dict[str, Standing] = {}
-        self._spark: dict[str, SparkQuery] = {}
+        self._spark = OnSpark(self.directory, self.logs, self.manager, clock, failpoint)
         self._groups: dict[str, Group] = {}
         self._numbers = 0
+        self._round_milliseconds: int | None = None
 
     # ---- queries come and go -----------------------------------------------------------------------------------------
 
@@ -141,7 +148,7 @@ class Station:
         on: str = "gateway",
     ) -> LiveQuery:
         """Let a query run from now on, from the beginning of the logs, or from a time. A durable one goes on where it stood
-        when it, or the machine, was last stopped; on Spark all are."""
+        when it, or the machine, was last stopped."""
         if name is None:
             self._numbers += 1
             name = f"query-{self._numbers}"
@@ -149,9 +156,14 @@ class Station:
             raise ConfigurationError(
                 f"a query '{name}' is running already", hint="remove it, or name this one otherwise"
             )
+        if on not in HOSTS:
+            raise ConfigurationError(f"live queries do not run on '{on}'", hint=near_misses(on, HOSTS))
         streams = streams_of(query)
+        if durable:
+            asked = control_of(self.directory, name).start
+            start = start if asked is None else asked
         if on == "spark":
-            live = self._on_spark(name, query, streams, start)
+            live = self._spark.install(name, query, streams, start, durable=durable)
         elif durable:
             standing = Standing(self.directory, name, query, self._failpoint)
             try:
@@ -176,11 +188,9 @@ class Station:
                 f"no query '{name}' is running", hint=f"running: {', '.join(self.queries) or 'none'}"
             )
         self.fleet.stop(name)
-        spark = self._spark.pop(name, None)
-        if spark is not None:
-            spark.close()
-            self.manager.unregister(name)
+        if name in self._spark:
             self._expect(streams_of(live.query))
+            self._spark.remove(live)
             return
         self._work()
         self._settle(live, all_of_it=True)
@@ -195,52 +205,6 @@ class Station:
         if not group.queries:
             self.manager.unregister(group.name)
             del self._groups[group.name]
-
-    def _on_spark(self, name: str, query: Query, streams: dict[str, Stream], start: Start) -> LiveQuery:
-        """The station keeps the streams open and asks the sensors; Spark reads the logs."""
-        spark = SparkQuery(
-            self.directory,
-            name,
-            query,
-            start=start,
-            clock=self.clock,
-            settings=SparkSettings.from_environment(self.directory),
-            failpoint=self._failpoint,
-        )
-        try:
-            self.manager.attend(name, streams.values())
-            spark.start()
-        except BaseException:
-            spark.close()
-            raise
-        self._spark[name] = spark
-        live = LiveQuery(name, query, "", dict(spark.offsets))
-        live.rows, live.note = spark.rows, spark.note
-        return live
-
-    def _follow_spark(self, live: LiveQuery, spark: SparkQuery) -> bool:
-        """What Spark has answered since; whether anything."""
-        frames = spark.take()
-        live.rows = spark.rows - sum(frame.height for frame in frames)
-        live.give(frames)
-        metrics = spark.metrics
-        live.ledger, live.watermark = metrics.ledger, metrics.watermark
-        if not spark.active and not frames and live.failure is None:
-            failure = spark.failure
-            if isinstance(failure, ResourceError) and self.clock() >= spark.retry_at:
-                live.trouble = failure.message
-                spark.restart()
-            elif failure is not None and not isinstance(failure, ResourceError):
-                live.failure, live.finished = failure.at(live.query.text, None), True
-        elif spark.active:
-            live.trouble = None
-        streams = streams_of(live.query)
-        live.finished = live.finished or (
-            not frames
-            and all(self.manager.ended(stream.name) for stream in streams.values())
-            and all(self.logs.log(streams[key]).end == at for key, at in spark.offsets.items())
-        )
-        return bool(frames)
 
     def _add(
         self, name: str, query: Query, streams: dict[str, Stream], offsets: dict[str, Offset]
@@ -312,10 +276,7 @@ class Station:
             # An older version may have read it.
             self.logs.log(key).forget_reader(reader_of(name))
         live.rows = standing.rows
-        if recovered is not None and recovered.fresh:
-            live.note = f"{name} has changed since it last ran: the new version goes on where the old one stood, with an empty state"
-        elif recovered is not None:
-            live.note = f"{name} goes on after {standing.rows} rows"
+        live.note = standing.note(name)
         if trimmed:
             live.trimmed = trimmed.unread
             live.note = f"{live.note}; {trimmed}"
@@ -347,15 +308,18 @@ class Station:
     def step(self) -> bool:
         """One turn of everything; whether anything moved."""
         moved = self.manager.poll()
+        began = time.perf_counter()
         for group in list(self._groups.values()):
             moved |= self._feed(group)
         self._work()
         for live in list(self.queries.values()):
-            spark = self._spark.get(live.name)
-            if spark is None:
+            if live.name not in self._spark:
                 self._settle(live)
-            else:
-                moved |= self._follow_spark(live, spark)
+        if moved:
+            self._round_milliseconds = round(1_000 * (time.perf_counter() - began))
+        for live in list(self.queries.values()):
+            if live.name in self._spark:
+                moved |= self._spark.follow(live)
         self.fleet.tick(self.clock())
         self._promise()
         return moved
@@ -381,6 +345,40 @@ class Station:
     def finished(self) -> bool:
         """Whether all queries have seen the end of all their streams, or failed."""
         return bool(self.queries) and all(live.finished for live in self.queries.values())
+
+    def metrics(self, name: str) -> QueryMetrics:
+        """How a query does."""
+        live, now = self.queries[name], self.clock()
+        took: int | None
+        if name in self._spark:
+            spark = self._spark[name]
+            host, version, earlier = "spark", spark.version, spark.earlier
+            found = spark.metrics
+            state, took = (found.state_panes, found.state_bytes), found.batch_milliseconds
+        else:
+            standing = self._standing.get(name)
+            host, version = "gateway", "" if standing is None else standing.version
+            earlier = QueryLedger() if standing is None else standing.earlier
+            state, took = (0, 0) if standing is None else standing.state, self._round_milliseconds
+        ledger = earlier + live.ledger
+        # Before the first reading, and after the end, event time is nowhere.
+        heard = live.watermark not in (None, INT_MINIMUM, INT_MAXIMUM)
+        watermark = live.watermark if heard else None
+        return QueryMetrics(
+            now,
+            host,
+            version,
+            ledger.read,
+            live.rows,
+            ledger.late,
+            watermark,
+            None if watermark is None else now - watermark,
+            took,
+            *state,
+            completeness_of(self.manager, streams_of(live.query)),
+            live.failure is not None,
+            live.trouble if live.failure is None else live.failure.message,
+        )
 
     def _push(self, group: Group, stream: str, entry: Entry) -> None:
         """An entry to the queries of a group; where answers are in the way, they are fetched first."""
@@ -466,7 +464,8 @@ class Station:
 
     def _promise(self) -> None:
         """Where all sensors of a stream promise that nothing earlier comes, event time goes on without a reading."""
-        for stream in {s.name: s for group in self._groups.values() for s in group.streams.values()}.values():
+        read = [stream for group in self._groups.values() for stream in group.streams.values()]
+        for stream in {stream.name: stream for stream in (*read, *self._spark.streams)}.values():
             tick = self.fleet.promise(stream.name)
             if tick is not None:
                 self.manager.heartbeat(stream.name, tick)
@@ -507,9 +506,7 @@ class Station:
         for standing in self._standing.values():
             standing.abandon()
         self._standing.clear()
-        for spark in self._spark.values():
-            spark.close()
-        self._spark.clear()
+        self._spark.abandon()
         self.queries.clear()
         self.manager.abandon()
 

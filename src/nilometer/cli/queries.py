@@ -1,0 +1,240 @@
+"""`nilometer queries`: how the standing queries of a data directory do; pause, resume, drop, replay."""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from nilometer.cli.console import message, print_records
+from nilometer.cli.options import CatalogOption, DataOption, JsonOption, database_of
+
+if TYPE_CHECKING:
+    from nilometer.engine.live.query_list import QueryState
+
+commands = typer.Typer(
+    help="The standing queries and how they do: list, pause, resume, drop, replay.",
+    invoke_without_command=True,
+)
+
+NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="The standing query.")]
+
+PATIENCE = 15.0
+"""How long it is waited for a query to pause, in seconds: its micro-batch is ended first."""
+
+
+def register(application: typer.Typer) -> None:
+    """Add the verb."""
+    application.add_typer(commands, name="queries")
+
+
+@commands.callback()
+def queries(
+    context: typer.Context, data: DataOption = None, json: JsonOption = False, catalog: CatalogOption = None
+) -> None:
+    """List the standing queries and how they do, or pause, resume, drop or replay one.
+
+    Example: nilometer queries --data field/
+    """
+    if context.invoked_subcommand is None:
+        list_queries(data, json, catalog)
+    else:
+        # `queries --data field pause smoky` is as good as `queries pause smoky --data field`.
+        context.obj = (data, catalog)
+
+
+@commands.command("list")
+def list_command(
+    context: typer.Context, data: DataOption = None, json: JsonOption = False, catalog: CatalogOption = None
+) -> None:
+    """List them: state, rows answered, readings behind, watermark and its lag, batch time, state, late, completeness.
+
+    Example: nilometer queries list --data field/ --json
+    """
+    data, catalog = _given(context, data, catalog)
+    list_queries(data, json, catalog)
+
+
+@commands.command("pause")
+def pause_command(
+    context: typer.Context, name: NameArgument, data: DataOption = None, catalog: CatalogOption = None
+) -> None:
+    """Stop one where it stands, in whatever process it runs; it is not run again until it is resumed.
+
+    Example: nilometer queries pause smoky --data field/
+    """
+    from nilometer.engine.live.standing import runner_of
+    from nilometer.engine.live.upkeep import known, pause
+
+    database = database_of(*_given(context, data, catalog))
+    runner = pause(database, name)
+    directory, name = known(database, name)
+    until = time.monotonic() + PATIENCE
+    while runner is not None and time.monotonic() < until:
+        time.sleep(0.1)
+        runner = runner_of(directory, name)
+    if runner is None:
+        message(f"{name} is paused; it goes on where it stands after: nilometer queries resume {name}")
+    else:
+        message(f"{name} is asked to pause; {runner} still runs it")
+
+
+@commands.command("resume")
+def resume_command(
+    context: typer.Context, name: NameArgument, data: DataOption = None, catalog: CatalogOption = None
+) -> None:
+    """Let a paused one go on where it stands, in the process that ran it or the next `nilometer run`.
+
+    Example: nilometer queries resume smoky --data field/
+    """
+    from nilometer.engine.live.upkeep import known, resume
+
+    database = database_of(*_given(context, data, catalog))
+    runner = resume(database, name)
+    _, name = known(database, name)
+    if runner is None:
+        message(f"{name} goes on within a second if a nilometer run is there, else with the next one")
+    else:
+        message(f"{name} is running: {runner}")
+
+
+@commands.command("drop")
+def drop_command(
+    context: typer.Context,
+    name: NameArgument,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    data: DataOption = None,
+    catalog: CatalogOption = None,
+) -> None:
+    """Delete one's state and all its answers, and let the logs' retention wait for it no more; also if it is not declared any more.
+
+    Example: nilometer queries drop smoky --data field/ --yes
+    """
+    from nilometer.engine.live.upkeep import drop, remains
+    from nilometer.errors import ConfigurationError
+
+    database = database_of(*_given(context, data, catalog))
+    found = remains(database, name)
+    parts = [f"{found.rows} row{'' if found.rows == 1 else 's'} of answers ({_bytes(found.answers)})"]
+    parts += [f"{_bytes(found.state)} of state"] if found.state else []
+    parts += [f"{_bytes(found.replaced)} of replaced answers"] if found.replaced else []
+    message(f"{found.name}: {', '.join(parts)}")
+    if found.held:
+        message(
+            f"retention waits for it in the log{'' if len(found.held) == 1 else 's'} of {', '.join(found.held)}"
+        )
+    if not yes and not sys.stdin.isatty():
+        raise ConfigurationError(
+            f"'{found.name}' is dropped only if you say so", hint="add --yes, and all that is deleted"
+        )
+    if not yes:
+        typer.confirm("Delete it all?", abort=True, err=True)
+    left = drop(database, name)
+    message(f"{found.name} is dropped")
+    if left is not None:
+        message(f"its checkpoint could not be deleted and is of no use any more: {left}")
+    if found.declared:
+        message(
+            "it is still declared, so the next run begins it anew: take its CREATE QUERY away to have it gone"
+        )
+
+
+@commands.command("replay")
+def replay_command(
+    context: typer.Context,
+    name: NameArgument,
+    start: Annotated[
+        str, typer.Option("--from", metavar="beginning|TIME", help="Where in the logs it begins again.")
+    ] = "beginning",
+    data: DataOption = None,
+    catalog: CatalogOption = None,
+) -> None:
+    """Let one answer again from the beginning of what the logs hold, or from a time; its answers so far are moved aside.
+
+    Example: nilometer queries replay smoky --data field/ --from 2026-03-01T06:00:00Z
+    """
+    from nilometer.engine.live.starts import start_of
+    from nilometer.engine.live.upkeep import known, replay
+
+    database = database_of(*_given(context, data, catalog))
+    done = replay(database, name, start_of(start))
+    _, name = known(database, name)
+    if done.aside is not None:
+        message(f"{done.rows} row{'' if done.rows == 1 else 's'} of answers moved to {done.aside}")
+    where = "at the beginning of the logs" if start.strip().lower() == "beginning" else f"at {start}"
+    message(f"{name} begins again {where} when it is run next: {done.readings} readings lie ahead of it")
+
+
+def list_queries(data: str | None, json: bool, catalog: str | None) -> None:
+    """One line for each."""
+    found = database_of(data, catalog).queries()
+    print_records([_json(one) if json else _text(one) for one in found], json)
+    if not found:
+        message("there are no standing queries; declare one in schema.sql: CREATE QUERY wet AS SELECT ...")
+    if json:
+        return
+    for one in found:
+        if one.changed:
+            message(f"{one.name} has changed since it last ran: its next run begins a new version")
+        if one.trouble is not None:
+            message(f"{one.name}: {one.trouble}")
+
+
+def _given(context: typer.Context, data: str | None, catalog: str | None) -> tuple[str | None, str | None]:
+    before, catalog_before = context.obj or (None, None)
+    return data or before, catalog or catalog_before
+
+
+def _json(state: QueryState) -> dict[str, Any]:
+    from nilometer.types import SECOND, format_time
+
+    return state.as_dict() | {
+        "watermark": None if state.watermark is None else format_time(state.watermark),
+        "lag": None if state.lag is None else state.lag / SECOND,
+        "when": None if state.when is None else format_time(state.when),
+    }
+
+
+def _text(state: QueryState) -> dict[str, Any]:
+    from nilometer.types import format_time
+
+    completeness = state.completeness
+    return {
+        "query": state.name,
+        "state": state.state.value,
+        "host": state.host,
+        "version": state.version,
+        "rows": state.rows,
+        "behind": state.behind,
+        "late": state.late,
+        "watermark": None if state.watermark is None else format_time(state.watermark),
+        "lag": None if state.lag is None else _duration(state.lag),
+        "batch": None if state.batch_milliseconds is None else f"{state.batch_milliseconds} ms",
+        "held": None if state.state_bytes is None else _bytes(state.state_bytes),
+        "complete": None if completeness is None else f"{completeness:.1%}",
+    }
+
+
+def _duration(microseconds: int) -> str:
+    """
+    >>> _duration(1_250_000), _duration(-3_000_000), _duration(5_400_000_000), _duration(900_000_000_000)
+    ('1.2 s', '-3.0 s', '90 min', '10 days')
+    """
+    seconds = microseconds / 1_000_000
+    for unit, size, least in (("days", 86_400, 172_800), ("h", 3_600, 7_200), ("min", 60, 120)):
+        if abs(seconds) >= least:
+            return f"{seconds / size:.0f} {unit}"
+    return f"{seconds:.1f} s"
+
+
+def _bytes(count: int) -> str:
+    """
+    >>> _bytes(0), _bytes(2_048), _bytes(3_500_000)
+    ('0 B', '2.0 kB', '3.5 MB')
+    """
+    for unit, size in (("GB", 1_000_000_000), ("MB", 1_000_000), ("kB", 1_000)):
+        if count >= size:
+            return f"{count / size:.1f} {unit}"
+    return f"{count} B"
