@@ -20,7 +20,7 @@ with contextlib.suppress(ResourceError):
     os.environ.setdefault("JAVA_HOME", str(java_home()))
 
 QUICK = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
-"""The JVM of a test run compiles little, and only once: a fifth less work in its first hundred batches (measured)."""
+"""The JVM of a test run compiles little, and only once: it is gone before more would pay."""
 PANDAS = "ignore:PySpark does not yet fully support pandas:FutureWarning"
 """Said at every use of Arrow, to everyone with pandas 3; these tests show that what we use works."""
 
