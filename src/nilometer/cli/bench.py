@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -15,10 +16,23 @@ def register(application: typer.Typer) -> None:
 
 
 def bench(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="operators or edge")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="operators, edge or spark")],
     json: JsonOption = False,
     rows: Annotated[int, typer.Option("--rows", min=1000, help="How many readings.")] = 1_000_000,
     sensors: Annotated[int, typer.Option("--sensors", min=1, help="Of how many sensors.")] = 1_000,
+    only: Annotated[
+        list[str] | None,
+        typer.Option("--only", metavar="PART", help="spark: this part alone, as hop60x1; may be repeated."),
+    ] = None,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="spark: fewer readings, each side once; to see that it runs.")
+    ] = False,
+    peers: Annotated[
+        bool, typer.Option("--peers", help="spark: PyFlink and Pathway as well, where installed.")
+    ] = False,
+    plot: Annotated[
+        Path | None, typer.Option("--plot", metavar="DIR", help="spark: pictures into this folder.")
+    ] = None,
 ) -> None:
     """Run a benchmark and print ours beside the peer's.
 
@@ -26,8 +40,23 @@ def bench(
     """
     from json import dumps
 
-    from nilometer.laboratory.benchmarks import BENCHMARKS, table
-    from nilometer.laboratory.benchmarks.registry import named
+    from nilometer.cli.console import message
+    from nilometer.laboratory import benchmarks
+    from nilometer.laboratory.benchmarks.registry import check
 
-    result = named(BENCHMARKS, name, "benchmark")(rows, sensors)
-    print(dumps(result.as_dict(), ensure_ascii=False) if json else table(result))
+    check(benchmarks.NAMES, name, "benchmark")
+    if name != benchmarks.SPARK:
+        if only or quick or peers or plot:
+            raise typer.BadParameter("--only, --quick, --peers and --plot are for bench spark")
+        result = benchmarks.BENCHMARKS[name](rows, sensors)
+        print(dumps(result.as_dict(), ensure_ascii=False) if json else benchmarks.table(result))
+        return
+    from nilometer.laboratory.benchmarks import spark
+
+    report = spark.spark(spark.Options(rows, sensors, tuple(only or ()), quick, peers), message)
+    print(dumps(report.as_dict(), ensure_ascii=False) if json else spark.table(report))
+    if plot is not None:
+        from nilometer.laboratory.benchmarks.spark.plots import plot as draw
+
+        for path in draw(report, plot):
+            message(f"wrote {path}")

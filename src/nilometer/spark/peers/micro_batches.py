@@ -15,19 +15,21 @@ from pyspark.sql import DataFrame, SparkSession
 @dataclass(frozen=True)
 class Folder:
     """A stream's micro-batches: `columns` is their schema as DDL (with `time TIMESTAMP`), `delay` how far out of order they are,
-    in microseconds."""
+    in microseconds. `files` is how many a micro-batch has; None: all that are there."""
 
     path: Path
     columns: str
     delay: int
+    files: int | None = 1
 
 
 def streams(session: SparkSession, folders: Mapping[str, Folder]) -> dict[str, DataFrame]:
     """The streaming DataFrames, by the streams' names."""
-    return {
-        name: session.readStream.schema(folder.columns)
-        .option("maxFilesPerTrigger", 1)
-        .parquet(str(folder.path))
-        .withWatermark("time", f"{folder.delay} microseconds")
-        for name, folder in folders.items()
-    }
+    return {name: _stream(session, folder) for name, folder in folders.items()}
+
+
+def _stream(session: SparkSession, folder: Folder) -> DataFrame:
+    reader = session.readStream.schema(folder.columns)
+    if folder.files is not None:
+        reader = reader.option("maxFilesPerTrigger", folder.files)
+    return reader.parquet(str(folder.path)).withWatermark("time", f"{folder.delay} microseconds")

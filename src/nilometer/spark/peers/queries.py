@@ -11,6 +11,7 @@ from nilometer.spark.peers.interval_join import interval_join
 from nilometer.spark.peers.refusals import plain_asof_join, plain_row_window
 from nilometer.spark.peers.row_window import row_window
 from nilometer.spark.peers.run import Query
+from nilometer.spark.peers.two_stages import two_stages
 
 QUERIES: Mapping[str, Query] = {
     "filter": filter_readings,
@@ -18,6 +19,7 @@ QUERIES: Mapping[str, Query] = {
     "hop60x1": hop(60, 1),
     "join": interval_join,
     "asof": asof_join(buckets=4),
-    "rows": row_window(100, 10),
+    "rows": row_window(100, 1),
+    "two_stages": two_stages,
 }
 PLAIN: Mapping[str, Query] = {"asof": plain_asof_join, "rows": plain_row_window}

@@ -16,7 +16,7 @@ import polars as pl
 from pyspark.sql import DataFrame, SparkSession
 
 from nilometer.spark.peers.micro_batches import Folder, streams
-from nilometer.spark.peers.settings import StockSettings
+from nilometer.spark.peers.settings import StockSettings, session_for
 
 Query = Callable[[Mapping[str, DataFrame]], DataFrame]
 
@@ -37,9 +37,7 @@ def run(
     settings: StockSettings | None = None,
 ) -> StockRun:
     """Run it in `place`, an empty folder: `place/answers` and `place/checkpoint`."""
-    own = session.newSession()
-    for name, value in (settings or StockSettings()).as_spark().items():
-        own.conf.set(name, value)
+    own = session_for(session, settings or StockSettings())
     started = time.perf_counter()
     writer = query(streams(own, folders)).writeStream.format("parquet").outputMode("append")
     running = (
@@ -57,8 +55,12 @@ def run(
 
 
 def answers(place: Path) -> pl.DataFrame:
-    """What a run answered; times are microseconds, as ours."""
+    """What a run answered."""
     files = sorted((place / "answers").glob("*.parquet"))
-    frame = pl.concat([pl.read_parquet(file) for file in files])
+    return times_as_ours(pl.concat([pl.read_parquet(file) for file in files]))
+
+
+def times_as_ours(frame: pl.DataFrame) -> pl.DataFrame:
+    """Times as microseconds since 1970."""
     times = [name for name, kind in frame.schema.items() if isinstance(kind, pl.Datetime)]
     return frame.with_columns(pl.col(name).dt.epoch("us") for name in times)

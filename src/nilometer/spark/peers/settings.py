@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from pyspark.sql import SparkSession
+
 ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 IN_MEMORY = "org.apache.spark.sql.execution.streaming.state.HDFSBackedStateStoreProvider"
 LOCAL_CHECKPOINTS = (
@@ -41,3 +43,11 @@ class StockSettings:
                 f"{state}.rocksdb.trackTotalNumberOfRows": "false",
             }
         return found | dict(self.more)
+
+
+def session_for(session: SparkSession, settings: StockSettings) -> SparkSession:
+    """A session of its own in the same JVM, with these settings."""
+    own = session.newSession()
+    for name, value in settings.as_spark().items():
+        own.conf.set(name, value)
+    return own

@@ -1,7 +1,7 @@
 """Seeds and sizes -> readings in the order of their arrival: what both sides of `bench spark` answer over.
 
-Sensors read at 1 Hz, each at a phase of its own with some jitter, and the readings come out of order within `DISORDER`, less
-than the stream's DELAY, so that none is late. The first to arrive is the earliest. The last is a *sentinel*, of a sensor that is
+Sensors read at 1 Hz, each at its own phase of the second, in whole milliseconds (other engines know no finer event time); no two of
+a thousand at the same one. The readings come out of order within `DISORDER`, less than the stream's DELAY, so that none is late. The first to arrive is the earliest. The last is a *sentinel*, of a sensor that is
 none and long after the others: with it the watermark passes every window of the rest on either side, so that all of them can be
 compared (its own are never closed). Values are multiples of 1/64, so that sums are exact in any order.
 """
@@ -16,7 +16,6 @@ from nilometer.types import MILLISECOND, SECOND
 START = 1_767_225_600 * SECOND  # 2026-01-01T00:00:00Z
 DELAY = 2 * SECOND
 DISORDER = 500 * MILLISECOND
-JITTER = 100 * MILLISECOND
 AFTER = 1_000 * SECOND
 """How long after the last reading the sentinel is."""
 
@@ -44,9 +43,9 @@ def pair(rows: int, sensors: int, disorder: int = DISORDER, seed: int = 7) -> di
 def _fleet(rows: int, sensors: int, disorder: int, seed: int, sentinel: int = -1) -> pl.DataFrame:
     random = np.random.default_rng((seed, 0))
     number = np.arange(rows - 1)
-    phase = random.integers(0, SECOND - JITTER, sensors)
+    phase = random.permutation(sensors) * 1_000 // sensors * MILLISECOND
     identifiers = number % sensors
-    times = START + number // sensors * SECOND + phase[identifiers] + random.integers(0, JITTER, rows - 1)
+    times = START + number // sensors * SECOND + phase[identifiers]
     arrivals = times + (random.integers(0, disorder, rows - 1) if disorder else 0)
     first = int(np.argmin(times))
     arrivals[first] = times[first]

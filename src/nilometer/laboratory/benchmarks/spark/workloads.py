@@ -70,10 +70,15 @@ WORKLOADS = (
     ),
     Workload(
         "rows",
-        "row window 100 / 10",
+        "row window of 100",
         READINGS,
-        "SELECT AVG(v) AS mean FROM readings [RANGE 100 ROWS SLIDE 10 ROWS]",
+        "SELECT AVG(v) AS mean FROM readings [RANGE 100 ROWS]",
         "rows",
         refused=True,
     ),
 )
+
+
+def named(name: str) -> Workload:
+    """The workload of that name."""
+    return next(each for each in WORKLOADS if each.name == name)

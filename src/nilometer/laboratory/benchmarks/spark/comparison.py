@@ -1,0 +1,152 @@
+"""One workload, ours and stock Spark's, on the same micro-batches in the same session -> a Comparison.
+
+Each side runs once to warm up, and those answers are compared; then they run in turn, ours first and stock Spark first by
+turns, so that neither order nor a busy spell of the machine favours one.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from nilometer.laboratory.benchmarks.spark import data, ours
+from nilometer.laboratory.benchmarks.spark.answers import before, difference
+from nilometer.laboratory.benchmarks.spark.micro_batches import MicroBatches, columns_for_spark, write
+from nilometer.laboratory.benchmarks.spark.report import STOCK, Comparison
+from nilometer.laboratory.benchmarks.spark.workloads import Workload
+from nilometer.spark.peers import run as stock
+
+if TYPE_CHECKING:
+    from nilometer.spark.peers.micro_batches import Folder
+
+OURS = "ours"
+Side = Callable[[], tuple[float, pl.DataFrame]]
+
+Say = Callable[[str], None]
+"""Progress, for stderr."""
+
+
+@dataclass(frozen=True)
+class Bench:
+    """Where a benchmark runs: Spark's session (whose type only `nilometer.spark` knows), a folder for its files, and sizes."""
+
+    session: Any
+    place: Path
+    rows: int
+    sensors: int
+    batch_rows: int
+    repeats: int
+    say: Say
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A workload's micro-batches, on disk."""
+
+    batches: MicroBatches
+    folders: Mapping[str, Folder]
+    sentinel: int
+    sensors: int
+
+
+def prepare(bench: Bench, workload: Workload, batch_rows: int, sensors: int) -> Prepared:
+    """The data of a workload; written once for all workloads that ask for the same."""
+    from nilometer.spark.peers.micro_batches import Folder
+
+    rows = max(10, int(bench.rows * workload.share))
+    place = bench.place / f"{'-'.join(workload.streams)}-{rows}-{sensors}-{batch_rows}"
+    if len(workload.streams) == 1:
+        frames = {workload.streams[0]: data.readings(rows, sensors)}
+    else:
+        frames = data.pair(rows, sensors)
+    each = -(-batch_rows // len(frames))
+    if place.exists():
+        total = sum(frame.height for frame in frames.values())
+        batches = MicroBatches(place, workload.streams, each, total, -(-rows // each))
+    else:
+        batches = write(frames, each, place)
+    folders = {
+        name: Folder(batches.files(name), columns_for_spark(frame), data.DELAY)
+        for name, frame in frames.items()
+    }
+    sentinel = min(int(frame["time"][-1]) for frame in frames.values())
+    return Prepared(batches, folders, sentinel, sensors)
+
+
+def compare(
+    bench: Bench,
+    workload: Workload,
+    batch_rows: int | None = None,
+    sensors: int | None = None,
+    repeats: int | None = None,
+) -> Comparison:
+    """Run both sides."""
+    size, repeats = batch_rows or bench.batch_rows, repeats or bench.repeats
+    prepared = prepare(bench, workload, size, sensors or bench.sensors)
+    sides = sides_of(bench, workload, prepared, size)
+    bench.say(f"{workload.name}, {size:,} a micro-batch, {prepared.sensors:,} sensors: warming up")
+    found = {name: side()[1] for name, side in sides.items()}
+    unlike = difference(found[OURS], found[STOCK])
+    seconds: dict[str, list[float]] = {name: [] for name in sides}
+    for turn in range(repeats):
+        for name in list(sides) if turn % 2 == 0 else list(sides)[::-1]:
+            taken, _ = sides[name]()
+            seconds[name].append(taken)
+            bench.say(f"{workload.name}, {name}: {taken:.2f} s")
+    return Comparison(
+        workload.name,
+        workload.title,
+        size,
+        prepared.batches.total,
+        found[OURS].height,
+        tuple(seconds[OURS]),
+        {STOCK: tuple(seconds[STOCK])},
+        {} if unlike is None else {STOCK: unlike},
+        refusal_of(bench, workload, prepared),
+        prepared.sensors,
+    )
+
+
+def sides_of(bench: Bench, workload: Workload, prepared: Prepared, batch_rows: int) -> dict[str, Side]:
+    """Both sides, by name; each runs the whole workload anew when it is called, and gives its seconds and its answers."""
+    return {OURS: _ours(bench, workload, prepared, batch_rows), STOCK: _stock(bench, workload, prepared)}
+
+
+def _ours(bench: Bench, workload: Workload, prepared: Prepared, batch_rows: int) -> Side:
+    def side() -> tuple[float, pl.DataFrame]:
+        place = _fresh(bench.place / "ours")
+        run = ours.run(bench.session, prepared.batches.place, workload.question, batch_rows, place)
+        return run.seconds, before(ours.answers(place), prepared.sentinel)
+
+    return side
+
+
+def _stock(bench: Bench, workload: Workload, prepared: Prepared) -> Side:
+    from nilometer.spark.peers.queries import QUERIES
+
+    def side() -> tuple[float, pl.DataFrame]:
+        place = _fresh(bench.place / "stock")
+        run = stock.run(bench.session, QUERIES[workload.peer], prepared.folders, place)
+        return run.seconds, before(stock.answers(place), prepared.sentinel)
+
+    return side
+
+
+def refusal_of(bench: Bench, workload: Workload, prepared: Prepared) -> str | None:
+    """What Spark says to the plain form of a question that it has no operator for."""
+    if not workload.refused:
+        return None
+    from nilometer.spark.peers.queries import PLAIN
+    from nilometer.spark.peers.refusals import refusal
+
+    return refusal(bench.session, PLAIN[workload.peer], prepared.folders, _fresh(bench.place / "refused"))
+
+
+def _fresh(place: Path) -> Path:
+    shutil.rmtree(place, ignore_errors=True)
+    return place

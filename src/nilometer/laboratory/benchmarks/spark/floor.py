@@ -1,0 +1,64 @@
+"""The floor: what a micro-batch costs that has almost nothing in it, with durable checkpoints; one and two stateful stages.
+
+Ten readings a micro-batch, one after the other as fast as Spark goes. The first are left out: they start workers and stores.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from nilometer.laboratory.benchmarks.spark import data, ours
+from nilometer.laboratory.benchmarks.spark.comparison import Bench
+from nilometer.laboratory.benchmarks.spark.micro_batches import columns_for_spark, write
+from nilometer.laboratory.benchmarks.spark.report import Floor, Target
+
+READINGS = 10
+BATCHES, WARMING = 60, 10
+LIMITS = {1: 300.0, 2: 450.0}
+QUESTIONS = {
+    1: "SELECT id, AVG(v) AS mean FROM readings [RANGE 60 SECONDS SLIDE 5 SECONDS] GROUP BY id",
+    2: "SELECT MAX(j.rise) AS top FROM (SELECT id, DELTA(v) AS rise FROM readings) [RANGE 60 SECONDS SLIDE 5 SECONDS] j",
+}
+PEERS = {1: "hop60x5", 2: "two_stages"}
+
+
+def floor(bench: Bench, batches: int = BATCHES) -> tuple[Floor, ...]:
+    """Both sides, one stage and two."""
+    from nilometer.spark.peers.micro_batches import Folder
+    from nilometer.spark.peers.queries import QUERIES
+    from nilometer.spark.peers.run import run
+
+    frame = data.readings(READINGS * batches, READINGS)
+    written = write({"readings": frame}, READINGS, bench.place / "floor")
+    folders = {"readings": Folder(written.files("readings"), columns_for_spark(frame), data.DELAY)}
+    found = []
+    for stages, question in QUESTIONS.items():
+        bench.say(f"floor, {stages} stateful stages: {batches} micro-batches of {READINGS} readings")
+        place = bench.place / f"floor-{stages}"
+        mine = ours.run(bench.session, written.place, question, READINGS, place / "ours")
+        stock = run(bench.session, QUERIES[PEERS[stages]], folders, place / "stock")
+        found.append(Floor(stages, _milliseconds(mine.progress), _milliseconds(stock.progress)))
+        shutil.rmtree(place)
+    return tuple(found)
+
+
+def targets(floors: Iterable[Floor]) -> tuple[Target, ...]:
+    """The medians of ours."""
+    from statistics import median
+
+    return tuple(
+        Target(
+            f"an almost empty micro-batch, {each.stages} stateful stages, p50 ms",
+            median(each.ours),
+            LIMITS[each.stages],
+            at_most=True,
+        )
+        for each in floors
+    )
+
+
+def _milliseconds(progress: Iterable[Mapping[str, Any]]) -> tuple[float, ...]:
+    times = [float(each["durationMs"]["triggerExecution"]) for each in progress if each["numInputRows"]]
+    return tuple(times[WARMING:] or times)
