@@ -19,7 +19,7 @@ from nilometer.errors import DataError
 from nilometer.plan import logical
 from nilometer.plan.reference import evaluate, same_answer
 from nilometer.spark.layout import lay_out, text_of
-from properties.random_queries import SCHEMA, STREAMS, TABLE_ROWS, Case, cases
+from properties.random_queries import SCHEMA, STREAMS, TABLE_ROWS, Case, cases, readings
 from scripts import Run, read_script
 from spark.layout.layered_queries import layered_cases
 from spark.layout.pipeline import Pipeline
@@ -97,6 +97,34 @@ def judged(database: nilometer.Database, query: nilometer.Query, finished: bool)
     return evaluate(query.optimized.plan, feeds, {"t": TABLE_ROWS}, sensors, finished=False)
 
 
+def check(
+    case: Case,
+    table_file: str,
+    buckets: int,
+    batch_rows: int | None,
+    *,
+    combine: bool = True,
+    finished: bool = True,
+    restarted: bool = False,
+) -> None:
+    """The layout's answer is the reference's."""
+    database = database_with(case, table_file)
+    note(case.sql)
+    query = database.sql(case.sql)
+    layout = lay_out(query.physical, buckets, combine=combine)
+    note(text_of(layout))
+    sources = DatabaseSources(database, query.physical)
+    pipeline = Pipeline(query.physical, layout, sources, batch_rows, finished, restarted)
+    try:
+        expected = judged(database, query, finished)
+    except DataError:
+        with pytest.raises(DataError):
+            pipeline.collect()
+        return
+    difference = same_answer(expected, Answer(query.schema, pipeline.collect()).rows)
+    assert difference is None, difference
+
+
 @pytest.mark.parametrize("queries", [cases, layered_cases])
 def test_a_random_query_in_buckets(queries: object, table_file: str) -> None:
     @given(queries(), batch_sizes, bucket_counts, st.booleans(), st.booleans(), st.booleans())  # type: ignore[operator]
@@ -104,26 +132,51 @@ def test_a_random_query_in_buckets(queries: object, table_file: str) -> None:
     def agrees(
         case: Case, batch_rows: int | None, buckets: int, combine: bool, finished: bool, restarted: bool
     ) -> None:
-        database = database_with(case, table_file)
-        note(case.sql)
-        query = database.sql(case.sql)
-        layout = lay_out(query.physical, buckets, combine=combine)
-        note(text_of(layout))
-        pipeline = Pipeline(
-            query.physical,
-            layout,
-            DatabaseSources(database, query.physical),
+        check(
+            case,
+            table_file,
+            buckets,
             batch_rows,
-            finished,
-            restarted,
+            combine=combine,
+            finished=finished,
+            restarted=restarted,
         )
-        try:
-            expected = judged(database, query, finished)
-        except DataError:
-            with pytest.raises(DataError):
-                pipeline.collect()
-            return
-        difference = same_answer(expected, Answer(query.schema, pipeline.collect()).rows)
-        assert difference is None, difference
+
+    agrees()
+
+
+PITFALLS = {
+    "a bucket without a row at a tick has an evaluation there": "ISTREAM SELECT r.x AS x FROM a [NOW] r",
+    "also where windows are joined": "SELECT r.x AS x, q.x AS y FROM a [NOW] r, b [NOW] q WHERE r.id = q.id",
+    "also of other buckets' rows": "SELECT r.id AS k, COUNT(*) AS n FROM a [RANGE 3 SECONDS] r GROUP BY r.id",
+    "a declared sensor is expected in one bucket": "SELECT * FROM SILENT(s FOR 2 SECONDS)",
+    "a condition does not say when a window is evaluated": "SELECT COUNT(*) AS n FROM a [RANGE 3 SECONDS] r WHERE r.x > 1",
+    "a condition may read the tick": "SELECT r.id AS k, SUM(r.x) AS n FROM a [RANGE 4 SECONDS SLIDE 1 SECOND] r"
+    " WHERE r.time >= now - 1 SECOND GROUP BY r.id",
+    "what no window sees is no error": "SELECT r.x * 2305843009213693952 AS y FROM a [NOW SLIDE 4 SECONDS] r",
+    "a key that a condition guards is no error": "SELECT r.x * 2305843009213693952 AS k, COUNT(*) AS n"
+    " FROM a [RANGE 4 SECONDS SLIDE 1 SECOND] r WHERE r.x < 4 AND r.time >= now - 3 SECONDS"
+    " GROUP BY r.x * 2305843009213693952",
+    "a row without a partner is not with its key": "SELECT j.k AS k, COUNT(*) AS n FROM (SELECT q.id AS k FROM a r"
+    " ASOF JOIN b q ON r.id = q.id) [RANGE 4 SECONDS SLIDE 1 SECOND] j GROUP BY j.k",
+    "a union has one source of an id": "SELECT u.k AS k, DELTA(u.x) AS d FROM (SELECT r.id AS k, r.x AS x FROM a r"
+    " UNION SELECT r.id AS k, r.x AS x FROM s r) u",
+    "equal rows of two groups are equal": "ISTREAM SELECT COUNT(*) AS n FROM a [RANGE 3 SECONDS SLIDE 1 SECOND] r"
+    " GROUP BY r.id",
+    "an INT is equal to a FLOAT": "SELECT r.id AS i, q.id AS j FROM a [RANGE 4 SECONDS SLIDE 1 SECOND] r,"
+    " b [RANGE 4 SECONDS SLIDE 1 SECOND] q WHERE r.x = q.v * 64",
+    "partials of one slice come in many batches": "SELECT STDEV(r.x) AS s, AVG(r.v) AS a, MIN(r.x) AS l, COUNT(r.v) AS n"
+    " FROM a [FROM NOW - 5 SECONDS TO NOW - 2 SECONDS SLIDE 2 SECONDS] r",
+    "a table brings the key": "SELECT t.label AS k, SUM(r.x) AS n FROM a [RANGE 3 SECONDS SLIDE 2 SECONDS] r, t"
+    " WHERE r.x = t.k GROUP BY t.label",
+}
+
+
+@pytest.mark.parametrize("sql", PITFALLS.values(), ids=PITFALLS.keys())
+def test_pitfalls(sql: str, table_file: str) -> None:
+    @given(st.fixed_dictionaries({name: readings() for name in STREAMS}), st.sampled_from((None, 3)))
+    @settings(max_examples=300 if LONG else 12, deadline=None)
+    def agrees(logs: dict[str, list[Any]], batch_rows: int | None) -> None:
+        check(Case(sql, logs), table_file, 5, batch_rows)
 
     agrees()

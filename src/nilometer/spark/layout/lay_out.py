@@ -1,6 +1,7 @@
 """A physical plan -> a layout on Spark: where it is cut, and by which keys its rows are divided among buckets.
 
-1. what needs no state runs in the readers of the streams (reading.py)
+1. what needs no state runs in the readers of the streams (reading.py): windows are lifted over it (lifting.py), and rows can
+   be combined into partial results there (combining.py)
 2. the rest in the buckets of one stage, if some keys divide all of it (division.py)
 3. else those parts of it that can be divided, in a first stage; what is above them in a second, divided or in one bucket
 4. else in one bucket
