@@ -1,0 +1,88 @@
+"""Query scripts, the papers' queries and random queries on a real Spark, in one session: answers equal to the reference's.
+
+Here a quarter of the scripts and twenty random queries; with `--all` every script and more random ones. What is left out has passed
+through the same readers and processors without a JVM (test_processors.py).
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, Phase, given, note, settings
+
+from nilometer.errors import DataError
+from nilometer.plan.reference import same_answer
+from papers import test_dhtjoin, test_fjords, test_snee, test_steam
+from papers.running import Printed
+from papers.test_dhtjoin import database as dhtjoin  # noqa: F401 - fixtures
+from papers.test_fjords import database as fjords  # noqa: F401
+from papers.test_snee import database as snee  # noqa: F401
+from papers.test_steam import database as steam  # noqa: F401
+from properties.random_queries import Case, cases
+from properties.test_hosts_agree import database_with, table_file  # noqa: F401 - a fixture
+from scripts import Run, read_script
+
+pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.usefixtures("spark")]
+
+QUERIES = Path(__file__).parent.parent / "queries"
+EVERY = 4
+"""Of so many scripts one is run in CI."""
+PAPERS = {"dhtjoin": test_dhtjoin, "fjords": test_fjords, "snee": test_snee, "steam": test_steam}
+LONG = os.environ.get("HYPOTHESIS_PROFILE") == "long"
+
+
+def _scripts() -> list[Any]:
+    found = sorted(QUERIES.rglob("*.test"))
+    rest = [pytest.mark.long]
+    return [
+        pytest.param(path, id=path.relative_to(QUERIES).as_posix(), marks=rest if number % EVERY else [])
+        for number, path in enumerate(found)
+    ]
+
+
+@pytest.mark.parametrize("path", _scripts())
+def test_script(path: Path, tmp_path: Path) -> None:
+    Run(read_script(path), "spark", tmp_path).run()
+
+
+def _printed() -> list[Any]:
+    return [
+        pytest.param(paper, printed, id=f"{paper}: {printed}")
+        for paper, module in PAPERS.items()
+        for printed in module.PRINTED
+    ]
+
+
+@pytest.mark.parametrize(("paper", "printed"), _printed())
+def test_printed_query(paper: str, printed: Printed, request: pytest.FixtureRequest) -> None:
+    query = request.getfixturevalue(paper).sql(printed.text, **printed.parameters)
+    expected = query.run("reference")
+    found = query.run("spark")
+    assert found.columns == expected.columns
+    assert same_answer(expected.rows, found.rows) is None
+
+
+@given(case=cases())
+@settings(
+    deadline=None,
+    suppress_health_check=list(HealthCheck),
+    max_examples=200 if LONG else 20,
+    # A smaller example would be looked for at several seconds each.
+    phases=[Phase.explicit, Phase.reuse, Phase.generate],
+    print_blob=True,
+)
+def test_random_queries(table_file: str, case: Case) -> None:  # noqa: F811
+    note(case.sql)
+    query = database_with(case, table_file).sql(case.sql)
+    try:
+        expected = query.run("reference")
+    except DataError:
+        with pytest.raises(DataError):
+            query.run("spark")
+        return
+    found = query.run("spark", batch_rows=7)
+    difference = same_answer(expected.rows, found.rows)
+    assert difference is None, f"{difference}\n{query.explain('physical')}\n{query.explain('spark')}"
