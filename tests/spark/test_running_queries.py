@@ -1,0 +1,108 @@
+"""Standing queries on Spark, looked after: they change their host, begin again and pause, and answer nothing twice; passing questions leave nothing."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import polars as pl
+import pytest
+
+import nilometer
+from nilometer.edge.log import LogDirectory
+from nilometer.engine import Database
+from nilometer.engine.live import Station
+from nilometer.engine.live.query_list import State
+from nilometer.engine.live.roster import Roster
+from nilometer.engine.live.standing import result_log
+from nilometer.engine.live.upkeep import pause, replay, resume
+from nilometer.types import MINUTE
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.spark
+
+START = 1_767_225_600_000_000
+SCHEMA = """
+CREATE STREAM air (x FLOAT) PUSHED FROM 'directory://{folder}/in' KEY (id, time) EXPECT EVERY 1 MINUTE;
+CREATE QUERY passed STARTING AT BEGINNING AS SELECT id, x FROM air;
+CREATE QUERY means STARTING AT BEGINNING AS
+  SELECT id, AVG(x) AS mean FROM air [RANGE 5 MINUTES SLIDE 5 MINUTES] GROUP BY id;
+"""
+ROUND = 20
+
+
+def grow(folder: Path, first: int) -> None:
+    minutes = range(first, first + ROUND)
+    times = [START + minute * MINUTE for minute in minutes]
+    frame = pl.DataFrame({"time": times, "id": [1] * ROUND, "x": [float(minute) for minute in minutes]})
+    frame.write_csv(folder / "in" / f"{first:04d}.csv")
+
+
+def finish(station: Station) -> None:
+    deadline = time.monotonic() + 300
+    station.run(lambda: time.monotonic() > deadline)
+    assert station.finished
+
+
+def run(database: Database, folder: Path, on: str) -> list[str]:
+    said: list[str] = []
+    with Station(database, folder) as station:
+        roster = Roster(station, database.catalog.queries(), on=on, say=said.append)
+        roster.begin()
+        finish(station)
+        roster.show()
+        if on == "spark":
+            metrics = station.metrics("means")
+            assert metrics.state_panes > 0
+            assert metrics.batch_milliseconds
+            assert metrics.lag is not None
+    return said
+
+
+def passed(database: Database) -> list[int]:
+    return [int(row["x"]) for row in database.answers("passed")]
+
+
+def test_queries_change_their_host_begin_again_and_pause(spark: SparkSession, tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    (tmp_path / "schema.sql").write_text(SCHEMA.format(folder=tmp_path))
+    (tmp_path / "nilometer.toml").write_text("[spark]\nbuckets = 2\n")
+    database = nilometer.connect(tmp_path)
+    for number, (host, before) in enumerate((("spark", None), ("gateway", "spark"), ("spark", "gateway"))):
+        grow(tmp_path, ROUND * number)
+        said = run(database, tmp_path, host)
+        assert passed(database) == list(range(ROUND * (number + 1)))
+        ticks = [row["tick"] for row in database.answers("means")]
+        assert ticks == sorted(set(ticks))
+        moved = f"passed ran on {before} before: it goes on where it stood there, with an empty state"
+        assert ("passed begins" if before is None else moved) in said
+        assert {(one.host, one.state, one.behind) for one in database.queries()} == {(host, State.STOPPED, 0)}
+    # The windows since Spark took over again are those of all their readings.
+    assert [row["mean"] for row in database.answers("means")][-3:] == [43.0, 48.0, 53.0]
+
+    replay(database, "passed", START + 50 * MINUTE)
+    pause(database, "means")
+    last = result_log(tmp_path, "means").last
+    with Station(database, tmp_path) as station:
+        roster = Roster(station, database.catalog.queries(), on="spark", clock=iter(range(1000)).__next__)
+        roster.begin()
+        assert list(station.queries) == ["passed"]
+        finish(station)
+        assert passed(database) == list(range(50, 60))
+        resume(database, "means")
+        roster.look()
+        assert list(station.queries) == ["passed", "means"]
+        pause(database, "means")
+        roster.look()
+        assert list(station.queries) == ["passed"]
+    assert result_log(tmp_path, "means").last == last
+
+    readers = LogDirectory(tmp_path).log("air").readers()
+    kept = sorted(path.name for path in (tmp_path / ".nilometer").iterdir())
+    question = database.sql("SELECT x FROM air WHERE x >= 58")
+    assert list(question.live(start="beginning", on="spark")) == [{"x": 58.0}, {"x": 59.0}]
+    assert LogDirectory(tmp_path).log("air").readers() == readers
+    assert sorted(path.name for path in (tmp_path / ".nilometer").iterdir()) == kept
