@@ -319,3 +319,20 @@ def test_a_checkpoint_elsewhere_goes_with_the_query(tmp_path: Path) -> None:
     (installation / "installation.json").write_text(f'{{"checkpoint": "{elsewhere}"}}')
     assert drop(database, "means") is None
     assert not elsewhere.exists()
+
+
+def test_completeness_is_what_came_of_what_was_owed(tmp_path: Path) -> None:
+    field(tmp_path, minutes=10)
+    schema = tmp_path / "schema.sql"
+    sensors = "CREATE SENSOR 1 OF air; CREATE SENSOR 2 OF air;"
+    # A source that has ended owes nothing; this one waits for more files.
+    schema.write_text(schema.read_text().replace("/in'", "/in?follow=1'") + sensors)
+    database, now = connect(tmp_path), [START + 10 * MINUTE]
+    with Station(database, tmp_path, clock=lambda: now[0]) as station:
+        live = station.install(database.query("all_of_it"), "all_of_it", durable=True, start=BEGINNING)
+        deadline = time.monotonic() + 60
+        station.run(lambda: live.rows == 10 or time.monotonic() > deadline)
+        assert station.metrics("all_of_it").completeness is None, "nothing was owed yet"
+        now[0] += 10 * MINUTE
+        # Sensor 1 sent ten readings, sensor 2 none.
+        assert station.metrics("all_of_it").completeness == 0.5
