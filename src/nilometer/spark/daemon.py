@@ -7,6 +7,11 @@ started that a child would lack. (`spark.python.daemon.module`, see session.py.)
 
 from __future__ import annotations
 
+import os
+
+# As many workers run at once as there are cores: one thread each. Before Polars is imported, which reads it then.
+os.environ.setdefault("POLARS_MAX_THREADS", "1")
+
 from pyspark.daemon import manager
 
 import nilometer.spark.planning
