@@ -133,7 +133,7 @@ class Query:
         from nilometer.spark.settings import SparkSettings
 
         buckets = SparkSettings.from_environment(self.database.data.base).buckets
-        return text_of(lay_out(self.physical, buckets)).splitlines()
+        return text_of(lay_out(self.physical, buckets, combine=True)).splitlines()
 
     # ---- answers -----------------------------------------------------------------------------------------------------
 

@@ -52,7 +52,7 @@ def run_finite(
     job = Job(
         name="finite",
         plan=plan,
-        layout=lay_out(plan, buckets),
+        layout=lay_out(plan, buckets, combine=True),
         streams=streams,
         extents=extents,
         place=place,

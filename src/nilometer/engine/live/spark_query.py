@@ -165,7 +165,7 @@ class SparkQuery:
         job = Job(
             name=self.name,
             plan=self.query.physical,
-            layout=lay_out(self.query.physical, installed["buckets"]),
+            layout=lay_out(self.query.physical, installed["buckets"], combine=True),
             streams=self._streams,
             extents=extents_of(self.query, self._streams),
             place=str(self._directory),
