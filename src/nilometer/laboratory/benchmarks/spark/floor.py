@@ -50,7 +50,7 @@ def targets(floors: Iterable[Floor]) -> tuple[Target, ...]:
 
     return tuple(
         Target(
-            f"an almost empty micro-batch, {each.stages} stateful stages, p50 ms",
+            f"an almost empty micro-batch of {each.stages} stateful stage{'s' * (each.stages > 1)}, p50 ms",
             median(each.ours),
             LIMITS[each.stages],
             at_most=True,

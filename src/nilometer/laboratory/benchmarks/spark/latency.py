@@ -9,11 +9,10 @@ from __future__ import annotations
 
 import json
 import shutil
-import subprocess
-import sys
 import time
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -21,7 +20,7 @@ import polars as pl
 
 from nilometer.laboratory.benchmarks.spark import data
 from nilometer.laboratory.benchmarks.spark.comparison import Bench
-from nilometer.laboratory.benchmarks.spark.live_writer import APPENDED
+from nilometer.laboratory.benchmarks.spark.live_writer import APPENDED, in_a_process
 from nilometer.laboratory.benchmarks.spark.micro_batches import columns_for_spark, schema
 from nilometer.laboratory.benchmarks.spark.ours import OurQuery
 from nilometer.laboratory.benchmarks.spark.report import Latency
@@ -67,8 +66,7 @@ def _ours(bench: Bench, workload: Workload, rate: int, seconds: float, warming: 
     query = OurQuery(bench.session, place, workload.question, ROWS, place / "run", live=True, watch=watch)
     query.start()
     try:
-        _write(bench, place, "log", rate, seconds)
-        query.catch_up()
+        _write(query, bench, place, "log", rate, seconds)
     finally:
         query.stop()
     return percentiles(_appended(place), committed, workload.name != "filter", warming)
@@ -87,8 +85,7 @@ def _stock(
     query = LiveStock(bench.session, QUERIES[workload.peer], {"readings": folder}, place / "run")
     query.start()
     try:
-        _write(bench, place, "files", rate, seconds)
-        query.catch_up()
+        _write(query, bench, place, "files", rate, seconds)
     finally:
         query.stop()
     column = "tick" if workload.name != "filter" else "time"
@@ -133,11 +130,15 @@ def _directory(bench: Bench) -> Path:
     return place
 
 
-def _write(bench: Bench, place: Path, form: str, rate: int, seconds: float) -> None:
-    command = ["-m", "nilometer.laboratory.benchmarks.spark.live_writer", str(place), form]
-    subprocess.run(
-        [sys.executable, *command, str(rate), str(seconds), str(bench.sensors)], check=True, stdout=sys.stderr
-    )
+class _Live(Protocol):
+    def catch_up(self) -> None: ...
+
+
+def _write(query: _Live, bench: Bench, place: Path, form: str, rate: int, seconds: float) -> None:
+    """A second of readings beforehand, so that workers and stores have started when it counts."""
+    for length in (1.0, seconds):
+        in_a_process(place, form, rate, length, bench.sensors)
+        query.catch_up()
 
 
 def _appended(place: Path) -> npt.NDArray[np.int64]:

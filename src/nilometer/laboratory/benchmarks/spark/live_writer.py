@@ -1,7 +1,5 @@
 """A process of its own that appends readings at a rate, to a stream's log or as files, and says when it appended which.
 
-    python -m nilometer.laboratory.benchmarks.spark.live_writer DIRECTORY log|files RATE SECONDS SENSORS
-
 A reading's time is when it is made; every tenth of a second those of the tenth before are appended. Afterwards `appended.json` in the
 directory has a pair for each append: the greatest time in it, and when it was durable (both in microseconds since 1970).
 """
@@ -9,6 +7,7 @@ directory has a pair for each append: the greatest time in it, and when it was d
 from __future__ import annotations
 
 import json
+import subprocess
 import sys
 import time
 from collections.abc import Callable
@@ -76,6 +75,8 @@ def _files_of(directory: Path) -> Callable[[pl.DataFrame], None]:
     return append
 
 
-if __name__ == "__main__":
-    where, form, rate, seconds, sensors = sys.argv[1:]
-    write_live(Path(where), form, int(rate), float(seconds), int(sensors))
+def in_a_process(directory: Path, form: str, rate: int, seconds: float, sensors: int) -> None:
+    """The same, in a process of its own, until it has ended."""
+    arguments = (str(directory), form, rate, seconds, sensors)
+    code = f"from pathlib import Path; from {__name__} import write_live; write_live(Path({arguments[0]!r}), *{arguments[1:]!r})"
+    subprocess.run([sys.executable, "-c", code], check=True, stdout=sys.stderr)

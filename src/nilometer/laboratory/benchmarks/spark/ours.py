@@ -98,10 +98,12 @@ class OurQuery:
             self._watch(batch)
 
 
-def run(session: Any, directory: Path, question: str, rows: int, place: Path) -> OurRun:
+def run(
+    session: Any, directory: Path, question: str, rows: int, place: Path, watch: Watch | None = None
+) -> OurRun:
     """All micro-batches of `rows` rows, from the text of the question to the last commit."""
     started = time.perf_counter()
-    query = OurQuery(session, directory, question, rows, place)
+    query = OurQuery(session, directory, question, rows, place, watch=watch)
     query.start()
     try:
         query.wait()
