@@ -6,6 +6,7 @@ Spark has committed it. So whoever takes it may keep it once, by its offsets, an
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -132,8 +133,10 @@ def error_of(text: str) -> NilometerError:
     ours = found_in(text)
     if ours is not None:
         return ours
+    causes = re.findall(r"^Caused by: (?:[\w.$]+(?:Exception|Error): )?(.+)$", text, re.MULTILINE)
+    said = [line for line in text.splitlines() if line.strip() and not line.lstrip().startswith("at ")]
     return ResourceError(
         "Spark stopped the query",
-        detail=text.strip()[-4000:],
+        detail=(causes[-1] if causes else " ".join(said[:2]))[:500],
         hint="it goes on where it stood when it is run again",
     )

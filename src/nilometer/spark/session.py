@@ -74,7 +74,9 @@ def default_settings(master: str = "local[*]") -> dict[str, str]:
         "spark.ui.showConsoleProgress": "false",
         LOG_LEVEL: "ERROR",
         "spark.driver.memory": f"{_driver_gigabytes()}g",
-        "spark.driver.defaultJavaOptions": f"-Dlog4j2.configurationFile={LOGGING.as_uri()}",
+        # Hadoop's local file system runs `chmod` for every file it writes, eight of them a micro-batch: at least without a helper process each.
+        "spark.driver.defaultJavaOptions": f"-Dlog4j2.configurationFile={LOGGING.as_uri()}"
+        " -Djdk.lang.Process.launchMechanism=VFORK",
         # Tables are none of ours, but a catalog makes its directory where it stands.
         "spark.sql.warehouse.dir": str(Path(tempfile.gettempdir(), f"nilometer-warehouse-{os.getuid()}")),
         "spark.sql.catalogImplementation": "in-memory",
