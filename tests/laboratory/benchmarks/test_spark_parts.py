@@ -107,6 +107,7 @@ def report() -> Report:
         (2.0, 1.0, 3.0),
         {STOCK: (9.0,)},
         sensors=1_000,
+        milliseconds={"ours": (100.0, 200.0, 300.0), STOCK: (500.0,)},
     )
     rows = Comparison(
         "rows",
@@ -137,6 +138,7 @@ def report() -> Report:
 def test_table() -> None:
     text = table(report())
     assert "hop 60 s / 5 s               2.00      9.00    4.5    500,000    211,000  equal" in text
+    assert "hop 60 s / 5 s                200       500    2.5" in text
     assert "DIFFERENT: Spark: 5 and 4 rows" in text
     assert "row window of 100: stock Spark refuses the plain form (NO)" in text
     assert "2 stateful stages                              200          -" in text

@@ -29,10 +29,13 @@ def bench(spark: SparkSession, place: Path) -> Bench:
 def test_equal(workload: Workload, spark: SparkSession, tmp_path: Path) -> None:
     here = bench(spark, tmp_path)
     prepared = prepare(here, workload, BATCH, SENSORS)
-    answers = {name: side()[1] for name, side in sides_of(here, workload, prepared, BATCH).items()}
+    answers = {name: side().answer for name, side in sides_of(here, workload, prepared, BATCH).items()}
     judge = connect(prepared.batches.place).sql(workload.question).run("gateway").given
     assert answers[OURS].height > 0
-    assert difference(answers[OURS], answers[STOCK]) is None
+    assert STOCK in answers
+    assert {name: difference(answers[OURS], answer) for name, answer in answers.items()} == dict.fromkeys(
+        answers
+    )
     assert difference(before(judge, prepared.sentinel), answers[OURS]) is None
 
 

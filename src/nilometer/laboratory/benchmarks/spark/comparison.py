@@ -7,7 +7,7 @@ turns, so that neither order nor a busy spell of the machine favours one.
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,9 +23,22 @@ from nilometer.spark.peers import run as stock
 
 if TYPE_CHECKING:
     from nilometer.spark.peers.micro_batches import Folder
+    from nilometer.spark.peers.settings import StockSettings
 
 OURS = "ours"
-Side = Callable[[], tuple[float, pl.DataFrame]]
+
+
+@dataclass(frozen=True)
+class Ran:
+    """A whole run: its seconds, from the text of the question to the last answer; the milliseconds of each micro-batch after the first
+    (with which a query starts up); its answers."""
+
+    seconds: float
+    milliseconds: tuple[float, ...]
+    answer: pl.DataFrame
+
+
+Side = Callable[[], Ran]
 
 Say = Callable[[str], None]
 """Progress, for stderr."""
@@ -90,51 +103,63 @@ def compare(
     prepared = prepare(bench, workload, size, sensors or bench.sensors)
     sides = sides_of(bench, workload, prepared, size)
     bench.say(f"{workload.name}, {size:,} a micro-batch, {prepared.sensors:,} sensors: warming up")
-    found = {name: side()[1] for name, side in sides.items()}
-    unlike = difference(found[OURS], found[STOCK])
-    seconds: dict[str, list[float]] = {name: [] for name in sides}
+    found = {name: side().answer for name, side in sides.items()}
+    unlike = {name: difference(found[OURS], answer) for name, answer in found.items()}
+    ran: dict[str, list[Ran]] = {name: [] for name in sides}
     for turn in range(repeats):
         for name in list(sides) if turn % 2 == 0 else list(sides)[::-1]:
-            taken, _ = sides[name]()
-            seconds[name].append(taken)
-            bench.say(f"{workload.name}, {name}: {taken:.2f} s")
+            ran[name].append(sides[name]())
+            bench.say(f"{workload.name}, {name}: {ran[name][-1].seconds:.2f} s")
     return Comparison(
         workload.name,
         workload.title,
         size,
         prepared.batches.total,
         found[OURS].height,
-        tuple(seconds[OURS]),
-        {STOCK: tuple(seconds[STOCK])},
-        {} if unlike is None else {STOCK: unlike},
+        tuple(each.seconds for each in ran[OURS]),
+        {name: tuple(each.seconds for each in runs) for name, runs in ran.items() if name != OURS},
+        {name: what for name, what in unlike.items() if what is not None},
         refusal_of(bench, workload, prepared),
         prepared.sensors,
+        {name: tuple(one for each in ran[name] for one in each.milliseconds) for name in ran},
     )
 
 
 def sides_of(bench: Bench, workload: Workload, prepared: Prepared, batch_rows: int) -> dict[str, Side]:
-    """Both sides, by name; each runs the whole workload anew when it is called, and gives its seconds and its answers."""
-    return {OURS: _ours(bench, workload, prepared, batch_rows), STOCK: _stock(bench, workload, prepared)}
+    """Both sides, and stock Spark with other settings, by name; each runs the whole workload anew when it is called, to its end."""
+    from nilometer.spark.peers.settings import StockSettings, variants
+
+    stocks = {STOCK: StockSettings(), **variants(workload.peer)}
+    return {OURS: _ours(bench, workload, prepared, batch_rows)} | {
+        name: _stock(bench, workload, prepared, settings) for name, settings in stocks.items()
+    }
 
 
 def _ours(bench: Bench, workload: Workload, prepared: Prepared, batch_rows: int) -> Side:
-    def side() -> tuple[float, pl.DataFrame]:
+    def side() -> Ran:
         place = _fresh(bench.place / "ours")
         run = ours.run(bench.session, prepared.batches.place, workload.question, batch_rows, place)
-        return run.seconds, before(ours.answers(place), prepared.sentinel)
+        answer = before(ours.answers(place), prepared.sentinel)
+        return Ran(run.seconds, _milliseconds(run.progress), answer)
 
     return side
 
 
-def _stock(bench: Bench, workload: Workload, prepared: Prepared) -> Side:
+def _stock(bench: Bench, workload: Workload, prepared: Prepared, settings: StockSettings) -> Side:
     from nilometer.spark.peers.queries import QUERIES
 
-    def side() -> tuple[float, pl.DataFrame]:
+    def side() -> Ran:
         place = _fresh(bench.place / "stock")
-        run = stock.run(bench.session, QUERIES[workload.peer], prepared.folders, place)
-        return run.seconds, before(stock.answers(place), prepared.sentinel)
+        run = stock.run(bench.session, QUERIES[workload.peer], prepared.folders, place, settings)
+        answer = before(stock.answers(place), prepared.sentinel)
+        return Ran(run.seconds, _milliseconds(run.progress), answer)
 
     return side
+
+
+def _milliseconds(progress: Iterable[Mapping[str, Any]]) -> tuple[float, ...]:
+    times = [float(each["durationMs"]["triggerExecution"]) for each in progress if each["numInputRows"]]
+    return tuple(times[1:])
 
 
 def refusal_of(bench: Bench, workload: Workload, prepared: Prepared) -> str | None:
