@@ -58,8 +58,10 @@ def packets_of(job: Job, task: Task, flows: dict[int, FragmentFlow]) -> Iterator
         pass_by("during_read")
         for fragment in job.readers[piece.stream]:
             rows = _prepared(job, fragment, flows, {piece.stream: admitted}, task.clock)
-            counted["delivered"] += rows.height
-            counted["filtered"] += admitted.height - rows.height
+            # Not the rows that go on: those may be partial results of many.
+            passed = flows[fragment.number].passed
+            counted["delivered"] += passed
+            counted["filtered"] += admitted.height - passed
             counted["read"] += ledger.received
             counted["late"] += ledger.late
             counted["garbled"] += ledger.garbled
