@@ -21,6 +21,9 @@ def demo(
     keep: Annotated[
         Path | None, typer.Option("--keep", metavar="DIR", help="Keep the log in this directory.")
     ] = None,
+    on: Annotated[
+        str, typer.Option("--on", metavar="HOST", help="Where the queries run: spark or gateway.")
+    ] = "spark",
 ) -> None:
     """Watch simulated sensors stream through a log into live queries, and do what the queries need; ends by itself.
 
@@ -28,4 +31,4 @@ def demo(
     """
     from nilometer.laboratory.demo import run_demo
 
-    run_demo(seconds=None if stay else seconds, sensors=sensors, seed=seed, keep=keep)
+    run_demo(seconds=None if stay else seconds, sensors=sensors, seed=seed, keep=keep, on=on)

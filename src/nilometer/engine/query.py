@@ -132,7 +132,7 @@ class Query:
         from nilometer.spark.layout.text import text_of
         from nilometer.spark.settings import SparkSettings
 
-        buckets = SparkSettings.from_environment(self.database.data.base).buckets
+        buckets = SparkSettings.from_environment(self.database.data.base).bucket_count
         return text_of(lay_out(self.physical, buckets, combine=True)).splitlines()
 
     # ---- answers -----------------------------------------------------------------------------------------------------

@@ -86,7 +86,7 @@ def dataframe(query: Query, *, streaming: bool) -> DataFrame:
     job = Job(
         name=f"dataframe {database.data.base or ''}",
         plan=plan,
-        layout=lay_out(plan, settings.buckets, combine=True),
+        layout=lay_out(plan, settings.bucket_count, combine=True),
         streams=streams,
         extents=extents_of(query, streams),
         place=place,

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from nilometer.errors import ConfigurationError, ResourceError, UnsupportedError
 from nilometer.spark.java import java_home
 from nilometer.spark.noise import Listener
-from nilometer.spark.settings import SparkSettings
+from nilometer.spark.settings import SparkSettings, cores_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -66,7 +66,7 @@ def spark_session(settings: Mapping[str, str] | None = None) -> SparkSession:
 
 def default_settings(master: str = "local[*]") -> dict[str, str]:
     """What a session has unless told otherwise."""
-    cores = _cores_of(master)
+    cores = cores_of(master)
     return {
         MASTER: master,
         "spark.app.name": "nilometer",
@@ -111,7 +111,7 @@ def _made(chosen: Mapping[str, str]) -> SparkSession:
     settings = default_settings(chosen.get(MASTER, "local[*]")) | chosen
     os.environ["JAVA_HOME"] = str(java_home())
     os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
-    if _cores_of(settings[MASTER]):
+    if cores_of(settings[MASTER]):
         os.environ["PYSPARK_PYTHON"] = (
             sys.executable
         )  # Python state fails in odd ways with another's libraries
@@ -215,26 +215,6 @@ def _spark_defaults() -> dict[str, str]:
     lines = (line.strip() for line in path.read_text().splitlines())
     pairs = (re.split(r"[\s=]+", line, maxsplit=1) for line in lines if line and not line.startswith("#"))
     return {pair[0]: pair[1] for pair in pairs if len(pair) == 2}
-
-
-def _cores_of(master: str) -> int:
-    """How many tasks run at once in this process; 0 if they run elsewhere.
-
-    >>> (
-    ...     _cores_of("local"),
-    ...     _cores_of("local[3]"),
-    ...     _cores_of("local[2,4]"),
-    ...     _cores_of("yarn"),
-    ...     _cores_of("local-cluster[1,1,1]"),
-    ... )
-    (1, 3, 2, 0, 0)
-    """
-    if master == "local":
-        return 1
-    if not master.startswith("local["):
-        return 0
-    count = master.removeprefix("local[").rstrip("]").split(",")[0].strip()
-    return len(os.sched_getaffinity(0)) if count == "*" else int(count)
 
 
 def _driver_gigabytes() -> int:

@@ -43,8 +43,9 @@ class SparkSettings:
 
     master: str | None = None
     """Where Spark runs: `local[*]`, `spark://host:7077`, `yarn`, `k8s://...` or `sc://host` (Spark Connect)."""
-    buckets: int = 16
-    """Into how many parts a query's keys are divided; fixed for the life of a query's version."""
+    buckets: int | None = None
+    """Into how many parts a query's keys are divided; fixed for the life of a query's version. By default two for each core of this machine,
+    or 16 where Spark runs elsewhere: each costs some milliseconds in every micro-batch."""
     max_rows: int = 1_000_000
     """The most readings of a micro-batch."""
     trigger: float = 0.0
@@ -63,7 +64,7 @@ class SparkSettings:
                 hint="such as local[*], spark://host:7077, yarn, k8s://https://host:443 or sc://host",
             )
         for name in ("buckets", "max_rows"):
-            if getattr(self, name) < 1:
+            if getattr(self, name) is not None and getattr(self, name) < 1:
                 raise ConfigurationError(
                     f"the setting '{name}' is {getattr(self, name)}, and must be at least 1"
                 )
@@ -101,10 +102,35 @@ class SparkSettings:
         return cls(**values, options={name: _text(value) for name, value in sorted(options.items())})
 
     @property
+    def bucket_count(self) -> int:
+        """The buckets of a query that is begun now."""
+        return self.buckets if self.buckets is not None else 2 * cores_of(self.master or "local[*]") or 16
+
+    @property
     def session(self) -> dict[str, str]:
         """What the session is made with: see `spark_session`."""
         master = {"spark.master": self.master} if self.master else {}
         return {**master, "spark.log.level": self.log_level.upper(), **self.options}
+
+
+def cores_of(master: str) -> int:
+    """How many tasks run at once in this process; 0 if they run elsewhere.
+
+    >>> (
+    ...     cores_of("local"),
+    ...     cores_of("local[3]"),
+    ...     cores_of("local[2,4]"),
+    ...     cores_of("yarn"),
+    ...     cores_of("local-cluster[1,1,1]"),
+    ... )
+    (1, 3, 2, 0, 0)
+    """
+    if master == "local":
+        return 1
+    if not master.startswith("local["):
+        return 0
+    count = master.removeprefix("local[").rstrip("]").split(",")[0].strip()
+    return len(os.sched_getaffinity(0)) if count == "*" else int(count)
 
 
 def _from_file(directory: str | Path | None) -> dict[str, Any]:

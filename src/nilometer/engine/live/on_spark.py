@@ -124,7 +124,11 @@ class OnSpark:
         """Stop it; what it has answered by then is given."""
         spark = self._queries.pop(live.name)
         del self._streams[live.name]
+        if live.name in self._asked and spark.active:
+            # Nobody goes on with it: what is in the logs by now is still answered.
+            spark.catch_up()
         spark.close()
+        live.ledger = spark.metrics.ledger
         frames = spark.take()
         live.rows = spark.rows - sum(frame.height for frame in frames)
         live.give(frames)

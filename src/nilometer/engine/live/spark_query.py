@@ -210,7 +210,7 @@ class SparkQuery:
             return dict(found)
         # Another version's checkpoint is of no use any more.
         self._forget_checkpoint()
-        chosen: dict[str, Any] = {"buckets": self._settings.buckets, "partitions": partitions}
+        chosen: dict[str, Any] = {"buckets": self._settings.bucket_count, "partitions": partitions}
         if self._settings.checkpoints is not None:
             # A name that was never used: nobody finds there what another beginning has left.
             unique = f"{self._standing.version}-{secrets.token_hex(4)}"

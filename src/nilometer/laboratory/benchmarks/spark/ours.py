@@ -126,7 +126,7 @@ def _job(session: Any, query: Query, directory: Path, rows: int | None, *, finit
     return Job(
         name="bench",
         plan=plan,
-        layout=lay_out(plan, SparkSettings.from_environment().buckets),
+        layout=lay_out(plan, SparkSettings.from_environment().bucket_count, combine=True),
         streams=streams,
         extents=extents_of(query, streams),
         place=str(directory),
