@@ -1,7 +1,4 @@
-"""A life of standing queries on Spark, for tests to end: `python standing_life.py DIRECTORY NAME...` answers for all that the logs hold.
-
-`--grow`: while they run, the logs grow from `pending/`, so that there are several micro-batches.
-"""
+"""A life of standing queries on Spark, for tests to end: `python standing_life.py DIRECTORY NAME...` answers for all that the logs hold."""
 
 from __future__ import annotations
 
@@ -14,14 +11,20 @@ from nilometer.engine.live.starts import BEGINNING
 from nilometer.spark.settings import SparkSettings
 
 SETTINGS = {
-    "spark.master": "local[2]",
     "spark.sql.shuffle.partitions": "2",
     "spark.driver.memory": "1g",
+    # A life is short: what the better compiler makes is not paid back.
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
 }
 
 
 def main(directory: Path, names: list[str]) -> None:
-    settings = SparkSettings(buckets=2, max_rows=400, options=SETTINGS)
+    # Where the environment names a cluster, there.
+    elsewhere = dict(SparkSettings.from_environment().options)
+    master = SparkSettings.from_environment().master
+    settings = SparkSettings(
+        master=master or "local[2]", buckets=2, max_rows=400, options=elsewhere if master else SETTINGS
+    )
     database = nilometer.connect(directory)
     queries = [
         SparkQuery(directory, name, database.query(name), start=BEGINNING, clock=lambda: 0, settings=settings)

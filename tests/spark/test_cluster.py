@@ -9,13 +9,54 @@ from pathlib import Path
 
 import pytest
 
+from nilometer.engine.live.standing import result_log
 from spark import tiny
 from spark.cluster import PATIENCE, Cluster
+from spark.test_kill import LIFE, QUERIES, check, field  # noqa: F401 - a fixture
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 BATCHES = 8
 JOB = Path(__file__).with_name("cluster_job.py")
+SCRIPT_LIFE = Path(__file__).with_name("script_life.py")
+
+
+SCRIPTS = ("asof", "join", "lag", "rows", "silent")
+"""One of each of these folders."""
+
+
+def test_scripts_and_a_killed_worker(field: Path) -> None:  # noqa: F811
+    """The same scripts as everywhere, then standing queries of which a worker is killed: the same answers."""
+    queries = Path(__file__).parent.parent / "queries"
+    scripts = [str(min((queries / folder).glob("*.test"))) for folder in SCRIPTS]
+    with Cluster() as cluster:
+        told = subprocess.run(
+            [sys.executable, SCRIPT_LIFE, *scripts],
+            env=cluster.environment,
+            capture_output=True,
+            text=True,
+            timeout=2 * PATIENCE,
+            check=False,
+        )
+        assert told.stdout.split() == scripts, told.stderr[-2000:]
+        life = subprocess.Popen(
+            [sys.executable, LIFE, str(field), *QUERIES],
+            env=cluster.environment,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        try:
+            log = result_log(field, QUERIES[0])
+            while log.last is None or log.last.number < 2:
+                assert life.poll() is None, "it ended before anything was answered"
+                log = result_log(field, QUERIES[0])
+            cluster.kill_worker(0)
+            _, errors = life.communicate(timeout=2 * PATIENCE)
+        finally:
+            life.kill()
+        assert life.returncode == 0, errors[-2000:]
+    check(field)
 
 
 def test_a_killed_worker_changes_no_answer(tmp_path: Path) -> None:

@@ -1,7 +1,7 @@
 """Query scripts, the papers' queries and random queries on a real Spark, in one session: answers equal to the reference's.
 
-Here a quarter of the scripts and twenty random queries; with `--all` every script and more random ones. What is left out has passed
-through the same readers and processors without a JVM (test_processors.py).
+Here every eighth script, one query of each paper and ten random queries, for each costs Spark several seconds; with `--all` all of
+them, and more random ones. What is left out has passed through the same readers and processors without a JVM (test_processors.py).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from scripts import Run, read_script
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.usefixtures("spark")]
 
 QUERIES = Path(__file__).parent.parent / "queries"
-EVERY = 4
+EVERY = 8
 """Of so many scripts one is run in CI."""
 PAPERS = {"dhtjoin": test_dhtjoin, "fjords": test_fjords, "snee": test_snee, "steam": test_steam}
 LONG = os.environ.get("HYPOTHESIS_PROFILE") == "long"
@@ -49,10 +49,11 @@ def test_script(path: Path, tmp_path: Path) -> None:
 
 
 def _printed() -> list[Any]:
+    rest = [pytest.mark.long]
     return [
-        pytest.param(paper, printed, id=f"{paper}: {printed}")
+        pytest.param(paper, printed, id=f"{paper}: {printed}", marks=rest if number else [])
         for paper, module in PAPERS.items()
-        for printed in module.PRINTED
+        for number, printed in enumerate(module.PRINTED)
     ]
 
 
@@ -69,7 +70,7 @@ def test_printed_query(paper: str, printed: Printed, request: pytest.FixtureRequ
 @settings(
     deadline=None,
     suppress_health_check=list(HealthCheck),
-    max_examples=200 if LONG else 20,
+    max_examples=100 if LONG else 10,
     # A smaller example would be looked for at several seconds each.
     phases=[Phase.explicit, Phase.reuse, Phase.generate],
     print_blob=True,
