@@ -23,7 +23,7 @@ def main(directory: Path, names: list[str]) -> None:
     elsewhere = dict(SparkSettings.from_environment().options)
     master = SparkSettings.from_environment().master
     settings = SparkSettings(
-        master=master or "local[2]", buckets=2, max_rows=400, options=elsewhere if master else SETTINGS
+        master=master or "local[2]", buckets=2, max_rows=800, options=elsewhere if master else SETTINGS
     )
     database = nilometer.connect(directory)
     queries = [

@@ -75,10 +75,10 @@ def field(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def life(field: Path, failpoint: str = "") -> subprocess.Popen[str]:
+def life(field: Path, failpoint: str = "", names: tuple[str, ...] = QUERIES) -> subprocess.Popen[str]:
     environment = os.environ | {VARIABLE: failpoint, SCOPE: "session", "PYTHONWARNINGS": "ignore"}
     return subprocess.Popen(
-        [sys.executable, str(LIFE), str(field), *QUERIES],
+        [sys.executable, str(LIFE), str(field), *names],
         env=environment,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -107,9 +107,10 @@ def check(field: Path) -> None:
 
 
 def test_every_failpoint(field: Path) -> None:
-    """One life after the other, each ended at another place; the last one finishes."""
-    for failpoint in FAILPOINTS:
-        assert end_of(life(field, failpoint)) == KILLED, f"{failpoint} was not passed"
+    """One life after the other, of the queries in turn, each ended at another place; the last one finishes all."""
+    for number, failpoint in enumerate(FAILPOINTS):
+        names = (QUERIES[number % len(QUERIES)],)
+        assert end_of(life(field, failpoint, names)) == KILLED, f"{failpoint} was not passed by {names}"
     assert end_of(life(field)) == 0
     check(field)
 
