@@ -38,7 +38,6 @@ def spark() -> Iterator[SparkSession]:
 
     session = spark_session(
         {
-            "spark.master": "local[2]",
             "spark.sql.shuffle.partitions": "2",
             "spark.driver.extraJavaOptions": QUICK,
         }

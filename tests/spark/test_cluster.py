@@ -25,6 +25,7 @@ SCRIPTS = ("asof", "join", "lag", "rows", "silent")
 """One of each of these folders."""
 
 
+@pytest.mark.long
 def test_scripts_and_a_killed_worker(field: Path) -> None:  # noqa: F811
     """The same scripts as everywhere, then standing queries of which a worker is killed: the same answers."""
     queries = Path(__file__).parent.parent / "queries"

@@ -36,16 +36,20 @@ def server(postgres_url: str) -> str:
 
 @pytest.fixture
 def sql(server: str) -> Iterator[Sql]:
-    """Asks the server; afterwards nothing is left of what the test has made."""
+    """Asks the server, which is empty before and after the test."""
     with psycopg.connect(server, autocommit=True) as connection:
 
         def ask(text: str) -> list[tuple[Any, ...]]:
             cursor = connection.execute(text)
             return cursor.fetchall() if cursor.description else []
 
+        def clear() -> None:
+            ask("DROP SCHEMA public CASCADE")
+            ask("CREATE SCHEMA public")
+
+        clear()
         yield ask
-        ask("DROP SCHEMA public CASCADE")
-        ask("CREATE SCHEMA public")
+        clear()
 
 
 def test_a_table_is_made_in_fitting_types(results: Results, server: str, sql: Sql) -> None:
