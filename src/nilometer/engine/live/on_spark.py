@@ -98,6 +98,7 @@ class OnSpark:
     def follow(self, live: LiveQuery) -> bool:
         """What Spark has answered since; whether anything."""
         spark = self._queries[live.name]
+        reached = dict(spark.offsets)  # before the rows are taken: those up to there are among them
         frames = spark.take()
         live.rows = spark.rows - sum(frame.height for frame in frames)
         live.give(frames)
@@ -116,7 +117,7 @@ class OnSpark:
         live.finished = live.finished or (
             not frames
             and all(self._manager.ended(stream.name) for stream in streams.values())
-            and all(self._logs.log(streams[key]).end == at for key, at in spark.offsets.items())
+            and all(self._logs.log(streams[key]).end == at for key, at in reached.items())
         )
         return bool(frames)
 

@@ -237,9 +237,10 @@ class SparkQuery:
         self._standing.commit(list(batch.rows), offsets, self._ledger, dict, self._clock())
         if self._standing.trouble is not None:
             raise ResourceError(self._standing.trouble, hint="it is tried again")
+        # The rows before the offsets: whoever sees these, in another thread, finds those.
+        self._fresh.extend(batch.rows)
         self._committed = offsets
         self._tries = 0
-        self._fresh.extend(batch.rows)
 
     def take(self) -> list[pl.DataFrame]:
         """The answers since the last call; of another thread than Spark's."""
