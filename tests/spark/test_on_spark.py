@@ -1,6 +1,6 @@
 """Query scripts, the papers' queries and random queries on a real Spark, in one session: answers equal to the reference's.
 
-Here every eighth script, one query of each paper and ten random queries, for each costs Spark several seconds; with `--all` all of
+Here every twelfth script, one query of each paper and five random queries, for each costs Spark several seconds; with `--all` all of
 them, and more random ones. What is left out has passed through the same readers and processors without a JVM (test_processors.py).
 """
 
@@ -28,7 +28,7 @@ from scripts import Run, read_script
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.usefixtures("spark")]
 
 QUERIES = Path(__file__).parent.parent / "queries"
-EVERY = 8
+EVERY = 12
 """Of so many scripts one is run in CI."""
 PAPERS = {"dhtjoin": test_dhtjoin, "fjords": test_fjords, "snee": test_snee, "steam": test_steam}
 LONG = os.environ.get("HYPOTHESIS_PROFILE") == "long"
@@ -70,7 +70,7 @@ def test_printed_query(paper: str, printed: Printed, request: pytest.FixtureRequ
 @settings(
     deadline=None,
     suppress_health_check=list(HealthCheck),
-    max_examples=100 if LONG else 10,
+    max_examples=100 if LONG else 5,
     # A smaller example would be looked for at several seconds each.
     phases=[Phase.explicit, Phase.reuse, Phase.generate],
     print_blob=True,
