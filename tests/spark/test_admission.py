@@ -10,11 +10,10 @@ from hypothesis import strategies as st
 
 from nilometer.catalog.extents import Stream
 from nilometer.edge.door import Door
-from nilometer.edge.log import LogDirectory, LogSettings
+from nilometer.edge.log import LogDirectory, LogSettings, Offset
 from nilometer.plan import physical
 from nilometer.spark.admission import Admission
 from nilometer.spark.job import Job, TablesAtHand
-from nilometer.spark.layout import lay_out
 from nilometer.spark.places import Place, Places
 from nilometer.spark.reading import admitted_rows
 from nilometer.types import FLOAT, INT, SECOND, TIME, Column
@@ -30,18 +29,9 @@ def stream_of(every: int | None, delay: int) -> Stream:
     return Stream("s", COLUMNS, every=every, delay=delay * SECOND)
 
 
-def job_of(stream: Stream, place: str, start: Place) -> Job:
+def job_of(stream: Stream, place: str) -> Job:
     plan = physical.Deliver(physical.SpAcquire(stream, "s", COLUMNS), tick=False)
-    streams = {"s": stream}
-    return Job(
-        name="test",
-        plan=plan,
-        layout=lay_out(plan, 2),
-        streams=streams,
-        extents=TablesAtHand(),
-        place=place,
-        start=Places({"s": start}),
-    )
+    return Job("test", plan, TablesAtHand(), place, {"s": Offset()}, buckets=2, partitions=2)
 
 
 @settings(max_examples=60, deadline=None)
@@ -80,9 +70,9 @@ def test_places_and_pieces_are_those_of_a_door(
                     log.append(rows)
                     expected.append(whole.admit(rows))
             end = log.end
-        job = job_of(stream, folder, Place())
+        job = job_of(stream, folder)
         admission = Admission(job.streams, job.logs)
-        places, found, turn = job.start, [], 0
+        places, found, turn = Places.at(job.start), [], 0
         while places.streams["s"].offset < end:
             following = admission.latest(places, limits[turn % len(limits)])
             assert following != places, "no progress although the log goes on"

@@ -8,25 +8,21 @@ from __future__ import annotations
 import random
 import tempfile
 from collections import Counter, defaultdict
-from pathlib import Path
 
 import polars as pl
 from pyspark.sql import Row
 from pyspark.sql.streaming.tws_tester import TwsTester
 
 from nilometer.engine import Answer, Query
-from nilometer.engine.gateway import DatabaseSources
-from nilometer.engine.spark import extents_of, streams_of
+from nilometer.engine.spark import job_of_query, land_query
 from nilometer.operators.frames import dtypes, empty
 from nilometer.spark import processor
 from nilometer.spark.faults import CarriedError, found_in
 from nilometer.spark.job import Job
-from nilometer.spark.landing import land
-from nilometer.spark.layout import lay_out
 from nilometer.spark.packing import ANSWER, in_order, unpack
-from nilometer.spark.places import Place, Places
 from nilometer.spark.planning import Planner, read_task
 from nilometer.spark.reading import late_of
+from nilometer.spark.settings import SparkSettings
 from nilometer.spark.stage import Stage
 
 BATCH_ROWS = 1_000_000
@@ -80,25 +76,17 @@ def run(
     query: Query, finished: bool, batch_rows: int | None, *, buckets: int = 3, forgetful: bool = False
 ) -> Answer:
     """A host: the whole answer to the data at hand."""
-    plan = query.physical
-    streams = streams_of(plan)
-    sources = DatabaseSources(query.database, plan)
     frames: list[pl.DataFrame] = []
     with tempfile.TemporaryDirectory(prefix="nilometer-") as folder:
-        for stream in streams.values():
-            land(Path(folder), stream, sources.entries(stream))
-        job = Job(
-            name="test",
-            plan=plan,
-            layout=lay_out(plan, buckets),
-            streams=streams,
-            extents=extents_of(query, streams),
-            place=folder,
-            start=Places({name: Place() for name in streams}),
+        ledgers = land_query(query, folder)
+        job = job_of_query(
+            query,
+            None,
+            SparkSettings(buckets=buckets),
+            folder,
+            partitions=2,
             ends=finished,
             max_rows=batch_rows or BATCH_ROWS,
-            tasks=2,
-            partitions=2,
         )
         pipeline = Pipeline(job, forgetful=forgetful)
         try:
@@ -109,8 +97,8 @@ def run(
             assert ours is not None
             raise ours from None
     frame = pl.concat(frames) if frames else empty(dtypes(query.schema))
-    ledgers = {name: {"late": pipeline.counted[late_of(name)]} for name in streams}
-    return Answer(query.schema, frame, None, ledgers)
+    late = {name: {"late": pipeline.counted[late_of(name)]} for name in ledgers}
+    return Answer(query.schema, frame, None, late)
 
 
 def forgetful(query: Query, finished: bool, batch_rows: int | None) -> Answer:

@@ -29,11 +29,7 @@ def run_on_fjord(
     sources = DatabaseSources(query.database, query.physical)
     fjord = Fjord(sources, scheduler=scheduler)
     fjord.install(NAME, query.physical)
-    streams = {
-        node.stream.name.lower(): node.stream
-        for node in physical.walk_plan(query.physical)
-        if isinstance(node, physical.SpAcquire)
-    }
+    streams = physical.streams_of(query.physical)
     logs = {
         name: deque(_cut(sources.entries(stream), BATCH_ROWS if batch_rows is None else batch_rows))
         for name, stream in streams.items()

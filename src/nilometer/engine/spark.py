@@ -7,48 +7,46 @@ import shutil
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
 from nilometer.catalog import Stream
 from nilometer.edge.ledger import Ledger
-from nilometer.edge.log import LogDirectory
+from nilometer.edge.log import LogDirectory, Offset
 from nilometer.engine.answers import Answer
 from nilometer.engine.gateway import DatabaseSources
 from nilometer.errors import ConfigurationError
 from nilometer.operators.frames import dtypes, empty
 from nilometer.plan import physical
+from nilometer.plan.physical import streams_of
 
 if TYPE_CHECKING:
     from nilometer.engine.database import Database
     from nilometer.engine.query import Query
-    from nilometer.spark.job import TablesAtHand
+    from nilometer.spark.job import Job, TablesAtHand
+    from nilometer.spark.settings import SparkSettings
     from nilometer.spark.stream_from import Landing
     from nilometer.spark.typed import DataFrame
-
-BATCH_ROWS = 1_000_000
-"""Of a micro-batch, unless told. The fixed cost of a micro-batch is a good part of a second."""
 
 
 def run_on_spark(query: Query, finished: bool, batch_rows: int | None) -> Answer:
     """The whole answer, as one frame."""
     from nilometer.spark.finite import run_finite
-    from nilometer.spark.landing import land
     from nilometer.spark.reading import late_of
 
-    sources = DatabaseSources(query.database, query.physical)
-    streams = streams_of(query.physical)
+    session, settings = _session(query.database)
     with tempfile.TemporaryDirectory(prefix="nilometer-") as folder:
-        ledgers = {name: land(Path(folder), s, sources.entries(s)) for name, s in streams.items()}
-        result = run_finite(
-            query.physical,
-            streams,
-            extents_of(query, streams),
+        ledgers = land_query(query, folder)
+        job = job_of_query(
+            query,
+            session,
+            settings,
             folder,
-            max_rows=BATCH_ROWS if batch_rows is None else batch_rows,
             ends=finished,
+            max_rows=settings.max_rows if batch_rows is None else batch_rows,
         )
+        result = run_finite(session, job)
     frame = pl.concat(result.frames) if result.frames else empty(dtypes(query.schema))
     books = {}
     for name, ledger in ledgers.items():
@@ -62,41 +60,81 @@ def run_on_spark(query: Query, finished: bool, batch_rows: int | None) -> Answer
 def dataframe(query: Query, *, streaming: bool) -> DataFrame:
     """The answer as a typed DataFrame. Streams that have a log in the data directory are read from it, and go on; data at hand are landed in
     logs that live as long as the process, and end."""
-    from nilometer.spark.job import Job
-    from nilometer.spark.landing import land
-    from nilometer.spark.layout import lay_out
     from nilometer.spark.pipeline import packets
-    from nilometer.spark.places import Place, Places
-    from nilometer.spark.session import spark_session
-    from nilometer.spark.settings import SparkSettings
     from nilometer.spark.typed import typed
 
-    database, plan = query.database, query.physical
-    streams = streams_of(plan)
-    settings = SparkSettings.from_environment(database.data.base)
-    session = spark_session(settings.session)
-    partitions = int(session.conf.get("spark.sql.shuffle.partitions") or 1)
-    at_hand = any(database.data.has(stream) for stream in streams.values())
-    place = str(database.data.base) if database.data.base is not None and not at_hand else _scratch()
-    if place != str(database.data.base):
-        sources = DatabaseSources(database, plan)
-        for stream in streams.values():
-            land(Path(place), stream, sources.entries(stream))
-    logs = LogDirectory(place)
-    job = Job(
-        name=f"dataframe {database.data.base or ''}",
-        plan=plan,
-        layout=lay_out(plan, settings.bucket_count, combine=True),
-        streams=streams,
-        extents=extents_of(query, streams),
-        place=place,
-        start=Places({name: Place.at(logs.log(stream).start) for name, stream in streams.items()}),
+    data = query.database.data
+    session, settings = _session(query.database)
+    at_hand = data.base is None or any(data.has(each) for each in streams_of(query.physical).values())
+    place = _scratch() if at_hand else str(data.base)
+    if at_hand:
+        land_query(query, place)
+    job = job_of_query(
+        query,
+        session,
+        settings,
+        place,
         ends=at_hand or not streaming,
         max_rows=settings.max_rows if streaming else None,
-        tasks=partitions,
-        partitions=partitions,
     )
     return typed(packets(session, job, streaming=streaming), query.schema)
+
+
+def job_of_query(
+    query: Query,
+    session: Any,
+    settings: SparkSettings,
+    place: str,
+    *,
+    name: str = "query",
+    start: Mapping[str, Offset] | None = None,
+    answered: Mapping[str, Offset] | None = None,
+    buckets: int | None = None,
+    partitions: int | None = None,
+    ends: bool = False,
+    max_rows: int | None = None,
+) -> Job:
+    """A query over the logs at a place, as Spark's workers get it: from the logs' beginning, in as many buckets and partitions as the
+    settings and the session have, unless told otherwise."""
+    from nilometer.spark.job import Job
+
+    streams = streams_of(query.physical)
+    logs = LogDirectory(place)
+    return Job(
+        name=name,
+        plan=query.physical,
+        extents=_extents(query, streams),
+        place=place,
+        start={key: logs.log(stream).start for key, stream in streams.items()} if start is None else start,
+        buckets=settings.bucket_count if buckets is None else buckets,
+        partitions=partitions_of(session) if partitions is None else partitions,
+        answered=answered,
+        ends=ends,
+        max_rows=max_rows,
+    )
+
+
+def partitions_of(session: Any) -> int:
+    """Into how many partitions a session shuffles."""
+    return int(session.conf.get("spark.sql.shuffle.partitions") or 1)
+
+
+def _session(database: Database) -> tuple[Any, SparkSettings]:
+    """The session, and the settings of the data directory that it was asked for with."""
+    from nilometer.spark.session import spark_session
+    from nilometer.spark.settings import SparkSettings
+
+    settings = SparkSettings.from_environment(database.data.base)
+    return spark_session(settings.session), settings
+
+
+def land_query(query: Query, place: str) -> dict[str, Ledger]:
+    """Write the data at hand of a query's streams into logs at a place; gives each stream's books."""
+    from nilometer.spark.landing import land
+
+    sources = DatabaseSources(query.database, query.physical)
+    streams = streams_of(query.physical)
+    return {name: land(Path(place), stream, sources.entries(stream)) for name, stream in streams.items()}
 
 
 def stream_from(database: Database, frame: DataFrame, name: str, *, available_now: bool) -> Landing:
@@ -121,16 +159,7 @@ def _scratch() -> str:
     return folder
 
 
-def streams_of(plan: physical.Node) -> dict[str, Stream]:
-    """The streams that a plan reads, by their lower-case names."""
-    return {
-        node.stream.name.lower(): node.stream
-        for node in physical.walk_plan(plan)
-        if isinstance(node, physical.SpAcquire)
-    }
-
-
-def extents_of(query: Query, streams: Mapping[str, Stream]) -> TablesAtHand:
+def _extents(query: Query, streams: Mapping[str, Stream]) -> TablesAtHand:
     """The tables as they are now and the sensors of the streams."""
     from nilometer.spark.job import TablesAtHand
 

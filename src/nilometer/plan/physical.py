@@ -596,6 +596,11 @@ def walk_plan(node: Node) -> Iterator[Node]:
         yield from walk_plan(child)
 
 
+def streams_of(plan: Node) -> dict[str, Stream]:
+    """The streams that a plan reads, by their lower-case names."""
+    return {node.stream.name.lower(): node.stream for node in walk_plan(plan) if isinstance(node, SpAcquire)}
+
+
 def transform_plan(node: Node, change: Callable[[Node], Node]) -> Node:
     """Rebuild from the leaves up, replacing each node by `change(node)`."""
     inputs = tuple(transform_plan(child, change) for child in node.inputs)

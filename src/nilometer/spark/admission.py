@@ -15,7 +15,7 @@ import polars as pl
 
 from nilometer.catalog.extents import Stream
 from nilometer.edge.door import NEVER
-from nilometer.edge.log import StreamLog
+from nilometer.edge.log import Offset, StreamLog
 from nilometer.edge.log.record import ENTRIES, Header, RecordKind
 from nilometer.edge.log.segment import SegmentId, look, segment_ids
 from nilometer.errors import DataError
@@ -177,7 +177,7 @@ class Admission:
     def __init__(self, streams: Mapping[str, Stream], logs: Mapping[str, StreamLog]) -> None:
         self._walks = {name: HeaderWalk(stream, logs[name]) for name, stream in streams.items()}
 
-    def latest(self, start: Places, limit: int | None, until: Mapping[str, Place] | None = None) -> Places:
+    def latest(self, start: Places, limit: int | None, until: Mapping[str, Offset] | None = None) -> Places:
         """The end of the next micro-batch of about `limit` rows. The stream that is furthest behind in event time comes first,
         so that none runs ahead of the others by more than a micro-batch; none is read beyond `until`."""
         places = dict(start.streams)
@@ -190,11 +190,12 @@ class Admission:
             stop = None if until is None else until.get(name)
             wanted = left
             if stop is not None:
-                if place.offset >= stop.offset:
+                if place.offset >= stop:
                     open_streams.discard(name)
                     continue
                 if stop.number == place.number:
-                    wanted = min(left or stop.position, stop.position - place.position)
+                    inside = stop.position - place.position
+                    wanted = inside if left is None else min(left, inside)
             if wanted is not None or name not in walks:
                 walks[name] = self._walks[name].steps(place, wanted)
             step = next(walks[name], None)
@@ -206,9 +207,9 @@ class Admission:
                 left -= max(1, step.rows)
         return Places(places, start.ended)
 
-    def ends(self) -> dict[str, Place]:
-        """Where each log ends now, without what its door would know there."""
-        return {name: Place.at(walk.log.end) for name, walk in self._walks.items()}
+    def ends(self) -> dict[str, Offset]:
+        """Where each log ends now."""
+        return {name: walk.log.end for name, walk in self._walks.items()}
 
     def pieces(self, start: Places, end: Places, tasks: int) -> list[list[Piece]]:
         """What lies between two offsets, for so many tasks with about as many rows each."""

@@ -11,7 +11,7 @@ import zlib
 from base64 import b64decode, b64encode
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from hashlib import blake2b
 from typing import Any
@@ -20,12 +20,11 @@ import polars as pl
 
 from nilometer.catalog.extents import Sensor, Stream, Table
 from nilometer.edge.gateway.ends import Leaf, leaves
-from nilometer.edge.log import LogDirectory, StreamLog
+from nilometer.edge.log import LogDirectory, Offset, StreamLog
 from nilometer.operators.frames import from_bytes, to_bytes
 from nilometer.plan import physical
-from nilometer.spark.layout import Fragment, Layout
+from nilometer.spark.layout import Fragment, Layout, lay_out
 from nilometer.spark.packing import Address, keys_of
-from nilometer.spark.places import Places
 
 
 @dataclass(frozen=True)
@@ -52,24 +51,31 @@ class TablesAtHand:
 
 @dataclass(frozen=True)
 class Job:
-    """What runs. `place` is the data directory (or URL) of the logs. `start` is where a query without a checkpoint begins;
-    `replay`, if it has answered before, how far: a micro-batch ends exactly there. `finite`: the logs grow no more. `ends`: then
-    the streams' end is the end of event time, too. `max_rows` is the size of a micro-batch, `tasks` by how many it is read,
-    `partitions` how many Spark shuffles into."""
+    """What runs. `place` is the data directory (or URL) of the logs. `start` is where a query without a checkpoint begins, by the lower-case
+    names of its streams; `answered`, if it has answered before, up to where: a micro-batch ends exactly there. `ends`: the logs grow no more,
+    and their end is the end of event time. `max_rows` is the size of a micro-batch; `partitions` into how many tasks it is divided where it is
+    read and after each shuffle; `buckets` into how many parts keys are."""
 
     name: str
     plan: physical.Node
-    layout: Layout
-    streams: Mapping[str, Stream]
     extents: TablesAtHand
     place: str
-    start: Places
-    replay: Places | None = None
-    finite: bool = False
+    start: Mapping[str, Offset]
+    buckets: int
+    partitions: int
+    answered: Mapping[str, Offset] | None = None
     ends: bool = False
     max_rows: int | None = None
-    tasks: int = 1
-    partitions: int = 1
+
+    @cached_property
+    def layout(self) -> Layout:
+        """How the plan is cut into fragments."""
+        return lay_out(self.plan, self.buckets, combine=True)
+
+    @cached_property
+    def streams(self) -> dict[str, Stream]:
+        """The streams that are read, by lower-case name."""
+        return physical.streams_of(self.plan)
 
     @cached_property
     def leaves(self) -> tuple[Leaf, ...]:
@@ -85,18 +91,15 @@ class Job:
     def readers(self) -> dict[str, list[Fragment]]:
         """The fragments that run in the reader, by the stream they read."""
         found: dict[str, list[Fragment]] = {name: [] for name in self.streams}
-        for fragment in self.layout.fragments:
-            if fragment.stage == 0:
-                for node in physical.walk_plan(fragment.plan):
-                    if isinstance(node, physical.SpAcquire):
-                        found[node.stream.name.lower()].append(fragment)
+        for fragment in self.layout.of_stage(0):
+            for name in physical.streams_of(fragment.plan):
+                found[name].append(fragment)
         return found
 
     @cached_property
     def readers_of_tables(self) -> list[Fragment]:
         """The fragments that run in the reader and read no stream."""
-        reading = {fragment.number for fragments in self.readers.values() for fragment in fragments}
-        return [f for f in self.layout.fragments if f.stage == 0 and f.number not in reading]
+        return [each for each in self.layout.of_stage(0) if not physical.streams_of(each.plan)]
 
     @cached_property
     def columns(self) -> dict[str, frozenset[str]]:
@@ -120,8 +123,8 @@ class Job:
         return b64encode(data).decode()
 
     def __getstate__(self) -> dict[str, Any]:
-        cached = {"leaves", "keys", "readers", "readers_of_tables", "columns", "logs"}
-        return {name: value for name, value in self.__dict__.items() if name not in cached}
+        # What is made of it is made anew where it arrives.
+        return {each.name: getattr(self, each.name) for each in fields(self)}
 
 
 def digest_of(text: str) -> str:

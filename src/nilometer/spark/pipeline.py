@@ -14,6 +14,7 @@ from weakref import WeakKeyDictionary
 
 import polars as pl
 
+from nilometer.plan import physical
 from nilometer.spark.job import Job
 from nilometer.spark.layout import Clock
 from nilometer.spark.packing import ANSWER, REPORT, in_order, unpack
@@ -52,16 +53,16 @@ class MicroBatch:
     counted: Mapping[str, int]
 
 
-def micro_batch(frame: DataFrame) -> MicroBatch:
-    """Run a micro-batch and fetch what it gave."""
+def micro_batch(job: Job, frame: DataFrame) -> MicroBatch:
+    """Run a micro-batch and fetch what it gave; what carries ticks, in their order, from whichever buckets it came."""
     column = frame.select("packet").toArrow().column("packet")
     found = in_order(unpack(value.as_py()) for value in column)
-    rows = tuple(packet.rows for packet in found if packet.target == ANSWER and packet.rows is not None)
+    rows = tuple(p.rows for p in found if p.target == ANSWER and p.rows is not None and p.rows.height)
+    if len(rows) > 1 and isinstance(job.plan, physical.Deliver) and job.plan.tick:
+        rows = (pl.concat(rows).sort("tick", maintain_order=True),)
     reports = [packet.report for packet in found if packet.target == REPORT]
     end = next(report["end"] for report in reports if "end" in report)
     counted: Counter[str] = Counter()
     for report in reports:
         counted.update({name: count for name, count in report.items() if name != "end"})
-    return MicroBatch(
-        tuple(part for part in rows if part.height), Places.of_json(end), found[0].clock, counted
-    )
+    return MicroBatch(rows, Places.of_json(end), found[0].clock, counted)

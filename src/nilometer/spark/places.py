@@ -64,6 +64,11 @@ class Places:
     streams: Mapping[str, Place]
     ended: bool = False
 
+    @staticmethod
+    def at(offsets: Mapping[str, Offset]) -> Places:
+        """A query begins here."""
+        return Places({name: Place.at(offset) for name, offset in offsets.items()})
+
     def as_json(self) -> dict[str, Any]:
         """As Spark keeps it."""
         return {"streams": {name: asdict(place) for name, place in self.streams.items()}, "ended": self.ended}

@@ -7,12 +7,13 @@ from typing import Any
 
 import pyarrow as pa
 
+from nilometer.edge.log import Offset
 from nilometer.spark.admission import Admission
 from nilometer.spark.faults import carried
 from nilometer.spark.job import digest_of, job_of
 from nilometer.spark.layout import FragmentFlow
 from nilometer.spark.packing import ANSWER
-from nilometer.spark.places import Place, Places
+from nilometer.spark.places import Places
 from nilometer.spark.reading import Task, packets_of
 
 PACKETS = pa.schema([("key", pa.int32()), ("packet", pa.binary())])
@@ -24,12 +25,12 @@ class Planner:
     def __init__(self, text: str) -> None:
         self.job = job_of(text)
         self._admission = Admission(self.job.streams, self.job.logs)
-        self._until: Mapping[str, Place] | None = None
+        self._until: Mapping[str, Offset] | None = None
 
     @property
     def start(self) -> Places:
         """Where the query begins."""
-        return self.job.start
+        return Places.at(self.job.start)
 
     def close_logs(self) -> None:
         """What the logs hold now is all that is read."""
@@ -42,9 +43,9 @@ class Planner:
 
     def _latest(self, begin: Places, limit: int | None) -> Places:
         job, end = self.job, begin
-        if job.replay is not None:
+        if job.answered is not None:
             # What was answered before a checkpoint was lost is made again, up to just where it was answered.
-            end = self._admission.latest(begin, limit, job.replay.streams)
+            end = self._admission.latest(begin, limit, job.answered)
         if end == begin:
             end = self._admission.latest(begin, limit, self._until)
         closing = job.ends or not job.streams
@@ -60,12 +61,12 @@ class Planner:
     def all_tasks(self) -> list[Task]:
         """Of all that the logs hold, as one micro-batch."""
         with carried():
-            end = self._admission.latest(self.job.start, None)
-            return self._tasks(self.job.start, Places(end.streams, ended=self.job.ends))
+            end = self._admission.latest(self.start, None)
+            return self._tasks(self.start, Places(end.streams, ended=self.job.ends))
 
     def _tasks(self, start: Places, end: Places) -> list[Task]:
         clock = end.clock(self.job.leaves)
-        pieces = self._admission.pieces(start, end, self.job.tasks) or [[]]
+        pieces = self._admission.pieces(start, end, self.job.partitions) or [[]]
         return [Task(number, clock, tuple(part), end) for number, part in enumerate(pieces)]
 
     def forget(self, end: dict[str, Any]) -> None:

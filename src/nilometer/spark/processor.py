@@ -45,7 +45,10 @@ class Bucket:
     written: Panes = field(default_factory=dict)
 
 
-_BUCKETS: OrderedDict[tuple[str, int, int], Bucket] = OrderedDict()
+BucketPlace = tuple[str, int, int]
+"""A job's digest, a fragment's number and one of its buckets."""
+
+_BUCKETS: OrderedDict[BucketPlace, Bucket] = OrderedDict()
 _REMEMBERED = 512
 
 
@@ -68,12 +71,13 @@ class States(Protocol):
         """One less."""
 
 
-def process(text: str, stage: int, packed: list[bytes], states: States) -> Iterator[tuple[int, bytes]]:
-    """One bucket's part of a micro-batch: packets in, keys and packets out."""
+def process(
+    text: str, stage: int, key: int, packed: list[bytes], states: States
+) -> Iterator[tuple[int, bytes]]:
+    """One bucket's part of a micro-batch: the packets of a key in, keys and packets out."""
     job = job_of(text)
     target = target_of(packed[0])
     if target < 0 or job.layout.fragments[target].stage != stage:
-        key = job.keys[REPORT, 0] if target < 0 else job.keys[target, unpack(packed[0]).bucket]
         for data in packed:
             yield key, data
         return
@@ -85,10 +89,12 @@ def process(text: str, stage: int, packed: list[bytes], states: States) -> Itera
 def _step(digest: str, job: Job, packets: list[Packet], states: States) -> Iterator[Packet]:
     fragment = job.layout.fragments[packets[0].target]
     pass_by("before_state")
-    bucket, first = _bucket(digest, job, fragment, packets[0].bucket, states)
+    place = (digest, fragment.number, packets[0].bucket)
+    bucket, first = _bucket(place, job, fragment, states)
     clock = packets[0].clock
     output = bucket.flow.step(clock, _inputs(fragment, packets), first, {})
     _write(bucket, states)
+    _remember(place, bucket)
     pass_by("after_state")
     held = {"state_bytes": sum(map(len, bucket.written.values())), "state_panes": len(bucket.written)}
     yield Packet(-1, REPORT, 0, (), clock, report=held)
@@ -98,24 +104,26 @@ def _step(digest: str, job: Job, packets: list[Packet], states: States) -> Itera
 # ---- state -----------------------------------------------------------------------------------------------------------
 
 
-def _bucket(digest: str, job: Job, fragment: Fragment, number: int, states: States) -> tuple[Bucket, bool]:
-    """The bucket as it was committed, and whether this is its first micro-batch."""
-    place = (digest, fragment.number, number)
+def _bucket(place: BucketPlace, job: Job, fragment: Fragment, states: States) -> tuple[Bucket, bool]:
+    """The bucket as it was committed, and whether this is its first micro-batch. It is remembered again once its new state is written: a
+    step that fails half-way leaves a flow that bears the mark of the state before it, and is of no use to anyone."""
     found = states.get()
-    kept = _BUCKETS.get(place)
+    kept = _BUCKETS.pop(place, None)
     if found is not None and kept is not None and kept.mark == found[0]:
-        _BUCKETS.move_to_end(place)
         return kept, False
-    bucket = Bucket(FragmentFlow(fragment, number, job.layout, job.extents))
+    bucket = Bucket(FragmentFlow(fragment, place[2], job.layout, job.extents))
     if found is not None:
         bucket.mark = found[0]
         panes = _split(found[1]) | states.large()
         bucket.flow.restore(_nested(panes))
         bucket.written = panes
+    return bucket, found is None
+
+
+def _remember(place: BucketPlace, bucket: Bucket) -> None:
     _BUCKETS[place] = bucket
     if len(_BUCKETS) > _REMEMBERED:
         _BUCKETS.popitem(last=False)
-    return bucket, found is None
 
 
 def _write(bucket: Bucket, states: States) -> None:

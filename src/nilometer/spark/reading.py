@@ -145,7 +145,9 @@ def _prepared(
     clock: Clock,
 ) -> pl.DataFrame:
     """What a reader fragment makes of accepted tuples."""
-    first = fragment.number not in flows
-    if first:
-        flows[fragment.number] = FragmentFlow(fragment, 0, job.layout, job.extents)
-    return flows[fragment.number].step(clock, [], first, admitted).rows
+    # Out, and in again after the step: one that fails leaves a flow with half of it done, or one that has not read its tables.
+    kept = flows.pop(fragment.number, None)
+    flow = kept or FragmentFlow(fragment, 0, job.layout, job.extents)
+    rows = flow.step(clock, [], kept is None, admitted).rows
+    flows[fragment.number] = flow
+    return rows

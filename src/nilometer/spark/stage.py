@@ -33,7 +33,7 @@ class Stage(StatefulProcessor):
 
     def handleInputRows(  # noqa: N802 - Spark's name
         self,
-        key: Any,  # noqa: ARG002
+        key: Any,
         rows: Iterator[Row],
         timerValues: TimerValues,  # noqa: N803, ARG002
     ) -> Iterator[Row]:
@@ -41,7 +41,7 @@ class Stage(StatefulProcessor):
         from nilometer.spark.processor import process
 
         packed = [bytes(row.packet) for row in rows]
-        for target, packet in process(self._text, self._number, packed, self._states):
+        for target, packet in process(self._text, self._number, key[0], packed, self._states):
             yield Row(key=target, packet=packet)
 
     def close(self) -> None:

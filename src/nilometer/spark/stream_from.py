@@ -1,11 +1,12 @@
 """A user's streaming DataFrame -> a stream's log: whatever Spark can read (Kafka, Delta, files) becomes an extent.
 
 Its micro-batches are landed, each once, through the same entrance as everything else that comes in; from there on it is a stream like any
-other: replayable, with books, readable on every host. A micro-batch that Spark repeats after a crash is known by its number.
+other: replayable, with books, readable on every host. A micro-batch that Spark repeats after a crash is known by its checkpoint and number.
 """
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -15,6 +16,7 @@ from nilometer.catalog.extents import Stream
 from nilometer.edge.adapters.adapter import ReadResult, Status
 from nilometer.edge.ledger import StreamLedger
 from nilometer.edge.log import LogDirectory
+from nilometer.edge.log.local_files import LocalFiles
 from nilometer.edge.manager.entrance import Entrance
 from nilometer.edge.payloads import Garbled
 from nilometer.edge.readers import Reading, read_frame
@@ -27,6 +29,9 @@ if TYPE_CHECKING:
 
 BATCH = 1 << 40
 """Readings of a micro-batch are numbered from its own number times this."""
+
+
+IDENTITY = "nilometer"
 
 
 class Landing:
@@ -45,13 +50,17 @@ class Landing:
         self.stream = stream
         self._clock = clock
         self._log = LogDirectory(directory).log(stream)
-        self._entrance = Entrance(stream, self._log, source=f"spark:{stream.name.lower()}")
+        self._entrance = Entrance(stream, self._log, source=f"spark:{identity_of(checkpoint)}")
         writer = frame.writeStream.foreachBatch(self._land).outputMode("append")
         writer = writer.option("checkpointLocation", checkpoint).queryName(f"land {stream.name}")
         if available_now:
             writer = writer.trigger(availableNow=True)
         self._failure: NilometerError | None = None
-        self._query: StreamingQuery = writer.start()
+        try:
+            self._query: StreamingQuery = writer.start()
+        except BaseException:
+            self._log.close()
+            raise
 
     def _land(self, frame: DataFrame, number: int) -> None:
         try:
@@ -105,6 +114,16 @@ class Landing:
 
     def __exit__(self, *_: object) -> None:
         self.stop()
+
+
+def identity_of(checkpoint: str) -> str:
+    """The name of a checkpoint for itself, kept in it: micro-batches are numbered from 0 again in another one, and are not the same."""
+    files = LocalFiles(checkpoint)
+    try:
+        return bytes(files.read(IDENTITY)).decode()
+    except FileNotFoundError:
+        files.replace(IDENTITY, secrets.token_hex(8).encode())
+        return bytes(files.read(IDENTITY)).decode()
 
 
 def _garbled(reading: Reading) -> tuple[Garbled, ...]:

@@ -169,12 +169,10 @@ class Fjord:
         for group in beginning.groups:
             if group.leaves == occurrences and not group.pacer.moved:
                 return group
-        for node in physical.walk_plan(plan):
-            if isinstance(node, physical.SpAcquire):
-                stream = node.stream.name.lower()
-                if stream not in beginning.sources:
-                    policy = self._policies.get(stream, Policy.BLOCK)
-                    beginning.sources[stream] = Source(node.stream, self._entry_rows, policy)
+        for name, stream in physical.streams_of(plan).items():
+            if name not in beginning.sources:
+                policy = self._policies.get(name, Policy.BLOCK)
+                beginning.sources[name] = Source(stream, self._entry_rows, policy)
         reads = sorted({leaf.stream for leaf in occurrences})
         edges: list[tuple[Module, Queue[Any]]] = []
         inputs = {stream: self._connect(beginning.sources[stream], edges) for stream in reads}

@@ -71,10 +71,8 @@ class Run:
         self._rounds = 0
         self._rows_out = 0
         self._over = False
-        self._inlets: dict[str, Inlet] = {}
-        for node in physical.walk_plan(plan):
-            if isinstance(node, physical.SpAcquire):
-                self._inlets.setdefault(node.stream.name.lower(), Inlet(node.stream, sources))
+        streams = physical.streams_of(plan)
+        self._inlets = {name: Inlet(stream, sources) for name, stream in streams.items()}
 
     def __iter__(self) -> Iterator[pl.DataFrame]:
         """The answer's frames, those with rows, as the rounds give them."""

@@ -31,8 +31,9 @@ from nilometer.engine.live.control import folder_of
 from nilometer.engine.live.standing import Standing, reader_of
 from nilometer.engine.live.starts import Start, offset_at
 from nilometer.engine.query import Query
-from nilometer.engine.spark import extents_of, streams_of
+from nilometer.engine.spark import job_of_query, partitions_of
 from nilometer.errors import NilometerError, ResourceError
+from nilometer.plan.physical import streams_of
 from nilometer.types import INT_MAXIMUM, MINUTE, SECOND
 
 if TYPE_CHECKING:
@@ -91,6 +92,7 @@ class SparkQuery:
         self._batches = 0
         self._fresh: deque[pl.DataFrame] = deque()
         self._state = (0, 0)
+        self._unkept: tuple[MicroBatch, QueryLedger] | None = None
         self._running: Running | None = None
         self._tries = 0
         self.retry_at = 0
@@ -104,8 +106,6 @@ class SparkQuery:
     # ---- where it goes on ----------------------------------------------------------------------------------------------
 
     def _begin(self, start: Start) -> None:
-        from nilometer.spark.places import Place, Places
-
         directory = LogDirectory(self._directory)
         logs = {key: directory.log(stream) for key, stream in self._streams.items()}
         recovered = self._standing.recovered
@@ -124,7 +124,7 @@ class SparkQuery:
             self.note = f"{self.note}; {trimmed}"
         if not self._asked:
             self._forget_others(directory)
-        self._began = Places({key: Place.at(offset) for key, offset in began.items()})
+        self._began = began
 
     def _offsets(
         self, logs: Mapping[str, StreamLog], start: Start
@@ -153,28 +153,25 @@ class SparkQuery:
 
     def start(self) -> None:
         """Run, or go on."""
-        from nilometer.spark.job import Job
-        from nilometer.spark.layout import lay_out
-        from nilometer.spark.places import Place, Places
         from nilometer.spark.running import Running
         from nilometer.spark.session import spark_session
 
         session = spark_session(self._settings.session)
-        partitions = int(session.conf.get("spark.sql.shuffle.partitions") or 1)
-        installed = self._installation(partitions)
-        job = Job(
+        installed = self._installation(partitions_of(session))
+        logs = LogDirectory(self._directory)
+        job = job_of_query(
+            self.query,
+            session,
+            self._settings,
+            str(self._directory),
             name=self.name,
-            plan=self.query.physical,
-            layout=lay_out(self.query.physical, installed["buckets"], combine=True),
-            streams=self._streams,
-            extents=extents_of(self.query, self._streams),
-            place=str(self._directory),
-            start=self._began,
+            # Should the checkpoint have to be made again, then of what retention has left.
+            start={key: max(at, logs.log(self._streams[key]).start) for key, at in self._began.items()},
             # The checkpoint may be behind the answers, or lost: what they have is not answered again.
-            replay=Places({key: Place.at(offset) for key, offset in self._committed.items()}),
-            max_rows=self._settings.max_rows,
-            tasks=installed["partitions"],
+            answered=dict(self._committed),
+            buckets=installed["buckets"],
             partitions=installed["partitions"],
+            max_rows=self._settings.max_rows,
         )
         trigger = f"{self._settings.trigger} seconds" if self._settings.trigger else None
         checkpoint = installed.get("checkpoint") or self._folder / self._standing.version
@@ -187,6 +184,12 @@ class SparkQuery:
         self.stop()
         self._tries += 1
         self.retry_at = self._clock() + min(SECOND << self._tries, MINUTE)
+        if self._unkept is not None:
+            # First what was answered: where the next micro-batch begins depends on it.
+            self._standing.retry(self._clock())
+            if self._standing.trouble is not None:
+                return
+            self._keep()
         if self._tries == TRIES:
             self._forget_checkpoint()
         self.start()
@@ -224,7 +227,10 @@ class SparkQuery:
         self._batches += 1
         self._watermark = None if batch.clock.watermark == INT_MAXIMUM else batch.clock.watermark
         self._state = (batch.counted.get("state_bytes", 0), batch.counted.get("state_panes", 0))
-        if all(offsets[key] <= self._committed[key] for key in offsets):
+        if self._unkept is not None:
+            self._standing.retry(self._clock())
+            self._keep()
+        if all(offsets[key] <= self._committed[key] for key in offsets) and (offsets or self.rows):
             return
         if any(offsets[key] < self._committed[key] for key in offsets):
             raise ResourceError(
@@ -233,13 +239,21 @@ class SparkQuery:
                 detail=str(self._folder),
             )
         counted = {name: batch.counted.get(name, 0) for name in ("read", "delivered", "filtered", "late")}
-        self._ledger += QueryLedger(**counted)
-        self._standing.commit(list(batch.rows), offsets, self._ledger, dict, self._clock())
+        ledger = self._ledger + QueryLedger(**counted)
+        self._unkept = batch, ledger
+        self._standing.commit(list(batch.rows), offsets, ledger, dict, self._clock())
+        self._keep()
+
+    def _keep(self) -> None:
+        """A micro-batch was committed, or else its trouble is raised: Spark then hands it over again, and the same commit is tried again."""
         if self._standing.trouble is not None:
             raise ResourceError(self._standing.trouble, hint="it is tried again")
+        assert self._unkept is not None
+        batch, self._ledger = self._unkept
         # The rows before the offsets: whoever sees these, in another thread, finds those.
         self._fresh.extend(batch.rows)
-        self._committed = offsets
+        self._committed = batch.end.offsets
+        self._unkept = None
         self._tries = 0
 
     def take(self) -> list[pl.DataFrame]:

@@ -279,7 +279,8 @@ class Standing:
     ) -> None:
         if self._waiting is not None:
             self._write(*self._waiting, now)
-        behind = bool(self._frames) or offsets != self._offsets
+        before = self._offsets
+        behind = bool(self._frames) or offsets != before
         at_once = bool(self._frames) or all_of_it or not self._keeps_state
         if behind and not at_once and abs(now - self._committed_at) < COMMIT_EVERY:
             return
@@ -288,8 +289,10 @@ class Standing:
             self._frames = []
             self._write(rows, self._commit_of(self._number + 1, offsets, ledger), now)
         if not self._keeps_state:
-            if behind:
-                self._hold(offsets)
+            # Not up to here: who keeps the state may have to read the last commit's rows once more, if it dies before it has noted them.
+            # If there is no room, retention holds a little longer.
+            with contextlib.suppress(ResourceError):
+                self._hold(before)
             return
         due = all_of_it or (behind and abs(now - self._saved_at) >= CHECKPOINT_EVERY)
         if due and self._last is not None:
@@ -299,6 +302,15 @@ class Standing:
             # After it, never before: from here on a recovery reads. If there is no room, retention holds a little longer.
             with contextlib.suppress(ResourceError):
                 self._hold(saved.offsets)
+
+    def retry(self, now: int) -> None:
+        """Commit what could not be; `trouble` says whether that has passed."""
+        try:
+            if self._waiting is not None:
+                self._write(*self._waiting, now)
+            self.trouble = None
+        except ResourceError as error:
+            self.trouble = error.message
 
     def _commit_of(self, number: int, offsets: Mapping[str, Offset], ledger: QueryLedger) -> Commit:
         return Commit(self.version, number, dict(offsets), ledger, self.earlier, self._trimmed, self._types)

@@ -158,7 +158,7 @@ class Station:
             )
         if on not in HOSTS:
             raise ConfigurationError(f"live queries do not run on '{on}'", hint=near_misses(on, HOSTS))
-        streams = streams_of(query)
+        streams = physical.streams_of(query.physical)
         if durable:
             asked = control_of(self.directory, name).start
             start = start if asked is None else asked
@@ -189,7 +189,7 @@ class Station:
             )
         self.fleet.stop(name)
         if name in self._spark:
-            self._expect(streams_of(live.query))
+            self._expect(physical.streams_of(live.query.physical))
             self._spark.remove(live)
             return
         self._work()
@@ -375,7 +375,7 @@ class Station:
             None if watermark is None else now - watermark,
             took,
             *state,
-            completeness_of(self.manager, streams_of(live.query)),
+            completeness_of(self.manager, physical.streams_of(live.query.physical)),
             live.failure is not None,
             live.trouble if live.failure is None else live.failure.message,
         )
@@ -517,12 +517,3 @@ class Station:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
-
-
-def streams_of(query: Query) -> dict[str, Stream]:
-    """The streams that a query reads, by their lower-case names."""
-    return {
-        node.stream.name.lower(): node.stream
-        for node in physical.walk_plan(query.physical)
-        if isinstance(node, physical.SpAcquire)
-    }

@@ -169,11 +169,7 @@ def replay(database: Database, name: str, start: Start) -> Replayed:
     standing = Standing(directory, name, query, keeps_state=not on_spark)
     try:
         logs = LogDirectory(directory)
-        streams = {
-            node.stream.name.lower(): node.stream
-            for node in physical.walk_plan(query.physical)
-            if isinstance(node, physical.SpAcquire)
-        }
+        streams = physical.streams_of(query.physical)
         opened = {key: logs.log(stream) for key, stream in streams.items()}
         offsets = {key: offset_at(log, start) for key, log in opened.items()}
         if standing.recovered is None:

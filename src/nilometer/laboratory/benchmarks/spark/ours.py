@@ -18,12 +18,10 @@ from nilometer.edge.log.local_files import LocalFiles
 from nilometer.edge.standing.result_log import Commit, ResultLog
 from nilometer.engine import connect
 from nilometer.engine.query import Query
-from nilometer.engine.spark import extents_of, streams_of
+from nilometer.engine.spark import job_of_query
 from nilometer.operators.frames import dtypes, empty
 from nilometer.spark.job import Job
-from nilometer.spark.layout import lay_out
 from nilometer.spark.pipeline import MicroBatch
-from nilometer.spark.places import Place, Places
 from nilometer.spark.running import Running
 from nilometer.spark.settings import SparkSettings
 
@@ -59,7 +57,7 @@ class OurQuery:
         self._log = ResultLog(LocalFiles(place / "answers"), self._columns)
         self._number = 0
         self._watch = watch
-        job = _job(session, query, directory, rows, finite=not live)
+        job = _job(session, query, directory, rows)
         checkpoint = place / "checkpoint"
         self._running = Running(session, job, checkpoint, self._commit, available_now=not live)
         self._session = session
@@ -119,21 +117,6 @@ def answers(place: Path) -> pl.DataFrame:
     return pl.concat([empty(log.columns), *log.answers()])
 
 
-def _job(session: Any, query: Query, directory: Path, rows: int | None, *, finite: bool) -> Job:
-    plan = query.physical
-    streams = streams_of(plan)
-    partitions = int(session.conf.get("spark.sql.shuffle.partitions") or "1")
-    return Job(
-        name="bench",
-        plan=plan,
-        layout=lay_out(plan, SparkSettings.from_environment().bucket_count, combine=True),
-        streams=streams,
-        extents=extents_of(query, streams),
-        place=str(directory),
-        start=Places({name: Place() for name in streams}),
-        finite=finite,
-        ends=False,
-        max_rows=rows,
-        tasks=partitions,
-        partitions=partitions,
-    )
+def _job(session: Any, query: Query, directory: Path, rows: int | None) -> Job:
+    settings = SparkSettings.from_environment()
+    return job_of_query(query, session, settings, str(directory), name="bench", max_rows=rows)
