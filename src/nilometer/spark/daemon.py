@@ -1,8 +1,7 @@
 """The parent of Spark's Python workers, with what they need already in memory.
 
 Spark forks a worker for every task that runs at once, of a daemon that has imported nothing but PySpark: each would import Polars, numba
-and Nilometer for itself, for seconds. This daemon imports them once, before it forks; nothing is computed here, so no thread pool has been
-started that a child would lack. (`spark.python.daemon.module`, see session.py.)
+and Nilometer for itself, for seconds. This daemon imports them once, before it forks. (`spark.python.daemon.module`, see session.py.)
 """
 
 from __future__ import annotations
@@ -14,14 +13,12 @@ os.environ.setdefault("POLARS_MAX_THREADS", "1")
 
 from pyspark.daemon import manager
 
-import nilometer.spark.planning
-import nilometer.spark.processor
-import nilometer.spark.source
-import nilometer.spark.stage  # noqa: F401
+from nilometer.spark.warm.prepare import prepare
 
 
 def main() -> None:
     """Serve forks until Spark closes our input."""
+    prepare()
     manager()
 
 

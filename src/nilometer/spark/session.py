@@ -6,6 +6,8 @@ made before is taken as it is, and only told what streaming queries need. Why ea
 
 from __future__ import annotations
 
+import atexit
+import functools
 import os
 import re
 import sys
@@ -20,11 +22,13 @@ from nilometer.errors import ConfigurationError, ResourceError, UnsupportedError
 from nilometer.spark.java import java_home
 from nilometer.spark.noise import Listener
 from nilometer.spark.settings import SparkSettings, cores_of
+from nilometer.spark.warm import Interpreter
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 MASTER = "spark.master"
+PYTHON = "PYSPARK_PYTHON"
 LOG_LEVEL = "spark.log.level"
 LOGGING = Path(__file__).with_name("log4j2.properties")
 ONE = threading.Lock()
@@ -111,16 +115,27 @@ def _made(chosen: Mapping[str, str]) -> SparkSession:
     settings = default_settings(chosen.get(MASTER, "local[*]")) | chosen
     os.environ["JAVA_HOME"] = str(java_home())
     os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
-    if cores_of(settings[MASTER]):
-        os.environ["PYSPARK_PYTHON"] = (
-            sys.executable
-        )  # Python state fails in odd ways with another's libraries
-        os.environ.setdefault("SPARK_LOCAL_IP", settings["spark.driver.bindAddress"])
-    else:
-        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     configuration = SparkConf(loadDefaults=False).setAll(list(settings.items()))
-    context = SparkContext(conf=configuration, gateway=SparkContext._gateway or _gateway(configuration))
+    if not cores_of(settings[MASTER]):
+        os.environ.setdefault(PYTHON, sys.executable)
+        context = SparkContext(conf=configuration, gateway=SparkContext._gateway or _gateway(configuration))
+        return SparkSession(context)
+    os.environ.setdefault("SPARK_LOCAL_IP", settings["spark.driver.bindAddress"])
+    try:
+        # The Python of this process, whatever the environment says: state fails in odd ways with another's libraries.
+        os.environ[PYTHON] = _interpreter().path
+        context = SparkContext(conf=configuration, gateway=SparkContext._gateway or _gateway(configuration))
+    finally:
+        os.environ[PYTHON] = sys.executable  # for the processes that the user starts
     return SparkSession(context)
+
+
+@functools.cache
+def _interpreter() -> Interpreter:
+    """The interpreter that Spark's processes of this machine are started with, for as long as this process lives."""
+    interpreter = Interpreter()
+    atexit.register(interpreter.close)
+    return interpreter
 
 
 def _gateway(configuration: Any) -> Any:

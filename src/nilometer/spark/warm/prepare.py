@@ -1,0 +1,28 @@
+"""Everything that Spark's Python processes of ours import, imported: called once, before the first fork."""
+
+from __future__ import annotations
+
+import importlib
+
+MODULES = (
+    "encodings.idna",  # of any socket
+    "pyspark.sql.streaming.stateful_processor_api_client",
+    "pyspark.sql.streaming.proto.StateMessage_pb2",
+    "pyspark.sql.worker.create_data_source",
+    "pyspark.sql.worker.lookup_data_sources",
+    "pyspark.sql.worker.plan_data_source_read",
+    "pyspark.worker",
+    "nilometer.spark.planning",
+    "nilometer.spark.processor",
+    "nilometer.spark.source",
+    "nilometer.spark.stage",
+)
+
+
+def prepare() -> None:
+    """Import what every query needs. No thread pool is started, which a fork would lack."""
+    for each in MODULES:
+        importlib.import_module(each)
+    from nilometer.edge.log.checksum import checksum_of
+
+    checksum_of(b"numba")  # which takes half a second to make itself ready for the first compiled function

@@ -1,0 +1,48 @@
+"""What Spark starts in place of Python: asks the zygote for a process, and stands for it until it ends.
+
+Run with the zygote's socket and Python's own arguments; only the standard library is imported, and little of it. Whatever the zygote does not serve
+(a `-c`, another hash seed, a zygote that is gone) is done by a Python of its own, as if there were no stub.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import struct
+import sys
+
+LENGTH = struct.Struct("!I")
+STANDARD = (0, 1, 2)
+KILLED = 137
+"""The exit code of a process that said nothing before its end."""
+
+
+def main(address: str, arguments: list[str]) -> int:
+    """Have the arguments run; gives the exit code."""
+    is_module = len(arguments) > 1 and arguments[0] == "-m"
+    asked = _asked(address, arguments) if is_module else None
+    if asked is None:
+        os.execv(sys.executable, [sys.executable, *arguments])
+    code = asked.recv(1)
+    return code[0] if code else KILLED
+
+
+def _asked(address: str, arguments: list[str]) -> socket.socket | None:
+    """The line to a process that runs the arguments, with this one's input, outputs and environment; None if nobody serves it."""
+    request = json.dumps([arguments, dict(os.environ), os.getcwd()]).encode()
+    line = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        line.connect(address)
+        socket.send_fds(line, [LENGTH.pack(len(request))], STANDARD)
+        line.sendall(request)
+        if line.recv(1) == b"+":
+            return line
+    except OSError:
+        pass
+    line.close()
+    return None
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1], sys.argv[2:]))

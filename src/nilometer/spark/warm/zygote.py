@@ -1,0 +1,138 @@
+"""A process that has imported what Spark's Python processes import, and forks one for each stub that asks.
+
+It ends when its input does, that is with the driver.
+"""
+
+from __future__ import annotations
+
+import os
+
+# As many workers run at once as there are cores: one thread each. Before Polars is imported, which reads it then.
+os.environ.setdefault("POLARS_MAX_THREADS", "1")
+
+import fcntl
+import json
+import runpy
+import select
+import signal
+import socket
+import sys
+import traceback
+import warnings
+from typing import Any
+
+from nilometer.spark.warm.prepare import prepare
+from nilometer.spark.warm.stub import LENGTH, STANDARD
+
+HASH_SEED = "PYTHONHASHSEED"
+PATIENCE = 10.0
+"""Seconds that a stub has to say what it wants."""
+
+
+def serve(listener: socket.socket, seed: str | None) -> None:
+    """Fork for whoever asks, until the input ends."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # a Ctrl-C at the terminal is the driver's
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for children here
+    poll = select.poll()
+    poll.register(0, select.POLLIN)
+    poll.register(listener, select.POLLIN)
+    while True:
+        if any(number == 0 for number, _ in poll.poll()):
+            return
+        line, _ = listener.accept()
+        line.settimeout(PATIENCE)
+        files: list[int] = []
+        try:
+            start, files, _, _ = socket.recv_fds(line, LENGTH.size, len(STANDARD))
+            request = _request(line, start)
+            # How strings are hashed was settled when this process began, and workers of one session must agree.
+            if request is not None and request[1].get(HASH_SEED) == seed and os.fork() == 0:
+                listener.close()
+                _become(line, request, files)
+        except OSError:
+            traceback.print_exc()  # of one stub: it starts a Python of its own
+        finally:
+            line.close()
+            for each in files:
+                os.close(each)
+
+
+def _request(line: socket.socket, start: bytes) -> list[Any] | None:
+    """What a stub wants: arguments, environment, directory; None if it went away."""
+    if len(start) < LENGTH.size:
+        return None
+    (length,) = LENGTH.unpack(start)
+    text = b""
+    while len(text) < length:
+        more = line.recv(length - len(text))
+        if not more:
+            return None
+        text += more
+    request: list[Any] = json.loads(text)
+    return request
+
+
+def _become(line: socket.socket, request: list[Any], files: list[int]) -> None:
+    """Be the process that the stub asked for; does not return."""
+    code = 1
+    try:
+        arguments, environment, directory = request
+        for file, number in zip(files, STANDARD, strict=True):
+            os.dup2(file, number)
+            os.close(file)
+        for number in (signal.SIGINT, signal.SIGCHLD):
+            signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
+        os.environ.clear()
+        os.environ.update(environment)
+        os.chdir(directory)
+        # Behind what is there: the first of Spark's are archives of the PySpark that has been imported, slow to look into.
+        paths = [each for each in environment.get("PYTHONPATH", "").split(os.pathsep) if each]
+        sys.path[:] = [directory, *sys.path[1:], *(each for each in paths if each not in sys.path)]
+        _end_with_the_stub(line)
+        line.setblocking(True)
+        line.sendall(b"+")
+        code = _run(arguments)
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        try:
+            sys.stdout.flush()
+            sys.stderr.flush()
+            line.sendall(bytes([code]))
+        except (OSError, ValueError):
+            pass
+        os._exit(code)
+
+
+def _end_with_the_stub(line: socket.socket) -> None:
+    """SIGTERM when the stub is gone, as if it had been sent to this process; forks of this process have their own lives."""
+    fcntl.fcntl(line, fcntl.F_SETOWN, os.getpid())
+    fcntl.fcntl(line, fcntl.F_SETSIG, signal.SIGTERM)
+    fcntl.fcntl(line, fcntl.F_SETFL, fcntl.fcntl(line, fcntl.F_GETFL) | os.O_ASYNC)
+    os.register_at_fork(after_in_child=line.close)
+
+
+def _run(arguments: list[str]) -> int:
+    """Run `-m module ...`; gives the exit code."""
+    sys.argv = arguments[1:]
+    try:
+        with warnings.catch_warnings():
+            # That the module has been imported before is the point.
+            warnings.filterwarnings("ignore", ".*found in sys.modules", RuntimeWarning)
+            runpy.run_module(arguments[1], run_name="__main__", alter_sys=True)
+    except SystemExit as end:
+        return end.code if isinstance(end.code, int) else 0 if end.code is None else 1
+    except BaseException:
+        traceback.print_exc()
+        return 1
+    return 0
+
+
+def main() -> None:
+    """Serve the socket that the arguments name by its number; imports come first, and stubs wait for them in the queue."""
+    prepare()
+    serve(socket.socket(fileno=int(sys.argv[1])), os.environ.get(HASH_SEED))
+
+
+if __name__ == "__main__":
+    main()
