@@ -95,7 +95,7 @@ def files_of(folder: Path) -> Iterator[Path]:
 @pytest.mark.parametrize("place", ["before_write", "during_write", "before_fsync"])
 def test_a_full_disk_is_waited_for(field: Path, place: str) -> None:
     append(field, 0, ALL)
-    disk = FailAt(no_space, 4, place)
+    disk = FailAt(no_space, 3, place)
     with closing(standing(field, "windows", disk)) as query:
         query.start()
         with pytest.raises(ResourceError, match="the disk is full"):
