@@ -46,7 +46,7 @@ def serve(listener: socket.socket, seed: str | None) -> None:
             start, files, _, _ = socket.recv_fds(line, LENGTH.size, len(STANDARD))
             request = _request(line, start)
             # How strings are hashed was settled when this process began, and workers of one session must agree.
-            if request is not None and request[1].get(HASH_SEED) == seed and os.fork() == 0:
+            if request is not None and request[1].get(HASH_SEED, seed) == seed and os.fork() == 0:
                 listener.close()
                 _become(line, request, files)
         except OSError:
