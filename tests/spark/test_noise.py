@@ -27,6 +27,23 @@ def test_what_is_said_in_every_run_is_dropped_with_the_empty_line_after_it() -> 
     ]
 
 
+def test_workers_that_were_let_go_are_not_spoken_of() -> None:
+    frames = [
+        '  File "/x/pyspark/daemon.py", line 264, in manager\n',
+        "    code = worker(sock, authenticated)\n",
+    ]
+    trace = ["Traceback (most recent call last):\n", *frames]
+    gone = [*trace, "BrokenPipeError: [Errno 32] Broken pipe\n"]
+    wrong = [*trace, "ValueError: 3\n"]
+    elsewhere = [trace[0], '  File "/x/users.py", line 1, in main\n', gone[-1]]
+    assert list(without_noise([*gone, *wrong, *gone, *elsewhere, "after\n", *gone, *trace])) == [
+        *wrong,
+        *elsewhere,
+        "after\n",
+        *trace,
+    ]
+
+
 def test_a_listener_passes_on_and_remembers(capsys: pytest.CaptureFixture[str]) -> None:
     reading, writing = os.pipe()
     listener = Listener(os.fdopen(reading))

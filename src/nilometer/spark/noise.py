@@ -26,6 +26,9 @@ NOISE = re.compile(
         )
     )
 )
+TRACEBACK = "Traceback (most recent call last):"
+GONE = re.compile(r"BrokenPipeError: .*")
+"""How the traceback of a Python worker ends that Spark has let go while it was idle, over a Unix socket."""
 KEPT = 20
 """How many last lines are remembered."""
 
@@ -41,11 +44,23 @@ def without_noise(lines: Iterable[str]) -> Iterator[str]:
     ['Error: out of memory', '']
     """
     dropped = False
+    trace: list[str] = []
     for line in lines:
         text = line.rstrip("\r\n")
-        dropped = NOISE.fullmatch(text) is not None or (dropped and not text)
-        if not dropped:
-            yield line
+        if text == TRACEBACK:
+            yield from trace
+            trace = [line]
+        elif trace and text.startswith(" "):
+            trace.append(line)
+        elif trace and GONE.fullmatch(text) and "pyspark/daemon.py" in trace[1]:
+            trace = []
+        else:
+            yield from trace
+            trace = []
+            dropped = NOISE.fullmatch(text) is not None or (dropped and not text)
+            if not dropped:
+                yield line
+    yield from trace
 
 
 class Listener:

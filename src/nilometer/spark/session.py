@@ -100,6 +100,8 @@ def default_settings(master: str = "local[*]") -> dict[str, str]:
 
 
 LOCAL = {
+    # Over TCP a task waits 40 ms for its input: small writes, and acknowledgements that are held back.
+    "spark.python.unix.domain.socket.enabled": "true",
     # Nobody outside has anything to say to a driver that is its own executor.
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",

@@ -15,8 +15,18 @@ from pyspark.sql.streaming.stateful_processor import (
     StatefulProcessor,
     StatefulProcessorHandle,
     TimerValues,
-    ValueState,
 )
+from pyspark.sql.types import BinaryType, StringType, StructField, StructType
+
+# One variable for all, and its types not as text: each variable, and each text, is another question to the JVM in every task, of tens of
+# milliseconds.
+VARIABLE = "panes"
+NAME = StructType([StructField("name", StringType())])
+PANE = StructType([StructField("pane", BinaryType())])
+HEAD = ("",)
+"""The name of the entry with the mark and the small panes."""
+MARK = 16
+"""The length of a mark."""
 
 
 class Stage(StatefulProcessor):
@@ -28,8 +38,7 @@ class Stage(StatefulProcessor):
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         """Spark asks for the state variables, on the driver and in every task."""
-        value = handle.getValueState("state", "mark string, panes binary")
-        self._states = SparkStates(value, handle.getMapState("large", "name string", "pane binary"))
+        self._states = SparkStates(handle.getMapState(VARIABLE, NAME, PANE))
 
     def handleInputRows(  # noqa: N802 - Spark's name
         self,
@@ -51,27 +60,29 @@ class Stage(StatefulProcessor):
 class SparkStates:
     """The state of the bucket that Spark is at (processor.States)."""
 
-    def __init__(self, value: ValueState, large: MapState) -> None:
-        self._value = value
-        self._large = large
+    def __init__(self, panes: MapState) -> None:
+        self._panes = panes
 
     def get(self) -> tuple[str, bytes] | None:
         """The mark and the small panes."""
-        found = self._value.get()
-        return None if found is None else (found[0], bytes(found[1]))
+        found = self._panes.getValue(HEAD)
+        if found is None:
+            return None
+        head = bytes(found[0])
+        return head[:MARK].decode(), head[MARK:]
 
     def update(self, mark: str, small: bytes) -> None:
         """Others."""
-        self._value.update((mark, small))
+        self._panes.updateValue(HEAD, (mark.encode() + small,))
 
     def large(self) -> dict[str, bytes]:
         """All large panes."""
-        return {name[0]: bytes(pane[0]) for name, pane in self._large.iterator()}
+        return {name[0]: bytes(pane[0]) for name, pane in self._panes.iterator() if tuple(name) != HEAD}
 
     def put(self, name: str, pane: bytes) -> None:
         """Another large pane."""
-        self._large.updateValue((name,), (pane,))
+        self._panes.updateValue((name,), (pane,))
 
     def remove(self, name: str) -> None:
         """One less."""
-        self._large.removeKey((name,))
+        self._panes.removeKey((name,))
