@@ -7,7 +7,8 @@ Spark has committed it. So whoever takes it may keep it once, by its offsets, an
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -66,15 +67,21 @@ class Running:
                 self._failure = error
                 raise
 
-        # Fixed with the checkpoint: the keys of buckets were chosen for this many.
-        self._session.conf.set("spark.sql.shuffle.partitions", str(self.job.partitions))
+        settings = {
+            # Fixed with the checkpoint: the keys of buckets were chosen for this many.
+            "spark.sql.shuffle.partitions": str(self.job.partitions),
+            # Packets are few: code made for a stage is not paid back, 30 ms a micro-batch.
+            "spark.sql.codegen.wholeStage": "false",
+        }
         writer = packets(self._session, self.job).writeStream.foreachBatch(take).outputMode("append")
         writer = writer.option("checkpointLocation", self._checkpoint).queryName(self.job.name)
         if self._available_now:
             writer = writer.trigger(availableNow=True)
         elif self._trigger is not None:
             writer = writer.trigger(processingTime=self._trigger)
-        self._query = writer.start()
+        # A query takes the session's settings with it when it starts.
+        with _set(self._session, settings):
+            self._query = writer.start()
 
     @property
     def active(self) -> bool:
@@ -126,6 +133,22 @@ class Running:
         """Let go, after the micro-batch that is under way or without it."""
         if self._query is not None:
             self._query.stop()
+
+
+@contextmanager
+def _set(session: SparkSession, settings: Mapping[str, str]) -> Iterator[None]:
+    """A session's settings, for a while."""
+    before = {key: session.conf.get(key, None) for key in settings}
+    try:
+        for key, value in settings.items():
+            session.conf.set(key, value)
+        yield
+    finally:
+        for key, value in before.items():
+            if value is None:
+                session.conf.unset(key)
+            else:
+                session.conf.set(key, value)
 
 
 def error_of(text: str) -> NilometerError:
