@@ -27,8 +27,11 @@ NOISE = re.compile(
     )
 )
 TRACEBACK = "Traceback (most recent call last):"
-GONE = re.compile(r"BrokenPipeError: .*")
-"""How the traceback of a Python worker ends that Spark has let go while it was idle, over a Unix socket."""
+LET_GO = re.compile(
+    r' +File ".*pyspark/daemon\.py", line \d+, in (manager|worker)'
+    r"| +code = worker\(sock, authenticated\)| +outfile\.flush\(\)| +\^+|BrokenPipeError: \[Errno 32\] Broken pipe"
+)
+"""What a Python worker says that Spark has let go, after a minute without work: line by line, for several say it at once."""
 KEPT = 20
 """How many last lines are remembered."""
 
@@ -44,23 +47,20 @@ def without_noise(lines: Iterable[str]) -> Iterator[str]:
     ['Error: out of memory', '']
     """
     dropped = False
-    trace: list[str] = []
+    headings: list[str] = []
     for line in lines:
         text = line.rstrip("\r\n")
         if text == TRACEBACK:
-            yield from trace
-            trace = [line]
-        elif trace and text.startswith(" "):
-            trace.append(line)
-        elif trace and GONE.fullmatch(text) and "pyspark/daemon.py" in trace[1]:
-            trace = []
+            headings.append(line)
+        elif LET_GO.fullmatch(text):
+            headings = []
         else:
-            yield from trace
-            trace = []
+            yield from headings
+            headings = []
             dropped = NOISE.fullmatch(text) is not None or (dropped and not text)
             if not dropped:
                 yield line
-    yield from trace
+    yield from headings
 
 
 class Listener:
