@@ -28,19 +28,19 @@ def test_what_is_said_in_every_run_is_dropped_with_the_empty_line_after_it() -> 
 
 
 def test_workers_that_were_let_go_are_not_spoken_of() -> None:
+    heading = "Traceback (most recent call last):\n"
     frames = [
         '  File "/x/pyspark/daemon.py", line 264, in manager\n',
         "    code = worker(sock, authenticated)\n",
     ]
-    trace = ["Traceback (most recent call last):\n", *frames]
-    gone = [*trace, "BrokenPipeError: [Errno 32] Broken pipe\n"]
-    wrong = [*trace, "ValueError: 3\n"]
-    elsewhere = [trace[0], '  File "/x/users.py", line 1, in main\n', gone[-1]]
-    assert list(without_noise([*gone, *wrong, *gone, *elsewhere, "after\n", *gone, *trace])) == [
+    gone = [heading, *frames, "           ^^^^^^^^^\n", "BrokenPipeError: [Errno 32] Broken pipe\n"]
+    together = [line for line in gone for _ in range(2)]
+    wrong = [heading, '  File "/x/users.py", line 1, in main\n', "ValueError: 3\n"]
+    assert list(without_noise([*gone, *wrong, *together, *wrong, "after\n", *gone, heading])) == [
         *wrong,
-        *elsewhere,
+        *wrong,
         "after\n",
-        *trace,
+        heading,
     ]
 
 

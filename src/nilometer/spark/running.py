@@ -138,17 +138,14 @@ class Running:
 @contextmanager
 def _set(session: SparkSession, settings: Mapping[str, str]) -> Iterator[None]:
     """A session's settings, for a while."""
-    before = {key: session.conf.get(key, None) for key in settings}
+    before = {key: session.conf.get(key) for key in settings}
     try:
         for key, value in settings.items():
             session.conf.set(key, value)
         yield
     finally:
-        for key, value in before.items():
-            if value is None:
-                session.conf.unset(key)
-            else:
-                session.conf.set(key, value)
+        for key, earlier in before.items():
+            session.conf.set(key, earlier or settings[key])
 
 
 def error_of(text: str) -> NilometerError:
