@@ -45,10 +45,10 @@ FAILPOINTS = (
     "after_read:2@source",
     "before_state:3@stage",
     "after_state:3@stage",
-    "before_write:3@results",
-    "during_write:3@results",
-    "after_write:3@results",
-    "after_fsync:3@results",
+    "before_write:2@results",
+    "during_write:2@results",
+    "after_write:2@results",
+    "after_fsync:2@results",
 )
 READINGS = 5_000
 KILLED = -signal.SIGKILL.value

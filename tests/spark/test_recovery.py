@@ -92,7 +92,7 @@ def files_of(folder: Path) -> Iterator[Path]:
             file.unlink()  # a checksum beside it would give it away before it is read
 
 
-@pytest.mark.parametrize("place", ["before_write", "during_write", "before_fsync"])
+@pytest.mark.parametrize("place", ["before_write", "during_write"])
 def test_a_full_disk_is_waited_for(field: Path, place: str) -> None:
     append(field, 0, ALL)
     disk = FailAt(no_space, 3, place)
