@@ -47,10 +47,10 @@ class Nursery:
     def _line(self) -> str:
         return self._lines.get(timeout=PATIENCE)
 
-    def live(self, folder: Path, failpoint: str = "-") -> Life:
+    def live(self, folder: Path, failpoint: str = "-", segment_bytes: int = 6_000) -> Life:
         """A child, which dies at the failpoint if it comes there."""
         assert self._process.stdin is not None
-        self._process.stdin.write(f"live {folder} {failpoint}\n")
+        self._process.stdin.write(f"live {folder} {failpoint} {segment_bytes}\n")
         word, pid = self._line().split()
         assert word == "born"
         return Life(self._line, int(pid))

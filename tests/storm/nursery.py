@@ -1,6 +1,6 @@
 """`nilometer run` as a child that a test kills: the libraries are loaded once, here, and every life is a fork.
 
-Reads lines `live DIRECTORY FAILPOINT` (`-`: none), says `born PID`, passes on what the child prints, and says `died CODE`.
+Reads lines `live DIRECTORY FAILPOINT SEGMENT_BYTES` (`-`: no failpoint), says `born PID`, passes on what the child prints, and says `died CODE`.
 """
 
 from __future__ import annotations
@@ -19,20 +19,17 @@ from nilometer.edge.log.failpoints import VARIABLE
 from nilometer.engine import Database
 from nilometer.engine.live import Station
 
-SEGMENT_BYTES = 6_000
-"""Small, so that segments are sealed and begun within a test."""
 
-
-def small_station(database: Database, *_: object) -> Station:
-    """As the verb opens it, but for the size of segments."""
-    return Station(database, database.data.base, logging=LogSettings(segment_bytes=SEGMENT_BYTES))
-
-
-def live(folder: str, failpoint: str) -> None:
+def live(folder: str, failpoint: str, segment_bytes: int) -> None:
     """One life."""
+
+    def open_station(database: Database, *_: object) -> Station:
+        """As the verb opens it, but for the size of segments."""
+        return Station(database, database.data.base, logging=LogSettings(segment_bytes=segment_bytes))
+
     if failpoint != "-":
         os.environ[VARIABLE] = failpoint
-    verb.open_station = small_station
+    verb.open_station = open_station
     application(["run", "--data", folder, "--json"], prog_name="nilometer", standalone_mode=False)
 
 
@@ -52,12 +49,12 @@ def main() -> None:
     prepare()
     print("ready", flush=True)
     for line in sys.stdin:
-        _, folder, failpoint = line.split()
+        _, folder, failpoint, segment_bytes = line.split()
         child = os.fork()
         if child == 0:
             code = 1
             try:
-                live(folder, failpoint)
+                live(folder, failpoint, int(segment_bytes))
                 code = 0
             except BaseException:
                 traceback.print_exc()
