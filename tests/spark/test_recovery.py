@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Iterator
 from contextlib import closing
@@ -13,9 +14,10 @@ import pytest
 import nilometer
 from edge.log.logs import FailAt, no_space
 from nilometer.edge.log.failpoints import Failpoint
-from nilometer.engine.live.spark_query import FOLDER, TRIES, SparkQuery
+from nilometer.engine.live.spark_query import FOLDER, INSTALLATION, TRIES, SparkQuery
 from nilometer.engine.live.starts import BEGINNING
 from nilometer.errors import NilometerError, ResourceError
+from nilometer.spark.processor import STATE_FORMAT
 from nilometer.spark.settings import SparkSettings
 from spark.test_kill import QUERIES, append, check, empty_field
 
@@ -59,6 +61,21 @@ def test_a_lost_checkpoint_is_made_again(field: Path, name: str) -> None:
     append(field, HALF, ALL)
     answer(field, name)
     check(field, name)
+
+
+def test_a_checkpoint_of_an_earlier_form_is_made_again_at_once(field: Path) -> None:
+    append(field, 0, HALF)
+    answer(field, "windows")
+    installation = checkpoint_of(field, "windows") / INSTALLATION
+    installed = json.loads(installation.read_text())
+    installation.write_text(json.dumps(installed | {"format": STATE_FORMAT - 1}))
+    (offsets,) = checkpoint_of(field, "windows").glob("*/offsets")
+    for file in files_of(offsets):
+        file.write_bytes(b"of another form")
+    append(field, HALF, ALL)
+    answer(field, "windows")
+    check(field, "windows")
+    assert json.loads(installation.read_text()) == installed
 
 
 @pytest.mark.parametrize("damaged", ["offsets", "commits"])

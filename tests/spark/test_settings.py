@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+import nilometer
 from nilometer.errors import ConfigurationError
 from nilometer.spark.settings import NAMES, READERS, SparkSettings
 
@@ -135,3 +136,11 @@ def test_a_section_that_is_not_known(tmp_path: Path) -> None:
         SparkSettings.from_environment(tmp_path / "data", {})
     assert caught.value.message == "there is no section 'sparc' of settings"
     assert caught.value.hint == "did you mean 'spark'?"
+
+
+def test_a_question_on_spark_obeys_its_data_directory(tmp_path: Path) -> None:
+    write(tmp_path / "data", "[spark]\nbucket = 4\n")
+    (tmp_path / "data" / "schema.sql").write_text("CREATE STREAM river (depth FLOAT) PUSHED;")
+    database = nilometer.connect(tmp_path / "data")
+    with pytest.raises(ConfigurationError, match="bucket"):
+        database.sql("SELECT * FROM river").run("spark")

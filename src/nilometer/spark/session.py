@@ -125,7 +125,7 @@ def _made(chosen: Mapping[str, str]) -> SparkSession:
     os.environ.setdefault("SPARK_LOCAL_IP", settings["spark.driver.bindAddress"])
     try:
         # The Python of this process, whatever the environment says: state fails in odd ways with another's libraries.
-        os.environ[PYTHON] = _interpreter().path
+        os.environ[PYTHON] = _interpreter().path if sys.platform == "linux" else sys.executable
         context = SparkContext(conf=configuration, gateway=SparkContext._gateway or _gateway(configuration))
     finally:
         os.environ[PYTHON] = sys.executable  # for the processes that the user starts

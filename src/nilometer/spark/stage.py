@@ -25,8 +25,6 @@ NAME = StructType([StructField("name", StringType())])
 PANE = StructType([StructField("pane", BinaryType())])
 HEAD = ("",)
 """The name of the entry with the mark and the small panes."""
-MARK = 16
-"""The length of a mark."""
 
 
 class Stage(StatefulProcessor):
@@ -68,12 +66,12 @@ class SparkStates:
         found = self._panes.getValue(HEAD)
         if found is None:
             return None
-        head = bytes(found[0])
-        return head[:MARK].decode(), head[MARK:]
+        mark, _, small = bytes(found[0]).partition(b"\n")
+        return mark.decode(), small
 
     def update(self, mark: str, small: bytes) -> None:
         """Others."""
-        self._panes.updateValue(HEAD, (mark.encode() + small,))
+        self._panes.updateValue(HEAD, (mark.encode() + b"\n" + small,))
 
     def large(self) -> dict[str, bytes]:
         """All large panes."""

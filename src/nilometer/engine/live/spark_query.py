@@ -204,21 +204,24 @@ class SparkQuery:
 
     def _installation(self, partitions: int) -> dict[str, Any]:
         """With how many buckets and partitions this version's checkpoint is made, and where it is if not here: fixed when it was first run."""
+        from nilometer.spark.processor import STATE_FORMAT
+
+        ours = {"version": self._standing.version, "format": STATE_FORMAT}
         files = LocalFiles(self._folder)
         try:
             found = json.loads(bytes(files.read(INSTALLATION)))
         except (FileNotFoundError, ValueError):
             found = None
-        if found is not None and found.get("version") == self._standing.version:
+        if found is not None and {key: found.get(key) for key in ours} == ours:
             return dict(found)
-        # Another version's checkpoint is of no use any more.
+        # Another version's checkpoint, of the query or of Nilometer, is of no use any more: it is made again from the logs.
         self._forget_checkpoint()
         chosen: dict[str, Any] = {"buckets": self._settings.bucket_count, "partitions": partitions}
         if self._settings.checkpoints is not None:
             # A name that was never used: nobody finds there what another beginning has left.
             unique = f"{self._standing.version}-{secrets.token_hex(4)}"
             chosen["checkpoint"] = f"{self._settings.checkpoints.rstrip('/')}/{self.name.lower()}/{unique}"
-        files.replace(INSTALLATION, json.dumps({"version": self._standing.version} | chosen).encode())
+        files.replace(INSTALLATION, json.dumps(ours | chosen).encode())
         return chosen
 
     def _take(self, batch: MicroBatch) -> None:

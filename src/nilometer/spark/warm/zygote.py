@@ -80,8 +80,8 @@ def _become(line: socket.socket, request: list[Any], files: list[int]) -> None:
         for file, number in zip(files, STANDARD, strict=True):
             os.dup2(file, number)
             os.close(file)
-        for number in (signal.SIGINT, signal.SIGCHLD):
-            signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         os.environ.clear()
         os.environ.update(environment)
         os.chdir(directory)
