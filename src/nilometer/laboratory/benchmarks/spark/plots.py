@@ -70,7 +70,7 @@ def _latency(report: Report, path: Path) -> Path:
                     style = "--" if label == PEER else "-"
                     heights = [pair[place] for pair in side if pair]
                     axes.plot(rates, heights, style, marker="o", label=f"{name}, {label} {figure_name}")
-    axes.set_ylim(bottom=0)
+    axes.set_yscale("log")
     return _save(figure, axes, path)
 
 
