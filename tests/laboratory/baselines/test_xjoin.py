@@ -38,10 +38,11 @@ def test_every_pair_is_made_once(
 
 
 def test_each_stage_makes_its_part() -> None:
-    """Memory for two: 0 and 1 meet; 7 is moved to disk; 5 of the other source finds it there, when blocked or at the end."""
+    """The ones meet in memory, which has room for three; source 0 goes to disk, and the last 7 finds it there, when
+    blocked or at the end."""
     arrivals = Arrivals.of([0, 1, 2, 3, 4], [0, 1, 0, 0, 1], [1, 1, 7, 7, 7], [10, 20, 11, 12, 21])
     for blocked in (True, False):
-        join = XJoin(XJoinSpec(None, memory=2, partitions=1, activation=0.01))
+        join = XJoin(XJoinSpec(None, memory=3, partitions=1, activation=0.01))
         first = join.feed(arrivals)
         second = join.blocked() if blocked else join.blocked(0)
         third = join.finish()

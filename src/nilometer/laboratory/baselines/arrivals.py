@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from nilometer.kernels.ranges import Integers
+from nilometer.kernels.read_only import read_only
 from nilometer.kernels.similar_pairs import Values
 from nilometer.operators.validation import require
 
@@ -46,11 +47,11 @@ class Arrivals:
         times: Sequence[int], sources: Sequence[int], values: Sequence[Any], rows: Sequence[int]
     ) -> Arrivals:
         """From lists; values are floats if one of them is."""
-        kind = np.float64 if any(isinstance(value, float) for value in values) else np.int64
+        floats = any(isinstance(value, float) for value in values)
         return Arrivals(
             np.array(times, dtype=np.int64),
             np.array(sources, dtype=np.int64),
-            np.array(values, dtype=kind),
+            np.array(values, dtype=np.float64) if floats else np.array(values, dtype=np.int64),
             np.array(rows, dtype=np.int64),
         )
 
@@ -73,3 +74,16 @@ def require_streams(arrivals: Arrivals, streams: int) -> None:
     if len(arrivals):
         least, most = int(arrivals.sources.min()), int(arrivals.sources.max())
         require(least >= 0 and most < streams, f"streams {least} to {most} in a join of {streams}")
+
+
+Columns = tuple[Integers, Integers, Integers, Integers]
+
+
+def columns(arrivals: Arrivals) -> Columns:
+    """Times, sources, keys and rows, as a kernel takes them."""
+    return (
+        read_only(arrivals.times),
+        read_only(arrivals.sources),
+        read_only(arrivals.keys),
+        read_only(arrivals.rows),
+    )

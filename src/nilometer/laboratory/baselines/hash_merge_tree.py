@@ -30,8 +30,7 @@ import numpy as np
 import numpy.typing as npt
 
 from nilometer.kernels.ranges import Integers
-from nilometer.kernels.read_only import read_only
-from nilometer.laboratory.baselines.arrivals import NO_WINDOW, Arrivals
+from nilometer.laboratory.baselines.arrivals import NO_WINDOW, Arrivals, columns
 from nilometer.laboratory.baselines.counters import (
     COMPARISONS,
     MOST_IN_MEMORY,
@@ -121,7 +120,6 @@ class HashMergeTree:
         return len(self._left.keys) - int(self._left.free_count[0])
 
     def _climb(self, arrivals: Arrivals, result: MultiWayResult) -> Integers:
-        columns = [read_only(c) for c in (arrivals.times, arrivals.sources, arrivals.keys, arrivals.rows)]
         found = [np.empty((0, self.spec.streams), dtype=np.int64)]
         matches = np.empty(len(self._tables.tables.keys), dtype=np.int64)
         total = done = 0
@@ -129,7 +127,7 @@ class HashMergeTree:
             done, count, status, needed = climb(
                 self._tables.tables,
                 self._left,
-                *columns,
+                *columns(arrivals),
                 done,
                 self.spec.window,
                 matches,
@@ -168,12 +166,11 @@ class HashMergeTree:
         rehash(old, self._left)
 
     def _count(self, arrivals: Arrivals, result: MultiWayResult) -> None:
-        columns = [read_only(c) for c in (arrivals.times, arrivals.sources, arrivals.keys, arrivals.rows)]
         done = 0
         while done < len(arrivals):
             done = count_levels(
                 self._tables.tables,
-                *columns,
+                *columns(arrivals),
                 done,
                 self.spec.window,
                 result.counts,

@@ -18,7 +18,7 @@ import numpy as np
 
 from nilometer.kernels.ranges import Integers
 from nilometer.kernels.read_only import read_only
-from nilometer.laboratory.baselines.arrivals import NO_WINDOW, Arrivals
+from nilometer.laboratory.baselines.arrivals import NO_WINDOW, Arrivals, columns
 from nilometer.laboratory.baselines.counters import (
     COMPARISONS,
     MOST_IN_MEMORY,
@@ -111,13 +111,12 @@ class MJoin:
         return self._sequences
 
     def _probe(self, arrivals: Arrivals, start: int, stop: int, result: MultiWayResult) -> list[Integers]:
-        columns = [read_only(c) for c in (arrivals.times, arrivals.sources, arrivals.keys, arrivals.rows)]
         listed = []
         while start < stop:
             before = start
             start, count = probe(
                 self._tables.tables,
-                *columns,
+                *columns(arrivals),
                 start,
                 stop,
                 self.spec.window,
@@ -231,15 +230,14 @@ def probe(  # type: ignore[no-untyped-def]
 @numba.njit(cache=True)
 def form(rows, counts, sizes, listed, sources, own):  # type: ignore[no-untyped-def]
     """Fill in the results: per arrival the product of the lists, which stand one after the other, of one stream side by side."""
-    begin = 0
-    top = 0
+    begin = top = np.int64(0)
     for arrival in range(len(counts)):
         end = begin + sizes[arrival]
         results = np.int64(counts[arrival])
         for result in range(results):
             rows[top + result, sources[arrival]] = own[arrival]
         repeat = 1
-        place = begin
+        place = np.int64(begin)
         while place < end:
             stream = listed[place, 0]
             length = 1

@@ -8,15 +8,16 @@ the window is compared all the same.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numba
 import numpy as np
+import numpy.typing as npt
 
 from nilometer.kernels.ranges import Integers
 from nilometer.kernels.read_only import read_only
 from nilometer.kernels.similar_pairs import Values
-from nilometer.laboratory.baselines.arrivals import Arrivals, require_streams
+from nilometer.laboratory.baselines.arrivals import Arrivals, columns, require_streams
 from nilometer.laboratory.baselines.counters import COMPARISONS, MOST_IN_MEMORY, PROBES, Tally
 from nilometer.laboratory.baselines.two_tables import LEAST_TIME
 from nilometer.operators.validation import require
@@ -42,9 +43,10 @@ class NestedLoops:
         require(streams > 1, f"a join of {streams} streams")
         self.streams = streams
         self._reach = kind(reach)
+        values: npt.NDArray[Any] = np.empty((streams, _SLOTS), dtype=kind)
         self._buffers = Buffers(
             times=np.empty((streams, _SLOTS), dtype=np.int64),
-            values=np.empty((streams, _SLOTS), dtype=kind),
+            values=values,
             rows=np.empty((streams, _SLOTS), dtype=np.int64),
             counts=np.zeros(streams, dtype=np.int64),
             latest=np.full(streams, LEAST_TIME, dtype=np.int64),
@@ -60,12 +62,15 @@ class NestedLoops:
         require(arrivals.values.dtype == self._buffers.values.dtype, f"values of {arrivals.values.dtype}")
         if arrivals.values.dtype == np.int64 and len(arrivals):
             require(int(np.abs(arrivals.values).max()) < 2**61, "values whose difference may overflow")
-        columns = [read_only(c) for c in (arrivals.times, arrivals.sources, arrivals.values, arrivals.rows)]
+        times, sources, _, rows = columns(arrivals)
+        values = read_only(arrivals.values)
         found = []
         done = 0
         while done < len(arrivals):
             before = done
-            done, count = loop(self._buffers, *columns, done, window, self._reach, self._found, tally)
+            done, count = loop(
+                self._buffers, times, sources, values, rows, done, window, self._reach, self._found, tally
+            )
             found.append(self._found[:count].copy())
             if int(self._buffers.counts.max()) == self._buffers.times.shape[1]:
                 self._grow()
@@ -87,8 +92,13 @@ class NestedLoops:
 
     def _grow(self) -> None:
         old = self._buffers
-        wider = [np.concatenate((column, np.empty_like(column)), axis=1) for column in old[:3]]
-        self._buffers = Buffers(wider[0], wider[1], wider[2], old.counts, old.latest)
+        self._buffers = Buffers(
+            _wider(old.times), _wider(old.values), _wider(old.rows), old.counts, old.latest
+        )
+
+
+def _wider(column: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    return np.concatenate((column, np.empty_like(column)), axis=1)
 
 
 @numba.njit(cache=True)

@@ -44,7 +44,7 @@ class StreamTables:
     def __init__(self, streams: int) -> None:
         require(streams > 1, f"a join of {streams} streams")
         self.streams = streams
-        self.tables = _empty(_SLOTS, _BUCKET_BITS, streams)
+        self.tables = _empty(_SLOTS, max(_BUCKET_BITS, (_SLOTS // streams).bit_length()), streams)
         self._latest = LEAST_TIME
 
     def __len__(self) -> int:

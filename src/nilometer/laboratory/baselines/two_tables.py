@@ -23,7 +23,7 @@ import numpy.typing as npt
 
 from nilometer.kernels.ranges import Integers
 from nilometer.kernels.read_only import read_only
-from nilometer.laboratory.baselines.arrivals import Arrivals, require_streams
+from nilometer.laboratory.baselines.arrivals import Arrivals, columns, require_streams
 from nilometer.laboratory.baselines.counters import (
     COMPARISONS,
     MOST_IN_MEMORY,
@@ -39,6 +39,7 @@ NO_LIMIT = 2**62
 LEAST_TIME = -(2**61)
 
 _SLOTS = 1024
+_BUCKET_BITS = 10
 _PAIRS = 4096
 
 
@@ -81,7 +82,7 @@ class TwoTables:
         require(partitions > 0 and partitions & (partitions - 1) == 0, f"{partitions} partitions")
         self.partitions = partitions
         self.clock = 0
-        self._bits = max(partitions.bit_length() - 1, 4)
+        self._bits = max(partitions.bit_length() - 1, _BUCKET_BITS)
         self._memory = _empty(_SLOTS, self._bits, partitions)
         self._found: Integers = np.empty((_PAIRS, 4), dtype=np.int64)
 
@@ -129,17 +130,14 @@ class TwoTables:
         """The same of tuples that are results themselves; more columns tell which of the arrivals made a pair, and its oldest time."""
         require_streams(arrivals, 2)
         self._require_order(arrivals)
-        columns = [
-            read_only(column)
-            for column in (arrivals.times, oldest, arrivals.sources, arrivals.keys, arrivals.rows)
-        ]
         pairs = []
         done = 0
         while done < len(arrivals):
             before = done
             done, self.clock, count = insert_and_probe(
                 self._memory,
-                *columns,
+                *columns(arrivals),
+                read_only(oldest),
                 done,
                 self.clock,
                 window,
@@ -176,7 +174,7 @@ class TwoTables:
     def renumber(self, source: int) -> Integers:
         """Give the tuples of a source the rows 0, 1, 2, ... in the order of arrival; returns the rows that they had."""
         slots = self._slots(source, None)
-        rows = self._memory.rows[source, slots]
+        rows: Integers = self._memory.rows[source, slots]
         self._memory.rows[source, slots] = np.arange(len(slots))
         return rows
 
@@ -193,12 +191,13 @@ class TwoTables:
 
     def _partition(self, keys: Integers) -> Integers:
         buckets = (keys.view(np.uint64) * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(64 - self._bits)
-        return buckets.astype(np.int64) >> (self._bits - (self.partitions.bit_length() - 1))
+        partitions: Integers = buckets.astype(np.int64) >> (self._bits - (self.partitions.bit_length() - 1))
+        return partitions
 
     def _slots(self, source: int, partition: int | None) -> Integers:
         memory = self._memory
         first, end = int(memory.firsts[source]), int(memory.ends[source])
-        slots = first + np.flatnonzero(memory.there[source, first:end])
+        slots: Integers = first + np.flatnonzero(memory.there[source, first:end])
         if partition is None:
             return slots
         return slots[self._partition(memory.keys[source, slots]) == partition]
@@ -277,7 +276,7 @@ def chain(memory, bits):  # type: ignore[no-untyped-def]
 
 @numba.njit(cache=True)
 def insert_and_probe(  # type: ignore[no-untyped-def]
-    memory, times, oldest, sources, keys, rows, start, clock, window, limit, prompt, width_bits, found, tally
+    memory, times, sources, keys, rows, oldest, start, clock, window, limit, prompt, width_bits, found, tally
 ):
     """From arrival `start` on, until they end, the slots or `found` are full, or more than `limit` tuples are in memory;
     returns the next arrival, the clock and the count of pairs."""
