@@ -91,7 +91,7 @@ class HashMergeTree:
     def __init__(self, spec: HashMergeTreeSpec) -> None:
         self.spec = spec
         self._tables = StreamTables(spec.streams)
-        self._left = _empty(_ENTRIES, len(self._tables.tables.heads), spec.streams)
+        self._left = _empty(_ENTRIES, spec.streams)
         self._rows: Integers = np.empty((max(_CELLS // spec.streams, 1), spec.streams), dtype=np.int64)
         self._tally = new_tally()
         self._arrivals = 0
@@ -146,8 +146,6 @@ class HashMergeTree:
             if status == RING_FULL:
                 self._tables.grow()
                 matches = np.empty(len(self._tables.tables.keys), dtype=np.int64)
-                if len(self._tables.tables.heads) != len(self._left.heads):
-                    self._widen(0.0)
             elif status == ENTRIES_FULL:
                 self._widen(needed)
             elif status == ROWS_FULL and needed > len(self._rows):
@@ -155,14 +153,14 @@ class HashMergeTree:
         return np.concatenate(found)
 
     def _widen(self, needed: float) -> None:
-        """Room for so many more entries, and heads for as many buckets as the right tables have."""
+        """Room for so many more entries."""
         old = self._left
         wanted = self.entries + needed
         require(wanted <= ENTRIES_LIMIT, f"{wanted:.3g} partial results in the tree; count them")
         room = len(old.keys)
         while room < wanted:
             room *= 2
-        self._left = _empty(room, len(self._tables.tables.heads), self.spec.streams)
+        self._left = _empty(room, self.spec.streams)
         rehash(old, self._left)
 
     def _count(self, arrivals: Arrivals, result: MultiWayResult) -> None:
@@ -182,9 +180,11 @@ class HashMergeTree:
                 self._tables.grow()
 
 
-def _empty(entries: int, buckets: int, streams: int) -> Left:
+def _empty(entries: int, streams: int) -> Left:
+    """The higher a left table, the more it holds; on average there is a bucket for each entry, and two for most."""
+    bits = max(4, (2 * entries // streams).bit_length())
     return Left(
-        heads=np.full((buckets, streams), NULL, dtype=np.int32),
+        heads=np.full((1 << bits, streams), NULL, dtype=np.int32),
         keys=np.empty(entries, dtype=np.int64),
         below=np.empty(entries, dtype=np.int32),
         members=np.empty(entries, dtype=np.int64),
@@ -199,9 +199,7 @@ def _empty(entries: int, buckets: int, streams: int) -> Left:
 @numba.njit(cache=True)
 def rehash(old, new):  # type: ignore[no-untyped-def]
     """Put all entries into empty tables, under the numbers that they have."""
-    bits = 0
-    while 1 << bits < new.heads.shape[0]:
-        bits += 1
+    bits = bits_of(new)
     count = len(old.keys)
     new.keys[:count] = old.keys
     new.below[:count] = old.below
@@ -225,7 +223,7 @@ def rehash(old, new):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True)
-def retract(tables, left, number, bits):  # type: ignore[no-untyped-def]
+def retract(tables, left, number, bits, left_bits):  # type: ignore[no-untyped-def]
     """The negative tuple of an expiring one: out of all left tables above it, or a NULL in them if it is the last of its value."""
     mask = len(tables.keys) - 1
     slot = number & mask
@@ -239,6 +237,7 @@ def retract(tables, left, number, bits):  # type: ignore[no-untyped-def]
             last = False
             break
         other = tables.previous[other & mask]
+    bucket = bucket_of(key, left_bits)
     for level in range(stream + 1, streams):
         died = False
         before = NULL
@@ -321,7 +320,7 @@ def climb(  # type: ignore[no-untyped-def]
 ):
     """From arrival `start` on, until they end or something is full; returns the next, the rows filled, what was full and how much
     room this arrival needs in it."""
-    bits = bits_of(tables)
+    bits, left_bits = bits_of(tables), bits_of(left)
     slots = len(tables.keys)
     mask = slots - 1
     streams = tables.heads.shape[1]
@@ -333,19 +332,19 @@ def climb(  # type: ignore[no-untyped-def]
             number = tables.limits[FIRST]
             if tables.times[number & mask] >= time - window:
                 break
-            retract(tables, left, number, bits)
+            retract(tables, left, number, bits, left_bits)
             tables.held[tables.streams[number & mask]] -= 1
             tables.limits[FIRST] = number + 1
         first = tables.limits[FIRST]
         if tables.limits[END] - first == slots:
             return arrival, top, RING_FULL, 0.0
-        bucket = bucket_of(key, bits)
+        bucket, left_bucket = bucket_of(key, bits), bucket_of(key, left_bits)
         compared = 0
         # The left table, and how much comes of what is found there.
         current, coming = left.current, left.coming
         width = 0
         if source > 0:
-            entry = left.heads[bucket, source]
+            entry = left.heads[left_bucket, source]
             while entry >= 0:
                 compared += 1
                 if left.keys[entry] == key:
@@ -384,7 +383,7 @@ def climb(  # type: ignore[no-untyped-def]
         for level in range(source + 1, streams + 1):
             # What level - 1 has made is put into the left table of `level`; at the root it is the result.
             if new and level < streams:
-                clear(left, bucket, level, key)
+                clear(left, left_bucket, level, key)
             matched = 1 if level == source + 1 or ends[level - 1] == begin else ends[level - 1] - begin
             made = 0
             for place in range(width):
@@ -396,7 +395,7 @@ def climb(  # type: ignore[no-untyped-def]
                     else:
                         member = matches[begin + which]
                     if level < streams:
-                        coming[made] = add(left, bucket, level, key, current[place], member)
+                        coming[made] = add(left, left_bucket, level, key, current[place], member)
                         made += 1
                     else:
                         write(tables, left, rows, top, current[place], level - 1)

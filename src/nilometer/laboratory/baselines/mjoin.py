@@ -6,7 +6,7 @@ terminate" (SNJoin, section 4). What the results are is said in multi_way_result
 
 The sequence is by ascending expected fan-out: matches per probe as counted at run time, older counts halved every
 `estimate_every` arrivals, and, for a pair of streams not probed yet, the tuples held times the overall selectivity. Up to
-500 streams each stream has its own sequence; beyond, where k * k counts would be more than the tables themselves, all share one.
+200 streams each stream has its own sequence; beyond, where k * k counts would be more than the tables themselves, all share one.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 
 import numba
 import numpy as np
+import numpy.typing as npt
 
 from nilometer.kernels.ranges import Integers
 from nilometer.kernels.read_only import read_only
@@ -33,7 +34,9 @@ from nilometer.laboratory.baselines.stream_tables import END, FIRST, StreamTable
 from nilometer.laboratory.baselines.two_tables import bucket_of
 from nilometer.operators.validation import require
 
-OWN_SEQUENCES = 500
+OWN_SEQUENCES = 200
+
+Sequences = npt.NDArray[np.int32]
 
 _LISTED = 4096
 
@@ -61,7 +64,9 @@ class MJoin:
         self.spec = spec
         self._tables = StreamTables(spec.streams)
         own = spec.streams if spec.streams <= OWN_SEQUENCES else 1
-        self._sequences: Integers = np.tile(np.arange(spec.streams, dtype=np.int64), (own, 1))
+        self._sequences: Sequences = np.tile(np.arange(spec.streams, dtype=np.int32), (own, 1))
+        # Who was probed follows from how far a sequence went: only that is counted, once for each arrival.
+        self._ends = np.zeros((own, spec.streams + 1), dtype=np.int64)
         self._asked = np.zeros((own, spec.streams))
         self._matched = np.zeros((own, spec.streams))
         self._listed: Integers = np.empty((_LISTED, 2), dtype=np.int64)
@@ -106,7 +111,7 @@ class MJoin:
         return counters(self._tally, self._arrivals, self._outputs, self.spec.streams, len(self._tables))
 
     @property
-    def sequences(self) -> Integers:
+    def sequences(self) -> Sequences:
         """The probing sequence of each stream, or the one of all; its own table is passed over."""
         return self._sequences
 
@@ -123,7 +128,7 @@ class MJoin:
                 self.spec.outer,
                 self.spec.build,
                 self._sequences,
-                self._asked,
+                self._ends,
                 self._matched,
                 result.counts,
                 result.logarithms,
@@ -140,10 +145,15 @@ class MJoin:
 
     def _estimate(self) -> None:
         held = self._tables.tables.held
+        asked = np.empty_like(self._asked)
+        went_as_far = np.cumsum(self._ends[:, :0:-1], axis=1)[:, ::-1]
+        np.put_along_axis(asked, self._sequences.astype(np.int64), went_as_far.astype(np.float64), axis=1)
+        self._asked += asked
+        self._ends[:] = 0
         selectivity = self._matched.sum() / max(float((self._asked * held).sum()), 1.0)
         # One imagined probe with the average's outcome: it decides where nothing was probed, and fades where much was.
         fan_out = (self._matched + held * selectivity) / (self._asked + 1)
-        self._sequences = np.argsort(fan_out, axis=1, kind="stable")
+        self._sequences = np.argsort(fan_out, axis=1, kind="stable").astype(np.int32)
         self._asked /= 2
         self._matched /= 2
 
@@ -161,7 +171,7 @@ def probe(  # type: ignore[no-untyped-def]
     outer,
     build,
     sequences,
-    asked,
+    ends,
     matched,
     counts,
     logarithms,
@@ -205,17 +215,18 @@ def probe(  # type: ignore[no-untyped-def]
                         used += 1
                     found += 1
                 number = tables.previous[slot]
-            asked[line, stream] += 1
-            matched[line, stream] += found
             if found:
+                matched[line, stream] += found
                 held += found
-                product *= found
-                logarithm += np.log(found)
+                if found > 1:
+                    product *= found
+                    logarithm += np.log(found)
             elif not outer:
                 product, logarithm = 0.0, -np.inf
                 used, held = began, 0
                 break
             partials += product
+        ends[line, step + 1] += 1
         counts[arrival] = product
         logarithms[arrival] = logarithm
         sizes[arrival] = held

@@ -65,10 +65,10 @@ class StreamTables:
             self._latest = int(times[-1])
 
     def grow(self) -> None:
-        """Twice the ring; twice the buckets as long as the tables hold more tuples than they have buckets, all together."""
+        """Twice the ring; and four buckets for each tuple, all tables together: most probes find nothing, and should see so at once."""
         old = self.tables
         bits = old.heads.shape[0].bit_length() - 1
-        while self.streams << bits < len(self) and bits < 24:
+        while self.streams << bits < 4 * len(self) and bits < 24:
             bits += 1
         self.tables = _empty(2 * len(old.keys), bits, self.streams)
         move(old, self.tables)
@@ -89,7 +89,7 @@ def _empty(slots: int, bits: int, streams: int) -> Tables:
 
 @numba.njit(cache=True)
 def bits_of(tables):  # type: ignore[no-untyped-def]
-    """The buckets are 2 to the power of it."""
+    """The buckets, first index of the heads, are 2 to the power of it."""
     bits = 0
     while 1 << bits < tables.heads.shape[0]:
         bits += 1

@@ -198,9 +198,9 @@ class TwoTables:
         memory = self._memory
         first, end = int(memory.firsts[source]), int(memory.ends[source])
         slots: Integers = first + np.flatnonzero(memory.there[source, first:end])
-        if partition is None:
-            return slots
-        return slots[self._partition(memory.keys[source, slots]) == partition]
+        if partition is not None:
+            slots = slots[self._partition(memory.keys[source, slots]) == partition]
+        return slots
 
     def _at(self, source: int, slots: Integers) -> Tuples:
         memory = self._memory
