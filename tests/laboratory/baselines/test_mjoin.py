@@ -14,7 +14,7 @@ from nilometer.errors import InternalError
 from nilometer.laboratory.baselines import Arrivals, MJoin, MJoinSpec
 
 
-@pytest.mark.parametrize("streams", [2, 3, 5])
+@pytest.mark.parametrize("streams", [2, 3, 4, 5])
 @pytest.mark.parametrize("outer", [False, True], ids=["inner", "outer"])
 @settings(max_examples=30)
 @given(data=st.data())

@@ -11,7 +11,7 @@ from baseline_joins import bag, batches, merged, naive_join
 from nilometer.laboratory.baselines import Arrivals, XJoinTree, XJoinTreeSpec
 
 
-@pytest.mark.parametrize("streams", [2, 3, 5])
+@pytest.mark.parametrize("streams", [2, 3, 4, 5])
 @settings(max_examples=30)
 @given(data=st.data())
 def test_tuples_are_those_of_the_cross_product(streams: int, data: st.DataObject) -> None:

@@ -76,6 +76,16 @@ def require_streams(arrivals: Arrivals, streams: int) -> None:
         require(least >= 0 and most < streams, f"streams {least} to {most} in a join of {streams}")
 
 
+def require_merged(arrivals: Arrivals, streams: int, latest: int) -> int:
+    """The join's streams are merged by time, and go on from `latest`; returns the latest time now."""
+    require_streams(arrivals, streams)
+    if not len(arrivals):
+        return latest
+    ordered = int(arrivals.times[0]) >= latest and bool((np.diff(arrivals.times) >= 0).all())
+    require(ordered, "times that fall; merge the streams by time first")
+    return int(arrivals.times[-1])
+
+
 Columns = tuple[Integers, Integers, Integers, Integers]
 
 

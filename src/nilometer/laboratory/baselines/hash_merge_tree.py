@@ -13,8 +13,7 @@ So that this is exact, every left table holds at all times the outer join of wha
   them if it was the last of its value in its stream.
 
 All state is bounded by the window and in memory: the tree stays in the hashing phase. An outer join could pad nothing before its
-runs on disk were merged, so that no result would be early. A partial result is an entry that points to the
-entry below and to its own level's tuple: to pad costs an entry, not a copy. Built, a tuple of a stream in the middle costs k / 2 probes and
+runs on disk were merged, so that no result would be early. Built, a tuple of a stream in the middle costs k / 2 probes and
 k / 2 entries, and memory holds as many entries for each tuple. Only counted, no left tables are kept: a left probe is
 replaced by the probes of the streams below it, k - 1 in all, and the partial results that a tree would make are counted, which
 takes less time than making them.
@@ -23,11 +22,9 @@ takes less time than making them.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import NamedTuple
 
 import numba
 import numpy as np
-import numpy.typing as npt
 
 from nilometer.kernels.ranges import Integers
 from nilometer.laboratory.baselines.arrivals import NO_WINDOW, Arrivals, columns
@@ -40,13 +37,11 @@ from nilometer.laboratory.baselines.counters import (
     counters,
     new_tally,
 )
+from nilometer.laboratory.baselines.left_tables import NULL, add, clear, empty_left, rehash, retract, write
 from nilometer.laboratory.baselines.multi_way_result import CELLS_LIMIT, MultiWayResult, room_for
 from nilometer.laboratory.baselines.stream_tables import END, FIRST, StreamTables, bits_of, expire, insert
 from nilometer.laboratory.baselines.two_tables import bucket_of
 from nilometer.operators.validation import require
-
-NULL = -1
-DEAD = -2
 
 ENTRIES_LIMIT = 2**26
 """As many partial results may be in memory, 2.4 GB of them."""
@@ -70,28 +65,13 @@ class HashMergeTreeSpec:
         require(0 <= self.window < NO_WINDOW, f"window {self.window}")
 
 
-class Left(NamedTuple):
-    """The left tables: `heads` by bucket and level; per entry its key, the entry below (NULL: all NULLs), the number of its own level's
-    tuple (or NULL), the next in its bucket; the entries that are free, and how many; and two lists to work with."""
-
-    heads: npt.NDArray[np.int32]
-    keys: Integers
-    below: npt.NDArray[np.int32]
-    members: Integers
-    following: npt.NDArray[np.int32]
-    free: npt.NDArray[np.int32]
-    free_count: Integers
-    current: npt.NDArray[np.int32]
-    coming: npt.NDArray[np.int32]
-
-
 class HashMergeTree:
     """Streams 0 to k - 1, merged by time; of equal times the order of arrival decides."""
 
     def __init__(self, spec: HashMergeTreeSpec) -> None:
         self.spec = spec
         self._tables = StreamTables(spec.streams)
-        self._left = _empty(_ENTRIES, spec.streams)
+        self._left = empty_left(_ENTRIES, spec.streams)
         self._rows: Integers = np.empty((max(_CELLS // spec.streams, 1), spec.streams), dtype=np.int64)
         self._tally = new_tally()
         self._arrivals = 0
@@ -160,7 +140,7 @@ class HashMergeTree:
         room = len(old.keys)
         while room < wanted:
             room *= 2
-        self._left = _empty(room, self.spec.streams)
+        self._left = empty_left(room, self.spec.streams)
         rehash(old, self._left)
 
     def _count(self, arrivals: Arrivals, result: MultiWayResult) -> None:
@@ -180,140 +160,6 @@ class HashMergeTree:
                 self._tables.grow()
 
 
-def _empty(entries: int, streams: int) -> Left:
-    """The higher a left table, the more it holds; on average there is a bucket for each entry, and two for most."""
-    bits = max(4, (2 * entries // streams).bit_length())
-    return Left(
-        heads=np.full((1 << bits, streams), NULL, dtype=np.int32),
-        keys=np.empty(entries, dtype=np.int64),
-        below=np.empty(entries, dtype=np.int32),
-        members=np.empty(entries, dtype=np.int64),
-        following=np.empty(entries, dtype=np.int32),
-        free=np.arange(entries - 1, -1, -1, dtype=np.int32),
-        free_count=np.array([entries], dtype=np.int64),
-        current=np.empty(entries, dtype=np.int32),
-        coming=np.empty(entries, dtype=np.int32),
-    )
-
-
-@numba.njit(cache=True)
-def rehash(old, new):  # type: ignore[no-untyped-def]
-    """Put all entries into empty tables, under the numbers that they have."""
-    bits = bits_of(new)
-    count = len(old.keys)
-    new.keys[:count] = old.keys
-    new.below[:count] = old.below
-    new.members[:count] = old.members
-    for bucket in range(old.heads.shape[0]):
-        for level in range(old.heads.shape[1]):
-            entry = old.heads[bucket, level]
-            while entry >= 0:
-                place = bucket_of(old.keys[entry], bits)
-                new.following[entry] = new.heads[place, level]
-                new.heads[place, level] = entry
-                entry = old.following[entry]
-    free = 0
-    for entry in range(len(new.keys) - 1, count - 1, -1):
-        new.free[free] = entry
-        free += 1
-    for place in range(old.free_count[0]):
-        new.free[free] = old.free[place]
-        free += 1
-    new.free_count[0] = free
-
-
-@numba.njit(cache=True)
-def retract(tables, left, number, bits, left_bits):  # type: ignore[no-untyped-def]
-    """The negative tuple of an expiring one: out of all left tables above it, or a NULL in them if it is the last of its value."""
-    mask = len(tables.keys) - 1
-    slot = number & mask
-    key, stream = tables.keys[slot], tables.streams[slot]
-    streams = tables.heads.shape[1]
-    bucket = bucket_of(key, bits)
-    last = True
-    other = tables.heads[bucket, stream]
-    while other > number:
-        if tables.keys[other & mask] == key:
-            last = False
-            break
-        other = tables.previous[other & mask]
-    bucket = bucket_of(key, left_bits)
-    for level in range(stream + 1, streams):
-        died = False
-        before = NULL
-        entry = left.heads[bucket, level]
-        while entry >= 0:
-            after = left.following[entry]
-            dies = False
-            if left.keys[entry] == key:
-                if level == stream + 1:
-                    if left.members[entry] == number:
-                        dies = not last or left.below[entry] == NULL
-                        if not dies:
-                            left.members[entry] = NULL
-                elif left.below[entry] >= 0 and left.members[left.below[entry]] == DEAD:
-                    dies = not last or left.members[entry] == NULL
-                    if not dies:
-                        left.below[entry] = NULL
-            if dies:
-                died = True
-                left.members[entry] = DEAD
-                if before == NULL:
-                    left.heads[bucket, level] = after
-                else:
-                    left.following[before] = after
-                left.free[left.free_count[0]] = entry
-                left.free_count[0] += 1
-            else:
-                before = entry
-            entry = after
-        if not died:
-            break
-
-
-@numba.njit(cache=True)
-def clear(left, bucket, level, key):  # type: ignore[no-untyped-def]
-    """Free all entries of a value in one left table."""
-    before = NULL
-    entry = left.heads[bucket, level]
-    while entry >= 0:
-        after = left.following[entry]
-        if left.keys[entry] == key:
-            if before == NULL:
-                left.heads[bucket, level] = after
-            else:
-                left.following[before] = after
-            left.free[left.free_count[0]] = entry
-            left.free_count[0] += 1
-        else:
-            before = entry
-        entry = after
-
-
-@numba.njit(cache=True)
-def add(left, bucket, level, key, below, member):  # type: ignore[no-untyped-def]
-    """A partial result into a left table; returns its entry."""
-    left.free_count[0] -= 1
-    entry = left.free[left.free_count[0]]
-    left.keys[entry] = key
-    left.below[entry] = below
-    left.members[entry] = member
-    left.following[entry] = left.heads[bucket, level]
-    left.heads[bucket, level] = entry
-    return entry
-
-
-@numba.njit(cache=True)
-def write(tables, left, rows, place, entry, level):  # type: ignore[no-untyped-def]
-    """A partial result over the streams below `level`, into a row."""
-    mask = len(tables.keys) - 1
-    while level > 0:
-        level -= 1
-        member = left.members[entry] if entry >= 0 else NULL
-        rows[place, level] = tables.rows[member & mask] if member >= 0 else NULL
-        entry = left.below[entry] if entry >= 0 else NULL
-
-
 @numba.njit(cache=True)
 def climb(  # type: ignore[no-untyped-def]
     tables, left, times, sources, keys, own, start, window, matches, rows, counts, logarithms, tally
@@ -325,7 +171,7 @@ def climb(  # type: ignore[no-untyped-def]
     mask = slots - 1
     streams = tables.heads.shape[1]
     ends = np.empty(streams, dtype=np.int64)
-    top = 0
+    top = np.int64(0)
     for arrival in range(start, len(times)):
         source, key, time = sources[arrival], keys[arrival], times[arrival]
         while tables.limits[FIRST] < tables.limits[END]:

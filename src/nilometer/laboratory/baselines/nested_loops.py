@@ -112,6 +112,9 @@ def loop(buffers, times, sources, values, rows, start, window, reach, found, tal
     least = np.empty(streams + 1, dtype=values.dtype)
     most = np.empty(streams + 1, dtype=values.dtype)
     count = 0
+    held = np.int64(0)
+    for stream in range(streams):
+        held += buffers.counts[stream]
     for arrival in range(start, len(times)):
         source = sources[arrival]
         if buffers.counts[source] == slots:
@@ -158,5 +161,6 @@ def loop(buffers, times, sources, values, rows, start, window, reach, found, tal
         buffers.rows[source, place] = rows[arrival]
         buffers.counts[source] = place + 1
         buffers.latest[source] = max(buffers.latest[source], times[arrival])
-        tally[MOST_IN_MEMORY] = max(tally[MOST_IN_MEMORY], buffers.counts.sum())
+        held += 1
+        tally[MOST_IN_MEMORY] = max(tally[MOST_IN_MEMORY], held)
     return len(times), count

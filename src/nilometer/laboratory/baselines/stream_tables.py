@@ -14,7 +14,7 @@ import numba
 import numpy as np
 
 from nilometer.kernels.ranges import Integers
-from nilometer.laboratory.baselines.arrivals import Arrivals, require_streams
+from nilometer.laboratory.baselines.arrivals import Arrivals, require_merged
 from nilometer.laboratory.baselines.two_tables import LEAST_TIME, bucket_of
 from nilometer.operators.validation import require
 
@@ -57,12 +57,7 @@ class StreamTables:
 
     def require_order(self, arrivals: Arrivals) -> None:
         """The streams are merged by time: a tuple that comes too late would find its partners gone."""
-        require_streams(arrivals, self.streams)
-        if len(arrivals):
-            times = arrivals.times
-            ordered = int(times[0]) >= self._latest and bool((np.diff(times) >= 0).all())
-            require(ordered, "times that fall; merge the streams by time first")
-            self._latest = int(times[-1])
+        self._latest = require_merged(arrivals, self.streams, self._latest)
 
     def grow(self) -> None:
         """Twice the ring; and four buckets for each tuple, all tables together: most probes find nothing, and should see so at once."""

@@ -285,7 +285,9 @@ def insert_and_probe(  # type: ignore[no-untyped-def]
     while 1 << bits < buckets:
         bits += 1
     slots = memory.keys.shape[1]
-    there = memory.sizes.sum()
+    there = np.int64(0)
+    for size in memory.sizes.flat:
+        there += size
     count = 0
     for arrival in range(start, len(times)):
         if there > limit:

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from nilometer.kernels.ranges import Integers
-from nilometer.laboratory.baselines.arrivals import NO_WINDOW, Arrivals, require_streams
+from nilometer.laboratory.baselines.arrivals import NO_WINDOW, Arrivals, require_merged
 from nilometer.laboratory.baselines.counters import MOST_IN_MEMORY, PARTIALS, Counters, counters, new_tally
 from nilometer.laboratory.baselines.two_tables import LEAST_TIME, TwoTables
 from nilometer.operators.validation import require
@@ -62,12 +62,7 @@ class XJoinTree:
 
     def feed(self, arrivals: Arrivals) -> Integers:
         """The new N-tuples, a column of rows for each stream."""
-        require_streams(arrivals, self.spec.streams)
-        if len(arrivals):
-            times = arrivals.times
-            ordered = int(times[0]) >= self._latest and bool((np.diff(times) >= 0).all())
-            require(ordered, "times that fall; merge the streams by time first")
-            self._latest = int(times[-1])
+        self._latest = require_merged(arrivals, self.spec.streams, self._latest)
         found = [np.empty((0, self.spec.streams), dtype=np.int64)]
         done = 0
         while done < len(arrivals):
