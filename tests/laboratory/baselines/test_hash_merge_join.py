@@ -24,7 +24,7 @@ specs = st.builds(
 )
 
 
-@settings(max_examples=80)
+@settings(max_examples=100)
 @given(unmerged(2, 40), specs, st.sampled_from([1, 3, 8]), st.data())
 def test_every_pair_is_made_once(
     readings: list[Reading], spec: HashMergeJoinSpec, size: int, data: st.DataObject
@@ -86,3 +86,10 @@ def test_a_window_bounds_runs() -> None:
     found.append(join.finish())
     endless = HashMergeJoin(HashMergeJoinSpec(500))
     assert bag(found) == bag(endless.feed(Arrivals(times, sources, values, times)))
+
+
+def test_what_is_just_in_the_window_stays_on_disk() -> None:
+    """The first tuple is passed and its partition cleaned up; the second, ten before the last, is not dropped with it."""
+    join = HashMergeJoin(HashMergeJoinSpec(10, memory=1, buckets=1, purge_every=1))
+    arrivals = Arrivals.of([0, 1, 11, 11], [0, 0, 1, 1], [1, 7, 1, 7], [10, 11, 20, 21])
+    assert bag([join.feed(arrivals), join.finish()]) == bag(np.array([[11, 21]]))

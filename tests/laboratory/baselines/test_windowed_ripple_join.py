@@ -36,3 +36,10 @@ def test_stale_tuples_are_compared_until_the_purge() -> None:
         assert join.counters.most_in_memory <= 21 + purge_every
     assert found[0] == found[1]
     assert comparisons[1] > 10 * comparisons[0]
+
+
+def test_one_stream_that_passed_is_not_enough_to_drop_a_tuple() -> None:
+    """Stream 1 is at 20 when stream 2 brings the 6: the tuples of 0 and 5 are still there."""
+    join = WindowedRippleJoin(WindowedRippleJoinSpec(3, 10, purge_every=1))
+    found = join.feed(Arrivals.of([0, 5, 20, 6], [0, 1, 1, 2], [7] * 4, [10, 11, 12, 13]))
+    assert found.tolist() == [[10, 11, 13]]

@@ -19,7 +19,7 @@ specs = st.builds(
 )
 
 
-@settings(max_examples=80)
+@settings(max_examples=100)
 @given(unmerged(2, 40), specs, st.sampled_from([1, 3, 8]), st.data())
 def test_every_pair_is_made_once(
     readings: list[Reading], spec: XJoinSpec, size: int, data: st.DataObject
@@ -83,3 +83,10 @@ def test_a_window_bounds_memory_and_disk() -> None:
         for low in [max(0, place - 500)]
     )
     assert len(np.unique(pairs, axis=0)) == len(pairs) == expected
+
+
+def test_what_is_just_in_the_window_stays_on_disk() -> None:
+    """The first tuple is passed and its partition cleaned up; the second, ten before the last, is not dropped with it."""
+    join = XJoin(XJoinSpec(10, memory=1, partitions=1, purge_every=1))
+    arrivals = Arrivals.of([0, 1, 11, 11], [0, 0, 1, 1], [1, 7, 1, 7], [10, 11, 20, 21])
+    assert bag([join.feed(arrivals), join.finish()]) == bag(np.array([[11, 21]]))
