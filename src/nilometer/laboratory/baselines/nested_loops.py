@@ -61,7 +61,7 @@ class NestedLoops:
         require_streams(arrivals, self.streams)
         require(arrivals.values.dtype == self._buffers.values.dtype, f"values of {arrivals.values.dtype}")
         if arrivals.values.dtype == np.int64 and len(arrivals):
-            require(int(np.abs(arrivals.values).max()) < 2**61, "values whose difference may overflow")
+            require(int(np.abs(arrivals.values).max()) < 2**62, "values whose difference may overflow")
         times, sources, _, rows = columns(arrivals)
         values = read_only(arrivals.values)
         found = []
@@ -126,15 +126,22 @@ def loop(buffers, times, sources, values, rows, start, window, reach, found, tal
         places[1] = 0
         while depth > 0:
             stream = (source + depth) % streams
-            if places[depth] == buffers.counts[stream]:
+            place, end = places[depth], buffers.counts[stream]
+            compared -= place
+            # The loop that the join spends its time in, so it is a tight one.
+            low, high = least[depth], most[depth]
+            while place < end:
+                value = buffers.values[stream, place]
+                if high - value <= reach and value - low <= reach:
+                    break
+                place += 1
+            if place == end:
+                compared += end
                 depth -= 1
                 continue
-            place = places[depth]
+            compared += place + 1
             places[depth] = place + 1
-            compared += 1
             value, time = buffers.values[stream, place], buffers.times[stream, place]
-            if most[depth] - value > reach or value - least[depth] > reach:
-                continue
             if latest[depth] - time > window or time - oldest[depth] > window:
                 continue
             if depth < streams - 1:
