@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from nilometer.sensornet.sim import Message, Radio, least_range, placed_topology, uniform_positions
+from nilometer.sensornet.sim import Radio, Traffic, Trip, least_range, placed_topology, uniform_positions
 from nilometer.sensornet.snjoin import (
     Answers,
     Deployment,
@@ -128,12 +128,10 @@ class BusyRadios:
         self.radio = radio
         self.microseconds = np.zeros(nodes)
 
-    def carried(
-        self, message: Message[object], path: tuple[int, ...], transmissions: float, delay: int
-    ) -> None:  # noqa: ARG002
+    def carried(self, trip: Trip) -> None:
         """Every node but the last sends the message on, as often as links fail on the average of this path."""
-        airtime = self.radio.bytes_on_air(message.size) * SECOND / self.radio.bytes_per_second
-        self.microseconds[list(path[:-1])] += airtime * transmissions / (len(path) - 1)
+        airtime = self.radio.bytes_on_air(trip.message.size) * SECOND / self.radio.bytes_per_second
+        self.microseconds[list(trip.path[:-1])] += airtime * trip.transmissions / trip.hops
 
 
 def snjoin_network(
@@ -247,12 +245,12 @@ def _summary(
 ) -> Run:
     tuples = max(1, len(readings))
     traffic = outcome.between_heads
-    probe = outcome.traffic["probe"] if "probe" in outcome.traffic else None
+    probe = outcome.traffic.get("probe", Traffic())
     work, mjoin_work = _work(outcome, deployment, readings)
     return Run(
         outcome.probes / tuples,
-        0.0 if probe is None else float(probe.hops),
-        0 if probe is None else probe.messages,
+        float(probe.hops),
+        probe.messages,
         traffic.bytes / tuples,
         float(outcome.delays.mean()) / SECOND if len(outcome.delays) else 0.0,
         outcome.answers.arity,

@@ -5,7 +5,7 @@ what the radios did (traffic, later energy) is a `Meter` and is told every messa
 """
 
 from nilometer.sensornet.sim.events import Events
-from nilometer.sensornet.sim.network import Message, Meter, Network
+from nilometer.sensornet.sim.network import Message, Meter, Network, Trip
 from nilometer.sensornet.sim.radio import Radio
 from nilometer.sensornet.sim.routing import Routes, find_routes
 from nilometer.sensornet.sim.topology import (
@@ -27,6 +27,7 @@ __all__ = [
     "Topology",
     "Traffic",
     "TrafficMeter",
+    "Trip",
     "find_routes",
     "least_range",
     "linked_topology",

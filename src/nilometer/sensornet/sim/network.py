@@ -31,13 +31,26 @@ class Message(Generic[Content]):
     payload: Content
 
 
+@dataclass(frozen=True, slots=True)
+class Trip:
+    """A message under way: the nodes it passes, the expected transmissions of one packet over all links, and how long it takes."""
+
+    message: Message[object]
+    path: tuple[int, ...]
+    transmissions: float
+    delay: int
+
+    @property
+    def hops(self) -> int:
+        """How many links it passes."""
+        return len(self.path) - 1
+
+
 class Meter(Protocol):
     """Is told every message, when it is sent."""
 
-    def carried(
-        self, message: Message[object], path: tuple[int, ...], transmissions: float, delay: int
-    ) -> None:
-        """The message goes along this path, with so many expected transmissions, and takes so long."""
+    def carried(self, trip: Trip) -> None:
+        """Take note of it."""
 
 
 class Network:
@@ -80,8 +93,9 @@ class Network:
         path = self.path(message.source, message.target)
         transmissions = float(self.routes(message.source).transmissions[message.target])
         delay = self.radio.delay(message.size, len(path) - 1, transmissions)
+        trip = Trip(message, path, transmissions, delay)
         for meter in self.meters:
-            meter.carried(message, path, transmissions, delay)
+            meter.carried(trip)
         self.events.after(delay, lambda: receive(message.payload))
 
     def reroute(self, topology: Topology) -> None:

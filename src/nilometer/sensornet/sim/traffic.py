@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from nilometer.sensornet.sim.network import Message
+from nilometer.sensornet.sim.network import Trip
 from nilometer.sensornet.sim.radio import Radio
 
 
@@ -36,16 +36,12 @@ class TrafficMeter:
         self.radio = radio
         self.kinds: dict[str, Traffic] = {}
 
-    def carried(
-        self, message: Message[object], path: tuple[int, ...], transmissions: float, delay: int
-    ) -> None:
+    def carried(self, trip: Trip) -> None:
         """Count one message."""
-        hops = len(path) - 1
-        packets = self.radio.packets(message.size)
-        self.add(
-            message.kind,
-            Traffic(1, hops, hops * self.radio.bytes_on_air(message.size), packets * transmissions, delay),
-        )
+        size = trip.message.size
+        sent = self.radio.packets(size) * trip.transmissions
+        on_air = trip.hops * self.radio.bytes_on_air(size)
+        self.add(trip.message.kind, Traffic(1, trip.hops, on_air, sent, trip.delay))
 
     def add(self, kind: str, traffic: Traffic) -> None:
         """Count what was sent in bulk."""

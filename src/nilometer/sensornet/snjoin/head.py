@@ -86,6 +86,7 @@ class ClusterHead:
         self._waiting = NO_READINGS
         self._unsent = 0
         self._horizon: int | None = None
+        self._swept: int | None = None
 
     @property
     def done(self) -> bool:
@@ -117,7 +118,10 @@ class ClusterHead:
                 self.table.insert(ready.take(ready.order()))
                 self._unsent += len(ready)
                 self.counts.inserted += len(ready)
-        self.table.expire(self._horizon - self.query.retention)
+        # The clean sweep, once a period: the index is made anew after it, and most probes find one that is still good.
+        if self._swept is None or self._horizon - self._swept >= self.query.period:
+            self._swept = self._horizon
+            self.table.expire(self._horizon - self.query.retention)
         if len(self.table):
             self.counts.peak_rows = max(self.counts.peak_rows, len(self.table))
             self.counts.peak_age = max(self.counts.peak_age, self._horizon - int(self.table.rows.time[0]))
