@@ -104,9 +104,9 @@ def linked_topology(count: int, links: Iterable[tuple[int, int, float, float]]) 
             )
     owners = np.array([row[0] for row in rows] + [row[1] for row in rows], dtype=np.int64)
     targets = np.array([row[1] for row in rows] + [row[0] for row in rows], dtype=np.int64)
-    there = np.array([row[2] for row in rows] + [row[3] for row in rows], dtype=np.float64)
-    back = np.array([row[3] for row in rows] + [row[2] for row in rows], dtype=np.float64)
-    return _held(np.zeros((count, 2)), owners, targets, there, back)
+    forward = np.array([row[2] for row in rows] + [row[3] for row in rows], dtype=np.float64)
+    backward = np.array([row[3] for row in rows] + [row[2] for row in rows], dtype=np.float64)
+    return _held(np.zeros((count, 2)), owners, targets, forward, backward)
 
 
 def uniform_positions(count: int, seed: int) -> Floats:

@@ -86,8 +86,7 @@ def form_clusters(
     # Each node's neighbours, itself included: all that a turn looks at.
     in_range: dict[int, Integers] = {}
     for node in nodes.tolist():
-        near = distances_from(positions, node)[nodes] <= heed.cluster_range
-        in_range[node] = nodes[near]
+        in_range[node] = nodes[distances_from(positions, node)[nodes] <= heed.cluster_range]
     rank = _ranks(positions, nodes, in_range, heed.cost)
     random = np.random.default_rng((seed, 2))
     state = np.zeros(count, dtype=np.int64)

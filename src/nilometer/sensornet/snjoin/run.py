@@ -235,7 +235,7 @@ class _Run:
 
     def _send_request(self, here: int, request: ProbeRequest) -> None:
         order = self.tours[request.origin]
-        target = int(order[np.argmax(request.left.any(axis=0)[order])])
+        target = int(order[np.argmax(request.left[:, order].any(axis=0))])
         self.network.send(
             Message(self._node(here), self._node(target), "probe", request.size(self._differ), request),
             self.heads[target].answer,
