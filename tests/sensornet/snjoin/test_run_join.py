@@ -130,7 +130,11 @@ def test_with_every_head_probed_the_answer_is_the_central_one(
 
 
 @settings(max_examples=60)
-@given(worlds(), st.sampled_from([Feedback(buckets=2), Feedback(buckets=2, length=2)]), st.integers(0, 3))
+@given(
+    worlds(),
+    st.sampled_from([Feedback(buckets=2), Feedback(buckets=2, length=2)]),
+    st.integers(0, 3),
+)
 def test_with_feedback_nothing_is_made_up_or_doubled_and_the_own_cluster_is_complete(
     world: tuple[Deployment, JoinQuery, Readings, np.ndarray, np.ndarray], strategy: Feedback, seed: int
 ) -> None:
@@ -267,6 +271,15 @@ def test_the_seed_decides_everything() -> None:
     first, again, other = (run_field(Feedback(), seed)[3] for seed in (1, 1, 2))
     assert signature(first) == signature(again)
     assert signature(first) != signature(other)
+
+
+def test_what_was_learned_is_used_from_the_start() -> None:
+    deployment, readings, query, learned = run_field(Feedback())
+    first = readings.take(readings.time < 1_000)
+    expected = central_answers(first, deployment.clusters, query.window)
+    fresh = run_join(deployment, query, first, Feedback())
+    taught = run_join(deployment, query, first, Feedback(), relevance=learned.relevance)
+    assert recall(fresh.answers, expected) < 0.9 < recall(taught.answers, expected)
 
 
 def test_a_roulette_asks_so_many_heads() -> None:

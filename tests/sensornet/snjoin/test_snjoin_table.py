@@ -84,5 +84,5 @@ def test_sublists_are_counted_and_concatenated_never_multiplied() -> None:
     second = Matches(np.array([0, 1]), np.array([7, 7]), np.array([5, 5]))
     together = concatenated_matches((first, second))
     assert len(together) == len(first) + len(second)
-    assert (first.sublists(), second.sublists(), together.sublists()) == (3, 2, 5)
-    assert concatenated_matches(()).sublists() == 0
+    assert (first.sublists, second.sublists, together.sublists) == (3, 2, 5)
+    assert concatenated_matches(()).sublists == 0

@@ -16,7 +16,14 @@ from nilometer.sensornet.sim import Events
 from nilometer.sensornet.snjoin.matches import Matches, concatenated_matches
 from nilometer.sensornet.snjoin.messages import ProbeRequest
 from nilometer.sensornet.snjoin.query import JoinQuery
-from nilometer.sensornet.snjoin.readings import NO_READINGS, Booleans, Integers, Readings, concatenated
+from nilometer.sensornet.snjoin.readings import (
+    NO_READINGS,
+    Booleans,
+    Floats,
+    Integers,
+    Readings,
+    concatenated,
+)
 from nilometer.sensornet.snjoin.relevance import (
     EveryHead,
     Note,
@@ -69,13 +76,16 @@ class ClusterHead:
         send_on: Callable[[int, ProbeRequest], None],
         seed: int,
         skew: int = 0,
+        relevance: Floats | None = None,
     ) -> None:
         self.place = place
         self.query = query
         self.strategy = strategy
         self.table = Table()
         self.counts = HeadCounts()
-        self.relevance = None if isinstance(strategy, EveryHead) else base_matrix(strategy, heads)
+        self.relevance: Floats | None = None
+        if not isinstance(strategy, EveryHead):
+            self.relevance = base_matrix(strategy, heads) if relevance is None else relevance
         self._heads = heads
         self._arrivals = arrivals
         self._events = events

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -30,6 +31,7 @@ class Matches:
         """Some of them."""
         return Matches(self.probe[rows], self.stream[rows], self.time[rows])
 
+    @cached_property
     def sublists(self) -> int:
         """How many sublists there are: pairs of a probing tuple and a stream."""
         return len(self.pairs()[0])
@@ -73,7 +75,7 @@ class Answers:
     @property
     def arity(self) -> float:
         """The mean number of streams that a tuple joined with; 0 without answers."""
-        return self.matches.sublists() / len(self.tuples) if len(self.tuples) else 0.0
+        return self.matches.sublists / len(self.tuples) if len(self.tuples) else 0.0
 
     def lists(self) -> dict[tuple[int, int], dict[int, list[int]]]:
         """(stream, sequence) of each tuple -> its sublists; for people and for tests."""

@@ -69,7 +69,7 @@ class Result:
 
 def matches_size(matches: Matches) -> int:
     """Bytes of sublists: a stream and a length for each, and the times."""
-    return matches.sublists() * (STREAM + COUNT) + len(matches) * TIME
+    return matches.sublists * (STREAM + COUNT) + len(matches) * TIME
 
 
 def _rows(rows: int, heads: int, sequences_differ: bool) -> int:

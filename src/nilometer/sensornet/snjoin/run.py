@@ -117,13 +117,16 @@ def run_join(
     seed: int = 0,
     skews: Integers | None = None,
     meters: tuple[Meter, ...] = (),
+    relevance: tuple[Floats, ...] = (),
 ) -> Outcome:
     """Run the join until all readings have been answered.
 
     `arrivals` says when each reading reaches its head (None: as fast as the radio carries it); `skews` how far each head's clock is
-    ahead; `meters` are told every message but the readings'. The seed decides what the feedback draws, and nothing else is random.
+    ahead; `meters` are told every message but the readings'; `relevance` is what heads learned in an earlier run. The seed decides what the feedback draws, and nothing else is random.
     """
-    return _Run(deployment, query, readings, strategy or EveryHead(), arrivals, seed, skews, meters).outcome()
+    return _Run(
+        deployment, query, readings, strategy or EveryHead(), arrivals, seed, skews, meters, relevance
+    ).outcome()
 
 
 class _Run:
@@ -139,6 +142,7 @@ class _Run:
         seed: int,
         skews: Integers | None,
         meters: tuple[Meter, ...],
+        relevance: tuple[Floats, ...],
     ) -> None:
         clusters = deployment.clusters
         if len(readings) and np.any(clusters.head_of[readings.stream] == NO_HEAD):
@@ -175,6 +179,7 @@ class _Run:
                     self._send_on,
                     seed,
                     0 if skews is None else int(skews[place]),
+                    relevance[place] if relevance else None,
                 )
             )
 

@@ -15,8 +15,8 @@ import numpy as np
 from nilometer.errors import InternalError
 from nilometer.kernels.ranges import expand
 from nilometer.kernels.stable_order import stable_order
-from nilometer.sensornet.snjoin.matches import Matches
-from nilometer.sensornet.snjoin.readings import NO_READINGS, Integers, Readings, concatenated
+from nilometer.sensornet.snjoin.matches import NO_MATCHES, Matches
+from nilometer.sensornet.snjoin.readings import NO_READINGS, Booleans, Integers, Readings, concatenated
 
 
 class Table:
@@ -68,10 +68,15 @@ class Table:
         """What tuples of another cluster join with here; occurrences of the same time where `with_equal`; probes numbered from 0."""
         index = self._indexed()
         code, known = index.codes(value)
-        low = index.first(code, time - window)
-        high = index.first(code, time + 1 if with_equal else time)
-        owners, places = expand(low, np.where(known, high, low))
-        return self._listed(owners, index.order[places])
+        probes = np.flatnonzero(known)
+        if not len(probes):
+            # Phenomena are local: most clusters know nothing of most values.
+            return NO_MATCHES
+        code, time = code[probes], time[probes]
+        owners, places = expand(
+            index.first(code, time - window), index.first(code, time + 1 if with_equal else time)
+        )
+        return self._listed(probes[owners], index.order[places])
 
     def _indexed(self) -> _Index:
         if self._index is None:
@@ -101,9 +106,9 @@ class _Index:
         self.start = int(rows.time[0]) if len(rows) else 0
         # Two more than the times there are: a bound before and one after all of them.
         self.span = int(rows.time[-1]) - self.start + 2 if len(rows) else 2
-        self.keys = ordered_code * self.span + (rows.time[self.order] - self.start)
+        self.keys: Integers = ordered_code * self.span + (rows.time[self.order] - self.start)
 
-    def codes(self, values: Integers) -> tuple[Integers, np.ndarray[tuple[int], np.dtype[np.bool_]]]:
+    def codes(self, values: Integers) -> tuple[Integers, Booleans]:
         """The runs of these values, and whether there are such runs."""
         if not len(self.values):
             return np.zeros(len(values), dtype=np.int64), np.zeros(len(values), dtype=np.bool_)
@@ -112,5 +117,5 @@ class _Index:
 
     def first(self, code: Integers, time: Integers) -> Integers:
         """Where in each run the first row that is not before the time stands, or the run's end."""
-        inside = np.clip(time - self.start, 0, self.span - 1)
+        inside = np.minimum(np.maximum(time - self.start, 0), self.span - 1)
         return np.searchsorted(self.keys, code * self.span + inside, side="left")
