@@ -22,8 +22,9 @@ def test_the_figures_are_made_and_the_distributed_join_is_the_central_one(tmp_pa
     picture = tmp_path / "snjoin.png"
     result = snjoin_network(sensors=(50, 150), seconds=10, plot=picture)
     assert json.loads(json.dumps(result)) == result
-    exact, clusters, eleventh, twelfth = result["figures"].values()
+    exact, clusters, eleventh, twelfth, growth = result["figures"].values()
     assert exact["same"]
+    assert "shape" in growth
     assert clusters["shape"]
     assert [row["sensors"] for row in eleventh["data"]] == [50, 150]
     assert {"probes", "delay", "width", "bytes"} <= twelfth["data"][0].keys()

@@ -18,6 +18,7 @@ from nilometer.sensornet.snjoin import (
     clusters_of,
     form_clusters,
 )
+from nilometer.sensornet.snjoin.heed import State, next_state
 
 
 def check(positions: np.ndarray, formation: Formation, heed: Heed, nodes: np.ndarray) -> None:
@@ -53,8 +54,27 @@ def test_a_tenth_of_the_space_gives_the_known_number_of_heads(count: int, least:
     assert least <= formation.clusters.count <= greatest
     # Full batteries: 0.05 doubles to 1 in five steps.
     assert formation.iterations == 6
-    # With heads that do not step down, most are forced; here hardly any.
-    assert formation.forced <= formation.clusters.count // 5
+    # In lock step, or where tentative heads do not step down, more than half of the heads are forced.
+    assert formation.forced == 0
+
+
+def test_a_tentative_head_steps_down_for_a_cheaper_one_that_is_a_head_now() -> None:
+    near, rank = np.array([0, 1, 2]), np.array([2, 1, 0])
+    plain, tentative, final = State.PLAIN, State.TENTATIVE, State.FINAL
+
+    def after(states: list[int], chance: float, draw: float = 0.5) -> int:
+        return next_state(0, near, np.array(states), rank, chance, draw)
+
+    assert after([tentative, tentative, plain], 1.0) == plain
+    assert after([tentative, final, plain], 0.5) == plain
+    # The cheapest of all has never been, or is no longer, a head.
+    assert after([tentative, plain, plain], 0.5) == tentative
+    assert after([tentative, plain, plain], 1.0) == final
+    assert after([plain, plain, tentative], 1.0) == plain
+    assert after([plain, plain, plain], 0.5, draw=0.6) == plain
+    assert after([plain, plain, plain], 0.5, draw=0.4) == tentative
+    assert after([plain, plain, plain], 1.0) == final
+    assert after([final, tentative, tentative], 1.0) == final
 
 
 def test_tired_nodes_take_longer_and_the_bound_is_the_papers() -> None:

@@ -96,7 +96,7 @@ def worlds(draw: st.DrawFn) -> tuple[Deployment, JoinQuery, Readings, np.ndarray
     )
     readings = sensed([row[0] for row in rows], [row[1] for row in rows], [row[2] for row in rows])
     epsilon, period = draw(st.integers(0, 12)), draw(st.integers(1, 9))
-    reach = draw(st.integers(0, 4))
+    reach = draw(st.integers(0, 20))
     heads = deployment.clusters.count
     skews = np.array(
         draw(st.lists(st.integers(-reach, reach), min_size=heads, max_size=heads)), dtype=np.int64
@@ -179,12 +179,34 @@ def test_the_window_is_closed_and_looks_back_only() -> None:
     assert outcome.answers.arity == 1.0
 
 
+def test_a_probe_waits_for_a_head_whose_clock_is_behind() -> None:
+    readings = sensed([0, 1], [100, 90], [1, 1])
+    # Head 0 is ahead and sends its tuple at 110; head 1 gets a reading of 90 at 125, which is early enough by its own clock.
+    outcome = run_join(
+        line([0, 1]),
+        JoinQuery(50, 40, 200, 5),
+        readings,
+        arrivals=np.array([100, 125]),
+        skews=np.array([30, 0]),
+    )
+    assert outcome.answers.lists() == {(0, 0): {1: [90]}}
+    assert outcome.delays.min() > 40
+
+
 def test_late_readings_are_counted_and_left_out() -> None:
     readings = sensed([0, 1, 0], [0, 0, 40], [1, 1, 1])
     arrivals = np.array([0, 35, 40])
     outcome = run_join(line([0, 0]), JoinQuery(60, 20, 100, 10), readings, arrivals=arrivals)
     assert outcome.late == 1
     assert outcome.answers.lists() == {}
+
+
+def test_a_reading_is_late_once_the_horizon_has_passed_it() -> None:
+    """At 25 the head has taken all up to 5; what comes at 26 from then or earlier is late."""
+    for time, late in ((4, 1), (5, 1), (6, 0)):
+        readings = sensed([0, 1], [0, time], [1, 1])
+        outcome = run_join(line([0, 0]), JoinQuery(60, 20, 100, 5), readings, arrivals=np.array([0, 26]))
+        assert (outcome.late, len(outcome.answers.tuples)) == (late, 1 - late)
 
 
 def test_probes_that_come_after_the_retention_are_counted() -> None:

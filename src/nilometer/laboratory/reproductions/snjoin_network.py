@@ -154,6 +154,7 @@ def snjoin_network(
             "Section 7.2.3, clusters": _clusters(points),
             "Fig. 11, updates that can be detected": _figure_11(points),
             "Fig. 12, the effect of relevance feedback": _figure_12(points),
+            "Fig. 12, how it grows with the sensors": _growth(points),
         },
         "assumptions": [
             f"{seconds} s of readings, after {seconds} s in which the feedback learned; a reading of each sensor every {GAP // SECOND} s on the "
@@ -332,13 +333,19 @@ def _figure_11(points: list[Point]) -> dict[str, Any]:
     lines = [
         "sensors  MJoin  SNJoin  with feedback   (tuples a busiest head can take, times matches found; MJoin = 100)"
     ]
-    shape, data = True, []
+    shape = True
+    data: list[dict[str, float]] = []
     for p in points:
         snjoin = 100.0 * p.everyone.mjoin_work / p.everyone.work if p.everyone.work else 100.0
         guided = 100.0 * p.everyone.mjoin_work * p.guided.recall / p.guided.work if p.guided.work else 100.0
         lines.append(f"{p.sensors:7} {100:6} {snjoin:7.0f} {guided:14.0f}")
         shape &= guided > snjoin > 100
         data.append({"sensors": p.sensors, "mjoin": 100.0, "snjoin": snjoin, "feedback": guided})
+    most = data[-1]
+    lines.append(
+        f"at {points[-1].sensors} sensors: SNJoin {most['snjoin'] - 100:+.0f} % over MJoin, feedback "
+        f"{100 * (most['feedback'] / most['snjoin'] - 1):+.0f} % over SNJoin; the order is the paper's, the distances are not"
+    )
     return {
         "paper": "SNJoin increases the number of detected phenomena changes by up to 30 % over distributed MJoin;\n"
         "relevance feedback enhances SNJoin by up to 90 % (2000 sensors)",
@@ -383,15 +390,32 @@ def _figure_12(points: list[Point]) -> dict[str, Any]:
         f"at {max(ours)} sensors: {last[0]:.1f} % fewer probes, {last[1]:.1f} % less delay, {last[5]:.1f} % fewer bytes, for {last[4]:.1f} % "
         "of the width"
     )
-    shape = last[0] > 50 and last[1] > 50 and last[5] > 50 and last[4] < 15
-    printed = {count: values for count, values in FIGURE_12.items() if count in ours}
+    printed = [row(count, values) for count, values in FIGURE_12.items() if count in ours]
     return {
-        "paper": "\n".join([head, *(row(count, values) for count, values in printed.items())]),
+        "paper": "\n".join([head, *printed]),
         "ours": "\n".join(lines),
-        "shape": shape,
+        "shape": last[0] > 50 and last[1] > 50 and last[5] > 50 and last[4] < 15,
         "data": [
             {"sensors": count, **dict(zip(_MEASURES, values, strict=True))} for count, values in ours.items()
         ],
+    }
+
+
+def _growth(points: list[Point]) -> dict[str, Any]:
+    first, last = _reductions(points[0]), _reductions(points[-1])
+    named = {"probes": 0, "delay": 1, "communication": 5, "tuple width": 4}
+    lines = [f"{name}: {first[place]:.1f} % -> {last[place]:.1f} %" for name, place in named.items()]
+    grows = all(last[place] > first[place] for place in named.values())
+    if not grows:
+        lines.append(
+            f"the clusters are {points[0].heads} and {points[-1].heads}, so there is as much to save with few sensors; with many, results are "
+            "longer, and they travel with the probes that are left"
+        )
+    return {
+        "paper": "from 200 sensors to 2000 all reductions grow from 0: probes to 79.4 %, delay to 70.1 %, communication to 75.5 %, width to 11.5 %",
+        "ours": "\n".join(lines),
+        "shape": grows,
+        "data": [{name: [first[place], last[place]] for name, place in named.items()}],
     }
 
 

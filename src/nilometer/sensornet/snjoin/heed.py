@@ -5,7 +5,8 @@ other the one that is cheaper to belong to stays. Two things matter that are eas
 
 - A tentative head steps down when it hears a cheaper one: who counts are those who are heads *now*, not who ever said so.
 - Nodes act one after the other, in random order, and are heard at once. In lock step, neighbours that nobody covers would all
-  declare themselves in the last round.
+  declare themselves in the last round. (Then no two are heads at once where they hear each other, and stepping down is for those
+  who heard too late.)
 
 The laws: every node is a head or within the range of its head; no two heads are within the range of each other; no more than
 `iteration_bound` iterations.
@@ -66,7 +67,9 @@ class Formation:
     forced: int
 
 
-class _State(IntEnum):
+class State(IntEnum):
+    """What a node is: no head, one that may step down again, or one for good."""
+
     PLAIN = 0
     TENTATIVE = 1
     FINAL = 2
@@ -98,7 +101,7 @@ def form_clusters(
         working = random.permutation(working)
         draws = random.random(len(working))
         for node, draw in zip(working.tolist(), draws.tolist(), strict=True):
-            state[node] = _turn(node, in_range[node], state, rank, float(chance[node]), draw)
+            state[node] = next_state(node, in_range[node], state, rank, float(chance[node]), draw)
         going_on = chance[working] < 1
         chance[working] = np.minimum(2 * chance[working], 1.0)
         working = working[going_on]
@@ -106,29 +109,29 @@ def form_clusters(
     forced = 0
     for node in random.permutation(nodes).tolist():
         near = in_range[node]
-        heads = near[state[near] == _State.FINAL]
-        if state[node] != _State.FINAL and not len(heads):
-            state[node] = _State.FINAL
+        heads = near[state[near] == State.FINAL]
+        if state[node] != State.FINAL and not len(heads):
+            state[node] = State.FINAL
             forced += 1
     for node in nodes.tolist():
         near = in_range[node]
-        heads = near[state[near] == _State.FINAL]
-        head_of[node] = node if state[node] == _State.FINAL else heads[np.argmin(rank[heads])]
+        heads = near[state[near] == State.FINAL]
+        head_of[node] = node if state[node] == State.FINAL else heads[np.argmin(rank[heads])]
     return Formation(clusters_of(head_of), iterations, forced)
 
 
-def _turn(node: int, near: Integers, state: Integers, rank: Integers, chance: float, draw: float) -> int:
+def next_state(node: int, near: Integers, state: Integers, rank: Integers, chance: float, draw: float) -> int:
     """What a node is after its turn."""
-    if state[node] == _State.FINAL:
-        return _State.FINAL
-    heads = near[state[near] != _State.PLAIN]
+    if state[node] == State.FINAL:
+        return State.FINAL
+    heads = near[state[near] != State.PLAIN]
     if len(heads):
         if heads[np.argmin(rank[heads])] != node:
-            return _State.PLAIN
-        return _State.FINAL if chance >= 1 else _State.TENTATIVE
+            return State.PLAIN
+        return State.FINAL if chance >= 1 else State.TENTATIVE
     if chance >= 1:
-        return _State.FINAL
-    return _State.TENTATIVE if draw <= chance else _State.PLAIN
+        return State.FINAL
+    return State.TENTATIVE if draw <= chance else State.PLAIN
 
 
 def _ranks(positions: Floats, nodes: Integers, in_range: dict[int, Integers], cost: MemberCost) -> Integers:

@@ -7,6 +7,7 @@ the sink, which sends notes back. With every head probed, the answer is the cent
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -186,7 +187,8 @@ class _Run:
     def outcome(self) -> Outcome:
         """Run, and add up."""
         for head in self.heads:
-            self._tick(head)
+            # Heads keep no common time: each begins its periods at another moment.
+            self.events.after(self.query.period * head.place // len(self.heads), partial(self._tick, head))
         self.events.run()
         answers, delays = self.sink.answers()
         counts = [head.counts for head in self.heads]
@@ -211,7 +213,7 @@ class _Run:
     def _tick(self, head: ClusterHead) -> None:
         head.send_due()
         if not head.done:
-            self.events.after(self.query.period, lambda: self._tick(head))
+            self.events.after(self.query.period, partial(self._tick, head))
 
     def _send_on(self, here: int, request: ProbeRequest) -> None:
         """Rows that have nothing left to probe go to the sink, the others to the next head of their tour."""
