@@ -1,4 +1,5 @@
-"""The distributed join against a nested loop: any clusters, doubles, equal times, disorder, clocks that differ."""
+"""The distributed join against a nested loop: any clusters, doubles, equal times, disorder, clocks that
+differ."""
 
 from __future__ import annotations
 
@@ -124,7 +125,7 @@ def test_with_every_head_probed_the_answer_is_the_central_one(
     assert (outcome.late, outcome.overdue) == (0, 0)
     assert outcome.tuples == len(readings)
     assert outcome.probes == outcome.offered == len(readings) * (deployment.clusters.count - 1)
-    # What a head holds is bounded by the retention of section 5.1, measured from its horizon, and swept once a period.
+    # What a head holds is bounded by the retention of section 5.1, from its horizon, and swept once a period.
     assert outcome.peak_age <= query.retention + query.period
     assert (outcome.delays >= 0).all() or (skews > 0).any() or (arrivals < readings.time).any()
 
@@ -181,7 +182,7 @@ def test_the_window_is_closed_and_looks_back_only() -> None:
 
 def test_a_probe_waits_for_a_head_whose_clock_is_behind() -> None:
     readings = sensed([0, 1], [100, 90], [1, 1])
-    # Head 0 is ahead and sends its tuple at 110; head 1 gets a reading of 90 at 125, which is early enough by its own clock.
+    # Head 0 is ahead and sends its tuple at 110; head 1 gets its reading at 125, in time by its own clock.
     outcome = run_join(
         line([0, 1]),
         JoinQuery(50, 40, 200, 5),
@@ -230,7 +231,8 @@ def test_no_readings_no_answers() -> None:
 
 
 def field(sensors: int = 60) -> tuple[Deployment, Readings]:
-    """A field in nine square clusters; the values of the left column are its own, and so are those of the others."""
+    """A field in nine square clusters; the values of the left column are its own, and so are those of the
+    others."""
     positions = np.concatenate((uniform_positions(sensors, 3), [[0.5, 0.5]]))
     cell = (positions[:, 0] * 3).astype(int) * 3 + (positions[:, 1] * 3).astype(int)
     head_of = np.array([int(np.flatnonzero(cell[:-1] == each)[0]) for each in cell[:-1]] + [NO_HEAD])

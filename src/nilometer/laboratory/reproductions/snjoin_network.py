@@ -1,8 +1,10 @@
-"""Distributed SNJoin with and without relevance feedback (snjoin.txt section 7.2.3, Figs. 11 and 12), in a simulated network.
+"""Distributed SNJoin with and without relevance feedback (snjoin.txt section 7.2.3, Figs. 11 and 12), in a
+simulated network.
 
-Sensors all over the unit square, clusters by HEED with a range of a tenth of its side, routes of least expected transmissions between
-the heads. The same readings are joined with every head probed, which must give the central answer, and with relevance feedback: what
-it saves in probes, delay and bytes, and what it costs in the width of the answers, stands beside the paper's figures.
+Sensors all over the unit square, clusters by HEED with a range of a tenth of its side, routes of least
+expected transmissions between the heads. The same readings are joined with every head probed, which must give
+the central answer, and with relevance feedback: what it saves in probes, delay and bytes, and what it costs
+in the width of the answers, stands beside the paper's figures.
 """
 
 from __future__ import annotations
@@ -43,7 +45,8 @@ SECONDS = 40
 
 WINDOW = 10 * SECOND
 GAP = 10 * SECOND
-"""The mean time between two readings of a sensor. The paper has 1 s: ten times as many tuples, each with lists ten times as long."""
+"""The mean time between two readings of a sensor. The paper has 1 s: ten times as many tuples, each with
+lists ten times as long."""
 
 PHENOMENA = 12
 DISTINCT = 100
@@ -64,7 +67,8 @@ FIGURE_12 = {
     1800: (77.4, 67.6, 51.0, 47.3, 9.9, 73.8),
     2000: (79.4, 70.1, 52.3, 50.3, 11.5, 75.5),
 }
-"""Percentage reduction in: number of probes, output delay, drop rate, output rate, tuple width, communication cost."""
+"""Percentage reduction in: number of probes, output delay, drop rate, output rate, tuple width, communication
+cost."""
 
 HASH, PROBE, COLLISION, SEPARATION, FORMATION = 26.25, 6.93, 0.24, 2.72, 5.7
 """C1 to C5 of Fig. 13."""
@@ -106,8 +110,9 @@ class Point:
 
 @dataclass(frozen=True)
 class Run:
-    """What one run took, per tuple where that has a meaning. `work` is the busiest head's time by Fig. 7's formulas, per tuple of the
-    whole field; `mjoin_work` the same for outer MJoins in its place. `busy` is the share of time that the busiest radio sends."""
+    """What one run took, per tuple where that has a meaning. `work` is the busiest head's time by Fig. 7's
+    formulas, per tuple of the whole field; `mjoin_work` the same for outer MJoins in its place. `busy` is the
+    share of time that the busiest radio sends."""
 
     probes: float
     hops: float
@@ -131,7 +136,8 @@ class BusyRadios:
         self.microseconds = np.zeros(nodes)
 
     def carried(self, trip: Trip) -> None:
-        """Every node but the last sends the message on, as often as links fail on the average of this path."""
+        """Every node but the last sends the message on, as often as links fail on the average of this
+        path."""
         airtime = self.radio.bytes_on_air(trip.message.size) * SECOND / self.radio.bytes_per_second
         self.microseconds[list(trip.path[:-1])] += airtime * trip.transmissions / trip.hops
 
@@ -222,7 +228,8 @@ def deploy(count: int, seed: int) -> tuple[Deployment, Formation]:
 
 
 def phenomena_readings(positions: Floats, count: int, seconds: int, seed: int) -> Readings:
-    """Readings whose values are alike within a phenomenon: the nearest centre decides which values a sensor's Zipf ranks stand for."""
+    """Readings whose values are alike within a phenomenon: the nearest centre decides which values a sensor's
+    Zipf ranks stand for."""
     random = np.random.default_rng((seed, 5, count))
     centres = np.random.default_rng((seed, 6)).random((PHENOMENA, 2))
     offsets = positions[:count, None] - centres[None]
@@ -272,7 +279,8 @@ def _summary(
 
 
 def _work(outcome: Outcome, deployment: Deployment, readings: Readings) -> tuple[float, float]:
-    """Microseconds (Fig. 13 prints no unit) of the busiest head, joining with one table or with a table for each stream."""
+    """Microseconds (Fig. 13 prints no unit) of the busiest head, joining with one table or with a table for
+    each stream."""
     members: Integers = np.bincount(deployment.clusters.places()[deployment.clusters.head_of >= 0])
     held = np.unique(np.stack((readings.stream, readings.time // WINDOW, readings.value)), axis=1)
     windows = np.unique(held[:2], axis=1)

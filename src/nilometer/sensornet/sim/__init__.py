@@ -1,7 +1,8 @@
 """The simulated network: topology and radio -> messages delivered in virtual time, and what they cost.
 
-One `Events` is the clock, one `Network` carries messages over routes of least expected transmissions. Whoever wants to know
-what the radios did (traffic, later energy) is a `Meter` and is told every message with its path.
+One `Events` is the clock, one `Network` carries messages over routes of least expected transmissions. Whoever
+wants to know what the radios did (traffic, later energy) is a `Meter` and is told every message with its
+path.
 """
 
 from nilometer.sensornet.sim.events import Events

@@ -1,4 +1,5 @@
-"""Actions and the virtual times they are due at -> the actions done, in the order of (time, order in which they were asked for).
+"""Actions and the virtual times they are due at -> the actions done, in the order of (time, order in which
+they were asked for).
 
 That order is total, so a run depends on nothing but its seed.
 
@@ -41,7 +42,8 @@ class Events:
         self.at(self.now + delay, action)
 
     def run(self, until: int | None = None) -> int:
-        """Do what is due, up to and including `until` (None: until nothing waits); returns how much was done."""
+        """Do what is due, up to and including `until` (None: until nothing waits); returns how much was
+        done."""
         done = 0
         while self._waiting and (until is None or self._waiting[0][0] <= until):
             self.now, _, action = heapq.heappop(self._waiting)

@@ -1,8 +1,8 @@
 """Messages -> the same messages at their targets, later, with every meter told what they took.
 
-Every message arrives, after as long as its packets take over its route; messages do not wait for each other. Meters see the path
-node by node, so that energy can be charged to those who sent and received; a network from which nodes have gone is built from
-`Topology.without`, and `reroute` puts it in place of the old one.
+Every message arrives, after as long as its packets take over its route; messages do not wait for each other.
+Meters see the path node by node, so that energy can be charged to those who sent and received; a network from
+which nodes have gone is built from `Topology.without`, and `reroute` puts it in place of the old one.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ Content = TypeVar("Content", covariant=True)
 
 @dataclass(frozen=True, slots=True)
 class Message(Generic[Content]):
-    """What one node sends to another: `kind` is what it is counted as, `size` its bytes without packet headers."""
+    """What one node sends to another: `kind` is what it is counted as, `size` its bytes without packet
+    headers."""
 
     source: int
     target: int
@@ -33,7 +34,8 @@ class Message(Generic[Content]):
 
 @dataclass(frozen=True, slots=True)
 class Trip:
-    """A message under way: the nodes it passes, the expected transmissions of one packet over all links, and how long it takes."""
+    """A message under way: the nodes it passes, the expected transmissions of one packet over all links, and
+    how long it takes."""
 
     message: Message[object]
     path: tuple[int, ...]
@@ -86,7 +88,8 @@ class Network:
         return self.radio.delay(size, len(path) - 1, float(self.routes(source).transmissions[target]))
 
     def send(self, message: Message[Payload], receive: Callable[[Payload], None]) -> None:
-        """Hand the payload to the receiver when the message has arrived; one to oneself arrives at once and costs nothing."""
+        """Hand the payload to the receiver when the message has arrived; one to oneself arrives at once and
+        costs nothing."""
         if message.source == message.target:
             self.events.after(0, lambda: receive(message.payload))
             return

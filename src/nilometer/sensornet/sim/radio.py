@@ -1,6 +1,7 @@
 """Sizes of messages -> packets, bytes on the air and time.
 
-The defaults are those of an IEEE 802.15.4 radio (CC2420): 250 kbit/s, frames of 127 bytes of which 23 are not the message's.
+The defaults are those of an IEEE 802.15.4 radio (CC2420): 250 kbit/s, frames of 127 bytes of which 23 are not
+the message's.
 
 >>> radio = Radio(bytes_per_second=1000, latency=500, packet=100, header=20)
 >>> radio.packets(0), radio.packets(100), radio.packets(101), radio.bytes_on_air(101)
@@ -20,8 +21,8 @@ from nilometer.types import MILLISECOND, SECOND
 
 @dataclass(frozen=True, slots=True)
 class Radio:
-    """`latency` is what every hop takes beside the sending (waiting for the channel, forwarding); `packet` the bytes of a message
-    that fit into one packet, `header` the bytes that every packet has besides."""
+    """`latency` is what every hop takes beside the sending (waiting for the channel, forwarding); `packet`
+    the bytes of a message that fit into one packet, `header` the bytes that every packet has besides."""
 
     bytes_per_second: int = 31_250
     latency: int = 5 * MILLISECOND
@@ -45,7 +46,8 @@ class Radio:
         return size + self.packets(size) * self.header
 
     def delay(self, size: int, hops: int, transmissions: float) -> int:
-        """Microseconds from the first sender to the last receiver, where the path takes so many expected transmissions.
+        """Microseconds from the first sender to the last receiver, where the path takes so many expected
+        transmissions.
 
         Packets that are lost are sent again, so a poor link takes longer; every message arrives.
         """

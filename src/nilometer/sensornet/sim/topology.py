@@ -1,8 +1,9 @@
 """Positions and a radio range -> which nodes hear each other, and how well.
 
-A link's quality is the probability that a packet arrives. It is 1 in the near half of the range and falls towards its edge, with
-noise of its own in each direction: the connected and the transitional region that Woo, Tong and Culler measured (the routing
-that SNJoin section 7.2.3 refers to). Links are held by their first node: those of node i are `starts[i]:starts[i + 1]`.
+A link's quality is the probability that a packet arrives. It is 1 in the near half of the range and falls
+towards its edge, with noise of its own in each direction: the connected and the transitional region that Woo,
+Tong and Culler measured (the routing that SNJoin section 7.2.3 refers to). Links are held by their first
+node: those of node i are `starts[i]:starts[i + 1]`.
 """
 
 from __future__ import annotations
@@ -28,7 +29,8 @@ LEAST_QUALITY = 0.05
 
 @dataclass(frozen=True, eq=False)
 class Topology:
-    """Nodes 0 ... n - 1 and their links. `forward` is the quality from the node that holds the link, `backward` that towards it."""
+    """Nodes 0 ... n - 1 and their links. `forward` is the quality from the node that holds the link,
+    `backward` that towards it."""
 
     positions: Floats
     starts: Integers
@@ -115,7 +117,8 @@ def uniform_positions(count: int, seed: int) -> Floats:
 
 
 def least_range(positions: Floats) -> float:
-    """The shortest radio range with which everyone reaches everyone: the longest edge of the minimum spanning tree."""
+    """The shortest radio range with which everyone reaches everyone: the longest edge of the minimum spanning
+    tree."""
     count = len(positions)
     if count < 2:
         return 0.0

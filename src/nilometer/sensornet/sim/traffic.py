@@ -10,8 +10,8 @@ from nilometer.sensornet.sim.radio import Radio
 
 @dataclass(frozen=True, slots=True)
 class Traffic:
-    """`bytes` counts each byte once for every hop, packet headers included; `transmissions` the expected sendings of packets;
-    `delay` the sum of the messages' delays."""
+    """`bytes` counts each byte once for every hop, packet headers included; `transmissions` the expected
+    sendings of packets; `delay` the sum of the messages' delays."""
 
     messages: int = 0
     hops: int = 0

@@ -1,7 +1,8 @@
-"""Distributed SNJoin: clusters of sensors and their readings -> each tuple with the like tuples of other streams (sections 5 and 6).
+"""Distributed SNJoin: clusters of sensors and their readings -> each tuple with the like tuples of other
+streams (sections 5 and 6).
 
-`form_clusters` makes clusters, `run_join` runs the join over them in a simulated network, `central_answers` is what one place that has
-all readings would answer.
+`form_clusters` makes clusters, `run_join` runs the join over them in a simulated network, `central_answers`
+is what one place that has all readings would answer.
 """
 
 from nilometer.sensornet.snjoin.central import central_answers

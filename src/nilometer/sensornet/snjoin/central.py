@@ -1,7 +1,8 @@
-"""Readings -> the join as one place that had them all would answer it: what distributed runs are measured against.
+"""Readings -> the join as one place that had them all would answer it: what distributed runs are measured
+against.
 
-The total order is (time ascending, head descending, stream, sequence); each tuple joins with the strictly earlier occurrences of its
-value in other streams within the window (reference/algorithms.md 10).
+The total order is (time ascending, head descending, stream, sequence); each tuple joins with the strictly
+earlier occurrences of its value in other streams within the window (reference/algorithms.md 10).
 """
 
 from __future__ import annotations

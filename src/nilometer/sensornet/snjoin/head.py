@@ -1,8 +1,10 @@
-"""A cluster head: arriving readings and probing requests -> its table, results for the sink, requests for other heads (Fig. 5).
+"""A cluster head: arriving readings and probing requests -> its table, results for the sink, requests for
+other heads (Fig. 5).
 
-Readings wait until they are older than epsilon by the head's clock, and then enter the table in time order; a request waits until all
-readings that it may join with are in (section 5.1). The *horizon* is the time up to which all readings are in: the head's clock less
-epsilon. Readings that come when the horizon has passed them are late, and are counted and left out.
+Readings wait until they are older than epsilon by the head's clock, and then enter the table in time order; a
+request waits until all readings that it may join with are in (section 5.1). The *horizon* is the time up to
+which all readings are in: the head's clock less epsilon. Readings that come when the horizon has passed them
+are late, and are counted and left out.
 """
 
 from __future__ import annotations
@@ -46,9 +48,9 @@ class Arrivals:
 
 @dataclass
 class HeadCounts:
-    """What a head did: `inserted` readings, tuples of its own sent out; `probes` of other heads' tuples that it answered, of which
-    `overdue` ones came after readings that they may join with had expired, and the `matches` it gave them; the most rows and distinct
-    values it held, and the oldest row by its horizon."""
+    """What a head did: `inserted` readings, tuples of its own sent out; `probes` of other heads' tuples that
+    it answered, of which `overdue` ones came after readings that they may join with had expired, and the
+    `matches` it gave them; the most rows and distinct values it held, and the oldest row by its horizon."""
 
     inserted: int = 0
     late: int = 0
@@ -63,7 +65,8 @@ class HeadCounts:
 
 
 class ClusterHead:
-    """One head. `place` is its number among the heads, by ascending node; `skew` how far its clock is ahead of true time."""
+    """One head. `place` is its number among the heads, by ascending node; `skew` how far its clock is ahead
+    of true time."""
 
     def __init__(
         self,
@@ -128,7 +131,7 @@ class ClusterHead:
                 self.table.insert(ready.take(ready.order()))
                 self._unsent += len(ready)
                 self.counts.inserted += len(ready)
-        # The clean sweep, once a period: the index is made anew after it, and most probes find one that is still good.
+        # The clean sweep, once a period: it costs the index, and most probes find one that is still good.
         if self._swept is None or self._horizon - self._swept >= self.query.period:
             self._swept = self._horizon
             self.table.expire(self._horizon - self.query.retention)
@@ -137,7 +140,8 @@ class ClusterHead:
             self.counts.peak_age = max(self.counts.peak_age, self._horizon - int(self.table.rows.time[0]))
 
     def send_due(self) -> None:
-        """Join the tuples that came in since the last time within the cluster, and send them to other heads."""
+        """Join the tuples that came in since the last time within the cluster, and send them to other
+        heads."""
         self.absorb()
         count, self._unsent = self._unsent, 0
         if not count:
@@ -159,7 +163,8 @@ class ClusterHead:
         self._send_on(self.place, request)
 
     def answer(self, request: ProbeRequest) -> None:
-        """Add what this cluster has to the rows that probe it, and send the request on; wait first if readings may be missing."""
+        """Add what this cluster has to the rows that probe it, and send the request on; wait first if
+        readings may be missing."""
         mine = np.flatnonzero(request.left[:, self.place])
         latest = int(request.rows.time[mine].max())
         if latest > self.horizon:
@@ -171,7 +176,7 @@ class ClusterHead:
         kept_from = self.table.kept_from
         if kept_from is not None:
             self.counts.overdue += int(np.count_nonzero(probing.time - self.query.window < kept_from))
-        # Of two tuples of the same time that of the smaller head comes later in the total order, so it is the one that joins.
+        # Of two tuples of the same time that of the smaller head comes later, so it is the one that joins.
         found = self.table.probe(
             probing.value, probing.time, self.query.window, with_equal=request.origin < self.place
         )

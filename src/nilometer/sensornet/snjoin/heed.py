@@ -1,15 +1,18 @@
-"""Positions, energies and a cluster range -> clusters, as HEED forms them (Younis and Fahmy 2004; SNJoin section 7.2.3).
+"""Positions, energies and a cluster range -> clusters, as HEED forms them (Younis and Fahmy 2004; SNJoin
+section 7.2.3).
 
-Nodes with more energy offer themselves as heads more often, chances double from iteration to iteration, and of heads that hear each
-other the one that is cheaper to belong to stays. Two things matter that are easily got wrong (reference/algorithms.md 2.2):
+Nodes with more energy offer themselves as heads more often, chances double from iteration to iteration, and
+of heads that hear each other the one that is cheaper to belong to stays. Two things matter that are easily
+got wrong (reference/algorithms.md 2.2):
 
-- A tentative head steps down when it hears a cheaper one: who counts are those who are heads *now*, not who ever said so.
-- Nodes act one after the other, in random order, and are heard at once. In lock step, neighbours that nobody covers would all
-  declare themselves in the last round. (Then no two are heads at once where they hear each other, and stepping down is for those
-  who heard too late.)
+- A tentative head steps down when it hears a cheaper one: who counts are those who are heads *now*, not who
+  ever said so.
+- Nodes act one after the other, in random order, and are heard at once. In lock step, neighbours that nobody
+  covers would all declare themselves in the last round. (Then no two are heads at once where they hear each
+  other, and stepping down is for those who heard too late.)
 
-The laws: every node is a head or within the range of its head; no two heads are within the range of each other; no more than
-`iteration_bound` iterations.
+The laws: every node is a head or within the range of its head; no two heads are within the range of each
+other; no more than `iteration_bound` iterations.
 """
 
 from __future__ import annotations
@@ -27,7 +30,8 @@ from nilometer.sensornet.snjoin.readings import Booleans, Floats, Integers
 
 
 class MemberCost(StrEnum):
-    """What makes a head cheap: few members share it (DEGREE), many do (DENSE), or they reach it with little power (AMRP)."""
+    """What makes a head cheap: few members share it (DEGREE), many do (DENSE), or they reach it with little
+    power (AMRP)."""
 
     DEGREE = "DEGREE"
     DENSE = "DENSE"
@@ -36,8 +40,8 @@ class MemberCost(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Heed:
-    """`cluster_range` as the positions measure; `first_share` limits the first announcements, not the number of heads;
-    `least_probability` bounds the iterations."""
+    """`cluster_range` as the positions measure; `first_share` limits the first announcements, not the number
+    of heads; `least_probability` bounds the iterations."""
 
     cluster_range: float
     first_share: float = 0.05
@@ -54,13 +58,15 @@ class Heed:
 
     @property
     def iteration_bound(self) -> int:
-        """The most iterations that doubling from the least probability takes, and the one that finds it at 1."""
+        """The most iterations that doubling from the least probability takes, and the one that finds it at
+        1."""
         return math.ceil(math.log2(1 / self.least_probability)) + 1
 
 
 @dataclass(frozen=True, eq=False)
 class Formation:
-    """The clusters, in how many iterations they were formed, and how many heads only became so because nobody covered them."""
+    """The clusters, in how many iterations they were formed, and how many heads only became so because nobody
+    covered them."""
 
     clusters: Clusters
     iterations: int
@@ -82,7 +88,8 @@ def form_clusters(
     energies: Floats | None = None,
     taking_part: Booleans | None = None,
 ) -> Formation:
-    """The clusters of the nodes that take part (None: all); `energies` are residual, as shares of a full battery (None: full)."""
+    """The clusters of the nodes that take part (None: all); `energies` are residual, as shares of a full
+    battery (None: full)."""
     count = len(positions)
     nodes = np.arange(count) if taking_part is None else np.flatnonzero(taking_part)
     energy = np.ones(count) if energies is None else energies

@@ -1,8 +1,9 @@
-"""Matches: for probing tuples the occurrences of their values in other streams, as sublists per stream (SNJoin, Definition 1).
+"""Matches: for probing tuples the occurrences of their values in other streams, as sublists per stream
+(SNJoin, Definition 1).
 
-Given the probing tuple, its sublists are independent: the join's answer is their product, and is held as the sublists, 1 + sum |L_i|
-cells for prod |L_i| tuples. What another head finds is put behind what is there (R + r in Fig. 5): a message grows by sums, never by
-products (reference/algorithms.md 9.1).
+Given the probing tuple, its sublists are independent: the join's answer is their product, and is held as the
+sublists, 1 + sum |L_i| cells for prod |L_i| tuples. What another head finds is put behind what is there (R +
+r in Fig. 5): a message grows by sums, never by products (reference/algorithms.md 9.1).
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ from nilometer.sensornet.snjoin.readings import Booleans, Integers, Readings
 
 @dataclass(frozen=True, eq=False)
 class Matches:
-    """One row an occurrence: the number of the probing tuple, the stream and the time; a sublist's rows stand together."""
+    """One row an occurrence: the number of the probing tuple, the stream and the time; a sublist's rows stand
+    together."""
 
     probe: Integers
     stream: Integers
@@ -64,9 +66,11 @@ def concatenated_matches(parts: Sequence[Matches]) -> Matches:
 
 @dataclass(frozen=True, eq=False)
 class Answers:
-    """The join: tuples that joined with at least one stream, and their matches; `matches.probe` is the tuple's row.
+    """The join: tuples that joined with at least one stream, and their matches; `matches.probe` is the
+    tuple's row.
 
-    Ordered by (stream, sequence) of the tuple, then by stream and time of the match, so that equal answers are equal arrays.
+    Ordered by (stream, sequence) of the tuple, then by stream and time of the match, so that equal answers
+    are equal arrays.
     """
 
     tuples: Readings

@@ -1,7 +1,8 @@
 """What heads and the sink send each other, and how many bytes it takes (SNJoin, Fig. 5).
 
-A batch of tuples travels together: each row names the heads it still has to probe, and leaves the message at the last of them, from
-where its result goes to the sink. So every tuple has a probing sequence of its own, as Definition 3 asks, and packets are shared.
+A batch of tuples travels together: each row names the heads it still has to probe, and leaves the message at
+the last of them, from where its result goes to the sink. So every tuple has a probing sequence of its own, as
+Definition 3 asks, and packets are shared.
 """
 
 from __future__ import annotations
@@ -26,9 +27,11 @@ READING = VALUE + TIME + STREAM
 
 @dataclass(frozen=True, eq=False)
 class ProbeRequest:
-    """Rows of a batch on their way through the heads. `origin` and the columns of `asked` and `left` are places of heads.
+    """Rows of a batch on their way through the heads. `origin` and the columns of `asked` and `left` are
+    places of heads.
 
-    `asked` are the heads that a row was to probe when it set out, `left` those that are still to come; `matches.probe` is a row's number.
+    `asked` are the heads that a row was to probe when it set out, `left` those that are still to come;
+    `matches.probe` is a row's number.
     """
 
     origin: int
@@ -41,7 +44,8 @@ class ProbeRequest:
     matches: Matches
 
     def size(self, sequences_differ: bool) -> int:
-        """Bytes; one list of heads for all rows, or a bit for every head in each row where rows probe different ones."""
+        """Bytes; one list of heads for all rows, or a bit for every head in each row where rows probe
+        different ones."""
         return (
             ENVELOPE
             + _rows(len(self.rows), self.left.shape[1], sequences_differ)

@@ -12,11 +12,13 @@ from nilometer.types import SECOND
 
 @dataclass(frozen=True, slots=True)
 class JoinQuery:
-    """The variable-arity join of all streams on equal values within `window`, all in microseconds (SNJoin, Definition 1).
+    """The variable-arity join of all streams on equal values within `window`, all in microseconds (SNJoin,
+    Definition 1).
 
-    `epsilon` is the longest time from a reading's timestamp to its arrival at its head, by the head's clock; `period` how often a head
-    sends its due tuples on their way together; `delay` the longest time from when a tuple is due at its own head until the LAST head
-    of its probing sequence is reached, which the period is part of (section 5.1; not a single hop, reference/algorithms.md 1.4 c).
+    `epsilon` is the longest time from a reading's timestamp to its arrival at its head, by the head's clock;
+    `period` how often a head sends its due tuples on their way together; `delay` the longest time from when a
+    tuple is due at its own head until the LAST head of its probing sequence is reached, which the period is
+    part of (section 5.1; not a single hop, reference/algorithms.md 1.4 c).
     """
 
     window: int
@@ -38,13 +40,15 @@ class JoinQuery:
 
     @property
     def retention(self) -> int:
-        """How far behind its horizon a head keeps readings: for the window of a tuple that took as long as it may (section 5.1)."""
+        """How far behind its horizon a head keeps readings: for the window of a tuple that took as long as it
+        may (section 5.1)."""
         return self.window + max(self.epsilon, self.delay)
 
 
 @dataclass(frozen=True, eq=False)
 class Deployment:
-    """A network with clusters in it. Every sensor is a stream of its node's number; the sink belongs to no cluster."""
+    """A network with clusters in it. Every sensor is a stream of its node's number; the sink belongs to no
+    cluster."""
 
     topology: Topology
     clusters: Clusters

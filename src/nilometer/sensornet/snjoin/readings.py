@@ -1,8 +1,9 @@
-"""Readings as columns: the discrete value, the time it was sensed, the stream (its sensor's node) and its place in the stream.
+"""Readings as columns: the discrete value, the time it was sensed, the stream (its sensor's node) and its
+place in the stream.
 
-The order of a head is (time, stream, sequence): it depends on what was sensed, not on how the radio carried it, so that late
-arrivals change no answer. Between heads a smaller head comes after a greater one at the same time (SNJoin section 5.1 gives the
-join of equal times to the smaller head; reference/algorithms.md 1.4 b).
+The order of a head is (time, stream, sequence): it depends on what was sensed, not on how the radio carried
+it, so that late arrivals change no answer. Between heads a smaller head comes after a greater one at the same
+time (SNJoin section 5.1 gives the join of equal times to the smaller head; reference/algorithms.md 1.4 b).
 """
 
 from __future__ import annotations

@@ -1,17 +1,20 @@
-"""Feedback notes -> the relevance of every head to the tuples of every hash bucket (SNJoin section 6, Definition 2, Fig. 6).
+"""Feedback notes -> the relevance of every head to the tuples of every hash bucket (SNJoin section 6,
+Definition 2, Fig. 6).
 
-A note tells, for a bucket, how many probes each head answered and in how many it had something: w_i is the share. An entry moves by
-rate * (w_i - reference), where the paper's reference is the mean of the noted shares. Where we leave the paper
-(reference/algorithms.md 1.4 d, e), and why:
+A note tells, for a bucket, how many probes each head answered and in how many it had something: w_i is the
+share. An entry moves by rate * (w_i - reference), where the paper's reference is the mean of the noted
+shares. Where we leave the paper (reference/algorithms.md 1.4 d, e), and why:
 
 - Entries are held in [0, 1]; the literal sum has no bounds, and 200 notes took it to +117 and -83.
 - A note names the probed heads that had nothing, else nobody ever loses relevance.
-- A share is of the probes that the head got: shares of all output tuples would keep down whoever is probed seldom.
-- The reference is held between two bounds. By the bare mean a note in which all heads matched, or none, or that names one head
-  only, changes nothing, so that a head once dropped would not come back. (0, 1) as bounds is the paper's rule.
+- A share is of the probes that the head got: shares of all output tuples would keep down whoever is probed
+  seldom.
+- The reference is held between two bounds. By the bare mean a note in which all heads matched, or none, or
+  that names one head only, changes nothing, so that a head once dropped would not come back. (0, 1) as bounds
+  is the paper's rule.
 
-So a head whose share exceeds the upper bound by d is at 1 after at most 1 / (rate * d) notes, and one that matches nothing is at 0 after
-at most 1 / (rate * lower bound): `notes_to_regain`, `notes_to_lose`.
+So a head whose share exceeds the upper bound by d is at 1 after at most 1 / (rate * d) notes, and one that
+matches nothing is at 0 after at most 1 / (rate * lower bound): `notes_to_regain`, `notes_to_lose`.
 """
 
 from __future__ import annotations
@@ -35,9 +38,10 @@ class EveryHead:
 class Feedback:
     """How relevance is learned and used.
 
-    `base` is where entries start (section 6: 50 %). A head is probed with the probability of its entry, but at least `floor`, each
-    independently of the others; or, with a `length`, so many heads are drawn without replacement by their entries (roulette).
-    Definition 3 divides by the sum of the entries: that is the roulette with a length of 1.
+    `base` is where entries start (section 6: 50 %). A head is probed with the probability of its entry, but
+    at least `floor`, each independently of the others; or, with a `length`, so many heads are drawn without
+    replacement by their entries (roulette). Definition 3 divides by the sum of the entries: that is the
+    roulette with a length of 1.
     """
 
     buckets: int = 64
@@ -82,7 +86,8 @@ Strategy = EveryHead | Feedback
 
 @dataclass(frozen=True, eq=False)
 class Note:
-    """For each noted bucket and each head (by place): the probes it answered, and those in which it had something."""
+    """For each noted bucket and each head (by place): the probes it answered, and those in which it had
+    something."""
 
     bucket: Integers
     probed: Integers
@@ -105,7 +110,8 @@ def base_matrix(feedback: Feedback, heads: int) -> Floats:
 
 
 def noted(bucket: Integers, probed: Booleans, contributed: Booleans) -> Note:
-    """The note on a batch of probes: each row's bucket, and which heads it probed and which of them had something."""
+    """The note on a batch of probes: each row's bucket, and which heads it probed and which of them had
+    something."""
     buckets, row_of = np.unique(bucket, return_inverse=True)
     counts = np.zeros((2, len(buckets), probed.shape[1]), dtype=np.int64)
     np.add.at(counts[0], row_of, probed)
@@ -128,7 +134,8 @@ def learned(matrix: Floats, note: Note, feedback: Feedback) -> Floats:
 def chosen_heads(
     matrix: Floats, bucket: Integers, own: int, feedback: Feedback, random: np.random.Generator
 ) -> Booleans:
-    """Which heads each tuple probes, by its bucket; never its own, which it has probed already (Definition 3)."""
+    """Which heads each tuple probes, by its bucket; never its own, which it has probed already (Definition
+    3)."""
     entries = np.maximum(matrix[bucket], feedback.floor)
     if feedback.length is None:
         included: Booleans = random.random(entries.shape) < entries

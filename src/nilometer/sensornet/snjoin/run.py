@@ -1,7 +1,9 @@
-"""A deployment, a query and readings -> the distributed join's answers and what they took (SNJoin section 3, steps 1 to 4).
+"""A deployment, a query and readings -> the distributed join's answers and what they took (SNJoin section 3,
+steps 1 to 4).
 
-Sensors send readings to their heads; heads join within their clusters, and send their tuples around the other heads; results end at
-the sink, which sends notes back. With every head probed, the answer is the central one, whatever the clusters.
+Sensors send readings to their heads; heads join within their clusters, and send their tuples around the other
+heads; results end at the sink, which sends notes back. With every head probed, the answer is the central one,
+whatever the clusters.
 """
 
 from __future__ import annotations
@@ -26,10 +28,11 @@ from nilometer.sensornet.snjoin.tours import head_distances, longest_tour, tour
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """What a run gave. `delays` is for each tuple of the answers the time from its timestamp until the sink had it.
+    """What a run gave. `delays` is for each tuple of the answers the time from its timestamp until the sink
+    had it.
 
-    `probes` counts tuples times heads that they were sent to; `offered` what it would have been with every head. Answers are complete
-    if every head was probed and nothing was `late` or `overdue`.
+    `probes` counts tuples times heads that they were sent to; `offered` what it would have been with every
+    head. Answers are complete if every head was probed and nothing was `late` or `overdue`.
     """
 
     answers: Answers
@@ -66,7 +69,8 @@ def recall(found: Answers, expected: Answers) -> float:
 def radio_arrivals(
     deployment: Deployment, readings: Readings, jitter: int = 0, seed: int = 0
 ) -> tuple[Integers, Traffic]:
-    """When each reading reaches its head over the radio, up to `jitter` later than its packet takes, and the traffic of it."""
+    """When each reading reaches its head over the radio, up to `jitter` later than its packet takes, and the
+    traffic of it."""
     radio = deployment.radio
     network = Network(deployment.topology, radio, Events())
     hops = np.zeros(deployment.topology.nodes, dtype=np.int64)
@@ -100,8 +104,9 @@ def radio_arrivals(
 
 
 def suggested_delay(deployment: Deployment, period: int, size: int, skew: int = 0) -> int:
-    """A `delay` for the query: until the last head of the longest sequence has messages of up to `size` bytes, when clocks differ
-    by up to `skew`. Probes that take longer still are counted as overdue if that could cost an answer."""
+    """A `delay` for the query: until the last head of the longest sequence has messages of up to `size`
+    bytes, when clocks differ by up to `skew`. Probes that take longer still are counted as overdue if that
+    could cost an answer."""
     network = Network(deployment.topology, deployment.radio, Events())
     heads = deployment.clusters.heads
     distances = head_distances(network, heads)
@@ -122,8 +127,9 @@ def run_join(
 ) -> Outcome:
     """Run the join until all readings have been answered.
 
-    `arrivals` says when each reading reaches its head (None: as fast as the radio carries it); `skews` how far each head's clock is
-    ahead; `meters` are told every message but the readings'; `relevance` is what heads learned in an earlier run. The seed decides what the feedback draws, and nothing else is random.
+    `arrivals` says when each reading reaches its head (None: as fast as the radio carries it); `skews` how
+    far each head's clock is ahead; `meters` are told every message but the readings'; `relevance` is what
+    heads learned in an earlier run. The seed decides what the feedback draws, and nothing else is random.
     """
     return _Run(
         deployment, query, readings, strategy or EveryHead(), arrivals, seed, skews, meters, relevance

@@ -1,7 +1,8 @@
-"""The sink: results of finished tuples -> the join's answers, and a feedback note for each batch (SNJoin section 6).
+"""The sink: results of finished tuples -> the join's answers, and a feedback note for each batch (SNJoin
+section 6).
 
-Rows of a batch end their sequences at different heads. The note is made when all of them are in: one that only looked at those that
-ended at a certain head would say of that head that everyone probes it.
+Rows of a batch end their sequences at different heads. The note is made when all of them are in: one that
+only looked at those that ended at a certain head would say of that head that everyone probes it.
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ from nilometer.sensornet.snjoin.relevance import EveryHead, Note, Strategy, buck
 
 
 class Sink:
-    """What has come in. `head_places` gives the place of each stream's head; `send_note` sends a note to a head."""
+    """What has come in. `head_places` gives the place of each stream's head; `send_note` sends a note to a
+    head."""
 
     def __init__(
         self,
@@ -53,7 +55,8 @@ class Sink:
                 self._send_note(result.origin, self._note(parts, self._strategy.buckets))
 
     def answers(self) -> tuple[Answers, Integers]:
-        """The answers so far, and for each tuple in them the time from its timestamp until the sink had its result."""
+        """The answers so far, and for each tuple in them the time from its timestamp until the sink had its
+        result."""
         rows, matches = concatenated(self._rows), concatenated_matches(self._matches)
         answers = ordered_answers(rows, matches)
         delays = np.concatenate(self._delays) if self._delays else np.empty(0, dtype=np.int64)

@@ -1,11 +1,13 @@
-"""A head's SNJoin table: readings of its cluster in time order -> the occurrences that a tuple joins with (SNJoin section 4.1).
+"""A head's SNJoin table: readings of its cluster in time order -> the occurrences that a tuple joins with
+(SNJoin section 4.1).
 
-The paper's three lists as arrays. The rows stand as they came, by time: that is the clean-sweep list, and expiry cuts its front off.
-A stable sort by value makes of each value's rows a run, the value-occurrence list, again by time; the distinct values are the
-tuple-value list. A probe finds its run and, in it, its window by sorted search.
+The paper's three lists as arrays. The rows stand as they came, by time: that is the clean-sweep list, and
+expiry cuts its front off. A stable sort by value makes of each value's rows a run, the value-occurrence list,
+again by time; the distinct values are the tuple-value list. A probe finds its run and, in it, its window by
+sorted search.
 
-The window is tested at both ends: an occurrence later than the tuple never matches, though Fig. 4 tests one end only and would join a
-late tuple with occurrences however far ahead (reference/algorithms.md 1.4 a).
+The window is tested at both ends: an occurrence later than the tuple never matches, though Fig. 4 tests one
+end only and would join a late tuple with occurrences however far ahead (reference/algorithms.md 1.4 a).
 """
 
 from __future__ import annotations
@@ -53,7 +55,8 @@ class Table:
             self._index = None
 
     def probe_newest(self, count: int, window: int) -> Matches:
-        """What the newest rows join with in their own cluster: of other streams, earlier in the order; probes are numbered from 0."""
+        """What the newest rows join with in their own cluster: of other streams, earlier in the order; probes
+        are numbered from 0."""
         index = self._indexed()
         rows = np.arange(len(self.rows) - count, len(self.rows))
         time = self.rows.time[rows]
@@ -65,7 +68,8 @@ class Table:
         return self._listed(owners[other], found[other])
 
     def probe(self, value: Integers, time: Integers, window: int, with_equal: bool) -> Matches:
-        """What tuples of another cluster join with here; occurrences of the same time where `with_equal`; probes numbered from 0."""
+        """What tuples of another cluster join with here; occurrences of the same time where `with_equal`;
+        probes numbered from 0."""
         index = self._indexed()
         code, known = index.codes(value)
         probes = np.flatnonzero(known)
@@ -90,7 +94,8 @@ class Table:
 
 
 class _Index:
-    """The runs of equal values. A run's code and a time in the table make one number, ascending over all runs."""
+    """The runs of equal values. A run's code and a time in the table make one number, ascending over all
+    runs."""
 
     def __init__(self, rows: Readings) -> None:
         self.order = stable_order(rows.value)

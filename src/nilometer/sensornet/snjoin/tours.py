@@ -1,4 +1,5 @@
-"""Routes between heads -> the order in which a probing sequence visits them: always the nearest that is still to come.
+"""Routes between heads -> the order in which a probing sequence visits them: always the nearest that is still
+to come.
 
 >>> tour(np.array([[0.0, 9.0, 1.0], [9.0, 0.0, 2.0], [1.0, 2.0, 0.0]]), 0).tolist()
 [2, 1]
@@ -31,7 +32,8 @@ def tour(distances: Floats, origin: int) -> Integers:
 
 
 def longest_tour(network: Network, heads: Integers, tours: list[Integers], size: int) -> int:
-    """Microseconds until the last head of the longest tour has a message of that size: what a query's `delay` must cover."""
+    """Microseconds until the last head of the longest tour has a message of that size: what a query's `delay`
+    must cover."""
     longest = 0
     for origin, order in enumerate(tours):
         nodes = heads[np.concatenate((np.array([origin], dtype=np.int64), order))].tolist()
