@@ -41,7 +41,7 @@ OCCURRENCE = np.dtype([("time", "i8"), ("number", "u8"), ("source", "i8"), ("pre
 HEAD, END, VALUES, OWNED = range(4)
 """The places of a state: the ring from its head to its end, and how many entries the two tables have."""
 
-_SMALL = 1_024
+SMALL = 1_024
 
 
 @dataclass(frozen=True)
@@ -65,9 +65,9 @@ class OccurrenceTable:
 
     def __init__(self, window: int) -> None:
         self._window = window
-        self._values = np.zeros(_SMALL, dtype=ENTRY)
-        self._owned = np.zeros(_SMALL, dtype=ENTRY)
-        self._ring = np.zeros(_SMALL, dtype=OCCURRENCE)
+        self._values = np.zeros(SMALL, dtype=ENTRY)
+        self._owned = np.zeros(SMALL, dtype=ENTRY)
+        self._ring = np.zeros(SMALL, dtype=OCCURRENCE)
         self._state = np.zeros(4, dtype=np.int64)
 
     def __len__(self) -> int:
@@ -94,8 +94,8 @@ class OccurrenceTable:
             )
             if done == count:
                 return Probes(newest, oldest, sources, partners, others, first)
-            self._values = _resized(self._values, int(self._state[VALUES]))
-            self._owned = _resized(self._owned, int(self._state[OWNED]))
+            self._values = resized(self._values, int(self._state[VALUES]))
+            self._owned = resized(self._owned, int(self._state[OWNED]))
 
     def expand(self, probes: Probes, rows: slice = slice(None)) -> tuple[Integers, Integers]:
         """The pairs (row of the probes, occurrence that it is like), by row and then by occurrence."""
@@ -135,25 +135,25 @@ class OccurrenceTable:
     def _make_room(self, count: int) -> None:
         """For so many more in the ring, of which nothing is overwritten while a probe runs; less where it has become far too large."""
         needed, capacity = len(self) + count, len(self._ring)
-        if needed > capacity or 8 * needed < capacity > _SMALL:
-            ring = np.zeros(_capacity(2 * needed), dtype=OCCURRENCE)
+        if needed > capacity or 8 * needed < capacity > SMALL:
+            ring = np.zeros(capacity_of(2 * needed), dtype=OCCURRENCE)
             living = np.arange(self._state[HEAD], self._state[END], dtype=np.int64)
             ring[living & (len(ring) - 1)] = self._ring[living & (capacity - 1)]
             self._ring = ring
-        if 16 * int(self._state[VALUES]) < len(self._values) > _SMALL:
-            self._values = _resized(self._values, int(self._state[VALUES]))
-        if 16 * int(self._state[OWNED]) < len(self._owned) > _SMALL:
-            self._owned = _resized(self._owned, int(self._state[OWNED]))
+        if 16 * int(self._state[VALUES]) < len(self._values) > SMALL:
+            self._values = resized(self._values, int(self._state[VALUES]))
+        if 16 * int(self._state[OWNED]) < len(self._owned) > SMALL:
+            self._owned = resized(self._owned, int(self._state[OWNED]))
 
 
-def _capacity(needed: int) -> int:
+def capacity_of(needed: int) -> int:
     """A power of two."""
-    return max(_SMALL, 1 << (needed - 1).bit_length())
+    return max(SMALL, 1 << (needed - 1).bit_length())
 
 
-def _resized(table: Records, entries: int) -> Records:
+def resized(table: Records, entries: int) -> Records:
     """The same entries, in as much room as they need now."""
-    moved = np.zeros(_capacity(4 * max(entries, 1)), dtype=ENTRY)
+    moved = np.zeros(capacity_of(4 * max(entries, 1)), dtype=ENTRY)
     move(table, moved)
     return moved
 

@@ -8,10 +8,10 @@ difference <= window. A tuple without a source or a value is like nothing; one w
     FLATTEN  one row a combination of one match per source: prod |L_i| rows, refused beyond `limit`
     COUNTS   one row a tuple: arity, and how many match, none of which is looked at
 
-A tuple waits until its tick is complete; the state is the tuples that are not older than the window, in panes. Equal numbers are
-found by the one table of all streams (kernels/occurrence_table.py), which is made again of the panes: a round costs what is new in it, and COUNTS
-costs the same whatever the arity. Otherwise pairs are found by sorted search (kernels/similar_pairs.py): a round sorts what is new and what may be
-like it.
+A tuple waits until its tick is complete; the state is the tuples that are not older than the window, in panes. Matches are found by the one table of
+all streams, of equal values (kernels/occurrence_table.py) or of nearly equal ones (kernels/near_table.py), which is made again of the panes: a round
+costs what is new in it, and COUNTS of equal values costs the same whatever the arity. Of points, and where times are not in order, pairs are found by
+sorted search (kernels/similar_pairs.py): a round sorts what is new and what may be like it.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from nilometer.operators.gathering import gather
 from nilometer.operators.logic import ID, POSITION, TICK, TIME, Output, Progress, no_evaluations
 from nilometer.operators.order import in_time
 from nilometer.operators.similar_forms import Matches, counted, flattened, listed, paired
-from nilometer.operators.similar_table import TABLED, SimilarTable
+from nilometer.operators.similar_table import TABLED, Alike, SimilarTable
 from nilometer.operators.validation import require, require_choice
 from nilometer.operators.waiting import Waiting
 from nilometer.operators.window_panes import Panes
@@ -38,7 +38,6 @@ from nilometer.types import TIME as TIME_TYPE
 
 ROWS_LIMIT = 10_000_000
 
-WHOLE = (Kind.INT, Kind.TIME, Kind.DURATION)
 _NEW = "@new"
 _PANES_PER_WINDOW = 16
 
@@ -80,10 +79,9 @@ class Similar:
         return self.input[self.column].type.plain
 
     @property
-    def tabled(self) -> bool:
-        """Whether alike is equal, of values that have numbers."""
-        equal = self.epsilon < 1 if self.value_type.kind in WHOLE else self.epsilon == 0
-        return equal and self.value_type.kind in TABLED
+    def alike(self) -> Alike:
+        """What a table goes by."""
+        return Alike(self.column, self.value_type, self.id_type, self.epsilon, self.window)
 
     @property
     def schema(self) -> Schema:
@@ -139,7 +137,7 @@ class SimilarLogic:
 
     def _matches(self, fresh: pl.DataFrame) -> pl.DataFrame:
         """The answers of fresh tuples, which join the recent ones."""
-        if not self._spec.tabled:
+        if self._spec.value_type.kind not in TABLED:
             return self._searched(fresh)
         ordered = in_time(fresh, [ID, POSITION])
         if self._table is None or self._table.crowded:
@@ -163,7 +161,7 @@ class SimilarLogic:
 
     def _made_again(self) -> SimilarTable:
         """The table, of the tuples that are kept."""
-        table = SimilarTable(self._spec.column, self._spec.value_type, self._spec.window)
+        table = SimilarTable(self._spec.alike)
         recent = frames.concatenate([pane.living for pane in self._recent], self._kept)
         if recent.height:
             table.probe(in_time(recent, [ID, POSITION]))
