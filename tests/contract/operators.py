@@ -134,8 +134,9 @@ CASES: list[Case] = [
     Case("silent, named", Silent(4, "Q", STRING, frozenset({"source 1", "nobody"})), (named,), TIME),
     *(
         Case(f"similar, {f}", Similar(R, "R.rain", 1 / 64, 5, f, "Q"), (stream_of_r,))
-        for f in ("LIST", "PAIRS", "FLATTEN")
+        for f in ("LIST", "PAIRS", "FLATTEN", "COUNTS")
     ),
+    Case("similar, counts", Similar(R, "R.depth", 0, 5, "COUNTS", "Q"), (stream_of_r,)),
     Case("similar, equal text", Similar(R, "R.kind", 0, 6, "LIST", "Q"), (sensed,)),
     Case("similar, equal numbers", Similar(R, "R.depth", 0, 6, "PAIRS", "Q", STRING), (named,)),
     Case("window join, product", WindowJoin((R, S), ((0, 1, 2),)), (stream_of_r, stream_of_s), None),

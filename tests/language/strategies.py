@@ -122,7 +122,7 @@ def sources(depth: int = DEPTH) -> st.SearchStrategy[ast.Source]:
         return extents
     inner = sources(depth - 1)
     epsilons = st.none() | names | naturals
-    forms = st.sampled_from(["LIST", "PAIRS", "FLATTEN"])
+    forms = st.sampled_from(["LIST", "PAIRS", "FLATTEN", "COUNTS"])
     return st.one_of(
         extents,
         st.builds(ast.QuerySource, queries(depth - 1), optional_windows, optional_names),

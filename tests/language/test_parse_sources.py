@@ -96,6 +96,7 @@ DEPTH = ast.Name(("depth",))
             "SIMILAR(a, depth) p [RANGE 5 MINUTES] FLATTEN",
             SimilarSource(A, DEPTH, None, "FLATTEN", RANGE, "p"),
         ),
+        ("SIMILAR(a, depth COUNTS)", SimilarSource(A, DEPTH, None, "COUNTS")),
         ("SIMILAR(a, depth FLATTEN) AS pairs", SimilarSource(A, DEPTH, None, "FLATTEN", None, "pairs")),
         ("SIMILAR((SELECT a FROM s), depth)", SimilarSource(QuerySource(QUERY), DEPTH)),
         ("SIMILAR((SELECT a FROM s) q, depth)", SimilarSource(QuerySource(QUERY, None, "q"), DEPTH)),

@@ -1,4 +1,4 @@
-"""SIMILAR against all pairs in the order (time, id, position), in its three forms."""
+"""SIMILAR against all pairs in the order (time, id, position), in its four forms."""
 
 from __future__ import annotations
 
@@ -35,7 +35,9 @@ def naive(script: Script, column: int, epsilon: float, window: int, form: str) -
             times.setdefault(other.id or 0, []).append(other.time)
         if not times:
             continue
-        if form == "LIST":
+        if form == "COUNTS":
+            result.append((*head, 1 + len(times), len(matches)))
+        elif form == "LIST":
             members = [{"id": source, "times": found} for source, found in times.items()]
             result.append((*head, 1 + len(times), members))
         else:
@@ -57,7 +59,7 @@ def like(row: Row, other: Row, column: int, epsilon: float, window: int) -> bool
 
 
 @few
-@given(st.sampled_from(["LIST", "PAIRS", "FLATTEN"]), scripts(R), st.data())
+@given(st.sampled_from(["LIST", "PAIRS", "FLATTEN", "COUNTS"]), scripts(R), st.data())
 def test_similar_pairs_with_earlier_tuples(form: str, script: Script, data: st.DataObject) -> None:
     column = data.draw(st.integers(0, 4))
     epsilon = data.draw(st.sampled_from([0, 0.5, 1, 2, 1 / 64, 1 / 32])) if column < 2 else 0

@@ -394,7 +394,7 @@ def special_query(draw: Any) -> str:
                 if column != "name" and draw(st.booleans())
                 else ""
             )
-            form = draw(st.sampled_from(("", " PAIRS", " FLATTEN")))
+            form = draw(st.sampled_from(("", " PAIRS", " FLATTEN", " COUNTS")))
             return f"SELECT * FROM SIMILAR({name}, {column}{eps}{form}) [RANGE {draw(seconds)} SECONDS]"
         case 2:
             return f"SELECT * FROM SILENT({name} FOR {draw(seconds)} SECONDS)"

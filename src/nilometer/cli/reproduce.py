@@ -18,7 +18,10 @@ def register(application: typer.Typer) -> None:
 
 def reproduce(
     name: Annotated[
-        str, typer.Argument(metavar="NAME", help="snee-forms, fjords, fjords-power or steam-buffer")
+        str,
+        typer.Argument(
+            metavar="NAME", help="snee-forms, fjords, fjords-power, steam-buffer or snjoin-network"
+        ),
     ],
     json: JsonOption = False,
     plot: Annotated[

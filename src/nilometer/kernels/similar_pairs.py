@@ -62,13 +62,29 @@ def similar_pairs(
 def value_bounds(values: Values, epsilon: float) -> tuple[Values, Values]:
     """The least and the greatest value that each may pair with: exact for integers, a little too wide for floats."""
     if values.dtype == np.int64:
-        extremes = np.iinfo(np.int64)
-        reach = int(min(epsilon, 2.0**63 - 1024))  # floor: whole numbers differ by whole numbers
-        lowest = np.where(values >= extremes.min + reach, values, extremes.min + reach) - reach
-        highest = np.where(values <= extremes.max - reach, values, extremes.max - reach) + reach
-        return lowest, highest
+        # Counted from the least integer, unsigned: no difference of two is too large then.
+        reach, places = reach_of(epsilon), from_least(values.astype(np.int64, copy=False))
+        lowest = places - np.minimum(places, reach)
+        highest = places + np.minimum(~places, reach)
+        lowest, highest = (from_least(bound.view(np.int64)) for bound in (lowest, highest))
+        return lowest.view(np.int64), highest.view(np.int64)
     slack = (np.abs(values) + epsilon) * 2.0**-50
     return values - epsilon - slack, values + epsilon + slack
+
+
+def reach_of(epsilon: float) -> np.uint64:
+    """How far apart whole numbers may be: whole numbers differ by whole numbers."""
+    return np.uint64(min(int(min(epsilon, 2.0**64)), 2**64 - 1))
+
+
+def from_least(values: npt.NDArray[np.int64]) -> npt.NDArray[np.uint64]:
+    """Integers as their distance from the least one; and the other way round, for it turns one bit.
+
+    >>> from_least(np.array([-(2**63), 0])).tolist()
+    [0, 9223372036854775808]
+    """
+    turned: npt.NDArray[np.uint64] = np.ascontiguousarray(values).view(np.uint64) ^ np.uint64(1 << 63)
+    return turned
 
 
 def _candidates(

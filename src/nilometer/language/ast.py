@@ -287,7 +287,7 @@ class AsofSource(Source):
 
 @dataclass(frozen=True, slots=True)
 class SimilarSource(Source):
-    """`SIMILAR(s, column [WITHIN eps] [PAIRS | FLATTEN]) [window] [alias]`; form is 'LIST', 'PAIRS' or 'FLATTEN'."""
+    """`SIMILAR(s, column [WITHIN eps] [PAIRS | FLATTEN | COUNTS]) [window] [alias]`; form is one of these or 'LIST'."""
 
     source: Source
     column: Name

@@ -16,7 +16,7 @@ from nilometer.language.parse_windows import WINDOW_LABEL, parse_duration, parse
 
 SOURCE_LABELS = ("a stream", "a table", "a query in parentheses")
 ALIAS_LABEL = "an alias"
-_FORMS = ("PAIRS", "FLATTEN")
+_FORMS = ("PAIRS", "FLATTEN", "COUNTS")
 
 
 def parse_source(cursor: Cursor) -> ast.Source:
@@ -101,7 +101,7 @@ def _silent(cursor: Cursor, start: int) -> ast.SilentSource:
 def _decorations(
     cursor: Cursor, form: str | None = None, *, forms: bool = False
 ) -> tuple[ast.Window | None, str | None, str | None]:
-    """A window, an alias and (for SIMILAR) PAIRS or FLATTEN, each at most once, in any order."""
+    """A window, an alias and (for SIMILAR) PAIRS, FLATTEN or COUNTS, each at most once, in any order."""
     window: ast.Window | None = None
     alias: str | None = None
     while True:

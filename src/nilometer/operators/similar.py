@@ -6,10 +6,12 @@ difference <= window. A tuple without a source or a value is like nothing; one w
     LIST     one row a tuple: arity, and per source the ascending times: 1 + sum |L_i| cells (algorithms, section 9.1)
     PAIRS    one row a match
     FLATTEN  one row a combination of one match per source: prod |L_i| rows, refused beyond `limit`
+    COUNTS   one row a tuple: arity, and how many match, none of which is looked at
 
-This is the plain form: pairs are found by sorted search (kernels/similar_pairs.py) and written out. A tuple waits until
-its tick is complete; the state is the tuples that are not older than the window, in panes, each with the order of its values:
-a round sorts what is new and what may be like it.
+A tuple waits until its tick is complete; the state is the tuples that are not older than the window, in panes. Matches are found by the one table of
+all streams, of equal values (kernels/occurrence_table.py) or of nearly equal ones (kernels/near_table.py), which is made again of the panes: a round
+costs what is new in it, and COUNTS of equal values costs the same whatever the arity. Of points, and where times are not in order, pairs are found by
+sorted search (kernels/similar_pairs.py): a round sorts what is new and what may be like it.
 """
 
 from __future__ import annotations
@@ -20,13 +22,14 @@ from enum import StrEnum
 import numpy as np
 import polars as pl
 
-from nilometer.kernels.ranges import covered
+from nilometer.kernels.ranges import Integers, covered
 from nilometer.kernels.similar_pairs import Values, similar_pairs, value_bounds
 from nilometer.operators import frames
 from nilometer.operators.gathering import gather
 from nilometer.operators.logic import ID, POSITION, TICK, TIME, Output, Progress, no_evaluations
 from nilometer.operators.order import in_time
-from nilometer.operators.similar_forms import Matches, flattened, listed, paired
+from nilometer.operators.similar_forms import Matches, counted, flattened, listed, paired
+from nilometer.operators.similar_table import TABLED, Alike, SimilarTable
 from nilometer.operators.validation import require, require_choice
 from nilometer.operators.waiting import Waiting
 from nilometer.operators.window_panes import Panes
@@ -45,6 +48,7 @@ class SimilarForm(StrEnum):
     LIST = "LIST"
     PAIRS = "PAIRS"
     FLATTEN = "FLATTEN"
+    COUNTS = "COUNTS"
 
 
 @dataclass(frozen=True)
@@ -75,6 +79,11 @@ class Similar:
         return self.input[self.column].type.plain
 
     @property
+    def alike(self) -> Alike:
+        """What a table goes by."""
+        return Alike(self.column, self.value_type, self.id_type, self.epsilon, self.window)
+
+    @property
     def schema(self) -> Schema:
         """`alias.time`, `alias.id`, `alias.value`, and then what the form gives."""
         id_, value = self.id_type, self.value_type
@@ -92,6 +101,8 @@ class Similar:
             case SimilarForm.FLATTEN:
                 member = struct_of(Column("id", id_), Column("time", TIME_TYPE))
                 tail = [Column("arity", INT), Column("members", list_of(member))]
+            case SimilarForm.COUNTS:
+                tail = [Column("arity", INT), Column("matches", INT)]
         return Schema(tuple(Column(f"{self.alias}.{column.name}", column.type) for column in head + tail))
 
     def build(self) -> SimilarLogic:
@@ -108,6 +119,7 @@ class SimilarLogic:
         self._kept = frames.stream_dtypes(value, spec.id_type)
         self._waiting = Waiting(self._kept)
         self._recent = Panes(TIME, self._kept, spec.window // _PANES_PER_WINDOW)
+        self._table: SimilarTable | None = None
 
     def update(self, port: int, rows: pl.DataFrame) -> None:  # noqa: ARG002 - one port
         self._waiting.add(rows)
@@ -119,10 +131,44 @@ class SimilarLogic:
             rows = self._matches(fresh)
         horizon = max(progress.watermark - self._spec.window, INT_MINIMUM)
         self._recent.expire(horizon)
+        if self._table is not None:
+            self._table.expire(progress.watermark)
         return Output(rows, no_evaluations())
 
     def _matches(self, fresh: pl.DataFrame) -> pl.DataFrame:
         """The answers of fresh tuples, which join the recent ones."""
+        if self._spec.value_type.kind not in TABLED:
+            return self._searched(fresh)
+        ordered = in_time(fresh, [ID, POSITION])
+        if self._table is None or self._table.crowded:
+            self._table = self._made_again()
+        if self._table.last is not None and int(ordered[TIME][0]) < self._table.last:
+            # Of a union: streams of different intervals pass the watermark with times that are not in order.
+            self._table = None
+            return self._searched(fresh)
+        self._recent.append(fresh)
+        probes = self._table.probe(ordered)
+        if self._spec.form == SimilarForm.COUNTS:
+            rows = np.flatnonzero(probes.partners)
+            head = [ordered[name].gather(rows) for name in (TIME, ID, self._spec.column)]
+            arity = pl.Series("arity", 1 + probes.sources[rows])
+            counts = pl.Series("matches", probes.partners[rows])
+            named = [each.alias(f"@{place}") for place, each in enumerate([*head, arity, counts])]
+            return self._answer(ordered, rows, pl.DataFrame(named))
+        matches, first = self._table.matches(probes)
+        probe, visible = self._form(matches)
+        return self._answer(ordered, probe - first, visible)
+
+    def _made_again(self) -> SimilarTable:
+        """The table, of the tuples that are kept."""
+        table = SimilarTable(self._spec.alike)
+        recent = frames.concatenate([pane.living for pane in self._recent], self._kept)
+        if recent.height:
+            table.probe(in_time(recent, [ID, POSITION]))
+        return table
+
+    def _searched(self, fresh: pl.DataFrame) -> pl.DataFrame:
+        """By sorted search among what may be alike."""
         recent = self._like(fresh)
         new = np.arange(recent.height + fresh.height) >= recent.height
         both = frames.concatenate([recent, fresh], self._kept).with_columns(pl.Series(_NEW, new))
@@ -134,14 +180,23 @@ class SimilarLogic:
         times = ordered[TIME].to_numpy()
         probe, other = similar_pairs(times, sources, self._values(ordered), probes, epsilon, window)
         matches = Matches(ordered[TIME], ordered[ID], ordered[self._spec.column], sources, probe, other)
+        probe, visible = self._form(matches)
+        return self._answer(ordered, probe, visible)
+
+    def _form(self, matches: Matches) -> tuple[Integers, pl.DataFrame]:
         match SimilarForm(self._spec.form):
             case SimilarForm.LIST:
-                probe, visible = listed(matches)
+                return listed(matches)
             case SimilarForm.PAIRS:
-                probe, visible = paired(matches)
+                return paired(matches)
             case SimilarForm.FLATTEN:
-                probe, visible = flattened(matches, self._spec.limit)
-        system = ordered.select(TICK, TIME, ID, POSITION)[probe]
+                return flattened(matches, self._spec.limit)
+            case SimilarForm.COUNTS:
+                return counted(matches)
+
+    def _answer(self, ordered: pl.DataFrame, rows: Integers, visible: pl.DataFrame) -> pl.DataFrame:
+        """The visible columns of these tuples, beside the system's."""
+        system = ordered.select(TICK, TIME, ID, POSITION)[rows]
         visible.columns = list(self._spec.schema.names)
         return frames.conform(pl.concat([system, visible], how="horizontal"), self._columns)
 
@@ -207,3 +262,4 @@ class SimilarLogic:
     def restore(self, panes: dict[str, bytes]) -> None:
         self._waiting.restore("waiting", panes)
         self._recent.restore("recent", panes)
+        self._table = None

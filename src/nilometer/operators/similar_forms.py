@@ -1,6 +1,6 @@
-"""The forms of SIMILAR's answer: pairs of row numbers -> a frame of lists, of pairs, or of combinations.
+"""The forms of SIMILAR's answer: pairs of row numbers -> a frame of lists, of pairs, of combinations, or of counts.
 
-All three say the same (SNJoin section 4; algorithms, section 9.1): given the probing tuple, the per-source lists are
+All but the last say the same (SNJoin section 4; algorithms, section 9.1): given the probing tuple, the per-source lists are
 independent, so LIST is the answer factorised, and FLATTEN its Cartesian product, counted before it is built.
 """
 
@@ -64,6 +64,14 @@ def listed(matches: Matches) -> tuple[Integers, pl.DataFrame]:
     arity = pl.Series("arity", 1 + np.diff(members.firsts))
     columns = [*matches.head(members.probes), arity, nested(structs, members.firsts)]
     return members.probes, pl.DataFrame(columns)
+
+
+def counted(matches: Matches) -> tuple[Integers, pl.DataFrame]:
+    """One row a probing tuple: its arity, and how many match."""
+    members = _members(matches)
+    arity = pl.Series("arity", 1 + np.diff(members.firsts))
+    many = pl.Series("matches", np.diff(members.offsets[members.firsts]))
+    return members.probes, pl.DataFrame([*matches.head(members.probes), arity, many])
 
 
 def flattened(matches: Matches, limit: int) -> tuple[Integers, pl.DataFrame]:

@@ -329,6 +329,7 @@ class SimilarForm(StrEnum):
     LIST = "LIST"
     PAIRS = "PAIRS"
     FLATTEN = "FLATTEN"
+    COUNTS = "COUNTS"
 
 
 @dataclass(frozen=True)
@@ -340,6 +341,7 @@ class Similar(_Single):
     LIST: (time, id, value, arity, members LIST<STRUCT<id, times LIST<TIME>>>), members by id, times ascending.
     PAIRS: (time, id, value, other_time, other_id, other_value), one row a match.
     FLATTEN: (time, id, value, arity, members LIST<STRUCT<id, time>>), one row a combination of one tuple per member.
+    COUNTS: (time, id, value, arity, matches), of how many sources and how many tuples, none of which is written out.
     """
 
     column: str
@@ -377,6 +379,8 @@ def similar_columns(form: SimilarForm, id_type: Type, value: Type) -> tuple[Colu
         case SimilarForm.FLATTEN:
             member = struct_of(Column("id", id_type), Column("time", TIME))
             return (*head, Column("arity", INT), Column("members", list_of(member)))
+        case SimilarForm.COUNTS:
+            return (*head, Column("arity", INT), Column("matches", INT))
 
 
 @dataclass(frozen=True)

@@ -33,14 +33,22 @@ def fjords(plot: Path | None = None) -> dict[str, Any]:
     return reproduce(plot=plot)
 
 
+def snjoin_network(plot: Path | None = None) -> dict[str, Any]:
+    """SNJoin in a simulated network, imported when it is asked for; it takes some minutes."""
+    from nilometer.laboratory.reproductions.snjoin_network import snjoin_network as reproduce
+
+    return reproduce(plot=plot)
+
+
 REPRODUCTIONS: dict[str, Callable[[], dict[str, Any]]] = {
     "snee-forms": snee_forms,
     "fjords": fjords,
     "fjords-power": fjords_power,
     "steam-buffer": steam_buffer,
+    "snjoin-network": snjoin_network,
 }
 
-PLOTS: dict[str, Callable[[Path], dict[str, Any]]] = {"fjords": fjords}
+PLOTS: dict[str, Callable[[Path], dict[str, Any]]] = {"fjords": fjords, "snjoin-network": snjoin_network}
 """Those that can be drawn."""
 
 

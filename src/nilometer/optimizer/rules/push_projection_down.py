@@ -8,7 +8,7 @@ from dataclasses import replace
 from nilometer.expressions import Expression, columns_of
 from nilometer.optimizer.context import OptimizerContext
 from nilometer.plan import logical
-from nilometer.plan.logical import Collection, JoinKind, Node, Relation
+from nilometer.plan.logical import Collection, JoinKind, Node, Relation, SimilarForm
 from nilometer.types import Column
 
 Names = Set[str]
@@ -18,7 +18,7 @@ def push_projection_down(plan: Node, context: OptimizerContext) -> Node:
     """`Project(a, x(Acquire(s; a, b, c))) => Project(a, x(Acquire(s; a, b)))   when x reads b, and nobody c`, whatever
     x is made of: windows, joins, aggregates, subqueries.
 
-    Left whole are the inputs of ISTREAM and DSTREAM, which compare all values; of a union, which goes by position; and
+    Members of a variable-arity join that nobody reads are counted, not listed. Left whole are the inputs of ISTREAM and DSTREAM, which compare all values; of a union, which goes by position; and
     of what orders the tuples of a stream that has no positions: there the values break ties.
     """
     return _Pruning(context.profile.projects_below_joins).prune(plan, frozenset(plan.schema.names), False)
@@ -44,6 +44,9 @@ class _Pruning:
                 return self._aggregate(node, needed)
             case logical.Lag():
                 return self._lag(node, needed, joined)
+            case logical.Similar(form=SimilarForm.LIST) if f"{node.alias}.members" not in needed:
+                # Who they are is not asked: then nobody lists them.
+                return self.prune(replace(node, form=SimilarForm.COUNTS), needed, joined)
             case _:
                 wanted = self._wanted(node, needed)
                 below = joined or isinstance(node, logical.Join | logical.WindowJoin | logical.AsofJoin)

@@ -47,6 +47,8 @@ def _tails(node: Similar, matches: Sequence[Row]) -> list[tuple[Any, ...]]:
     for other in sorted(matches, key=lambda row: (order_key(row.id), row.time)):
         members.setdefault(other.id, []).append(other.time)
     arity = 1 + len(members)
+    if node.form is SimilarForm.COUNTS:
+        return [(arity, len(matches))]
     if node.form is SimilarForm.LIST:
         return [(arity, [{"id": source, "times": times} for source, times in members.items()])]
     return [

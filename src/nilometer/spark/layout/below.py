@@ -13,6 +13,7 @@ from nilometer.plan.logical import JoinKind
 from nilometer.spark.layout.equalities import Equalities
 from nilometer.spark.layout.reading import joins_table
 from nilometer.spark.layout.rewriting import has_source, source_columns, source_of, substituted, within
+from nilometer.types import Kind
 
 
 def below(node: physical.Node, port: int, expression: Expression) -> Expression | None:
@@ -31,6 +32,10 @@ def below(node: physical.Node, port: int, expression: Expression) -> Expression 
             return substituted(expression, _by_position(node, child) | source)
         case physical.Lag() | physical.Sample():
             return within(expression, source_columns(child))
+        case physical.SnJoin(column=column):
+            # Only tuples of equal values are alike.
+            value = ColumnReference(column, child.schema[column].type)
+            return substituted(expression, {f"{node.alias}.value": value}) if _by_equality(node) else None
         case physical.Silent():
             return substituted(expression, {name: source_of(child) for name in source_columns(node)})
         case physical.RStream() | physical.IStream() | physical.DStream():
@@ -50,6 +55,8 @@ def own_keys(node: physical.Node) -> tuple[Expression, ...]:
     match node:
         case physical.Lag() | physical.Sample() | physical.Silent():
             return (source_of(node),)
+        case physical.SnJoin(alias=alias) if _by_equality(node):
+            return (ColumnReference(f"{alias}.value", node.schema[f"{alias}.value"].type),)
         case physical.IStream() | physical.DStream():
             # Differences of bags: equal rows must meet.
             return tuple(ColumnReference(column.name, column.type) for column in node.schema)
@@ -59,6 +66,12 @@ def own_keys(node: physical.Node) -> tuple[Expression, ...]:
             return equalities(node).of_all(len(node.inputs))
         case _:
             return ()
+
+
+def _by_equality(node: physical.SnJoin) -> bool:
+    """Whether alike is equal: whole numbers differ by whole numbers."""
+    whole = node.input.schema[node.column].type.kind in (Kind.INT, Kind.TIME, Kind.DURATION)
+    return node.epsilon < 1 if whole else node.epsilon == 0
 
 
 def equalities(node: physical.Node) -> Equalities:

@@ -178,7 +178,7 @@ def _need(node: physical.Node) -> str:
         case physical.RowWindow():
             return "counts the rows of all sources"
         case physical.SnJoin():
-            return "compares the tuples of all sources"
+            return "compares tuples of all sources that are nearly alike"
         case physical.Aggregate() | physical.AggregateEvaluate() | physical.AggregateMerge():
             return "is one group of all rows"
         case physical.NlJoin() | physical.HashJoin() | physical.AsofJoin() | physical.NlwJoin():

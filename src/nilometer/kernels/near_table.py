@@ -1,0 +1,271 @@
+"""One table for all streams, for values that are nearly equal: readings in time order -> what of the window each is like (SNJoin section 4).
+
+As occurrence_table.py, with cells in the place of values: the number line is cut into cells a little wider than epsilon, so that what is
+within epsilon of a value lies in its cell or a neighbour of it. A probe's candidates are three chains; each is tested by the values themselves, so
+that cells decide nothing but the cost. Values too many cells from 0 to be told apart share the outermost ones.
+
+The law: rows come in order, their times never falling, over all calls. Row p is like every q before it with |value p - value q| <= epsilon, time p -
+time q <= window and another source. Sources are 0, 1, ...: as many stamps are kept.
+
+>>> table = NearTable(window=10, epsilon=0.5)
+>>> probes = table.probe(np.array([1, 2, 3]), np.array([7.0, 7.5, 8.0]), np.array([0, 1, 2]))
+>>> probes.partners.tolist(), table.expand(probes)
+([0, 1, 1], (array([1, 2]), array([0, 1])))
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numba
+import numpy as np
+
+from nilometer.kernels.occurrence_table import (
+    END,
+    ENTRY,
+    HEAD,
+    OCCURRENCE,
+    SMALL,
+    VALUES,
+    Numbers,
+    capacity_of,
+    place_of,
+    remove,
+    resized,
+)
+from nilometer.kernels.ranges import Integers
+from nilometer.kernels.read_only import read_only
+from nilometer.kernels.similar_pairs import Values, from_least, reach_of, value_bounds
+
+CELLS = 2.0**31
+"""So many cells lie on each side of 0. A quotient of that size is exact to 2**-21, which is less than what a cell is wider than epsilon."""
+WIDER = 1 + 2.0**-20
+SIDES = 3
+
+
+@dataclass(frozen=True)
+class NearProbes:
+    """Per row the newest occurrences of its cell and of both neighbours (-1: none), of which those from `oldest` on count; how many are alike, and of
+    how many sources. `first` is the first row's own occurrence."""
+
+    newest: Integers
+    oldest: Integers
+    values: Values
+    low: Values
+    high: Values
+    source: Integers
+    partners: Integers
+    sources: Integers
+    first: int
+
+    def __len__(self) -> int:
+        return len(self.oldest)
+
+
+class NearTable:
+    """The occurrences of the last `window` microseconds. What `probe` gave can be expanded until the next call of it."""
+
+    def __init__(self, window: int, epsilon: float) -> None:
+        self._window = window
+        self._epsilon = epsilon
+        self._cells = np.zeros(SMALL, dtype=ENTRY)
+        self._ring = np.zeros(SMALL, dtype=OCCURRENCE)
+        self._values: Values = np.zeros(SMALL, dtype=np.float64)
+        self._stamps = np.full(SMALL, -1, dtype=np.int64)
+        self._state = np.zeros(4, dtype=np.int64)
+
+    def __len__(self) -> int:
+        """The occurrences that are held."""
+        return int(self._state[END] - self._state[HEAD])
+
+    def probe(self, times: Integers, values: Values, sources: Integers) -> NearProbes:
+        """What each row is like, and each row for those after it."""
+        count = len(times)
+        self._make_room(count, values.dtype, int(sources.max()) + 1 if count else 0)
+        first = int(self._state[END])
+        low, high = self._bounds(values)
+        oldest, partners, others = (np.empty(count, dtype=np.int64) for _ in range(3))
+        newest = np.empty((count, SIDES), dtype=np.int64)
+        rows = (
+            read_only(times),
+            read_only(self._cells_of(values)),
+            read_only(values),
+            read_only(low),
+            read_only(high),
+            read_only(sources),
+        )
+        given = newest, oldest, partners, others
+        done = 0
+        while True:
+            done = probe_near(
+                *rows,
+                self._exact(values),
+                done,
+                self._window,
+                self._state,
+                self._ring,
+                self._values,
+                self._cells,
+                self._stamps,
+                *given,
+            )
+            if done == count:
+                return NearProbes(newest, oldest, values, low, high, sources, partners, others, first)
+            self._cells = resized(self._cells, int(self._state[VALUES]))
+
+    def expand(self, probes: NearProbes) -> tuple[Integers, Integers]:
+        """The pairs (row of the probes, occurrence that it is like), by row and then by occurrence."""
+        ends = np.cumsum(probes.partners)
+        owners = np.repeat(np.arange(len(probes), dtype=np.int64), probes.partners)
+        found = np.empty(len(owners), dtype=np.int64)
+        expand_near(
+            read_only(probes.newest),
+            read_only(probes.oldest),
+            read_only(probes.values),
+            read_only(probes.low),
+            read_only(probes.high),
+            read_only(probes.source),
+            self._exact(probes.values),
+            read_only(ends),
+            self._ring,
+            self._values,
+            found,
+        )
+        return owners, found
+
+    def times(self, occurrences: Integers) -> Integers:
+        """Their times."""
+        found: Integers = self._ring["time"][occurrences & (len(self._ring) - 1)]
+        return found
+
+    def values(self, occurrences: Integers) -> Values:
+        """Their values."""
+        found: Values = self._values[occurrences & (len(self._ring) - 1)]
+        return found
+
+    def sources(self, occurrences: Integers) -> Integers:
+        """Their sources."""
+        found: Integers = self._ring["source"][occurrences & (len(self._ring) - 1)]
+        return found
+
+    def expire(self, now: int) -> None:
+        """Let go of what no row from `now` on can be like."""
+        sweep_cells(now - self._window, self._state, self._ring, self._cells)
+
+    def _bounds(self, values: Values) -> tuple[Values, Values]:
+        """Between which a whole number's like lies; of floats the difference decides alone."""
+        if values.dtype == np.int64:
+            return value_bounds(values, self._epsilon)
+        return np.full(len(values), -np.inf), np.full(len(values), np.inf)
+
+    def _exact(self, values: Values) -> float:
+        """Whole numbers are decided by their bounds alone."""
+        return np.inf if values.dtype == np.int64 else self._epsilon
+
+    def _cells_of(self, values: Values) -> Numbers:
+        if values.dtype == np.int64:
+            return from_least(values.astype(np.int64, copy=False)) // reach_of(self._epsilon)
+        with np.errstate(over="ignore", invalid="ignore"):
+            places = np.floor(values / (self._epsilon * WIDER))
+        within = np.clip(np.nan_to_num(places, nan=0.0), -CELLS, CELLS)
+        numbers: Numbers = within.astype(np.int64).view(np.uint64)
+        return numbers
+
+    def _make_room(self, count: int, dtype: np.dtype[np.generic], sources: int) -> None:
+        needed, capacity = len(self) + count, len(self._ring)
+        if needed > capacity or 8 * needed < capacity > SMALL or self._values.dtype != dtype:
+            ring = np.zeros(capacity_of(2 * needed), dtype=OCCURRENCE)
+            values = np.zeros(len(ring), dtype=dtype)
+            living = np.arange(self._state[HEAD], self._state[END], dtype=np.int64)
+            ring[living & (len(ring) - 1)] = self._ring[living & (capacity - 1)]
+            values[living & (len(ring) - 1)] = self._values[living & (capacity - 1)]
+            self._ring, self._values = ring, values
+        if 16 * int(self._state[VALUES]) < len(self._cells) > SMALL:
+            self._cells = resized(self._cells, int(self._state[VALUES]))
+        if sources > len(self._stamps):
+            more = np.full(capacity_of(sources) - len(self._stamps), -1, dtype=np.int64)
+            self._stamps = np.concatenate([self._stamps, more])
+
+
+@numba.njit(cache=True)
+def sweep_cells(bound, state, ring, cells):  # type: ignore[no-untyped-def]
+    """Occurrences before `bound` leave, and a cell with its last one."""
+    mask = len(ring) - 1
+    head, end = state[HEAD], state[END]
+    while head < end and ring[head & mask].time < bound:
+        cell = place_of(ring[head & mask].number, 0, cells)
+        cells[cell].count -= 1
+        if cells[cell].count == 0:
+            remove(cell, cells)
+            state[VALUES] -= 1
+        head += 1
+    state[HEAD] = head
+
+
+@numba.njit(cache=True)
+def probe_near(  # type: ignore[no-untyped-def]
+    times, numbers, values, low, high, sources, epsilon, start, window, state, ring, ring_values, cells, stamps,
+    newest, oldest, partners, others,
+):  # fmt: skip
+    """Rows from `start` on; gives the row before which the table must grow, or how many rows there are."""
+    mask = len(ring) - 1
+    for row in range(start, len(times)):
+        if 2 * state[VALUES] >= len(cells):
+            return row
+        now, source, value, least, most = times[row], sources[row], values[row], low[row], high[row]
+        if state[HEAD] < state[END] and ring[state[HEAD] & mask].time < now - window:
+            sweep_cells(now - window, state, ring, cells)
+        head, end = state[HEAD], state[END]
+        count = distinct = 0
+        for side in range(3):
+            cell = place_of(numbers[row] + np.uint64(side) - np.uint64(1), 0, cells)
+            at = cells[cell].newest if cells[cell].used else np.int64(-1)
+            newest[row, side] = at
+            while at >= head:
+                other = ring_values[at & mask]
+                if least <= other <= most and abs(value - other) <= epsilon:
+                    theirs = ring[at & mask].source
+                    if theirs != source:
+                        count += 1
+                        if stamps[theirs] != end:
+                            stamps[theirs] = end
+                            distinct += 1
+                at = ring[at & mask].previous
+        oldest[row], partners[row], others[row] = head, count, distinct
+        number = numbers[row]
+        cell = place_of(number, 0, cells)
+        if not cells[cell].used:
+            cells[cell].used, cells[cell].key, cells[cell].source = 1, number, 0
+            cells[cell].newest, cells[cell].count = -1, 0
+            state[VALUES] += 1
+        ring[end & mask].time, ring[end & mask].number = now, number
+        ring[end & mask].source, ring[end & mask].previous = source, cells[cell].newest
+        ring_values[end & mask] = value
+        state[END] = end + 1
+        cells[cell].newest = end
+        cells[cell].count += 1
+    return len(times)
+
+
+@numba.njit(cache=True)
+def expand_near(newest, oldest, values, low, high, sources, epsilon, ends, ring, ring_values, found):  # type: ignore[no-untyped-def]
+    """Walk three chains back at once, the newest occurrence first, and fill `found` from each row's end."""
+    mask = len(ring) - 1
+    for row in range(len(oldest)):
+        place = ends[row]
+        start = ends[row - 1] if row else 0
+        first, second, third = newest[row, 0], newest[row, 1], newest[row, 2]
+        while place > start:
+            at = max(first, second, third)
+            other = ring_values[at & mask]
+            near = low[row] <= other <= high[row] and abs(values[row] - other) <= epsilon
+            if near and ring[at & mask].source != sources[row]:
+                place -= 1
+                found[place] = at
+            before = ring[at & mask].previous
+            if at == first:
+                first = before
+            elif at == second:
+                second = before
+            else:
+                third = before

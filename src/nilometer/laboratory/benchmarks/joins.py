@@ -1,0 +1,142 @@
+"""`nilometer bench joins`: the variable-arity join against the joins it replaces, on one core, on the same readings, with equal answers.
+
+Sensors report with exponential gaps of 1 s on average, values by Zipf's law, a window of 10 s: SNJoin's setting (section 7.2). Each join says of every
+reading how many earlier ones of other sensors have its value. The outer MJoin and the tree of hash-merge joins probe every other
+stream for every reading, so they get fewer readings; ours is measured on these too, and on all.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import TypeVar
+
+import numpy as np
+import polars as pl
+
+from nilometer.engine import connect
+from nilometer.kernels.occurrence_table import OccurrenceTable
+from nilometer.kernels.ranges import Integers
+from nilometer.laboratory.baselines import Arrivals, HashMergeTree, HashMergeTreeSpec, MJoin, MJoinSpec
+from nilometer.laboratory.benchmarks.result import Measurement, Result, Target
+from nilometer.laboratory.benchmarks.single_core import on_one_core
+from nilometer.types import SECOND
+
+Found = TypeVar("Found")
+
+REPEATS = 5
+WINDOW = 10 * SECOND
+VALUES, SKEW = 1_000, 1.5
+RATE = 2_000
+"""Readings a second in all where the number of sensors varies: as many are in the window."""
+FLEETS = (200, 2_000, 20_000)
+BATCH = 50_000
+FEW = 50
+"""The peers get so many times fewer readings."""
+
+
+def joins(rows: int, sensors: int) -> Result:
+    """All of it, on one core."""
+    return on_one_core(__name__, rows, sensors)
+
+
+def measure(rows: int, sensors: int) -> Result:
+    """What the process of its own runs."""
+    fleets = {fleet: readings(rows, fleet, RATE) for fleet in FLEETS}
+    whole = readings(rows, sensors, sensors)
+    some = whole[: max(1_000, rows // FEW)]
+    counts, kernel = _best(lambda: _partners(whole))
+    few, ours = _best(lambda: _partners(some))
+    costs = {fleet: _best(lambda given=given: _partners(given))[1] for fleet, given in fleets.items()}  # type: ignore[misc]
+    answered, operator = _best(lambda: _asked(whole))
+    measurements = [
+        Measurement(f"table, {sensors:,} sensors", kernel, None, rows, int((counts > 0).sum()), None),
+        *(
+            Measurement(f"table, {fleet:,} sensors, the same window", cost, None, rows, rows, None)
+            for fleet, cost in costs.items()
+        ),
+        Measurement(
+            "SIMILAR ... COUNTS at the gateway", operator, None, rows, len(answered), _same(counts, answered)
+        ),
+    ]
+    slower = {}
+    for name, run in (("outer MJoin", _mjoin), ("tree of HMJs", _tree)):
+        run(some[:2_000], sensors)  # compiles
+        found, seconds = _timed(lambda run=run: run(some, sensors))  # type: ignore[misc]
+        slower[name] = ours / seconds
+        equal = bool((found == few).all())
+        measurements.append(
+            Measurement(f"table against {name}", ours, seconds, len(some), int((few > 0).sum()), equal)
+        )
+    targets = (
+        Target("a reading by the table, microseconds", 1e6 * kernel / rows, 0.5),
+        Target("cost at 20,000 sensors over cost at 200", costs[FLEETS[-1]] / costs[FLEETS[0]], 1.3),
+        *(Target(f"time, of the {name}'s", ratio, 0.1) for name, ratio in slower.items()),
+    )
+    setting = (
+        f"{rows:,} readings of {sensors:,} sensors, values by Zipf {SKEW}, 10 s, one core, best of {REPEATS}"
+    )
+    return Result("joins", "peer", setting, tuple(measurements), targets)
+
+
+def readings(rows: int, sensors: int, rate: int) -> Arrivals:
+    """In the order of (time, id)."""
+    chance = np.random.default_rng(11)
+    times = np.cumsum(chance.exponential(SECOND / rate, rows)).astype(np.int64)
+    weights = 1 / np.arange(1, VALUES + 1) ** SKEW
+    ids = chance.integers(0, sensors, rows)
+    return Arrivals(
+        times,
+        ids[np.lexsort((ids, times))],
+        chance.choice(VALUES, size=rows, p=weights / weights.sum()).astype(np.float64),
+        np.arange(rows),
+    )
+
+
+def _partners(given: Arrivals) -> Integers:
+    """Ours: in batches, as they would come."""
+    table = OccurrenceTable(WINDOW)
+    numbers = given.keys.view(np.uint64)
+    found = []
+    for start in range(0, len(given), BATCH):
+        part = slice(start, start + BATCH)
+        found.append(table.probe(given.times[part], numbers[part], given.sources[part]).partners)
+    return np.concatenate(found)
+
+
+def _asked(given: Arrivals) -> pl.DataFrame:
+    """In our language, from a frame to a frame."""
+    database = connect()
+    database.execute("CREATE STREAM readings (v FLOAT) PUSHED")
+    frame = pl.DataFrame({"time": given.times, "id": given.sources, "v": given.values})
+    database.append("readings", frame.with_columns(pl.from_epoch("time", "us").dt.replace_time_zone("UTC")))
+    answer = database.sql("SELECT * FROM SIMILAR(readings, v COUNTS) [RANGE 10 SECONDS]").run("gateway").given
+    assert isinstance(answer, pl.DataFrame)
+    return answer
+
+
+def _same(counts: Integers, answered: pl.DataFrame) -> bool:
+    return sorted(counts[counts > 0].tolist()) == sorted(answered["matches"].to_list())
+
+
+def _mjoin(given: Arrivals, streams: int) -> Integers:
+    join = MJoin(MJoinSpec(streams, WINDOW, outer=True, build=False))
+    return np.concatenate([join.feed(given[at : at + BATCH]).listed for at in range(0, len(given), BATCH)])
+
+
+def _tree(given: Arrivals, streams: int) -> Integers:
+    join = HashMergeTree(HashMergeTreeSpec(streams, WINDOW, build=False))
+    return np.concatenate([join.feed(given[at : at + BATCH]).listed for at in range(0, len(given), BATCH)])
+
+
+def _timed(run: Callable[[], Found]) -> tuple[Found, float]:
+    started = time.perf_counter()
+    found = run()
+    return found, time.perf_counter() - started
+
+
+def _best(run: Callable[[], Found]) -> tuple[Found, float]:
+    """What it gives, and the seconds of the best of several runs; the first one compiles."""
+    run()
+    runs = [_timed(run) for _ in range(REPEATS)]
+    return runs[0][0], min(seconds for _, seconds in runs)

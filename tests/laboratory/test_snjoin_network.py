@@ -1,0 +1,54 @@
+"""The reproduction of SNJoin's section 7.2.3, on small fields."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+
+from nilometer.laboratory.reproductions import text
+from nilometer.laboratory.reproductions.snjoin_network import (
+    DISTINCT,
+    FIGURE_12,
+    SENSORS,
+    deploy,
+    phenomena_readings,
+    snjoin_network,
+)
+
+
+def test_the_figures_are_made_and_the_distributed_join_is_the_central_one(tmp_path: Path) -> None:
+    picture = tmp_path / "snjoin.png"
+    result = snjoin_network(sensors=(50, 150), seconds=10, plot=picture)
+    assert json.loads(json.dumps(result)) == result
+    exact, clusters, eleventh, twelfth, growth = result["figures"].values()
+    assert exact["same"]
+    assert "shape" in growth
+    assert clusters["shape"]
+    assert [row["sensors"] for row in eleventh["data"]] == [50, 150]
+    assert {"probes", "delay", "width", "bytes"} <= twelfth["data"][0].keys()
+    assert "29.1" not in twelfth["paper"]
+    larger = clusters["data"][1]
+    assert larger["feedback"]["probes"] < larger["every_head"]["probes"] == larger["heads"] - 1
+    assert larger["every_head"]["recall"] == 1.0
+    assert larger["feedback"]["overdue"] == larger["every_head"]["overdue"] == 0
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    assert "Fig. 12" in text(result)
+
+
+def test_the_papers_table_is_whole() -> None:
+    assert set(SENSORS) <= FIGURE_12.keys()
+    assert tuple(FIGURE_12) == tuple(range(200, 2001, 200))
+    assert FIGURE_12[2000] == (79.4, 70.1, 52.3, 50.3, 11.5, 75.5)
+
+
+def test_like_values_lie_together() -> None:
+    deployment, formation = deploy(300, 1)
+    readings = phenomena_readings(deployment.topology.positions, 300, 20, 1)
+    assert formation.clusters.count == deployment.clusters.count
+    phenomenon = readings.value // DISTINCT
+    for stream in np.unique(readings.stream):
+        assert len(np.unique(phenomenon[readings.stream == stream])) == 1
+    # The first rank is by far the most frequent, the paper's exponents being 1 to 5.
+    assert 0.5 < np.mean(readings.value % DISTINCT == 0) < 0.9
