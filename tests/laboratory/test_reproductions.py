@@ -10,6 +10,7 @@ import pytest
 
 from nilometer.laboratory.reproductions import PLOTS, REPRODUCTIONS, text
 from nilometer.laboratory.reproductions.fjords import fjords, plans, traffic
+from nilometer.laboratory.reproductions.snjoin_costs import ROWS, outer_mjoin, snjoin
 from nilometer.laboratory.reproductions.steam_buffer import steam_buffer
 
 
@@ -84,3 +85,12 @@ def test_every_reproduction_can_be_read_and_parsed(name: str) -> None:
 def test_a_shape_that_is_not_the_papers_is_said() -> None:
     figure = {"paper": "up", "ours": "down", "shape": False}
     assert "ANOTHER SHAPE" in text({"title": "t", "figures": {"Fig. 1": figure}, "assumptions": []})
+
+
+def test_snjoins_costs() -> None:
+    five, *_, twenty_five = ROWS
+    # By hand, of Fig. 7 with Fig. 13: 26.25 + 4 (6.93 + .24 * 100/13) + 5.7 * 1.3^4 * 5, and so on.
+    assert outer_mjoin(five) == pytest.approx(142.753, abs=0.001)
+    assert snjoin(five) == pytest.approx(112.926, abs=0.001)
+    assert outer_mjoin(twenty_five) > snjoin(twenty_five)
+    assert all(figure["shape"] for figure in REPRODUCTIONS["snjoin-costs"]()["figures"].values())

@@ -20,7 +20,8 @@ def reproduce(
     name: Annotated[
         str,
         typer.Argument(
-            metavar="NAME", help="snee-forms, fjords, fjords-power, steam-buffer or snjoin-network"
+            metavar="NAME",
+            help="snee-forms, fjords, fjords-power, steam-buffer, snjoin-costs or snjoin-network",
         ),
     ],
     json: JsonOption = False,

@@ -33,6 +33,13 @@ def fjords(plot: Path | None = None) -> dict[str, Any]:
     return reproduce(plot=plot)
 
 
+def snjoin_costs(plot: Path | None = None) -> dict[str, Any]:
+    """SNJoin's cost model."""
+    from nilometer.laboratory.reproductions.snjoin_costs import snjoin_costs as reproduce
+
+    return reproduce(plot=plot)
+
+
 def snjoin_network(plot: Path | None = None) -> dict[str, Any]:
     """SNJoin in a simulated network, imported when it is asked for; it takes some minutes."""
     from nilometer.laboratory.reproductions.snjoin_network import snjoin_network as reproduce
@@ -45,10 +52,15 @@ REPRODUCTIONS: dict[str, Callable[[], dict[str, Any]]] = {
     "fjords": fjords,
     "fjords-power": fjords_power,
     "steam-buffer": steam_buffer,
+    "snjoin-costs": snjoin_costs,
     "snjoin-network": snjoin_network,
 }
 
-PLOTS: dict[str, Callable[[Path], dict[str, Any]]] = {"fjords": fjords, "snjoin-network": snjoin_network}
+PLOTS: dict[str, Callable[[Path], dict[str, Any]]] = {
+    "fjords": fjords,
+    "snjoin-costs": snjoin_costs,
+    "snjoin-network": snjoin_network,
+}
 """Those that can be drawn."""
 
 

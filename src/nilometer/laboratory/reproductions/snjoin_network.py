@@ -16,6 +16,14 @@ from typing import Any
 
 import numpy as np
 
+from nilometer.laboratory.reproductions.snjoin_costs import (
+    BUCKETS,
+    COLLISION,
+    FORMATION,
+    HASH,
+    PROBE,
+    SEPARATION,
+)
 from nilometer.sensornet.sim import Radio, Traffic, Trip, least_range, placed_topology, uniform_positions
 from nilometer.sensornet.snjoin import (
     Answers,
@@ -69,11 +77,6 @@ FIGURE_12 = {
 }
 """Percentage reduction in: number of probes, output delay, drop rate, output rate, tuple width, communication
 cost."""
-
-HASH, PROBE, COLLISION, SEPARATION, FORMATION = 26.25, 6.93, 0.24, 2.72, 5.7
-"""C1 to C5 of Fig. 13."""
-
-HASH_TABLE = 13
 
 
 @dataclass(frozen=True)
@@ -293,10 +296,10 @@ def _work(outcome: Outcome, deployment: Deployment, readings: Readings) -> tuple
     one, each = [], []
     for counts, streams in zip(outcome.heads, members.tolist(), strict=True):
         probes = counts.probes + counts.inserted
-        collisions = COLLISION * counts.peak_distinct / HASH_TABLE
+        collisions = COLLISION * counts.peak_distinct / BUCKETS
         # A stream and a time for each occurrence; outer joins give every stream a cell, if only a NULL.
         one.append(probes * (HASH + collisions) + counts.matches * (SEPARATION + 2 * FORMATION))
-        each.append(probes * (HASH + streams * (PROBE + COLLISION * distinct / HASH_TABLE + FORMATION)))
+        each.append(probes * (HASH + streams * (PROBE + COLLISION * distinct / BUCKETS + FORMATION)))
     return max(one), max(each)
 
 
