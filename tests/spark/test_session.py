@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from nilometer.errors import ConfigurationError, UnsupportedError
+from nilometer.spark.running import Running
 from nilometer.spark.session import default_settings, require_driver, spark_session
 from spark import tiny
 
@@ -64,6 +65,8 @@ def test_what_needs_the_driver_is_refused_over_connect() -> None:
 
     with pytest.raises(UnsupportedError, match="the result log needs Spark's driver in this process"):
         require_driver(Remote(), "the result log")
+    with pytest.raises(UnsupportedError, match="answers come to this process"):
+        Running(Remote(), None, "checkpoint", print)
 
 
 @pytest.mark.spark

@@ -17,6 +17,7 @@ from nilometer.errors import NilometerError, ResourceError
 from nilometer.spark.faults import found_in
 from nilometer.spark.job import Job
 from nilometer.spark.pipeline import MicroBatch, micro_batch, packets
+from nilometer.spark.session import require_driver
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -47,6 +48,8 @@ class Running:
         available_now: bool = False,
         trigger: str | None = None,
     ) -> None:
+        # There the function would run on the server, and what it is given be lost.
+        require_driver(session, "a query whose answers come to this process")
         self.job = job
         self._session = session
         self._checkpoint = str(checkpoint)

@@ -206,7 +206,7 @@ def require_driver(session: SparkSession, what: str) -> None:
     if not hasattr(session, "_jsparkSession"):
         raise UnsupportedError(
             f"{what} needs Spark's driver in this process, and over Spark Connect it is elsewhere",
-            hint="choose a master such as local[*] or spark://host:7077",
+            hint="choose a master such as local[*] or spark://host:7077; db.sql(...).dataframe() works over Spark Connect",
         )
 
 

@@ -22,6 +22,7 @@ from nilometer.edge.payloads import Garbled
 from nilometer.edge.readers import Reading, read_frame
 from nilometer.errors import NilometerError
 from nilometer.spark.running import error_of
+from nilometer.spark.session import require_driver
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -47,6 +48,7 @@ class Landing:
         *,
         available_now: bool = False,
     ) -> None:
+        require_driver(frame.sparkSession, "a DataFrame that becomes a stream")
         self.stream = stream
         self._clock = clock
         self._log = LogDirectory(directory).log(stream)
