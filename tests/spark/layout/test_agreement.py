@@ -121,7 +121,15 @@ def check(
         with pytest.raises(DataError):
             pipeline.collect()
         return
-    difference = same_answer(expected, Answer(query.schema, pipeline.collect()).rows)
+    try:
+        found = pipeline.collect()
+    except DataError:
+        # What a stage computes of a reading when it comes, the reference computes when its window is evaluated, and then fails as well.
+        assert not finished
+        with pytest.raises(DataError):
+            judged(database, query, True)
+        return
+    difference = same_answer(expected, Answer(query.schema, found).rows)
     assert difference is None, difference
 
 
