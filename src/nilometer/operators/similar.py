@@ -142,7 +142,7 @@ class SimilarLogic:
         ordered = in_time(fresh, [ID, POSITION])
         if self._table is None or self._table.crowded:
             self._table = self._made_again()
-        if self._table.last is not None and int(ordered[TIME][0]) < self._table.last:
+        if self._table.last is not None and int(ordered[TIME][0]) <= self._table.last:
             # Of a union: streams of different intervals pass the watermark with times that are not in order.
             self._table = None
             return self._searched(fresh)
@@ -155,9 +155,9 @@ class SimilarLogic:
             counts = pl.Series("matches", probes.partners[rows])
             named = [each.alias(f"@{place}") for place, each in enumerate([*head, arity, counts])]
             return self._answer(ordered, rows, pl.DataFrame(named))
-        matches, first = self._table.matches(probes)
+        matches, rows = self._table.matches(probes)
         probe, visible = self._form(matches)
-        return self._answer(ordered, probe - first, visible)
+        return self._answer(ordered, rows[probe], visible)
 
     def _made_again(self) -> SimilarTable:
         """The table, of the tuples that are kept."""

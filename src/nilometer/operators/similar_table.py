@@ -35,10 +35,10 @@ class Alike:
     epsilon: float
     window: int
 
-    @property
-    def equal(self) -> bool:
-        """Whether alike is equal: whole numbers differ by whole numbers."""
-        return self.epsilon < 1 if self.value.kind in WHOLE else self.epsilon == 0
+
+def alike_is_equal(value: Type, epsilon: float) -> bool:
+    """Whether only equal values are within epsilon: whole numbers differ by whole numbers."""
+    return epsilon < 1 if value.kind in WHOLE else epsilon == 0
 
 
 class SimilarTable:
@@ -46,14 +46,17 @@ class SimilarTable:
 
     def __init__(self, alike: Alike) -> None:
         self._alike = alike
-        self._equal = OccurrenceTable(alike.window) if alike.equal else None
-        self._near = NearTable(alike.window, alike.epsilon)
+        self._table = (
+            OccurrenceTable(alike.window)
+            if alike_is_equal(alike.value, alike.epsilon)
+            else NearTable(alike.window, alike.epsilon)
+        )
         self._texts = Codes(pl.String())
         self._names = Codes(dtype(alike.id_type))
         self.last: int | None = None
 
     def __len__(self) -> int:
-        return len(self._near if self._equal is None else self._equal)
+        return len(self._table)
 
     @property
     def crowded(self) -> bool:
@@ -65,32 +68,45 @@ class SimilarTable:
         times = ordered[TIME].to_numpy()
         values, sources = ordered[self._alike.column], self._sources(ordered[ID])
         self.last = int(times[-1])
-        if self._equal is None:
-            return self._near.probe(times, values.to_numpy(), sources)
-        return self._equal.probe(times, self._numbers(values), sources)
+        if isinstance(self._table, NearTable):
+            return self._table.probe(times, values.to_numpy(), sources)
+        return self._table.probe(times, self._numbers(values), sources)
 
     def expire(self, watermark: int) -> None:
         """No tuple before the watermark comes any more."""
-        (self._near if self._equal is None else self._equal).expire(watermark)
+        self._table.expire(watermark)
 
-    def matches(self, probes: Probes | NearProbes) -> tuple[Matches, int]:
-        """The matches of the last probes, and the row number of the first of them there."""
-        oldest = int(probes.oldest[0]) if len(probes) else probes.first
-        first = probes.first - oldest
-        all_ = np.arange(oldest, probes.first + len(probes), dtype=np.int64)
-        times: Integers
-        if isinstance(probes, NearProbes):
-            owners, others = self._near.expand(probes)
-            times, ids = self._near.times(all_), self._ids(self._near.sources(all_))
-            values = pl.Series(self._near.values(all_))
-        else:
-            assert self._equal is not None, "these probes are another table's"
-            owners, others = self._equal.expand(probes)
-            times, ids = self._equal.times(all_), self._ids(self._equal.sources(all_))
-            values = self._values(self._equal.numbers(all_))
+    def matches(self, probes: Probes | NearProbes) -> tuple[Matches, Integers]:
+        """The matches of the last probes, among those occurrences that take part; and of which of the probed tuples each of these is (below 0: of an
+        earlier one)."""
+        owners, others = self._expanded(probes)
+        owners += probes.first
+        # Not all of the window: a round costs what is new in it, and what that is like.
+        taking_part = np.unique(np.concatenate([np.unique(owners), others]))
+        ids = self._ids(self._table.sources(taking_part))
         # Members come by id: the number of a name says nothing of its order.
         sources = ids.rank("dense").to_numpy().astype(np.int64) if ids.dtype == pl.String else ids.to_numpy()
-        return Matches(pl.Series(times), ids, values, sources, owners + first, others - oldest), first
+        matches = Matches(
+            pl.Series(self._table.times(taking_part)),
+            ids,
+            self._values_of(taking_part),
+            sources,
+            np.searchsorted(taking_part, owners),
+            np.searchsorted(taking_part, others),
+        )
+        return matches, taking_part - probes.first
+
+    def _expanded(self, probes: Probes | NearProbes) -> tuple[Integers, Integers]:
+        if isinstance(self._table, NearTable):
+            assert isinstance(probes, NearProbes), "these probes are another table's"
+            return self._table.expand(probes)
+        assert isinstance(probes, Probes), "these probes are another table's"
+        return self._table.expand(probes)
+
+    def _values_of(self, occurrences: Integers) -> pl.Series:
+        if isinstance(self._table, NearTable):
+            return pl.Series(self._table.values(occurrences))
+        return self._values(self._table.numbers(occurrences))
 
     def _numbers(self, values: pl.Series) -> Numbers:
         numbers: Values
@@ -119,7 +135,7 @@ class SimilarTable:
     @property
     def _named(self) -> bool:
         """Whether sources have numbers of ours: where stamps are kept of them, and where they are texts."""
-        return self._equal is None or self._alike.id_type.kind is Kind.STRING
+        return isinstance(self._table, NearTable) or self._alike.id_type.kind is Kind.STRING
 
     def _sources(self, ids: pl.Series) -> Integers:
         found: Integers = self._names.of(ids) if self._named else ids.to_numpy()

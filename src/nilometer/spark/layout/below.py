@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from nilometer.expressions import ColumnReference, Expression, columns_of
 from nilometer.operators.logic import ID
+from nilometer.operators.similar_table import alike_is_equal
 from nilometer.plan import physical
 from nilometer.plan.logical import JoinKind
 from nilometer.spark.layout.equalities import Equalities
 from nilometer.spark.layout.reading import joins_table
 from nilometer.spark.layout.rewriting import has_source, source_columns, source_of, substituted, within
-from nilometer.types import Kind
 
 
 def below(node: physical.Node, port: int, expression: Expression) -> Expression | None:
@@ -69,9 +69,7 @@ def own_keys(node: physical.Node) -> tuple[Expression, ...]:
 
 
 def _by_equality(node: physical.SnJoin) -> bool:
-    """Whether alike is equal: whole numbers differ by whole numbers."""
-    whole = node.input.schema[node.column].type.kind in (Kind.INT, Kind.TIME, Kind.DURATION)
-    return node.epsilon < 1 if whole else node.epsilon == 0
+    return alike_is_equal(node.input.schema[node.column].type, node.epsilon)
 
 
 def equalities(node: physical.Node) -> Equalities:
