@@ -24,6 +24,9 @@ from nilometer.placement.workload import workload
 from nilometer.plan import physical
 from nilometer.types import MILLISECOND, SECOND
 
+ALIKE = 0.01
+"""Estimates that differ by less are taken for equal."""
+
 
 def place(
     plan: physical.Node,
@@ -174,13 +177,20 @@ def _alternative(
         reason = "a control: it is never chosen"
     else:
         ours, best = _measure(quality)[1](placement.estimate), _measure(quality)[1](chosen.estimate)
-        reason = f"{_measure(quality)[0]} {abs(ours / best - 1):.1%} {'lower' if ours < best else 'higher'}"
+        difference = abs(ours / best - 1)
+        reason = f"{_measure(quality)[0]} {difference:.1%} {'lower' if ours < best else 'higher'}"
+        if difference <= ALIKE:
+            reason += ", and more energy in all"
     return Alternative(cut.name, cut.in_network, placement.estimate, False, reason)
 
 
 def _better(one: Estimate, other: Estimate, quality: QualityOfService) -> bool:
+    """Whether one is better by what is asked for, or as good to within a percent and takes less energy."""
     _, value, sign = _measure(quality)
-    return sign * value(one) > sign * value(other)
+    mine, its = value(one), value(other)
+    if abs(mine - its) > ALIKE * max(abs(mine), abs(its)):
+        return sign * mine > sign * its
+    return one.energy_without_board / one.period < other.energy_without_board / other.period
 
 
 def _measure(quality: QualityOfService) -> tuple[str, Callable[[Estimate], float], int]:
