@@ -36,7 +36,7 @@ def place(
 ) -> Placement:
     """Decide who does what, where and when. Refuses, with the binding reason and the nearest value that can be kept, what
     cannot be (`InfeasibleError`), and with `UnsupportedError` what the network cannot do at all."""
-    expected = quality or QualityOfService()
+    expected = _within(plan, quality or QualityOfService())
     bounds = expected.acquisition_interval
     if not bounds:
         return _place_at(plan, network, expected, profile)
@@ -50,6 +50,15 @@ def place(
     elif goal is not None and goal.measure in (Measure.LIFETIME, Measure.TOTAL_ENERGY):
         interval = round(bounds.high or max(declared, bounds.low or 0))
     return _place_at(at_interval(plan, interval), network, expected, profile)
+
+
+def _within(plan: physical.Node, quality: QualityOfService) -> QualityOfService:
+    """The expectations with the query's own DELIVER WITHIN, unless a shorter delivery time is expected."""
+    within = plan.within if isinstance(plan, physical.Deliver) else None
+    high = quality.delivery_time.high
+    if within is None or (high is not None and high <= within):
+        return quality
+    return replace(quality, delivery_time=replace(quality.delivery_time, high=within))
 
 
 def _fastest(
@@ -91,7 +100,15 @@ def _place_at(
     for cut in cuts:
         routes = trees if not cut.control else trees[:1]
         tried.append((cut, _best_route(cut, network, quality, profile, costs, sources, routes)))
-    return _choose(tried, quality)
+    chosen = _choose(tried, quality)
+    cut = next(cut for cut, placement in tried if placement is chosen)
+    reasons = tuple(
+        (node.operator, forced.get(id(node), "cheaper than in the network"))
+        for node in physical.walk_plan(cut.plan)
+        if id(node) in cut.at_sink and not (isinstance(node, physical.TimeWindow) and node.elided)
+    )
+    alternatives = tuple(_alternative(cut, placement, chosen, quality) for cut, placement in tried)
+    return replace(chosen, alternatives=alternatives, at_gateway=reasons)
 
 
 def _best_route(
@@ -161,9 +178,7 @@ def _choose(tried: list[tuple[Cut, Placement | NilometerError]], quality: Qualit
         first = tried[0][1]
         assert isinstance(first, NilometerError)
         raise first
-    chosen = best
-    alternatives = tuple(_alternative(cut, placement, chosen, quality) for cut, placement in tried)
-    return replace(chosen, alternatives=alternatives)
+    return best
 
 
 def _alternative(

@@ -22,6 +22,8 @@ def placed_text(placement: Placement) -> str:
     lines = table(("fragment", "operators", "sites", "why there"), rows, left=range(4))
     if placed.relays:
         lines.append(f"relays: {listed(placed.relays)}")
+    if placement.at_gateway:
+        lines += ["", *table(("at the gateway", "because"), placement.at_gateway, left=range(2))]
     lines += ["", *_alternatives(placement)]
     return "\n".join(lines)
 
