@@ -24,6 +24,9 @@ from nilometer.placement.workload import workload
 from nilometer.plan import physical
 from nilometer.types import MILLISECOND, SECOND
 
+ALIKE = 0.01
+"""Estimates that differ by less are taken for equal."""
+
 
 def place(
     plan: physical.Node,
@@ -33,7 +36,7 @@ def place(
 ) -> Placement:
     """Decide who does what, where and when. Refuses, with the binding reason and the nearest value that can be kept, what
     cannot be (`InfeasibleError`), and with `UnsupportedError` what the network cannot do at all."""
-    expected = quality or QualityOfService()
+    expected = _within(plan, quality or QualityOfService())
     bounds = expected.acquisition_interval
     if not bounds:
         return _place_at(plan, network, expected, profile)
@@ -47,6 +50,15 @@ def place(
     elif goal is not None and goal.measure in (Measure.LIFETIME, Measure.TOTAL_ENERGY):
         interval = round(bounds.high or max(declared, bounds.low or 0))
     return _place_at(at_interval(plan, interval), network, expected, profile)
+
+
+def _within(plan: physical.Node, quality: QualityOfService) -> QualityOfService:
+    """The expectations with the query's own DELIVER WITHIN, unless a shorter delivery time is expected."""
+    within = plan.within if isinstance(plan, physical.Deliver) else None
+    high = quality.delivery_time.high
+    if within is None or (high is not None and high <= within):
+        return quality
+    return replace(quality, delivery_time=replace(quality.delivery_time, high=within))
 
 
 def _fastest(
@@ -88,7 +100,15 @@ def _place_at(
     for cut in cuts:
         routes = trees if not cut.control else trees[:1]
         tried.append((cut, _best_route(cut, network, quality, profile, costs, sources, routes)))
-    return _choose(tried, quality)
+    chosen = _choose(tried, quality)
+    cut = next(cut for cut, placement in tried if placement is chosen)
+    reasons = tuple(
+        (node.operator, forced.get(id(node), "cheaper than in the network"))
+        for node in physical.walk_plan(cut.plan)
+        if id(node) in cut.at_sink and not (isinstance(node, physical.TimeWindow) and node.elided)
+    )
+    alternatives = tuple(_alternative(cut, placement, chosen, quality) for cut, placement in tried)
+    return replace(chosen, alternatives=alternatives, at_gateway=reasons)
 
 
 def _best_route(
@@ -158,9 +178,7 @@ def _choose(tried: list[tuple[Cut, Placement | NilometerError]], quality: Qualit
         first = tried[0][1]
         assert isinstance(first, NilometerError)
         raise first
-    chosen = best
-    alternatives = tuple(_alternative(cut, placement, chosen, quality) for cut, placement in tried)
-    return replace(chosen, alternatives=alternatives)
+    return best
 
 
 def _alternative(
@@ -174,13 +192,20 @@ def _alternative(
         reason = "a control: it is never chosen"
     else:
         ours, best = _measure(quality)[1](placement.estimate), _measure(quality)[1](chosen.estimate)
-        reason = f"{_measure(quality)[0]} {abs(ours / best - 1):.1%} {'lower' if ours < best else 'higher'}"
+        difference = abs(ours / best - 1)
+        reason = f"{_measure(quality)[0]} {difference:.1%} {'lower' if ours < best else 'higher'}"
+        if difference <= ALIKE:
+            reason += ", and more energy in all"
     return Alternative(cut.name, cut.in_network, placement.estimate, False, reason)
 
 
 def _better(one: Estimate, other: Estimate, quality: QualityOfService) -> bool:
+    """Whether one is better by what is asked for, or as good to within a percent and takes less energy."""
     _, value, sign = _measure(quality)
-    return sign * value(one) > sign * value(other)
+    mine, its = value(one), value(other)
+    if abs(mine - its) > ALIKE * max(abs(mine), abs(its)):
+        return sign * mine > sign * its
+    return one.energy_without_board / one.period < other.energy_without_board / other.period
 
 
 def _measure(quality: QualityOfService) -> tuple[str, Callable[[Estimate], float], int]:
