@@ -3,7 +3,7 @@
 Memory bounds beta: a site keeps what it sends, passes on and consumes for beta evaluations. Time bounds it: the last task must end
 within the period, and within the delivery time. Both bounds hold for all smaller values too, so that the largest beta that
 keeps them is found by bisection. SNEE takes that one. Where nothing else is asked for, we take the smallest whose network
-lives 99.9 % as long: what is buffered beyond that makes answers late and saves nothing.
+lives 99.95 % as long: what is buffered beyond that makes answers late and saves nothing.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from nilometer.types import DAY, HOUR, MILLISECOND, MINUTE, SECOND, format_durat
 LARGEST_BETA = 9999
 """SNEE's own cap."""
 
-GOOD_ENOUGH = 0.999
+GOOD_ENOUGH = 0.9995
 """The share of the longest lifetime at which more buffering is not worth later answers."""
 
 
