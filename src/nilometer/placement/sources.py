@@ -9,7 +9,7 @@ from nilometer.catalog.near_misses import join_names
 from nilometer.catalog.network import Network, NodeId
 from nilometer.errors import UnsupportedError
 from nilometer.plan import physical
-from nilometer.types import format_duration
+from nilometer.types import SECOND, format_duration
 
 
 @dataclass(frozen=True)
@@ -20,6 +20,11 @@ class Sources:
     sensed_at: Mapping[str, frozenset[NodeId]]
     elsewhere: Mapping[str, str]
     interval: int
+
+    def rows_per_second(self, elsewhere: Mapping[str, float]) -> float:
+        """The most readings that the query reads in a second; `elsewhere` has the rates of streams outside the network."""
+        sensed = sum(map(len, self.sensed_at.values())) * SECOND / self.interval
+        return sensed + sum(elsewhere.get(alias, 0.0) for alias in self.elsewhere)
 
     def sites(self, network: Network) -> tuple[NodeId, ...]:
         """All sites that sense, in the order of the network."""
@@ -86,3 +91,9 @@ def at_interval(plan: physical.Node, interval: int) -> physical.Node:
         return node
 
     return physical.transform_plan(plan, change)
+
+
+def declared_interval(plan: physical.Node) -> int:
+    """The shortest acquisition interval that the plan's streams declare."""
+    acquires = (node for node in physical.walk_plan(plan) if isinstance(node, physical.SpAcquire))
+    return min((node.every for node in acquires if node.every is not None), default=SECOND)
