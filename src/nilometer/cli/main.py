@@ -23,12 +23,13 @@ from nilometer.cli import (
     reproduce,
     run,
     sensors,
+    simulate,
     streams,
 )
 from nilometer.cli.console import fail
 from nilometer.errors import InternalError, NilometerError
 
-VERBS = (demo, query, run, queries, answers, explain, plan, streams, sensors, log, bench, reproduce)
+VERBS = (demo, query, run, queries, answers, explain, plan, simulate, streams, sensors, log, bench, reproduce)
 
 application = typer.Typer(
     name="nilometer",

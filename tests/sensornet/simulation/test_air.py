@@ -38,7 +38,7 @@ def chain(quality: float, hops: int = 2, beta: int = 4) -> Placement:
 def test_as_many_packets_are_lost_as_the_links_lose() -> None:
     """Over two hops of quality 0.8 a tuple arrives with probability 0.64; with two retries, 0.992 squared."""
     placement = chain(0.8)
-    periods = 4000
+    periods = 1500
     duration = periods * placement.beta * EVERY
     once = simulate(placement, duration, Conditions(seed=3, losses=Losses(), batteries=False))
     again = simulate(placement, duration, Conditions(seed=3, losses=Losses(retries=2), batteries=False))
@@ -86,7 +86,7 @@ def test_sendings_follow_the_geometric_law() -> None:
     st.lists(st.lists(st.tuples(st.integers(0, 30), st.integers(1, 20)), max_size=4), min_size=1, max_size=4),
     st.booleans(),
 )
-@settings(max_examples=60)
+@settings(max_examples=25)
 def test_packing_is_that_of_placement(slots: list[list[tuple[int, int]]], shared: bool) -> None:
     """The columnar packing agrees with `placement.packets`, slot by slot, and no packet holds more than it can."""
     wire = WireFormat(aligned=False, evaluation_size=1, shared=shared, segment_size=1 if shared else 0)

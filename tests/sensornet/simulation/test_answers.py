@@ -26,8 +26,13 @@ def placed(query: str, seed: int, profile: str, beta: int | None = None, size: i
     return place(asked.physical, some_network(seed, size), quality, placement_profile(profile))
 
 
-@given(st.integers(0, 10**6), st.sampled_from(sorted(QUERIES)), st.sampled_from(["default", "snee-2010"]), st.integers(2, 5))
-@settings(max_examples=24)
+@given(
+    st.integers(0, 10**6),
+    st.sampled_from(sorted(QUERIES)),
+    st.sampled_from(["default", "snee-2010"]),
+    st.integers(2, 5),
+)
+@settings(max_examples=16)
 def test_answers_are_the_references(seed: int, name: str, profile: str, periods: int) -> None:
     try:
         placement = placed(QUERIES[name], seed, profile, beta=1 + seed % 5)

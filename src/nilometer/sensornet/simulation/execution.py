@@ -110,6 +110,8 @@ class _Stretch:
             # What other instances of a merging fragment send comes in with what its producer sends.
             parts = come.get(producer, []) + (come.get(fragment.number, []) if fragment.merges else [])
             rows = pl.concat(parts) if parts else pl.DataFrame(schema={SITE: pl.Int64})
+            if fragment.delivers and rows.height:
+                rows = rows.sort(TICK, maintain_order=True)
             inputs.append(Output(rows, self._evaluations.get(producer, no_evaluations())))
         admitted: dict[str, pl.DataFrame] = {}
         first_ticks = dict.fromkeys(_stream_names(execution.placement), execution.begin)

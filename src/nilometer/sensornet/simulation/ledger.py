@@ -32,13 +32,16 @@ class EnergyLedger:
         self.nodes: tuple[NodeId, ...] = tuple(node.id for node in network.nodes)
         self._row = {node: row for row, node in enumerate(self.nodes)}
         self.joules: Floats = np.zeros((len(self.nodes), len(COMPONENTS)))
+        self.seconds: Floats = np.zeros(len(self.nodes))  # for which a node took part
         self.stock: Floats = np.array(
             [np.inf if n.energy is None or n.id == network.sink else n.energy for n in network.nodes]
         )
 
     def add(self, numbers: SiteNumbers, books: RadioBooks, periods: Floats, clocks: Clocks | None) -> None:
         """Count so many periods of each site (by site number; a part of one for a site that died in it)."""
-        self.joules[self.rows(numbers.sites)] += _joules(numbers, books, periods, clocks)
+        rows = self.rows(numbers.sites)
+        self.joules[rows] += _joules(numbers, books, periods, clocks)
+        self.seconds[rows] += periods * numbers.placement.estimate.period
 
     def rows(self, sites: Sequence[NodeId]) -> Integers:
         """The places of nodes in the ledger."""

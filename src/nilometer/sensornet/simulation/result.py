@@ -66,11 +66,10 @@ class SimulationResult:
         return float(self.ledger.joules[rows].sum())
 
     def lifetimes(self) -> dict[NodeId, float]:
-        """Seconds that each site of the first plan lasts on its stock if it goes on as it did, from what it spent while it lived."""
-        lived = {death.node: death.after for death in self.deaths}
+        """Seconds that each node that took part lasts on its stock if it goes on as it did."""
         found: dict[NodeId, float] = {}
         for row, node in enumerate(self.ledger.nodes):
             spent, stock = float(self.ledger.joules[row].sum()), float(self.ledger.stock[row])
-            if node in self.placement.routing and spent > 0 and stock != float("inf"):
-                found[node] = stock / spent * lived.get(node, self.duration) / 1e6
+            if self.ledger.seconds[row] > 0 and stock != float("inf"):
+                found[node] = stock / spent * float(self.ledger.seconds[row])
         return found
