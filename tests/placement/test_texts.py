@@ -7,7 +7,7 @@ from pathlib import Path
 
 import golden
 from nilometer.catalog.network import Link, Network, NetworkNode
-from nilometer.catalog.profiles import cost_profile
+from nilometer.catalog.profiles import PROFILES, cost_profile
 from nilometer.engine.expectations import expectations
 from nilometer.engine.placing import PLACEMENT_STAGES, stage_text
 from nilometer.errors import NilometerError
@@ -86,3 +86,19 @@ def _network(name: str) -> Network:
             return replace(network, nodes=nodes)
         case _:
             return network
+
+
+def test_the_document_shows_what_the_program_prints() -> None:
+    document = (Path(__file__).parents[2] / "docs" / "placement.md").read_text(encoding="utf-8")
+    found = place(physical_plan(Q3), brook(), DAY)
+    assert stage_text(found, "agenda") in document
+    for option in (
+        "--acquisition-interval",
+        "--delivery-time",
+        "--lifetime",
+        "--total-energy",
+        "--buffering-factor",
+    ):
+        assert option in document
+    for name in PROFILES:
+        assert f"`{name}`" in document
