@@ -18,6 +18,8 @@ from placement.scenarios import DAY, Q1, Q2, Q3, SCHEMA, brook, physical_plan
 MORE = """
 CREATE STREAM Wells (level INT) PUSHED FROM 'mqtt://localhost/wells' EXPECT EVERY 1 MINUTE;
 CREATE STREAM Springs (flow INT) SENSED EVERY 10 MINUTES;
+CREATE STREAM Gauges (depth INT) SENSED EVERY 15 MINUTES;
+CREATE SENSOR 8 OF Gauges WITH kind = 'gauge';
 """
 
 NAMES = {"Q1": Q1, "Q2": Q2, "Q3": Q3}
@@ -85,7 +87,8 @@ def _network(name: str) -> Network:
             )
             return replace(network, nodes=nodes)
         case _:
-            return network
+            nodes = tuple(replace(n, streams=("Gauges",)) if n.id == 8 else n for n in network.nodes)
+            return replace(network, nodes=nodes)
 
 
 def test_the_document_shows_what_the_program_prints() -> None:
