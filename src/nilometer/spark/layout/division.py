@@ -181,7 +181,7 @@ def _need(node: physical.Node) -> str:
             return "compares tuples of all sources that are nearly alike"
         case physical.Aggregate() | physical.AggregateEvaluate() | physical.AggregateMerge():
             return "is one group of all rows"
-        case physical.NlJoin() | physical.HashJoin() | physical.AsofJoin() | physical.NlwJoin():
+        case physical.NlJoin() | physical.HashJoin() | physical.AsofJoin() | physical.WindowJoin():
             return "has no equality between its inputs"
         case _:
             return "cannot be divided by what is above it"
