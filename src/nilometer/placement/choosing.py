@@ -60,7 +60,7 @@ def _alternative(cut: Cut, outcome: Outcome, chosen: Placement, quality: Quality
         reason = "a control: it is never chosen"
     else:
         ours, best = value(outcome.estimate), value(chosen.estimate)
-        difference = abs(ours / best - 1)
+        difference = abs(ours / best - 1) if best not in (0, inf) else 0.0
         reason = f"{name} {difference:.1%} {'lower' if ours < best else 'higher'}"
         if difference <= ALIKE:
             reason += ", and more energy in all"

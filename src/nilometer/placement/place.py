@@ -12,6 +12,7 @@ from nilometer.placement.buffering import Scheduler, choose_buffering
 from nilometer.placement.choosing import alternatives_of, best_of, nearer
 from nilometer.placement.cost_parameters import CostParameters, cost_parameters
 from nilometer.placement.cuts import Cut, cuts_of
+from nilometer.placement.fit_acquisitions import fit_acquisitions
 from nilometer.placement.partition import partition
 from nilometer.placement.placement import Placement
 from nilometer.placement.profiles import DEFAULT, PlacementProfile
@@ -91,6 +92,7 @@ class _Problem:
     def solved(self, plan: physical.Node) -> Placement:
         """The best placement of a plan at the acquisition interval that it has."""
         sources = sources_of(plan, self.network)
+        plan = fit_acquisitions(plan, sources)
         forced = forced_to_the_gateway(plan, sources)
         cuts = cuts_of(plan, frozenset(forced), sources)
         if self.profile.paper_arithmetic:
