@@ -14,14 +14,14 @@ from nilometer.errors import InternalError, ResourceError
 from nilometer.operators import frames
 from nilometer.operators.logic import Progress
 from nilometer.operators.similar import Similar
-from nilometer.types import BOOLEAN, FLOAT, INT, POINT, STRING, Column, Schema, Type
+from nilometer.types import BOOLEAN, FLOAT, INT, POINT, STRING, Column, OwnWindow, Schema, Type
 from operators.twins import Row, Script, counted, few, null_first, scripts
 
 TYPES = (INT, FLOAT, STRING, BOOLEAN, POINT)
 R = Schema(tuple(Column(f"R.{type_}", type_) for type_ in TYPES))
 
 
-def naive(script: Script, column: int, epsilon: float, window: int, form: str) -> list[Any]:
+def naive(script: Script, column: int, epsilon: float, window: int | OwnWindow, form: str) -> list[Any]:
     rows = sorted((row for row in script.rows() if row.tick < script.watermark), key=similar_order)
     result = []
     for number, row in enumerate(rows):
@@ -51,8 +51,11 @@ def similar_order(row: Row) -> Any:
     return (row.time, null_first(row.id), null_first(row.position))
 
 
-def like(row: Row, other: Row, column: int, epsilon: float, window: int) -> bool:
+def like(row: Row, other: Row, column: int, epsilon: float, window: int | OwnWindow) -> bool:
     value, earlier = row.values[column], other.values[column]
+    if isinstance(window, OwnWindow):
+        own = other.values[R.names.index(window.column)]
+        window = -1 if own is None else round(own * window.unit)
     if None in (row.id, other.id, value, earlier) or row.id == other.id or row.time - other.time > window:
         return False
     return bool(value == earlier if epsilon == 0 else abs(value - earlier) <= epsilon)
@@ -63,7 +66,11 @@ def like(row: Row, other: Row, column: int, epsilon: float, window: int) -> bool
 def test_similar_pairs_with_earlier_tuples(form: str, script: Script, data: st.DataObject) -> None:
     column = data.draw(st.integers(0, 4))
     epsilon = data.draw(st.sampled_from([0, 0.5, 1, 2, 1 / 64, 1 / 32])) if column < 2 else 0
-    window = data.draw(st.sampled_from([0, 2, 6, 100]))
+    window = data.draw(
+        st.sampled_from(
+            [0, 2, 6, 100, OwnWindow("R.INT", 1), OwnWindow("R.INT", 5), OwnWindow("R.FLOAT", 160)]
+        )
+    )
     spec = Similar(R, R.names[column], epsilon, window, form, "Q")
     assert script.play(spec) == counted(naive(script, column, epsilon, window, form))
 
@@ -86,11 +93,15 @@ def test_flatten_refuses_what_nobody_could_read() -> None:
     [
         ("R.depth", 0, 1, "LIST", "which is not there"),
         ("R.INT", -1, 1, "LIST", "negative"),
+        ("R.INT", 0, -1, "LIST", "negative"),
+        ("R.INT", 0, OwnWindow("R.patience", 1), "LIST", "which is not there"),
         ("R.INT", 0, 1, "TREE", "form TREE"),
         ("R.STRING", 1, 1, "LIST", "distance of STRING"),
     ],
 )
-def test_refuses_to_be_built_wrong(column: str, epsilon: float, window: int, form: str, message: str) -> None:
+def test_refuses_to_be_built_wrong(
+    column: str, epsilon: float, window: int | OwnWindow, form: str, message: str
+) -> None:
     with pytest.raises(InternalError, match=message):
         Similar(R, column, epsilon, window, form, "Q")
 

@@ -1,7 +1,7 @@
 """Similar pairs: values in time order -> (probe, earlier) pairs of other sources with like values (SNJoin, Definition 1).
 
 The law: rows 0, 1, ... are in the order (time, id, position); probe p pairs with every q < p with source q != source p,
-time p - time q <= window and |value p - value q| <= epsilon, each pair once. Candidates are one range per probe: of
+time p - time q <= window (one for all, or q's own) and |value p - value q| <= epsilon, each pair once. Candidates are one range per probe: of
 equal values in time order if epsilon is 0, else whichever of value order and time order promises fewer; what a range
 cannot say is tested pair by pair, in chunks.
 """
@@ -36,16 +36,19 @@ def similar_pairs(
     values: Values,
     probes: Integers,
     epsilon: float,
-    window: int,
+    window: int | Integers,
 ) -> tuple[Integers, Integers]:
     """The pairs of the given probes, in order of probes and, of one probe, of the earlier row's number."""
     lowest, highest = value_bounds(values, epsilon)
-    oldest = np.searchsorted(times, times[probes] - window, side="left").astype(np.int64)
+    longest = window if isinstance(window, int) else int(window.max(initial=0))
+    oldest = np.searchsorted(times, times[probes] - longest, side="left").astype(np.int64)
     ranges = _candidates(values, probes, oldest, lowest, highest, epsilon)
     found: list[tuple[Integers, Integers]] = []
     for owners, places in expand_in_chunks(ranges.low, ranges.high, PAIRS_AT_ONCE):
         probe, other = probes[owners], ranges.order[places]
         holds = (other < probe) & (other >= oldest[owners]) & (sources[other] != sources[probe])
+        if not isinstance(window, int):
+            holds &= times[probe] - times[other] <= window[other]
         if values.dtype == np.int64:
             holds &= (values[other] >= lowest[probe]) & (values[other] <= highest[probe])
         else:

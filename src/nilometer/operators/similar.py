@@ -1,7 +1,7 @@
 """SIMILAR: a stream -> each tuple with the earlier, like tuples of other sources (SNJoin, Definition 1).
 
 In the order (time, id, position), the strictly earlier tuples of other sources with |value - value'| <= epsilon and time
-difference <= window. A tuple without a source or a value is like nothing; one without a match gives no row. The forms:
+difference <= window: one for all, or the earlier tuple's own (section 4.2.1). A tuple without a source or a value is like nothing; one without a match gives no row. The forms:
 
     LIST     one row a tuple: arity, and per source the ascending times: 1 + sum |L_i| cells (algorithms, section 9.1)
     PAIRS    one row a match
@@ -29,17 +29,16 @@ from nilometer.operators.gathering import gather
 from nilometer.operators.logic import ID, POSITION, TICK, TIME, Output, Progress, no_evaluations
 from nilometer.operators.order import in_time
 from nilometer.operators.similar_forms import Matches, counted, flattened, listed, paired
+from nilometer.operators.similar_recent import Recent
 from nilometer.operators.similar_table import TABLED, Alike, SimilarTable
 from nilometer.operators.validation import require, require_choice
 from nilometer.operators.waiting import Waiting
-from nilometer.operators.window_panes import Panes
-from nilometer.types import INT, INT_MINIMUM, Column, Kind, Schema, Type, list_of, struct_of
+from nilometer.types import INT, Column, Kind, OwnWindow, Schema, Type, list_of, struct_of
 from nilometer.types import TIME as TIME_TYPE
 
 ROWS_LIMIT = 10_000_000
 
 _NEW = "@new"
-_PANES_PER_WINDOW = 16
 
 
 class SimilarForm(StrEnum):
@@ -53,12 +52,12 @@ class SimilarForm(StrEnum):
 
 @dataclass(frozen=True)
 class Similar:
-    """The variable-arity join on `column` of a stream, within `epsilon` and `window` microseconds."""
+    """The variable-arity join on `column` of a stream, within `epsilon` and `window` microseconds, or each tuple's own."""
 
     input: Schema
     column: str
     epsilon: float
-    window: int
+    window: int | OwnWindow
     form: str
     alias: str
     id_type: Type = INT
@@ -67,7 +66,11 @@ class Similar:
     def __post_init__(self) -> None:
         require_choice(self.form, SimilarForm, "SIMILAR in the form")
         require(self.column in self.input, f"SIMILAR on {self.column}, which is not there")
-        require(self.epsilon >= 0 and self.window >= 0, "SIMILAR within a negative distance")
+        if isinstance(self.window, OwnWindow):
+            require(self.window.column in self.input, f"SIMILAR within {self.window}, which is not there")
+        else:
+            require(self.window >= 0, "SIMILAR within a negative distance")
+        require(self.epsilon >= 0, "SIMILAR within a negative distance")
         require(
             self.epsilon == 0 or self.value_type.kind in (Kind.INT, Kind.FLOAT, Kind.TIME, Kind.DURATION),
             f"SIMILAR within a distance of {self.value_type}",
@@ -81,7 +84,8 @@ class Similar:
     @property
     def alike(self) -> Alike:
         """What a table goes by."""
-        return Alike(self.column, self.value_type, self.id_type, self.epsilon, self.window)
+        window = self.window if isinstance(self.window, int) else None
+        return Alike(self.column, self.value_type, self.id_type, self.epsilon, window)
 
     @property
     def schema(self) -> Schema:
@@ -115,10 +119,11 @@ class SimilarLogic:
     def __init__(self, spec: Similar) -> None:
         self._spec = spec
         self._columns = frames.stream_dtypes(spec.schema, spec.id_type)
-        value = Schema((spec.input[spec.column],))
-        self._kept = frames.stream_dtypes(value, spec.id_type)
+        names = {spec.column} | ({spec.window.column} if isinstance(spec.window, OwnWindow) else set())
+        read = Schema(tuple(column for column in spec.input if column.name in names))
+        self._kept = frames.stream_dtypes(read, spec.id_type)
         self._waiting = Waiting(self._kept)
-        self._recent = Panes(TIME, self._kept, spec.window // _PANES_PER_WINDOW)
+        self._recent = Recent(spec.window, self._kept)
         self._table: SimilarTable | None = None
 
     def update(self, port: int, rows: pl.DataFrame) -> None:  # noqa: ARG002 - one port
@@ -128,9 +133,8 @@ class SimilarLogic:
         fresh = self._waiting.release(progress.watermark).drop_nulls([ID, self._spec.column])
         rows = frames.empty(self._columns)
         if fresh.height:
-            rows = self._matches(fresh)
-        horizon = max(progress.watermark - self._spec.window, INT_MINIMUM)
-        self._recent.expire(horizon)
+            rows = self._matches(self._recent.dated(fresh))
+        self._recent.expire(progress.watermark)
         if self._table is not None:
             self._table.expire(progress.watermark)
         return Output(rows, no_evaluations())
@@ -162,7 +166,7 @@ class SimilarLogic:
     def _made_again(self) -> SimilarTable:
         """The table, of the tuples that are kept."""
         table = SimilarTable(self._spec.alike)
-        recent = frames.concatenate([pane.living for pane in self._recent], self._kept)
+        recent = frames.concatenate([pane.living for pane in self._recent], self._recent.columns)
         if recent.height:
             table.probe(in_time(recent, [ID, POSITION]))
         return table
@@ -171,12 +175,12 @@ class SimilarLogic:
         """By sorted search among what may be alike."""
         recent = self._like(fresh)
         new = np.arange(recent.height + fresh.height) >= recent.height
-        both = frames.concatenate([recent, fresh], self._kept).with_columns(pl.Series(_NEW, new))
+        both = frames.concatenate([recent, fresh], self._recent.columns).with_columns(pl.Series(_NEW, new))
         ordered = in_time(both, [ID, POSITION])
         probes = np.flatnonzero(ordered[_NEW].to_numpy())
         self._recent.append(fresh)
         sources = ordered[ID].rank("dense").to_numpy().astype(np.int64)
-        epsilon, window = self._spec.epsilon, self._spec.window
+        epsilon, window = self._spec.epsilon, self._recent.windows(ordered)
         times = ordered[TIME].to_numpy()
         probe, other = similar_pairs(times, sources, self._values(ordered), probes, epsilon, window)
         matches = Matches(ordered[TIME], ordered[ID], ordered[self._spec.column], sources, probe, other)
@@ -202,15 +206,12 @@ class SimilarLogic:
 
     def _like(self, fresh: pl.DataFrame) -> pl.DataFrame:
         """The recent tuples with values near any of the fresh ones', and perhaps some others: nothing else can match."""
-        since = int(fresh[TIME].min()) - self._spec.window  # type: ignore[arg-type]
         values = self._comparable(fresh)
         least, greatest = None, None
         if values is not None:
             least, greatest = value_bounds(values, self._spec.epsilon)
         parts = []
-        for pane in self._recent:
-            if pane.last < since:
-                continue
+        for pane in self._recent.reaching(int(fresh[TIME].min())):  # type: ignore[arg-type]
             if least is None or greatest is None:
                 parts.append(pane.living)
                 continue
@@ -227,7 +228,7 @@ class SimilarLogic:
             )
             places = np.sort(order[places])
             parts.append(pl.DataFrame(gather(pane.rows, places[places >= pane.start])))
-        return frames.concatenate(parts, self._kept)
+        return frames.concatenate(parts, self._recent.columns)
 
     def _comparable(self, rows: pl.DataFrame) -> Values | None:
         """Numbers that are as near as the values; for equality of other types hashes, equal for equal values."""

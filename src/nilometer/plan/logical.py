@@ -21,7 +21,19 @@ from nilometer.catalog.extents import Stream, Table
 from nilometer.errors import InternalError
 from nilometer.expressions import Aggregate as AggregateExpression
 from nilometer.expressions import Expression, columns_of, type_of, walk
-from nilometer.types import FLOAT, INT, STRING, TIME, Column, Kind, Schema, Type, list_of, struct_of
+from nilometer.types import (
+    FLOAT,
+    INT,
+    STRING,
+    TIME,
+    Column,
+    Kind,
+    OwnWindow,
+    Schema,
+    Type,
+    list_of,
+    struct_of,
+)
 
 
 class Collection(StrEnum):
@@ -335,8 +347,8 @@ class SimilarForm(StrEnum):
 @dataclass(frozen=True)
 class Similar(_Single):
     """SNJoin's variable-arity join (Definition 1): each tuple, in the order (time, id, position), with the strictly
-    earlier tuples of other sources, |value - value'| <= epsilon and time difference <= window. Tuples without a match
-    give no row. arity = 1 + the number of other sources.
+    earlier tuples of other sources, |value - value'| <= epsilon and time difference <= window: one for all, or the
+    earlier tuple's own (section 4.2.1). Tuples without a match give no row. arity = 1 + the number of other sources.
 
     LIST: (time, id, value, arity, members LIST<STRUCT<id, times LIST<TIME>>>), members by id, times ascending.
     PAIRS: (time, id, value, other_time, other_id, other_value), one row a match.
@@ -346,15 +358,25 @@ class Similar(_Single):
 
     column: str
     epsilon: float
-    window: int
+    window: int | OwnWindow
     form: SimilarForm
     alias: str
     id_type: Type
 
     def __post_init__(self) -> None:
         require(self.input.collection is Collection.STREAM, "SIMILAR of what is not a stream")
-        require(self.column in self.input.schema, f"SIMILAR on {self.column}, which is not there")
-        require(self.epsilon >= 0 and self.window >= 0, "SIMILAR within a negative distance")
+        for name in self.reads:
+            require(name in self.input.schema, f"SIMILAR on {name}, which is not there")
+        require(
+            self.epsilon >= 0 and (isinstance(self.window, OwnWindow) or self.window >= 0),
+            "SIMILAR within a negative distance",
+        )
+
+    @property
+    def reads(self) -> frozenset[str]:
+        """The columns that it looks at."""
+        own = {self.window.column} if isinstance(self.window, OwnWindow) else set()
+        return frozenset({self.column} | own)
 
     @property
     def schema(self) -> Schema:

@@ -67,8 +67,8 @@ class _Pruning:
             case logical.Rename(input):
                 pairs = zip(node.schema.names, input.schema.names, strict=True)
                 return [frozenset(old for new, old in pairs if new in needed)]
-            case logical.Similar(input, column):
-                return [_all(input) if not _has_positions(input) else frozenset((column,))]
+            case logical.Similar(input):
+                return [_all(input) if not _has_positions(input) else node.reads]
             case logical.Silent():
                 return [frozenset()]
             case logical.Join(left, right, kind, predicate):

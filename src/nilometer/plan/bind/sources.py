@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from nilometer.catalog import functions
@@ -22,7 +22,7 @@ from nilometer.plan.bind.scope import (
     walk_outside_subqueries,
 )
 from nilometer.plan.bind.windows import amount_length, duration, window_over
-from nilometer.types import INT, Type
+from nilometer.types import INT, MICROSECOND, UNITS, Column, Kind, OwnWindow, Type
 
 BindQuery = Callable[[Context, ast.QueryNode, Scope | None], Bound]
 """How a subquery in FROM is bound; handed in, for queries and their sources contain each other."""
@@ -38,6 +38,7 @@ class SourceBinder:
         self.bind_query = bind_query
         # Static attributes are columns of the stream too (STEAM section 3.3); only those named are looked up.
         self.named = {node.parts[-1].lower() for node in walk(select) if isinstance(node, ast.Name)}
+        self.named |= set(_names_of_windows(select))
         self.windows = self._windows_of_aggregates()
         self.sample = None if select.sample is None else duration(self.context, select.sample, "SAMPLE EVERY")
         self._last_extent: ast.ExtentSource | None = None
@@ -238,7 +239,7 @@ class SourceBinder:
             inner.node,
             column.name,
             epsilon,
-            self._similar_window(source),
+            self._similar_window(source, inner),
             logical.SimilarForm(source.form),
             alias,
             self._id_type(inner),
@@ -266,7 +267,7 @@ class SourceBinder:
             )
         return float(value)
 
-    def _similar_window(self, source: ast.SimilarSource) -> int:
+    def _similar_window(self, source: ast.SimilarSource, inner: Relation) -> int | OwnWindow:
         hint = "write SIMILAR(...) [RANGE 10 SECONDS]: how far apart in time similar readings may be"
         match source.window:
             case None:
@@ -280,10 +281,30 @@ class SourceBinder:
                 pass
             case _:
                 self.context.fail("SIMILAR takes a plain range of time", source.window, hint=hint)
+        if isinstance(amount.count, str) and (column := inner.find(amount.count)) is not None:
+            return self._own_window(amount, column)
         length = amount_length(self.context, amount)
         if length.rows or length.value < 0:
             self.context.fail("SIMILAR takes a plain range of time", source.window, hint=hint)
         return length.value
+
+    def _own_window(self, amount: ast.Amount, column: Column) -> OwnWindow:
+        """A window for each sensor (SNJoin section 4.2.1): what its tuples have in a column."""
+        if column.type.kind is Kind.DURATION and amount.unit is None:
+            return OwnWindow(column.name, MICROSECOND)
+        if column.type.kind not in (Kind.INT, Kind.FLOAT):
+            self.context.fail(
+                f"a window of its own is a number, and '{amount.count}' is {column.type}",
+                amount,
+                hint="name a column of numbers and its unit: [RANGE patience SECONDS]",
+            )
+        if amount.unit is None or amount.unit == "ROWS":
+            self.context.fail(
+                f"the column '{amount.count}' needs a unit of time to be a window",
+                amount,
+                hint=f"write [RANGE {amount.count} SECONDS]",
+            )
+        return OwnWindow(column.name, UNITS[amount.unit])
 
     def _silent(self, source: ast.SilentSource) -> Relation:
         inner = self._stream(source.source, "SILENT")
@@ -453,3 +474,12 @@ def _window_join(scope: Scope, select: ast.Select) -> logical.Node:
         )
     scope.time_is_tick = True
     return logical.WindowJoin(tuple(relation.node for relation in scope.relations), tuple(bounds))
+
+
+def _names_of_windows(select: ast.Select) -> Iterator[str]:
+    """The names that stand for the windows of SIMILAR: columns, if there are such, else parameters."""
+    for source in walk(select):
+        if isinstance(source, ast.SimilarSource) and source.window is not None:
+            for amount in walk(source.window):
+                if isinstance(amount, ast.Amount) and isinstance(amount.count, str):
+                    yield amount.count.lower()

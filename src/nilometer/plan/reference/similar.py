@@ -13,6 +13,7 @@ from typing import Any
 
 from nilometer.plan.logical import Similar, SimilarForm
 from nilometer.plan.reference.rows import Row, order_key, stream_order
+from nilometer.types import OwnWindow
 
 
 def similar(node: Similar, rows: Sequence[Row], watermark: int) -> list[Row]:
@@ -31,7 +32,13 @@ def _alike(node: Similar, row: Row, earlier: Row) -> bool:
     value, other = row.values[node.column], earlier.values[node.column]
     if row.id is None or earlier.id is None or row.id == earlier.id or value is None or other is None:
         return False
-    if row.time - earlier.time > node.window:
+    window = node.window
+    if isinstance(window, OwnWindow):
+        # How long a sensor's tuples wait to be joined with is the sensor's own matter (section 4.2.1).
+        length = window.length(earlier.values[window.column])
+    else:
+        length = window
+    if length is None or row.time - earlier.time > length:
         return False
     # Without WITHIN alike is equal, which text is too; with it, values are numbers.
     return bool(value == other if node.epsilon == 0 else abs(value - other) <= node.epsilon)
