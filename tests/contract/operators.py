@@ -136,6 +136,7 @@ CASES: list[Case] = [
         Case(f"similar, {f}", Similar(R, "R.rain", 1 / 64, 5, f, "Q"), (stream_of_r,))
         for f in ("LIST", "PAIRS", "FLATTEN", "COUNTS")
     ),
+    Case("similar, SAMPLE", Similar(R, "R.rain", 1 / 64, 5, "SAMPLE", "Q", sample=3), (stream_of_r,)),
     Case("similar, counts", Similar(R, "R.depth", 0, 5, "COUNTS", "Q"), (stream_of_r,)),
     Case(
         "similar, own windows",

@@ -137,19 +137,20 @@ class NearTable:
                 return NearProbes(newest, oldest, values, low, high, times, sources, partners, others, first)
             self._cells = resized(self._cells, int(self._state[VALUES]))
 
-    def expand(self, probes: NearProbes) -> tuple[Integers, Integers]:
+    def expand(self, probes: NearProbes, rows: slice = slice(None)) -> tuple[Integers, Integers]:
         """The pairs (row of the probes, occurrence that it is like), by row and then by occurrence."""
-        ends = np.cumsum(probes.partners)
-        owners = np.repeat(np.arange(len(probes), dtype=np.int64), probes.partners)
+        partners = probes.partners[rows]
+        ends = np.cumsum(partners)
+        owners = np.repeat(np.arange(len(probes), dtype=np.int64)[rows], partners)
         found = np.empty(len(owners), dtype=np.int64)
         expand_near(
-            read_only(probes.newest),
-            read_only(probes.oldest),
-            read_only(probes.values),
-            read_only(probes.low),
-            read_only(probes.high),
-            read_only(probes.times),
-            read_only(probes.source),
+            read_only(probes.newest[rows]),
+            read_only(probes.oldest[rows]),
+            read_only(probes.values[rows]),
+            read_only(probes.low[rows]),
+            read_only(probes.high[rows]),
+            read_only(probes.times[rows]),
+            read_only(probes.source[rows]),
             self._exact(probes.values),
             read_only(ends),
             self._ring,

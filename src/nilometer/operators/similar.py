@@ -5,8 +5,11 @@ difference <= window: one for all, or the earlier tuple's own (section 4.2.1). A
 
     LIST     one row a tuple: arity, and per source the ascending times: 1 + sum |L_i| cells (algorithms, section 9.1)
     PAIRS    one row a match
-    FLATTEN  one row a combination of one match per source: prod |L_i| rows, refused beyond `limit`
+    FLATTEN  one row a combination of one match per source: prod |L_i| rows
     COUNTS   one row a tuple: arity, and how many match, none of which is looked at
+    SAMPLE   one row a tuple: arity, how many match, and as LIST `sample` of them, evenly spread over the window
+
+A round that would give more than `limit` matches (FLATTEN: rows) is refused, with the number (similar_rounds.py).
 
 A tuple waits until its tick is complete; the state is the tuples that are not older than the window, in panes. Matches are found by the one table of
 all streams, of equal values (kernels/occurrence_table.py) or of nearly equal ones (kernels/near_table.py), which is made again of the panes: a round
@@ -16,20 +19,29 @@ sorted search (kernels/similar_pairs.py): a round sorts what is new and what may
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
-from enum import StrEnum
 
 import numpy as np
 import polars as pl
 
+from nilometer.kernels.candidates import split
 from nilometer.kernels.ranges import Integers, covered
-from nilometer.kernels.similar_pairs import Values, similar_pairs, value_bounds
+from nilometer.kernels.similar_pairs import (
+    SimilarRows,
+    Values,
+    similar_candidates,
+    similar_pairs,
+    similar_partners,
+    value_bounds,
+)
 from nilometer.operators import frames
 from nilometer.operators.gathering import gather
 from nilometer.operators.logic import ID, POSITION, TICK, TIME, Output, Progress, no_evaluations
 from nilometer.operators.order import in_time
-from nilometer.operators.similar_forms import Matches, counted, flattened, listed, paired
+from nilometer.operators.similar_forms import Matches
 from nilometer.operators.similar_recent import Recent
+from nilometer.operators.similar_rounds import MATCHES_AT_ONCE, Asked, Chunk, SimilarForm, answered
 from nilometer.operators.similar_table import TABLED, Alike, SimilarTable
 from nilometer.operators.validation import require, require_choice
 from nilometer.operators.waiting import Waiting
@@ -39,15 +51,6 @@ from nilometer.types import TIME as TIME_TYPE
 ROWS_LIMIT = 10_000_000
 
 _NEW = "@new"
-
-
-class SimilarForm(StrEnum):
-    """How the matches are given."""
-
-    LIST = "LIST"
-    PAIRS = "PAIRS"
-    FLATTEN = "FLATTEN"
-    COUNTS = "COUNTS"
 
 
 @dataclass(frozen=True)
@@ -61,6 +64,7 @@ class Similar:
     form: str
     alias: str
     id_type: Type = INT
+    sample: int = 0
     limit: int = ROWS_LIMIT
 
     def __post_init__(self) -> None:
@@ -71,6 +75,9 @@ class Similar:
         else:
             require(self.window >= 0, "SIMILAR within a negative distance")
         require(self.epsilon >= 0, "SIMILAR within a negative distance")
+        require(
+            (self.form == SimilarForm.SAMPLE) == (self.sample > 0), f"{self.form} of {self.sample} matches"
+        )
         require(
             self.epsilon == 0 or self.value_type.kind in (Kind.INT, Kind.FLOAT, Kind.TIME, Kind.DURATION),
             f"SIMILAR within a distance of {self.value_type}",
@@ -107,6 +114,9 @@ class Similar:
                 tail = [Column("arity", INT), Column("members", list_of(member))]
             case SimilarForm.COUNTS:
                 tail = [Column("arity", INT), Column("matches", INT)]
+            case SimilarForm.SAMPLE:
+                member = struct_of(Column("id", id_), Column("times", list_of(TIME_TYPE)))
+                tail = [Column("arity", INT), Column("matches", INT), Column("members", list_of(member))]
         return Schema(tuple(Column(f"{self.alias}.{column.name}", column.type) for column in head + tail))
 
     def build(self) -> SimilarLogic:
@@ -159,9 +169,15 @@ class SimilarLogic:
             counts = pl.Series("matches", probes.partners[rows])
             named = [each.alias(f"@{place}") for place, each in enumerate([*head, arity, counts])]
             return self._answer(ordered, rows, pl.DataFrame(named))
-        matches, rows = self._table.matches(probes)
-        probe, visible = self._form(matches)
-        return self._answer(ordered, rows[probe], visible)
+        table = self._table
+        chunks = (table.matches(probes, rows) for rows in split(probes.partners, MATCHES_AT_ONCE))
+        return self._round(ordered, chunks, probes.partners)
+
+    def _round(self, ordered: pl.DataFrame, chunks: Iterable[Chunk], partners: Integers) -> pl.DataFrame:
+        """The answers of tuples with so many partners each."""
+        asked = Asked(SimilarForm(self._spec.form), self._spec.sample, self._spec.limit)
+        answer = answered(asked, chunks, partners)
+        return frames.empty(self._columns) if answer is None else self._answer(ordered, *answer)
 
     def _made_again(self) -> SimilarTable:
         """The table, of the tuples that are kept."""
@@ -181,22 +197,20 @@ class SimilarLogic:
         self._recent.append(fresh)
         sources = ordered[ID].rank("dense").to_numpy().astype(np.int64)
         epsilon, window = self._spec.epsilon, self._recent.windows(ordered)
-        times = ordered[TIME].to_numpy()
-        probe, other = similar_pairs(times, sources, self._values(ordered), probes, epsilon, window)
-        matches = Matches(ordered[TIME], ordered[ID], ordered[self._spec.column], sources, probe, other)
-        probe, visible = self._form(matches)
-        return self._answer(ordered, probe, visible)
+        given = SimilarRows(ordered[TIME].to_numpy(), sources, self._values(ordered), epsilon, window)
+        # How many may be alike, which is cheap to say; only where that is too much are those counted that are.
+        partners = similar_candidates(given, probes)
+        chunks = (
+            (self._pairs(ordered, given, probes[part]), np.arange(ordered.height))
+            for part in split(partners, MATCHES_AT_ONCE)
+        )
+        if int(partners.sum()) > self._spec.limit:
+            partners = similar_partners(given, probes)
+        return self._round(ordered, chunks, partners)
 
-    def _form(self, matches: Matches) -> tuple[Integers, pl.DataFrame]:
-        match SimilarForm(self._spec.form):
-            case SimilarForm.LIST:
-                return listed(matches)
-            case SimilarForm.PAIRS:
-                return paired(matches)
-            case SimilarForm.FLATTEN:
-                return flattened(matches, self._spec.limit)
-            case SimilarForm.COUNTS:
-                return counted(matches)
+    def _pairs(self, ordered: pl.DataFrame, given: SimilarRows, probes: Integers) -> Matches:
+        probe, other = similar_pairs(given, probes)
+        return Matches(ordered[TIME], ordered[ID], ordered[self._spec.column], given.sources, probe, other)
 
     def _answer(self, ordered: pl.DataFrame, rows: Integers, visible: pl.DataFrame) -> pl.DataFrame:
         """The visible columns of these tuples, beside the system's."""

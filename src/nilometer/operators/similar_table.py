@@ -82,10 +82,10 @@ class SimilarTable:
         """No tuple before the watermark comes any more."""
         self._table.expire(watermark)
 
-    def matches(self, probes: Probes | NearProbes) -> tuple[Matches, Integers]:
-        """The matches of the last probes, among those occurrences that take part; and of which of the probed tuples each of these is (below 0: of an
-        earlier one)."""
-        owners, others = self._expanded(probes)
+    def matches(self, probes: Probes | NearProbes, rows: slice) -> tuple[Matches, Integers]:
+        """The matches of these of the last probes, among those occurrences that take part; and of which of the probed tuples each of these is (below 0:
+        of an earlier one)."""
+        owners, others = self._expanded(probes, rows)
         owners += probes.first
         # Not all of the window: a round costs what is new in it, and what that is like.
         taking_part = np.unique(np.concatenate([np.unique(owners), others]))
@@ -102,12 +102,12 @@ class SimilarTable:
         )
         return matches, taking_part - probes.first
 
-    def _expanded(self, probes: Probes | NearProbes) -> tuple[Integers, Integers]:
+    def _expanded(self, probes: Probes | NearProbes, rows: slice) -> tuple[Integers, Integers]:
         if isinstance(self._table, NearTable):
             assert isinstance(probes, NearProbes), "these probes are another table's"
-            return self._table.expand(probes)
+            return self._table.expand(probes, rows)
         assert isinstance(probes, Probes), "these probes are another table's"
-        return self._table.expand(probes)
+        return self._table.expand(probes, rows)
 
     def _values_of(self, occurrences: Integers) -> pl.Series:
         if isinstance(self._table, OccurrenceTable):

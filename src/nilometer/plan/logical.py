@@ -342,6 +342,7 @@ class SimilarForm(StrEnum):
     PAIRS = "PAIRS"
     FLATTEN = "FLATTEN"
     COUNTS = "COUNTS"
+    SAMPLE = "SAMPLE"
 
 
 @dataclass(frozen=True)
@@ -354,6 +355,8 @@ class Similar(_Single):
     PAIRS: (time, id, value, other_time, other_id, other_value), one row a match.
     FLATTEN: (time, id, value, arity, members LIST<STRUCT<id, time>>), one row a combination of one tuple per member.
     COUNTS: (time, id, value, arity, matches), of how many sources and how many tuples, none of which is written out.
+    SAMPLE: (time, id, value, arity, matches, members as LIST has them), of n = `sample` of the m matches: in the order of the stream those numbered
+        floor((i + u) m / n) for i = 0 ... n - 1, where u = (time * 0x9E3779B97F4A7C15 mod 2^64) // 2^48 / 2^16; all of them if m <= n.
     """
 
     column: str
@@ -362,8 +365,12 @@ class Similar(_Single):
     form: SimilarForm
     alias: str
     id_type: Type
+    sample: int = 0
 
     def __post_init__(self) -> None:
+        require(
+            (self.form is SimilarForm.SAMPLE) == (self.sample > 0), f"{self.form} of {self.sample} matches"
+        )
         require(self.input.collection is Collection.STREAM, "SIMILAR of what is not a stream")
         for name in self.reads:
             require(name in self.input.schema, f"SIMILAR on {name}, which is not there")
@@ -403,6 +410,9 @@ def similar_columns(form: SimilarForm, id_type: Type, value: Type) -> tuple[Colu
             return (*head, Column("arity", INT), Column("members", list_of(member)))
         case SimilarForm.COUNTS:
             return (*head, Column("arity", INT), Column("matches", INT))
+        case SimilarForm.SAMPLE:
+            member = struct_of(Column("id", id_type), Column("times", list_of(TIME)))
+            return (*head, Column("arity", INT), Column("matches", INT), Column("members", list_of(member)))
 
 
 @dataclass(frozen=True)

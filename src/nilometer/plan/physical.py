@@ -282,6 +282,7 @@ class SnJoin(Single):
     form: SimilarForm
     alias: str
     id_type: Type
+    sample: int = 0
 
     @property
     def schema(self) -> Schema:

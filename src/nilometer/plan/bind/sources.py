@@ -28,6 +28,9 @@ BindQuery = Callable[[Context, ast.QueryNode, Scope | None], Bound]
 """How a subquery in FROM is bound; handed in, for queries and their sources contain each other."""
 
 
+LARGEST_SAMPLE = 1_000_000
+
+
 class SourceBinder:
     """Binds the FROM clause of one SELECT into a scope."""
 
@@ -243,8 +246,31 @@ class SourceBinder:
             logical.SimilarForm(source.form),
             alias,
             self._id_type(inner),
+            self._sample(source),
         )
         return Relation(alias, node, node.schema.names, source)
+
+    def _sample(self, source: ast.SimilarSource) -> int:
+        """How many matches a SAMPLE gives; 0 where none is asked for."""
+        if source.sample is None:
+            return 0
+        value: object = source.sample
+        if isinstance(value, str):
+            known, value = self.context.parameter(value)
+            if not known:
+                self.context.fail(
+                    f"no value for the parameter '{source.sample}'",
+                    source,
+                    hint=f"give it one: --set {source.sample}=3, or db.sql(query, {source.sample}=3)",
+                )
+        if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= LARGEST_SAMPLE:
+            self.context.fail(
+                "SAMPLE needs a whole number of matches",
+                source,
+                detail=f"found {value!r}",
+                hint=f"such as SAMPLE 3; from 1 to {LARGEST_SAMPLE:,}",
+            )
+        return value
 
     def _epsilon(self, source: ast.SimilarSource) -> float:
         value: object = source.epsilon

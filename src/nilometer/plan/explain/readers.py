@@ -237,6 +237,8 @@ def read_similar(reading: Reading) -> Parameters:
     )
     reading.cursor.expect(";")
     parameters["form"] = logical.SimilarForm(reading.cursor.expect_any(*logical.SimilarForm))
+    if parameters["form"] is logical.SimilarForm.SAMPLE:
+        parameters["sample"] = int(parse_number(reading.cursor))
     return parameters
 
 

@@ -100,7 +100,8 @@ def print_parameters(node: PlanNode) -> list[str]:
         case logical.Similar() | physical.SnJoin():
             within = f"{print_name(node.column)} WITHIN {node.epsilon!r}"
             alias = f"AS {_typed_alias(node.alias, node.id_type)}"
-            return [alias, within, f"RANGE {_window(node.window)}", str(node.form)]
+            form = f"{node.form} {node.sample}" if node.sample else str(node.form)
+            return [alias, within, f"RANGE {_window(node.window)}", form]
         case logical.AsofJoin() | physical.AsofJoin():
             return [f"KEYS {_keys(node.keys)}", *_within(node.within)]
         case logical.WindowJoin():

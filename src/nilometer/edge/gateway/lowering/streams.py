@@ -35,7 +35,14 @@ def silent(node: Silent, flow: Dataflow) -> int:
 def similar(node: SnJoin, flow: Dataflow) -> int:
     """Each tuple with the earlier ones of other sources that are alike."""
     spec = similar_operator.Similar(
-        node.input.schema, node.column, node.epsilon, node.window, node.form, node.alias, node.id_type.plain
+        node.input.schema,
+        node.column,
+        node.epsilon,
+        node.window,
+        node.form,
+        node.alias,
+        node.id_type.plain,
+        node.sample,
     )
     return flow.add_operator(node, spec)
 
