@@ -216,7 +216,7 @@ def test_probes_that_come_after_the_retention_are_counted() -> None:
     slow = replace(line([0, 1, 2, 3]), radio=Radio(bytes_per_second=10**6, latency=50))
     hasty = run_join(slow, JoinQuery(60, 100, 10, 10), readings)
     assert hasty.overdue > 0
-    patient = run_join(slow, JoinQuery(60, 100, 10_000, 10), readings)
+    patient = run_join(slow, JoinQuery(60, 100, 100_000, 10), readings)
     assert patient.overdue == 0
     assert recall(hasty.answers, patient.answers) < 1
     assert patient.answers.lists() == naive(readings, slow.clusters, 60)
