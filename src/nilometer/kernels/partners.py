@@ -74,16 +74,18 @@ class Partners:
         found = self.occurrences()
         of = self.table.sources(found)
         order = np.argsort(of, kind="stable")
-        streams, begins = np.unique(of[order], return_index=True)
-        ends = np.append(begins[1:], len(found))[: len(begins)]
-        return (
-            (stream, found[order][low:high])
-            for stream, low, high in zip(streams.tolist(), begins, ends, strict=True)
-        )
+        streams, begins, lengths = np.unique(of[order], return_index=True, return_counts=True)
+        ordered = found[order]
+        ranges = zip(streams.tolist(), begins.tolist(), (begins + lengths).tolist(), strict=True)
+        return ((stream, ordered[low:high]) for stream, low, high in ranges)
 
     def combinations(self) -> int:
         """How many rows the Cartesian product of the sublists has."""
-        return prod(len(sublist) for _, sublist in self.sublists()) if self.count else 0
+        lengths = np.unique(self.table.sources(self.occurrences()), return_counts=True)[1]
+        # Few lengths occur, some of them thousands of times.
+        each, times = np.unique(lengths, return_counts=True)
+        powers = (base**exponent for base, exponent in zip(each.tolist(), times.tolist(), strict=True))
+        return prod(powers) if self.count else 0
 
     def sample(self, count: int, offset: int) -> Integers:
         """So many of them, evenly spread; the offset is one of `spread_sample.STEPS`."""

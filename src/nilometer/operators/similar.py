@@ -136,6 +136,16 @@ class SimilarLogic:
         self._recent = Recent(spec.window, self._kept)
         self._table: SimilarTable | None = None
 
+    @property
+    def occurrences(self) -> int:
+        """The tuples in the table."""
+        return 0 if self._table is None else len(self._table)
+
+    @property
+    def table_bytes(self) -> int:
+        """What the table takes."""
+        return 0 if self._table is None else self._table.bytes
+
     def update(self, port: int, rows: pl.DataFrame) -> None:  # noqa: ARG002 - one port
         self._waiting.add(rows)
 

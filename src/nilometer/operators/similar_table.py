@@ -62,6 +62,11 @@ class SimilarTable:
         return len(self._table)
 
     @property
+    def bytes(self) -> int:
+        """What the kernel's table takes."""
+        return self._table.bytes
+
+    @property
     def crowded(self) -> bool:
         """Whether most of the texts it knows have gone: then it had better be made again."""
         return len(self._texts) + len(self._names) > 4 * len(self) + 10_000

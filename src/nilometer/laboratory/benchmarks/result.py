@@ -46,6 +46,8 @@ class Result:
     setting: str
     measurements: tuple[Measurement, ...]
     targets: tuple[Target, ...]
+    notes: tuple[str, ...] = ()
+    """What is no matter of time."""
 
     def as_dict(self) -> dict[str, Any]:
         """For `--json`."""
@@ -55,6 +57,7 @@ class Result:
             "setting": self.setting,
             "measurements": [asdict(m) | {"ratio": m.ratio} for m in self.measurements],
             "targets": [asdict(t) | {"met": t.met} for t in self.targets],
+            "notes": list(self.notes),
         }
 
     @staticmethod
@@ -66,6 +69,7 @@ class Result:
             data["setting"],
             tuple(Measurement(**{k: v for k, v in m.items() if k != "ratio"}) for m in data["measurements"]),
             tuple(Target(**{k: v for k, v in t.items() if k != "met"}) for t in data["targets"]),
+            tuple(data.get("notes", ())),
         )
 
 
@@ -84,4 +88,4 @@ def table(result: Result) -> str:
     lines.append("")
     for t in result.targets:
         lines.append(f"{'met   ' if t.met else 'MISSED'} {t.claim}: {t.measured:.2f} (at most {t.limit:g})")
-    return "\n".join(lines)
+    return "\n".join([*lines, *([""] if result.notes else []), *result.notes])
