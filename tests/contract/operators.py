@@ -25,7 +25,7 @@ from nilometer.operators.union import Union
 from nilometer.operators.window_aggregate import WindowAggregate
 from nilometer.operators.window_join import WindowJoin
 from nilometer.operators.zipper_join import ZipperJoin
-from nilometer.types import BOOLEAN, FLOAT, INT, POINT, STRING, Column, Schema, Type
+from nilometer.types import BOOLEAN, FLOAT, INT, POINT, STRING, Column, OwnWindow, Schema, Type
 
 NOTHING = Schema(())
 R = Schema((Column("R.depth", INT), Column("R.rain", FLOAT), Column("R.kind", STRING)))
@@ -136,7 +136,18 @@ CASES: list[Case] = [
         Case(f"similar, {f}", Similar(R, "R.rain", 1 / 64, 5, f, "Q"), (stream_of_r,))
         for f in ("LIST", "PAIRS", "FLATTEN", "COUNTS")
     ),
+    Case("similar, SAMPLE", Similar(R, "R.rain", 1 / 64, 5, "SAMPLE", "Q", sample=3), (stream_of_r,)),
     Case("similar, counts", Similar(R, "R.depth", 0, 5, "COUNTS", "Q"), (stream_of_r,)),
+    Case(
+        "similar, own windows",
+        Similar(R, "R.rain", 1 / 64, OwnWindow("R.depth", 2), "LIST", "Q"),
+        (stream_of_r,),
+    ),
+    Case(
+        "similar, equal, own windows",
+        Similar(R, "R.kind", 0, OwnWindow("R.depth", 2), "COUNTS", "Q"),
+        (stream_of_r,),
+    ),
     Case("similar, equal text", Similar(R, "R.kind", 0, 6, "LIST", "Q"), (sensed,)),
     Case("similar, equal numbers", Similar(R, "R.depth", 0, 6, "PAIRS", "Q", STRING), (named,)),
     Case("window join, product", WindowJoin((R, S), ((0, 1, 2),)), (stream_of_r, stream_of_s), None),

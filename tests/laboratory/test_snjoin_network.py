@@ -8,25 +8,23 @@ from pathlib import Path
 import numpy as np
 
 from nilometer.laboratory.reproductions import text
-from nilometer.laboratory.reproductions.snjoin_network import (
-    DISTINCT,
-    FIGURE_12,
-    SENSORS,
-    deploy,
-    phenomena_readings,
-    snjoin_network,
-)
+from nilometer.laboratory.reproductions.snjoin_field import DISTINCT, deploy, phenomena_readings
+from nilometer.laboratory.reproductions.snjoin_network import FIGURE_12, SENSORS, snjoin_network
 
 
 def test_the_figures_are_made_and_the_distributed_join_is_the_central_one(tmp_path: Path) -> None:
     picture = tmp_path / "snjoin.png"
     result = snjoin_network(sensors=(50, 150), seconds=10, plot=picture)
     assert json.loads(json.dumps(result)) == result
-    exact, clusters, eleventh, twelfth, growth = result["figures"].values()
+    exact, clusters, eleventh, work, twelfth, growth = result["figures"].values()
     assert exact["same"]
     assert "shape" in growth
     assert clusters["shape"]
-    assert [row["sensors"] for row in eleventh["data"]] == [50, 150]
+    assert (
+        [row["sensors"] for row in eleventh["data"]] == [row["sensors"] for row in work["data"]] == [50, 150]
+    )
+    assert all(row["feedback"] <= row["true"] for row in eleventh["data"])
+    assert eleventh["data"][1]["feedback"] > 0
     assert {"probes", "delay", "width", "bytes"} <= twelfth["data"][0].keys()
     assert "29.1" not in twelfth["paper"]
     larger = clusters["data"][1]

@@ -113,6 +113,10 @@ class OccurrenceTable:
         )
         return owners, found
 
+    def chain(self, newest: int, oldest: int) -> Integers:
+        """The occurrences of one value from its `newest` (-1: none) back to the first that is not before `oldest`, in their order."""
+        return np.asarray(walk(newest, oldest, self._ring), dtype=np.int64)
+
     def times(self, occurrences: Integers) -> Integers:
         """Their times."""
         found: Integers = self._ring["time"][occurrences & (len(self._ring) - 1)]
@@ -267,3 +271,21 @@ def expand(newest, oldest, sources, ends, ring, found):  # type: ignore[no-untyp
                 place -= 1
                 found[place] = at
             at = ring[at & mask].previous
+
+
+@numba.njit(cache=True)
+def walk(newest, oldest, ring):  # type: ignore[no-untyped-def]
+    """One chain, as `expand` walks it, whatever the sources."""
+    mask = len(ring) - 1
+    count = 0
+    at = newest
+    while at >= oldest and at >= 0:
+        count += 1
+        at = ring[at & mask].previous
+    found = np.empty(count, dtype=np.int64)
+    at = newest
+    while count > 0:
+        count -= 1
+        found[count] = at
+        at = ring[at & mask].previous
+    return found

@@ -1,6 +1,6 @@
 """SIMILAR by a table: tuples in order -> their matches, by the one table of all streams (SNJoin section 4).
 
-Equal values are found by their numbers; nearly equal ones in cells of the number line. Numbers are what they are; texts are given numbers, the same for
+Equal values are found by their numbers; nearly equal ones in cells of the number line, and so equal ones where every sensor has its own window. Numbers are what they are; texts are given numbers, the same for
 the same text as long as the table is not made again.
 """
 
@@ -18,6 +18,7 @@ from nilometer.kernels.similar_pairs import Values
 from nilometer.operators.frames import dtype
 from nilometer.operators.logic import ID, TIME
 from nilometer.operators.similar_forms import Matches
+from nilometer.operators.similar_recent import UNTIL
 from nilometer.types import Kind, Type
 
 WHOLE = (Kind.INT, Kind.TIME, Kind.DURATION)
@@ -33,7 +34,8 @@ class Alike:
     value: Type
     id_type: Type
     epsilon: float
-    window: int
+    window: int | None
+    """None: each tuple says until when it can be joined with, in the column UNTIL."""
 
 
 def alike_is_equal(value: Type, epsilon: float) -> bool:
@@ -46,17 +48,23 @@ class SimilarTable:
 
     def __init__(self, alike: Alike) -> None:
         self._alike = alike
-        self._table = (
-            OccurrenceTable(alike.window)
-            if alike_is_equal(alike.value, alike.epsilon)
-            else NearTable(alike.window, alike.epsilon)
-        )
+        self._equal = alike_is_equal(alike.value, alike.epsilon)
+        self._table: OccurrenceTable | NearTable
+        if self._equal and alike.window is not None:
+            self._table = OccurrenceTable(alike.window)
+        else:
+            self._table = NearTable(alike.window, 0 if self._equal else alike.epsilon)
         self._texts = Codes(pl.String())
         self._names = Codes(dtype(alike.id_type))
         self.last: int | None = None
 
     def __len__(self) -> int:
         return len(self._table)
+
+    @property
+    def bytes(self) -> int:
+        """What the kernel's table takes."""
+        return self._table.bytes
 
     @property
     def crowded(self) -> bool:
@@ -68,18 +76,21 @@ class SimilarTable:
         times = ordered[TIME].to_numpy()
         values, sources = ordered[self._alike.column], self._sources(ordered[ID])
         self.last = int(times[-1])
-        if isinstance(self._table, NearTable):
-            return self._table.probe(times, values.to_numpy(), sources)
-        return self._table.probe(times, self._numbers(values), sources)
+        if isinstance(self._table, OccurrenceTable):
+            return self._table.probe(times, self._numbers(values), sources)
+        until = ordered[UNTIL].to_numpy() if self._alike.window is None else None
+        # Of values that must be equal, their numbers are compared.
+        compared: Values = self._numbers(values).view(np.int64) if self._equal else values.to_numpy()
+        return self._table.probe(times, compared, sources, until)
 
     def expire(self, watermark: int) -> None:
         """No tuple before the watermark comes any more."""
         self._table.expire(watermark)
 
-    def matches(self, probes: Probes | NearProbes) -> tuple[Matches, Integers]:
-        """The matches of the last probes, among those occurrences that take part; and of which of the probed tuples each of these is (below 0: of an
-        earlier one)."""
-        owners, others = self._expanded(probes)
+    def matches(self, probes: Probes | NearProbes, rows: slice) -> tuple[Matches, Integers]:
+        """The matches of these of the last probes, among those occurrences that take part; and of which of the probed tuples each of these is (below 0:
+        of an earlier one)."""
+        owners, others = self._expanded(probes, rows)
         owners += probes.first
         # Not all of the window: a round costs what is new in it, and what that is like.
         taking_part = np.unique(np.concatenate([np.unique(owners), others]))
@@ -96,17 +107,18 @@ class SimilarTable:
         )
         return matches, taking_part - probes.first
 
-    def _expanded(self, probes: Probes | NearProbes) -> tuple[Integers, Integers]:
+    def _expanded(self, probes: Probes | NearProbes, rows: slice) -> tuple[Integers, Integers]:
         if isinstance(self._table, NearTable):
             assert isinstance(probes, NearProbes), "these probes are another table's"
-            return self._table.expand(probes)
+            return self._table.expand(probes, rows)
         assert isinstance(probes, Probes), "these probes are another table's"
-        return self._table.expand(probes)
+        return self._table.expand(probes, rows)
 
     def _values_of(self, occurrences: Integers) -> pl.Series:
-        if isinstance(self._table, NearTable):
-            return pl.Series(self._table.values(occurrences))
-        return self._values(self._table.numbers(occurrences))
+        if isinstance(self._table, OccurrenceTable):
+            return self._values(self._table.numbers(occurrences))
+        found = self._table.values(occurrences)
+        return self._values(found.view(np.uint64)) if self._equal else pl.Series(found)
 
     def _numbers(self, values: pl.Series) -> Numbers:
         numbers: Values

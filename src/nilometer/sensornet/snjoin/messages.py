@@ -43,14 +43,15 @@ class ProbeRequest:
     left: Booleans
     matches: Matches
 
-    def size(self, sequences_differ: bool) -> int:
+    def size(self, sequences_differ: bool, members: Integers | None = None) -> int:
         """Bytes; one list of heads for all rows, or a bit for every head in each row where rows probe
-        different ones."""
-        return (
-            ENVELOPE
-            + _rows(len(self.rows), self.left.shape[1], sequences_differ)
-            + matches_size(self.matches)
-        )
+        different ones. With the number of `members` of every head: as rows of an outer join."""
+        found = matches_size(self.matches)
+        if members is not None:
+            visited = self.asked & ~self.left
+            visited[:, self.origin] = True
+            found = outer_size(visited @ members, self.matches)
+        return ENVELOPE + _rows(len(self.rows), self.left.shape[1], sequences_differ) + found
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,15 +66,26 @@ class Result:
     asked: Booleans
     matches: Matches
 
-    def size(self, sequences_differ: bool) -> int:
+    def size(self, sequences_differ: bool, members: Integers | None = None) -> int:
         """Bytes; the sink needs the probed heads only to make notes of them, where sequences differ."""
         heads = self.asked.shape[1] if sequences_differ else 0
-        return ENVELOPE + _rows(len(self.rows), heads, sequences_differ) + matches_size(self.matches)
+        found = matches_size(self.matches)
+        if members is not None:
+            visited = self.asked.copy()
+            visited[:, self.origin] = True
+            found = outer_size(visited @ members, self.matches)
+        return ENVELOPE + _rows(len(self.rows), heads, sequences_differ) + found
 
 
 def matches_size(matches: Matches) -> int:
     """Bytes of sublists: a stream and a length for each, and the times."""
     return matches.sublists * (STREAM + COUNT) + len(matches) * TIME
+
+
+def outer_size(streams: Integers, matches: Matches) -> int:
+    """Bytes of an outer join's partial rows, that have visited so many streams each: a length for every one of these, 0 where it has nothing, and the
+    times (section 4.3). Where a cell stands says whose it is."""
+    return COUNT * int(streams.sum()) + len(matches) * TIME
 
 
 def _rows(rows: int, heads: int, sequences_differ: bool) -> int:

@@ -124,15 +124,17 @@ def run_join(
     skews: Integers | None = None,
     meters: tuple[Meter, ...] = (),
     relevance: tuple[Floats, ...] = (),
+    outer: bool = False,
 ) -> Outcome:
     """Run the join until all readings have been answered.
 
     `arrivals` says when each reading reaches its head (None: as fast as the radio carries it); `skews` how
     far each head's clock is ahead; `meters` are told every message but the readings'; `relevance` is what
-    heads learned in an earlier run. The seed decides what the feedback draws, and nothing else is random.
+    heads learned in an earlier run. `outer` gives messages the size that an outer join's rows have, as a
+    distributed MJoin sends them; answers are the same. The seed decides what the feedback draws, and nothing else is random.
     """
     return _Run(
-        deployment, query, readings, strategy or EveryHead(), arrivals, seed, skews, meters, relevance
+        deployment, query, readings, strategy or EveryHead(), arrivals, seed, skews, meters, relevance, outer
     ).outcome()
 
 
@@ -150,6 +152,7 @@ class _Run:
         skews: Integers | None,
         meters: tuple[Meter, ...],
         relevance: tuple[Floats, ...],
+        outer: bool,
     ) -> None:
         clusters = deployment.clusters
         if len(readings) and np.any(clusters.head_of[readings.stream] == NO_HEAD):
@@ -160,6 +163,7 @@ class _Run:
         self.query = query
         self.strategy = strategy
         self.heads_of = clusters.places()
+        self._members = np.bincount(self.heads_of[self.heads_of >= 0]) if outer else None
         self.meter = TrafficMeter(deployment.radio)
         if arrivals is None:
             arrivals, carried = radio_arrivals(deployment, readings)
@@ -250,7 +254,13 @@ class _Run:
         order = self.tours[request.origin]
         target = int(order[np.argmax(request.left[:, order].any(axis=0))])
         self.network.send(
-            Message(self._node(here), self._node(target), "probe", request.size(self._differ), request),
+            Message(
+                self._node(here),
+                self._node(target),
+                "probe",
+                request.size(self._differ, self._members),
+                request,
+            ),
             self.heads[target].answer,
         )
 
@@ -274,7 +284,13 @@ class _Run:
             request.matches.take(finished[request.matches.probe]),
         )
         self.network.send(
-            Message(self._node(here), self.deployment.sink, "result", result.size(self._differ), result),
+            Message(
+                self._node(here),
+                self.deployment.sink,
+                "result",
+                result.size(self._differ, self._members),
+                result,
+            ),
             self.sink.receive,
         )
 
