@@ -88,7 +88,9 @@ class Query:
             case "optimized":
                 return explain_text(self.optimized.plan)
             case "physical":
-                return explain_text(self.physical)
+                from nilometer.optimizer import why
+
+                return explain_text(self.physical, why)
             case "spark":
                 return "\n".join(self._layout_text())
             case _:

@@ -20,7 +20,7 @@ sorted search (kernels/similar_pairs.py): a round sorts what is new and what may
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import polars as pl
@@ -43,6 +43,7 @@ from nilometer.operators.similar_forms import Matches
 from nilometer.operators.similar_recent import Recent
 from nilometer.operators.similar_rounds import MATCHES_AT_ONCE, Asked, Chunk, SimilarForm, answered
 from nilometer.operators.similar_table import TABLED, Alike, SimilarTable
+from nilometer.operators.stripe_home import StripeHome
 from nilometer.operators.validation import require, require_choice
 from nilometer.operators.waiting import Waiting
 from nilometer.types import INT, Column, Kind, OwnWindow, Schema, Type, list_of, struct_of
@@ -55,7 +56,8 @@ _NEW = "@new"
 
 @dataclass(frozen=True)
 class Similar:
-    """The variable-arity join on `column` of a stream, within `epsilon` and `window` microseconds, or each tuple's own."""
+    """The variable-arity join on `column` of a stream, within `epsilon` and `window` microseconds, or each tuple's own. With a `home`, only the tuples
+    that are at home there are answered; others are copies, there to be found."""
 
     input: Schema
     column: str
@@ -66,6 +68,7 @@ class Similar:
     id_type: Type = INT
     sample: int = 0
     limit: int = ROWS_LIMIT
+    home: StripeHome | None = None
 
     def __post_init__(self) -> None:
         require_choice(self.form, SimilarForm, "SIMILAR in the form")
@@ -172,6 +175,10 @@ class SimilarLogic:
             return self._searched(fresh)
         self._recent.append(fresh)
         probes = self._table.probe(ordered)
+        if self._spec.home is not None:
+            probes = replace(
+                probes, partners=probes.partners * self._spec.home.holds(ordered[self._spec.column])
+            )
         if self._spec.form == SimilarForm.COUNTS:
             rows = np.flatnonzero(probes.partners)
             head = [ordered[name].gather(rows) for name in (TIME, ID, self._spec.column)]
@@ -203,7 +210,10 @@ class SimilarLogic:
         new = np.arange(recent.height + fresh.height) >= recent.height
         both = frames.concatenate([recent, fresh], self._recent.columns).with_columns(pl.Series(_NEW, new))
         ordered = in_time(both, [ID, POSITION])
-        probes = np.flatnonzero(ordered[_NEW].to_numpy())
+        asking = ordered[_NEW].to_numpy()
+        if self._spec.home is not None:
+            asking = asking & self._spec.home.holds(ordered[self._spec.column])
+        probes = np.flatnonzero(asking)
         self._recent.append(fresh)
         sources = ordered[ID].rank("dense").to_numpy().astype(np.int64)
         epsilon, window = self._spec.epsilon, self._recent.windows(ordered)
