@@ -174,7 +174,7 @@ def _figure_11(points: list[Point]) -> dict[str, Any]:
     last = data[-1]
     lines.append(
         f"at {points[-1].sensors} sensors: SNJoin {_more(last['snjoin'], last['mjoin'])} over MJoin, feedback "
-        f"{_more(last['feedback'], last['snjoin'])} over SNJoin"
+        f"{_more(last['feedback'], last['snjoin'])} over SNJoin; the order is the paper's, the distances are not"
     )
     return {
         "paper": "SNJoin increases the number of detected phenomena changes by up to 30 % over distributed MJoin;\n"
