@@ -68,8 +68,7 @@ class NearProbes:
 
 
 class NearTable:
-    """The occurrences of the last `window` microseconds (None: as long as each says). What `probe` gave can be expanded until the next call of it.
-    An epsilon below 1 is for whole numbers that must be equal."""
+    """The occurrences of the last `window` microseconds (None: as long as each says). What `probe` gave can be expanded until the next call of it."""
 
     def __init__(self, window: int | None, epsilon: float) -> None:
         self._window = window
@@ -124,7 +123,6 @@ class NearTable:
                 *rows,
                 self._exact(values),
                 done,
-                self._reach,
                 self._state,
                 self._ring,
                 self._values,
@@ -179,11 +177,6 @@ class NearTable:
         """Let go of what no row from `now` on can be like."""
         sweep_cells(now, self._state, self._ring, self._until, self._cells)
 
-    @property
-    def _reach(self) -> int:
-        """How many cells to each side may hold what is alike."""
-        return 0 if self._epsilon < 1 and self._values.dtype == np.int64 else 1
-
     def _bounds(self, values: Values) -> tuple[Values, Values]:
         """Between which a whole number's like lies; of floats the difference decides alone."""
         if values.dtype == np.int64:
@@ -196,8 +189,7 @@ class NearTable:
 
     def _cells_of(self, values: Values) -> Numbers:
         if values.dtype == np.int64:
-            width = max(reach_of(self._epsilon), np.uint64(1))
-            return from_least(values.astype(np.int64, copy=False)) // width
+            return from_least(values.astype(np.int64, copy=False)) // reach_of(self._epsilon)
         with np.errstate(over="ignore", invalid="ignore"):
             places = np.floor(values / (self._epsilon * WIDER))
         within = np.clip(np.nan_to_num(places, nan=0.0), -CELLS, CELLS)
@@ -290,7 +282,7 @@ def chain(at, number, state, ring, cells):  # type: ignore[no-untyped-def]
 
 @numba.njit(cache=True)
 def probe_near(  # type: ignore[no-untyped-def]
-    times, numbers, values, low, high, sources, until, epsilon, start, reach, state, ring, ring_values, ring_until, cells, stamps,
+    times, numbers, values, low, high, sources, until, epsilon, start, state, ring, ring_values, ring_until, cells, stamps,
     newest, oldest, partners, others,
 ):  # fmt: skip
     """Rows from `start` on; gives the row before which the table must grow, or how many rows there are."""
@@ -303,8 +295,7 @@ def probe_near(  # type: ignore[no-untyped-def]
             sweep_cells(now, state, ring, ring_until, cells)
         head, end = state[HEAD], state[END]
         count = distinct = 0
-        newest[row] = -1
-        for side in range(1 - reach, 2 + reach):
+        for side in range(3):
             cell = place_of(numbers[row] + np.uint64(side) - np.uint64(1), 0, cells)
             at = cells[cell].newest if cells[cell].used else np.int64(-1)
             newest[row, side] = at

@@ -202,22 +202,27 @@ def move(table, larger):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True)
+def forget(number, source, state, values, owned):  # type: ignore[no-untyped-def]
+    """Count an occurrence no more; a value goes with its last one."""
+    value, mine = place_of(number, 0, values), place_of(number, source, owned)
+    owned[mine].count -= 1
+    if owned[mine].count == 0:
+        remove(mine, owned)
+        state[OWNED] -= 1
+        values[value].distinct -= 1
+    values[value].count -= 1
+    if values[value].count == 0:
+        remove(value, values)
+        state[VALUES] -= 1
+
+
+@numba.njit(cache=True)
 def sweep(bound, state, ring, values, owned):  # type: ignore[no-untyped-def]
     """The clean sweep: occurrences before `bound` leave, and a value with its last one."""
     mask = len(ring) - 1
     head, end = state[HEAD], state[END]
     while head < end and ring[head & mask].time < bound:
-        number, source = ring[head & mask].number, ring[head & mask].source
-        value, mine = place_of(number, 0, values), place_of(number, source, owned)
-        owned[mine].count -= 1
-        if owned[mine].count == 0:
-            remove(mine, owned)
-            state[OWNED] -= 1
-            values[value].distinct -= 1
-        values[value].count -= 1
-        if values[value].count == 0:
-            remove(value, values)
-            state[VALUES] -= 1
+        forget(ring[head & mask].number, ring[head & mask].source, state, values, owned)
         head += 1
     state[HEAD] = head
 

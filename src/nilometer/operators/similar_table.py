@@ -1,6 +1,6 @@
 """SIMILAR by a table: tuples in order -> their matches, by the one table of all streams (SNJoin section 4).
 
-Equal values are found by their numbers; nearly equal ones in cells of the number line, and so equal ones where every sensor has its own window. Numbers are what they are; texts are given numbers, the same for
+Equal values are found by their numbers; nearly equal ones in cells of the number line. Numbers are what they are; texts are given numbers, the same for
 the same text as long as the table is not made again.
 """
 
@@ -13,6 +13,7 @@ import polars as pl
 
 from nilometer.kernels.near_table import NearProbes, NearTable
 from nilometer.kernels.occurrence_table import Numbers, OccurrenceTable, Probes
+from nilometer.kernels.own_window_table import OwnProbes, OwnWindowTable
 from nilometer.kernels.ranges import Integers
 from nilometer.kernels.similar_pairs import Values
 from nilometer.operators.frames import dtype
@@ -48,12 +49,11 @@ class SimilarTable:
 
     def __init__(self, alike: Alike) -> None:
         self._alike = alike
-        self._equal = alike_is_equal(alike.value, alike.epsilon)
-        self._table: OccurrenceTable | NearTable
-        if self._equal and alike.window is not None:
-            self._table = OccurrenceTable(alike.window)
+        self._table: OccurrenceTable | OwnWindowTable | NearTable
+        if not alike_is_equal(alike.value, alike.epsilon):
+            self._table = NearTable(alike.window, alike.epsilon)
         else:
-            self._table = NearTable(alike.window, 0 if self._equal else alike.epsilon)
+            self._table = OwnWindowTable() if alike.window is None else OccurrenceTable(alike.window)
         self._texts = Codes(pl.String())
         self._names = Codes(dtype(alike.id_type))
         self.last: int | None = None
@@ -76,12 +76,14 @@ class SimilarTable:
         times = ordered[TIME].to_numpy()
         values, sources = ordered[self._alike.column], self._sources(ordered[ID])
         self.last = int(times[-1])
-        if isinstance(self._table, OccurrenceTable):
-            return self._table.probe(times, self._numbers(values), sources)
-        until = ordered[UNTIL].to_numpy() if self._alike.window is None else None
-        # Of values that must be equal, their numbers are compared.
-        compared: Values = self._numbers(values).view(np.int64) if self._equal else values.to_numpy()
-        return self._table.probe(times, compared, sources, until)
+        match self._table:
+            case OccurrenceTable():
+                return self._table.probe(times, self._numbers(values), sources)
+            case OwnWindowTable():
+                return self._table.probe(times, self._numbers(values), sources, ordered[UNTIL].to_numpy())
+            case NearTable():
+                until = ordered[UNTIL].to_numpy() if self._alike.window is None else None
+                return self._table.probe(times, values.to_numpy(), sources, until)
 
     def expire(self, watermark: int) -> None:
         """No tuple before the watermark comes any more."""
@@ -108,17 +110,19 @@ class SimilarTable:
         return matches, taking_part - probes.first
 
     def _expanded(self, probes: Probes | NearProbes, rows: slice) -> tuple[Integers, Integers]:
-        if isinstance(self._table, NearTable):
-            assert isinstance(probes, NearProbes), "these probes are another table's"
-            return self._table.expand(probes, rows)
-        assert isinstance(probes, Probes), "these probes are another table's"
-        return self._table.expand(probes, rows)
+        match self._table, probes:
+            case NearTable() as near, NearProbes():
+                return near.expand(probes, rows)
+            case OwnWindowTable() as own, OwnProbes():
+                return own.expand(probes, rows)
+            case OccurrenceTable() as table, Probes():
+                return table.expand(probes, rows)
+        raise AssertionError("these probes are another table's")
 
     def _values_of(self, occurrences: Integers) -> pl.Series:
-        if isinstance(self._table, OccurrenceTable):
-            return self._values(self._table.numbers(occurrences))
-        found = self._table.values(occurrences)
-        return self._values(found.view(np.uint64)) if self._equal else pl.Series(found)
+        if isinstance(self._table, NearTable):
+            return pl.Series(self._table.values(occurrences))
+        return self._values(self._table.numbers(occurrences))
 
     def _numbers(self, values: pl.Series) -> Numbers:
         numbers: Values

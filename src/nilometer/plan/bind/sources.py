@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 
 from nilometer.catalog import functions
@@ -11,6 +11,7 @@ from nilometer.expressions import Call, Expression, columns_of, conjuncts
 from nilometer.language import ast
 from nilometer.language.walk import walk
 from nilometer.plan import logical
+from nilometer.plan.bind import similar
 from nilometer.plan.bind.expressions import ExpressionBinder
 from nilometer.plan.bind.scope import (
     Bound,
@@ -21,14 +22,11 @@ from nilometer.plan.bind.scope import (
     quoted,
     walk_outside_subqueries,
 )
-from nilometer.plan.bind.windows import amount_length, duration, window_over
-from nilometer.types import INT, MICROSECOND, UNITS, Column, Kind, OwnWindow, Type
+from nilometer.plan.bind.windows import duration, window_over
+from nilometer.types import INT, Type
 
 BindQuery = Callable[[Context, ast.QueryNode, Scope | None], Bound]
 """How a subquery in FROM is bound; handed in, for queries and their sources contain each other."""
-
-
-LARGEST_SAMPLE = 1_000_000
 
 
 class SourceBinder:
@@ -41,7 +39,7 @@ class SourceBinder:
         self.bind_query = bind_query
         # Static attributes are columns of the stream too (STEAM section 3.3); only those named are looked up.
         self.named = {node.parts[-1].lower() for node in walk(select) if isinstance(node, ast.Name)}
-        self.named |= set(_names_of_windows(select))
+        self.named |= set(similar.names_of_windows(select))
         self.windows = self._windows_of_aggregates()
         self.sample = None if select.sample is None else duration(self.context, select.sample, "SAMPLE EVERY")
         self._last_extent: ast.ExtentSource | None = None
@@ -230,7 +228,7 @@ class SourceBinder:
                 detail=f"'{inner.alias}' has {quoted(known)}",
                 hint=nearest(source.column.parts[-1], known),
             )
-        epsilon = self._epsilon(source)
+        epsilon = similar.epsilon(self.context, source)
         if epsilon and not column.type.numeric:
             self.context.fail(
                 f"WITHIN needs numbers, and '{source.column.text}' is {column.type}",
@@ -242,95 +240,13 @@ class SourceBinder:
             inner.node,
             column.name,
             epsilon,
-            self._similar_window(source, inner),
+            similar.window(self.context, source, inner),
             logical.SimilarForm(source.form),
             alias,
             self._id_type(inner),
-            self._sample(source),
+            similar.sample(self.context, source),
         )
         return Relation(alias, node, node.schema.names, source)
-
-    def _sample(self, source: ast.SimilarSource) -> int:
-        """How many matches a SAMPLE gives; 0 where none is asked for."""
-        if source.sample is None:
-            return 0
-        value: object = source.sample
-        if isinstance(value, str):
-            known, value = self.context.parameter(value)
-            if not known:
-                self.context.fail(
-                    f"no value for the parameter '{source.sample}'",
-                    source,
-                    hint=f"give it one: --set {source.sample}=3, or db.sql(query, {source.sample}=3)",
-                )
-        if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= LARGEST_SAMPLE:
-            self.context.fail(
-                "SAMPLE needs a whole number of matches",
-                source,
-                detail=f"found {value!r}",
-                hint=f"such as SAMPLE 3; from 1 to {LARGEST_SAMPLE:,}",
-            )
-        return value
-
-    def _epsilon(self, source: ast.SimilarSource) -> float:
-        value: object = source.epsilon
-        if isinstance(value, str):
-            known, value = self.context.parameter(value)
-            if not known:
-                self.context.fail(
-                    f"no value for the parameter '{source.epsilon}'",
-                    source,
-                    hint=f"give it one: --set {source.epsilon}=0.5, or db.sql(query, {source.epsilon}=0.5)",
-                )
-        if value is None:
-            return 0.0
-        if isinstance(value, bool) or not isinstance(value, int | float) or value < 0:
-            self.context.fail(
-                "WITHIN needs a number that is not negative",
-                source,
-                detail=f"found {value!r}",
-                hint="such as WITHIN 0.5: how far apart similar values may be",
-            )
-        return float(value)
-
-    def _similar_window(self, source: ast.SimilarSource, inner: Relation) -> int | OwnWindow:
-        hint = "write SIMILAR(...) [RANGE 10 SECONDS]: how far apart in time similar readings may be"
-        match source.window:
-            case None:
-                self.context.fail("SIMILAR needs a window", source, hint=hint)
-            case ast.RangeWindow(length=amount, slide=None):
-                pass
-            case (
-                ast.FromToWindow(start=amount, end=None, slide=None)
-                | ast.FromToWindow(start=None, end=amount, slide=None)
-            ) if amount is not None:
-                pass
-            case _:
-                self.context.fail("SIMILAR takes a plain range of time", source.window, hint=hint)
-        if isinstance(amount.count, str) and (column := inner.find(amount.count)) is not None:
-            return self._own_window(amount, column)
-        length = amount_length(self.context, amount)
-        if length.rows or length.value < 0:
-            self.context.fail("SIMILAR takes a plain range of time", source.window, hint=hint)
-        return length.value
-
-    def _own_window(self, amount: ast.Amount, column: Column) -> OwnWindow:
-        """A window for each sensor (SNJoin section 4.2.1): what its tuples have in a column."""
-        if column.type.kind is Kind.DURATION and amount.unit is None:
-            return OwnWindow(column.name, MICROSECOND)
-        if column.type.kind not in (Kind.INT, Kind.FLOAT):
-            self.context.fail(
-                f"a window of its own is a number, and '{amount.count}' is {column.type}",
-                amount,
-                hint="name a column of numbers and its unit: [RANGE patience SECONDS]",
-            )
-        if amount.unit is None or amount.unit == "ROWS":
-            self.context.fail(
-                f"the column '{amount.count}' needs a unit of time to be a window",
-                amount,
-                hint=f"write [RANGE {amount.count} SECONDS]",
-            )
-        return OwnWindow(column.name, UNITS[amount.unit])
 
     def _silent(self, source: ast.SilentSource) -> Relation:
         inner = self._stream(source.source, "SILENT")
@@ -506,12 +422,3 @@ def _groups(count: int, bounds: list[logical.WindowBound]) -> list[list[int]]:
         one, other = group[bound.left], group[bound.right]
         group = [min(one, other) if number in (one, other) else number for number in group]
     return [[port for port in range(count) if group[port] == number] for number in sorted(set(group))]
-
-
-def _names_of_windows(select: ast.Select) -> Iterator[str]:
-    """The names that stand for the windows of SIMILAR: columns, if there are such, else parameters."""
-    for source in walk(select):
-        if isinstance(source, ast.SimilarSource) and source.window is not None:
-            for amount in walk(source.window):
-                if isinstance(amount, ast.Amount) and isinstance(amount.count, str):
-                    yield amount.count.lower()

@@ -1,13 +1,15 @@
 """What heads and the sink send each other, and how many bytes it takes (SNJoin, Fig. 5).
 
-A batch of tuples travels together: each row names the heads it still has to probe, and leaves the message at
-the last of them, from where its result goes to the sink. So every tuple has a probing sequence of its own, as
-Definition 3 asks, and packets are shared.
+The tuples of a batch travel together as long as they go to the same head: each row names the heads it still has to
+probe, and leaves the others where its way parts from theirs; from the last of them its result goes to the sink. So every
+tuple has a probing sequence of its own, as Definition 3 asks, and packets are shared.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+
+import numpy as np
 
 from nilometer.sensornet.snjoin.matches import Matches
 from nilometer.sensornet.snjoin.readings import Booleans, Integers, Readings
@@ -42,6 +44,21 @@ class ProbeRequest:
     asked: Booleans
     left: Booleans
     matches: Matches
+
+    def part(self, rows: Integers) -> ProbeRequest:
+        """Some of the rows, with what they have found."""
+        stays = np.zeros(self.batch_rows, dtype=np.bool_)
+        stays[self.number[rows]] = True
+        return ProbeRequest(
+            self.origin,
+            self.batch,
+            self.batch_rows,
+            self.rows.take(rows),
+            self.number[rows],
+            self.asked[rows],
+            self.left[rows],
+            self.matches.take(stays[self.matches.probe]),
+        )
 
     def size(self, sequences_differ: bool, members: Integers | None = None) -> int:
         """Bytes; one list of heads for all rows, or a bit for every head in each row where rows probe

@@ -226,42 +226,24 @@ class _Run:
             self.events.after(self.query.period, partial(self._tick, head))
 
     def _send_on(self, here: int, request: ProbeRequest) -> None:
-        """Rows that have nothing left to probe go to the sink, the others to the next head of their tour."""
+        """Rows that have nothing left to probe go to the sink, the others to the next head of their own sequence:
+        those that have the same one together, and none by way of heads that it does not probe."""
         going_on = request.left.any(axis=1)
-        if going_on.all():
-            self._send_request(here, request)
+        if not going_on.all():
+            self._send_result(here, request, np.flatnonzero(~going_on))
+        if not going_on.any():
             return
-        self._send_result(here, request, np.flatnonzero(~going_on))
-        if going_on.any():
-            rows = np.flatnonzero(going_on)
-            stays = np.zeros(request.batch_rows, dtype=np.bool_)
-            stays[request.number[rows]] = True
-            self._send_request(
-                here,
-                ProbeRequest(
-                    request.origin,
-                    request.batch,
-                    request.batch_rows,
-                    request.rows.take(rows),
-                    request.number[rows],
-                    request.asked[rows],
-                    request.left[rows],
-                    request.matches.take(stays[request.matches.probe]),
-                ),
-            )
-
-    def _send_request(self, here: int, request: ProbeRequest) -> None:
         order = self.tours[request.origin]
-        target = int(order[np.argmax(request.left[:, order].any(axis=0))])
+        stop = np.where(going_on, np.argmax(request.left[:, order], axis=1), -1)
+        for place in np.unique(stop[going_on]).tolist():
+            rows = np.flatnonzero(stop == place)
+            part = request if len(rows) == len(stop) else request.part(rows)
+            self._send_request(here, part, int(order[place]))
+
+    def _send_request(self, here: int, request: ProbeRequest, target: int) -> None:
+        size = request.size(self._differ, self._members)
         self.network.send(
-            Message(
-                self._node(here),
-                self._node(target),
-                "probe",
-                request.size(self._differ, self._members),
-                request,
-            ),
-            self.heads[target].answer,
+            Message(self._node(here), self._node(target), "probe", size, request), self.heads[target].answer
         )
 
     def _send_result(self, here: int, request: ProbeRequest, rows: Integers) -> None:
