@@ -33,7 +33,7 @@ _BITS = 6
 _MOST_BITS = 22
 GONE = -(2**62)
 """The time of a row that was given up before its time: it is earlier than any other."""
-_FEWEST_RESULTS = 4_096
+_FEWEST_RESULTS = 65_536
 
 
 class Tables(NamedTuple):
