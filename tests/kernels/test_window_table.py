@@ -31,7 +31,7 @@ def test_like_the_product_of_all_streams(
         [data.draw(st.permutations([o for o in range(streams) if o != p])) for p in range(streams)]
     )
     limit = data.draw(st.integers(1, 5))
-    table = WindowTable(widths, orders)
+    table = WindowTable(widths, orders, hashed=data.draw(st.booleans()))
     given_rows: list[tuple[int, ...]] = []
     done = 0
     while done < len(rows):

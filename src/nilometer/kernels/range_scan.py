@@ -16,7 +16,7 @@ import numba
 import numpy as np
 
 from nilometer.kernels.hash_index import Booleans, Numbers
-from nilometer.kernels.ranges import Integers
+from nilometer.kernels.ranges import Integers, first_size
 from nilometer.kernels.read_only import read_only
 
 _ALL = read_only(np.ones(0, dtype=np.bool_))
@@ -41,9 +41,11 @@ def equal_in_ranges(
         _ALL if row_known is None else read_only(row_known),
     )
     probe, row = 0, np.int64(-1)
+    size = first_size(len(numbers), limit)
     while probe < len(numbers):
-        owners, rows = np.empty(limit, dtype=np.int64), np.empty(limit, dtype=np.int64)
+        owners, rows = np.empty(size, dtype=np.int64), np.empty(size, dtype=np.int64)
         probe, row, count = scan(*given, probe, row, owners, rows)
+        size = limit
         if count:
             yield owners[:count], rows[:count]
 

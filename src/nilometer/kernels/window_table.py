@@ -5,7 +5,8 @@ after stream, for what came before it, and is put into its own. So an N-tuple is
 is ever written down. The tables stand in rings: a stream's rows are numbered 0, 1, ... as they come, a bucket is a chain from its
 newest row to older ones, and one value's heads stand side by side. To expire is to move `first` on; a chain ends at the first number
 before it, so cold buckets need no sweeper (algorithms, 4.4). A chain is left where all that is older is too old: `slack` is by how
-much rows came out of the order of time.
+much rows came out of the order of time. With a single bucket the same walk is the NLW-join (section 6.2.2): nested loops over what is
+within the period, from the newest on.
 
 >>> table = WindowTable(np.array([[0, 5], [5, 0]]), np.array([[1], [0]]))
 >>> ports, times = np.array([0, 1, 1]), np.array([3, 8, 9])
@@ -64,12 +65,14 @@ class Walk(NamedTuple):
 
 
 class WindowTable:
-    """`widths` by two ports, as the bounds imply them; `orders` has for each port the others in the order of probing."""
+    """`widths` by two ports, as the bounds imply them; `orders` has for each port the others in the order of probing; `hashed`: whether
+    there are buckets."""
 
-    def __init__(self, widths: Integers, orders: Integers) -> None:
+    def __init__(self, widths: Integers, orders: Integers, *, hashed: bool = True) -> None:
         self._widths, self._orders = read_only(widths), read_only(orders)
         self._ports = len(widths)
-        self.tables = _empty(self._ports, _SLOTS, _BITS)
+        self._most_bits = _MOST_BITS if hashed else 0
+        self.tables = _empty(self._ports, _SLOTS, min(_BITS, self._most_bits))
 
     def __len__(self) -> int:
         return int(self.tables.held.sum())
@@ -123,7 +126,7 @@ class WindowTable:
         slots, bits = old.times.shape[1], old.heads.shape[0].bit_length() - 1
         while slots < most:
             slots *= 2
-        while 1 << bits < 2 * most and bits < _MOST_BITS:
+        while 1 << bits < 2 * most and bits < self._most_bits:
             bits += 1
         if slots > old.times.shape[1] or 1 << bits > old.heads.shape[0]:
             self.tables = _empty(self._ports, slots, bits)

@@ -95,9 +95,9 @@ class WindowJoin:
             tuple(c for c in conditions if not any(c in parts for parts in local)),
         )
         steps = [plan_steps(graph, start, self.form) for start in ports]
-        if self.form is Form.HW and one_table(graph):
+        if self.form is not Form.MW and one_table(graph):
             columns = frames.stream_dtypes(self.schema, self.id_type)
-            return TableJoinLogic(self.streams, columns, graph, steps, filters)
+            return TableJoinLogic(self.streams, columns, graph, steps, filters, hashed=self.form is Form.HW)
         return WindowJoinLogic(self, steps, filters)
 
 

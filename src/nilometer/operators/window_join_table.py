@@ -1,4 +1,4 @@
-"""The HW-join where all streams share what must be equal: one table of N streams, its N-tuples found in one compiled loop.
+"""The HW- and the NLW-join where all streams share what must be equal: one table of N streams, its N-tuples found in one compiled loop.
 
 Rows stand in a store for each stream (row_store.py), under the numbers that the table (kernels/window_table.py) gives them. A round's
 tuples of all streams are merged by time, and each looks for those before it: nothing partial is kept or built. What is left of the
@@ -48,6 +48,8 @@ class TableJoinLogic:
         graph: Graph,
         steps: Sequence[Steps],
         filters: Sequence[Predicate],
+        *,
+        hashed: bool,
     ) -> None:
         self._columns = columns
         self._inputs: list[frames.Dtypes] = [{TIME: pl.Int64()} | frames.dtypes(one) for one in streams]
@@ -59,7 +61,7 @@ class TableJoinLogic:
         self._condition, self._read = _condition(graph.conditions, streams)
         orders = np.array([[step.port for step in one.steps] for one in steps], dtype=np.int64)
         self._reach = graph.widths.max(axis=1)
-        self._table = WindowTable(graph.widths, orders)
+        self._table = WindowTable(graph.widths, orders, hashed=hashed)
         self._stores = [RowStore(dtypes) for dtypes in self._inputs]
         self._fresh: list[list[pl.DataFrame]] = [[] for _ in streams]
 
