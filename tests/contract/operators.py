@@ -24,6 +24,7 @@ from nilometer.operators.to_stream import ToStream
 from nilometer.operators.union import Union
 from nilometer.operators.window_aggregate import WindowAggregate
 from nilometer.operators.window_join import WindowJoin
+from nilometer.operators.window_join_plan import Form
 from nilometer.operators.zipper_join import ZipperJoin
 from nilometer.types import BOOLEAN, FLOAT, INT, POINT, STRING, Column, OwnWindow, Schema, Type
 
@@ -92,7 +93,8 @@ ITEMS = (
     Lagged("speed", "RATE", reference("R.depth")),
 )
 
-TRIANGLE = WindowJoin((R, S, T), ((0, 1, 4), (1, 2, 3), (0, 2, 5)), ((0, *KEYS[0][:1], 1, KEYS[0][1]),), LESS)
+EQUAL = ((0, KEYS[0][0], 1, KEYS[0][1]),)
+TRIANGLE = WindowJoin((R, S, T), ((0, 1, 4), (1, 2, 3), (0, 2, 5)), EQUAL, LESS)
 
 CASES: list[Case] = [
     *(
@@ -152,6 +154,21 @@ CASES: list[Case] = [
     Case("similar, equal numbers", Similar(R, "R.depth", 0, 6, "PAIRS", "Q", STRING), (named,)),
     Case("window join, product", WindowJoin((R, S), ((0, 1, 2),)), (stream_of_r, stream_of_s), None),
     Case("window join, triangle", TRIANGLE, (stream_of_r, stream_of_s, Input(STREAM, T)), None),
+    Case(
+        "window join, merge",
+        WindowJoin((R, S), ((0, 1, 3),), (), LESS, form=Form.MW),
+        (stream_of_r, stream_of_s),
+        None,
+    ),
+    *(
+        Case(
+            f"window join, {form}, a table",
+            WindowJoin((R, S), ((0, 1, 3),), EQUAL, form=form),
+            (stream_of_r, stream_of_s),
+            None,
+        )
+        for form in (Form.NLW, Form.HW)
+    ),
     Case("symmetric hash join", SymmetricHashJoin(R, S, 3, KEYS, LESS), (stream_of_r, stream_of_s), None),
     Case("zipper join", ZipperJoin(R, S, 4), (stream_of_r, stream_of_s)),
     Case("zipper join, keys", ZipperJoin(R, S, 4, KEYS), (stream_of_r, stream_of_s)),
