@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 
@@ -11,10 +11,9 @@ import numpy as np
 import polars as pl
 
 from nilometer.catalog.extents import Stream
-from nilometer.catalog.network import Link, Network, NetworkNode, NodeId
-from nilometer.catalog.profiles import cost_profile
+from nilometer.catalog.network import Network, NodeId
 from nilometer.engine import connect
-from nilometer.laboratory.scenarios import QUERIES, random_network
+from nilometer.laboratory.scenarios import QUERIES, random_network, running_example
 from nilometer.placement import Placement, QualityOfService, place, placement_profile
 from nilometer.sensornet.sim.topology import Integers
 from nilometer.types import SECOND, format_duration
@@ -25,33 +24,20 @@ SIX_MONTHS = 15_778_463
 ALL_QUERIES = QUERIES | {"Q*": "RSTREAM SELECT * FROM Sensors[NOW]"}
 """Fig. 25. Q* is the control: everything is shipped, nothing is buffered."""
 
-_EDGES = "0:1 0:2 2:4 1:4 1:3 3:6 3:5 4:5 5:7 4:8 7:8 7:9 8:9"
-_PLACES = ((0, 10), (10, 14), (10, 6), (22, 17), (24, 8), (34, 13), (32, 20), (46, 15), (42, 7), (56, 11))
-_RIVER, _HILLTOP = (5, 6, 7, 9), (4,)
-
 
 @cache
 def ten_nodes() -> Network:
     """Fig. 3: River on 5, 6, 7 and 9, Hilltop on 4; `Sensors`, the universal relation, on all of them."""
+    network = running_example().network
+    return _with_sensors(network, {node.id for node in network.nodes if node.streams})
+
+
+def _with_sensors(network: Network, sensing: Collection[NodeId]) -> Network:
     nodes = tuple(
-        NetworkNode(
-            number,
-            9999 * 1024 if number == 0 else 4096,
-            131072,
-            31320.0,
-            (float(x), float(y)),
-            _streams(number),
-        )
-        for number, (x, y) in enumerate(_PLACES)
+        replace(node, streams=(*node.streams, "Sensors")) if node.id in sensing else node
+        for node in network.nodes
     )
-    links = tuple(Link(*map(int, edge.split(":"))) for edge in _EDGES.split())
-    return Network("brook", 0, nodes, links, cost_profile("snee-2010"))
-
-
-def _streams(number: int) -> tuple[str, ...]:
-    if number in _RIVER:
-        return ("River", "Sensors")
-    return ("Hilltop", "Sensors") if number in _HILLTOP else ()
+    return replace(network, nodes=nodes)
 
 
 @cache
@@ -61,11 +47,7 @@ def thirty_nodes() -> Network:
     network = random_network(random.Random("snee, thirty nodes"), 30, river=8 / 30)
     others = [node.id for node in network.nodes if not node.streams and node.id != network.sink]
     sensing = {node.id for node in network.nodes if node.streams} | set(others[:6])
-    nodes = tuple(
-        replace(node, streams=(*node.streams, "Sensors")) if node.id in sensing else node
-        for node in network.nodes
-    )
-    return replace(network, nodes=nodes)
+    return _with_sensors(network, sensing)
 
 
 def plan(
