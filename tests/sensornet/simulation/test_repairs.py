@@ -119,6 +119,29 @@ def test_a_killed_node_is_mended_and_reported() -> None:
     assert 0 < spent < placement.sites[inner].energy.total * result.periods
 
 
+def test_sites_that_keep_their_program_keep_their_memory() -> None:
+    """A leaf dies; from the next period on, answers are the reference's over the surviving sources, also those that look back."""
+    placement = placed("join", 21)
+    leaf = next(
+        site
+        for site in placement.routing.post_order
+        if not placement.routing.children[site] and "River" in placement.network.node(site).streams
+    )
+    readings = SyntheticReadings(5)
+    period = placement.beta * EVERY
+    conditions = Conditions(kills=(Kill(leaf, period // 2),), repair="local")
+    found = simulate(placement, 4 * period, conditions, readings=readings, begin=0)
+    (mended,) = found.mended
+    assert mended.chosen is not None
+    assert mended.chosen.strategy == "local"
+    assert not mended.chosen.dissemination.reprogrammed
+    expected = reference(QUERIES["join"], readings, placement.network, 0, 4 * placement.beta, {leaf})
+    assert found.answers is not None
+    after = [row for row in found.answers.rows() if row[0] >= period]
+    assert after
+    assert same_answer([row for row in expected if row[0] >= period], after) is None
+
+
 def test_without_a_repair_what_is_behind_the_dead_is_lost() -> None:
     placement = placed("select", 4)
     inner = next(site for site in placement.routing.post_order if placement.routing.children[site])

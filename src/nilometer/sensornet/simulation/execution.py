@@ -7,15 +7,20 @@ which nothing changes; how a run is cut into stretches changes no answer.
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 import numpy as np
 import polars as pl
 
 from nilometer.catalog.extents import Stream
+from nilometer.catalog.network import NodeId
 from nilometer.edge.gateway.sources import Extents
 from nilometer.errors import UnsupportedError
 from nilometer.operators.frames import dtype
 from nilometer.operators.logic import ID, POSITION, TICK, TIME, Output, no_evaluations
 from nilometer.placement import Fragment, Placement
+from nilometer.placement.volume import readings_kept
+from nilometer.plan import physical
 from nilometer.sensornet.sim.topology import Integers
 from nilometer.sensornet.simulation.books import RadioBooks
 from nilometer.sensornet.simulation.counting import count_packets
@@ -50,9 +55,45 @@ class Execution:
                 self._flows[fragment.number, int(depth)] = FragmentFlow(fragment, here, extents)
         self._first = True
 
-    def tick(self, evaluation: int) -> int:
-        """When an evaluation is."""
-        return self.begin + evaluation * self.interval
+    def remember(self, sites: Collection[NodeId], since: int) -> None:
+        """Let the windows of these sites hold what they sensed before this plan began, not before `since`: a site that keeps its program
+        keeps its memory. Windows elsewhere begin empty."""
+        kept = max(
+            (
+                readings_kept(node, self.interval)
+                for fragment in self.placement.fragments.leaves
+                for node in fragment.operators
+                if isinstance(node, physical.TimeWindow)
+            ),
+            default=0,
+        )
+        known = {self.numbers.number[site] for site in sites if site in self.placement.routing}
+        first = max(since, self.begin - kept * self.interval)
+        ticks = np.arange(first, self.begin, self.interval, dtype=np.int64)
+        first_ticks = dict.fromkeys(_stream_names(self.placement), since)
+        for (number, _), flow in self._flows.items():
+            fragment = self.placement.fragments[number]
+            here = np.array([site for site in flow.sites if site in known], dtype=np.int64)
+            if fragment.is_leaf and len(here) and len(ticks):
+                admitted = {
+                    acquire.stream.name.lower(): self.sensed(acquire.stream, here, ticks)
+                    for acquire in fragment.acquires
+                }
+                flow.step((), self.begin, first_ticks, admitted, first=True)
+
+    def sensed(self, stream: Stream, sites: Integers, ticks: Integers) -> pl.DataFrame:
+        """The readings of sites, with their system columns."""
+        names = [self.numbers.sites[number] for number in sites]
+        rows = self._readings.read(stream, names, ticks)
+        columns = {column.name.lower(): column.name for column in stream.columns}
+        times, ids = rows.get_column(columns["time"]), rows.get_column(columns["id"])
+        known = pl.DataFrame({ID: pl.Series(names, dtype=dtype(stream.id_type)), SITE: sites})
+        rows = rows.with_columns(
+            times.alias(TICK), times.alias(TIME), ids.cast(dtype(stream.id_type)).alias(ID)
+        ).join(known, on=ID, how="left", maintain_order="left")
+        # Any number that tells the rows of one tick apart, the same however the run is cut.
+        position = times.to_numpy() // self.interval * len(self.numbers) + rows.get_column(SITE).to_numpy()
+        return rows.with_columns(pl.Series(POSITION, position))
 
     def run(self, first: int, periods: int, air: Air) -> tuple[pl.DataFrame, RadioBooks]:
         """The answers of periods `first` ... `first + periods - 1`, in order, and what the radios did."""
@@ -123,28 +164,15 @@ class _Stretch:
         return output
 
     def _sensed(self, stream: Stream, sites: Integers) -> pl.DataFrame:
-        """The readings of sites, with their system columns."""
-        names = [self._numbers.sites[number] for number in sites]
-        rows = self._execution._readings.read(stream, names, self._ticks)
-        columns = {column.name.lower(): column.name for column in stream.columns}
-        times, ids = rows.get_column(columns["time"]), rows.get_column(columns["id"])
-        known = pl.DataFrame({ID: pl.Series(names, dtype=dtype(stream.id_type)), SITE: sites})
-        rows = rows.with_columns(
-            times.alias(TICK),
-            times.alias(TIME),
-            ids.cast(dtype(stream.id_type)).alias(ID),
-        ).join(known, on=ID, how="left", maintain_order="left")
-        position = (
-            times.to_numpy() // self._execution.interval * len(self._numbers)
-            + rows.get_column(SITE).to_numpy()
-        )
-        rows = rows.with_columns(pl.Series(POSITION, position))
+        """The readings of sites, as long as they live."""
+        execution = self._execution
+        rows = execution.sensed(stream, sites, self._ticks)
         silent = self._air.silent
         if silent is None:
             return rows
-        agenda = self._execution.placement.agenda
+        agenda = execution.placement.agenda
         since = silent[rows.get_column(SITE).to_numpy()]
-        into = (times.to_numpy() - self._ticks[0]) % (self._execution.interval * agenda.beta)
+        into = (rows.get_column(TIME).to_numpy() - self._ticks[0]) % (execution.interval * agenda.beta)
         reads = into * agenda.tick_rate // SECOND + agenda.acquired
         return rows.filter(pl.Series((since < 0) | (reads <= since)))
 

@@ -260,7 +260,12 @@ class _Run:
     def _adopt(self, repair: Repair) -> None:
         assert repair.placement is not None
         self._spend(repair.dissemination.joules)
+        before = self._placement.routing
         self._install(repair.placement)
+        told = repair.dissemination
+        fresh = {*told.reprogrammed, *told.activated}
+        kept = [site for site in repair.placement.routing.post_order if site in before and site not in fresh]
+        self._execution.remember(kept, self.result.begin)
         if self._conditions.repair in ("best", "local") and self._conditions.spares:
             self._overlay = prepare_overlay(repair.placement, self._conditions.spares)
 
