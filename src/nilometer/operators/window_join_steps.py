@@ -233,21 +233,21 @@ def _candidates(
         return
     name = ("index", *(key.number for key in step.keys))
     if name not in pane.notes:
-        numbers, known = _combined([_hashes(key, step.port, pane) for key in step.keys])
+        numbers, known = combined([hashes_of(key, step.port, pane) for key in step.keys])
         pane.notes[name] = HashIndex(numbers, known, pane.order)
     index: HashIndex = pane.notes[name]
     parts = []
     for key in step.keys:
         port = key.other(step.port)
         one, rows = members[port]
-        numbers, known = _hashes(key, port, one)
+        numbers, known = hashes_of(key, port, one)
         if rows is not None:
             numbers, known = numbers[rows], None if known is None else known[rows]
         parts.append((numbers, known))
-    yield from index.matches(*_combined(parts), low, high, PAIRS_AT_ONCE)
+    yield from index.matches(*combined(parts), low, high, PAIRS_AT_ONCE)
 
 
-def _hashes(key: Key, port: int, pane: Pane) -> tuple[Numbers, Booleans | None]:
+def hashes_of(key: Key, port: int, pane: Pane) -> tuple[Numbers, Booleans | None]:
     """Per row of a pane a number, equal where the keys are equal, and whether there is a key at all (None: everywhere)."""
     if ("hashes", key.number) not in pane.notes:
         values = key.values(port, pane)
@@ -262,7 +262,7 @@ def _hashes(key: Key, port: int, pane: Pane) -> tuple[Numbers, Booleans | None]:
     return hashes
 
 
-def _combined(parts: Sequence[tuple[Numbers, Booleans | None]]) -> tuple[Numbers, Booleans | None]:
+def combined(parts: Sequence[tuple[Numbers, Booleans | None]]) -> tuple[Numbers, Booleans | None]:
     """One number for several, known where all are."""
     numbers, known = parts[0]
     for more, there in parts[1:]:

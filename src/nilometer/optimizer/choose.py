@@ -107,7 +107,8 @@ def _window_join(node: logical.WindowJoin) -> physical.Node:
             residual.append(condition)
         else:
             keys.append(key)
-    return physical.NlwJoin(tuple(map(choose, node.streams)), node.bounds, tuple(keys), conjunction(residual))
+    streams = tuple(map(choose, node.streams))
+    return physical.NlwJoin(streams, node.bounds, tuple(keys), conjunction(residual), node.memory)
 
 
 def _numbered_key(condition: Expression, streams: tuple[logical.Node, ...]) -> physical.KeyPair | None:

@@ -12,6 +12,7 @@ from nilometer.language import ast
 from nilometer.language.walk import walk
 from nilometer.plan import logical
 from nilometer.plan.bind.expressions import ExpressionBinder
+from nilometer.plan.bind.memory import bind_memory
 from nilometer.plan.bind.scope import (
     Bound,
     Context,
@@ -452,4 +453,5 @@ def _window_join(scope: Scope, select: ast.Select) -> logical.Node:
             hint=f"add AND WINDOW({scope.relations[0].alias}, {missing[0]}) = ...",
         )
     scope.time_is_tick = True
-    return logical.WindowJoin(tuple(relation.node for relation in scope.relations), tuple(bounds))
+    streams = tuple(relation.node for relation in scope.relations)
+    return logical.WindowJoin(streams, tuple(bounds), memory=bind_memory(scope, select))

@@ -10,6 +10,7 @@ from nilometer.operators import sample as sample_operator
 from nilometer.operators import silent as silent_operator
 from nilometer.operators import similar as similar_operator
 from nilometer.operators import window_join as window_join_operator
+from nilometer.operators.shedding import Shedding
 from nilometer.plan.physical import AsofJoin, Lag, NlwJoin, Sample, Silent, SnJoin
 
 
@@ -56,5 +57,11 @@ def window_join(node: NlwJoin, flow: Dataflow) -> int:
         tuple((k.left, k.left_expression, k.right, k.right_expression) for k in node.keys),
         node.predicate,
         id_type(node),
+        shedding_of(node),
     )
     return flow.add_operator(node, spec)
+
+
+def shedding_of(node: NlwJoin) -> Shedding | None:
+    """The bound on a join's memory."""
+    return None if node.memory is None else Shedding(node.memory.rows, node.memory.policy)
