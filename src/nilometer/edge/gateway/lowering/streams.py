@@ -35,10 +35,14 @@ def silent(node: Silent, flow: Dataflow) -> int:
 
 def similar(node: SnJoin, flow: Dataflow) -> int:
     """Each tuple with the earlier ones of other sources that are alike."""
-    spec = similar_operator.Similar(
+    return flow.add_operator(node, similar_of(node))
+
+
+def similar_of(node: SnJoin) -> similar_operator.Similar:
+    """What SIMILAR's operator is told."""
+    return similar_operator.Similar(
         node.input.schema, node.column, node.epsilon, node.window, node.form, node.alias, node.id_type.plain
     )
-    return flow.add_operator(node, spec)
 
 
 def asof_join(node: AsofJoin, flow: Dataflow) -> int:
