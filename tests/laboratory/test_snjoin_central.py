@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from functools import partial
 from importlib import import_module
 from itertools import count
 from pathlib import Path
@@ -167,7 +166,7 @@ def test_all_of_it_together(
     """With a small server and a small network, which are measured elsewhere."""
     whole = import_module("nilometer.laboratory.reproductions.snjoin")
     monkeypatch.setattr(whole, "snjoin_central", lambda: small)
-    monkeypatch.setattr(whole, "snjoin_network", partial(whole.snjoin_network, seconds=5))
+    monkeypatch.setattr(whole, "SECONDS", 5)
     result = SCALED["snjoin"](tmp_path / "all.png", 40)
     assert [path.name for path in sorted(tmp_path.iterdir())] == [
         "all-costs.png",

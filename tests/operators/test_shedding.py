@@ -149,11 +149,16 @@ class Twin:
         return max(one.row.time for one in came)
 
     def ties(self, port: int) -> dict[int, list[int]]:
-        """Per stream that keys tie to it, the columns."""
+        """Per stream that keys tie to it, the columns; through a third one too, if it is the same column."""
         found: dict[int, list[int]] = {}
-        for left, right, column in self.keys:
-            if port in (left, right):
-                found.setdefault(right if port == left else left, []).append(column)
+        for column in dict.fromkeys(column for _, _, column in self.keys):
+            linked = {port}
+            for _ in self.held:
+                for left, right, other in self.keys:
+                    if other == column and linked & {left, right}:
+                        linked |= {left, right}
+            for other_port in sorted(linked - {port}):
+                found.setdefault(other_port, []).append(column)
         return found
 
     def worth(self, port: int, one: Numbered) -> float:

@@ -88,7 +88,9 @@ class Query:
             case "optimized":
                 return "\n".join([explain_text(self.optimized.plan), *self._notes()])
             case "physical":
-                return "\n".join([explain_text(self.physical), *self._notes()])
+                from nilometer.optimizer import why
+
+                return "\n".join([explain_text(self.physical, why), *self._notes()])
             case "spark":
                 return "\n".join(self._layout_text())
             case _:

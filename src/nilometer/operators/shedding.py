@@ -20,7 +20,7 @@ from nilometer.operators.frames import Dtypes
 from nilometer.operators.logic import TIME
 from nilometer.operators.recent_arrivals import RecentArrivals
 from nilometer.operators.validation import require, require_choice
-from nilometer.operators.window_join_steps import Key
+from nilometer.operators.window_join_keys import KeyClass
 from nilometer.operators.window_panes import Pane, Panes
 from nilometer.operators.worth import ARRIVAL, Floats, ShedPolicy, worth_by
 from nilometer.types import INT_MINIMUM
@@ -57,7 +57,7 @@ class Shedding:
 class Shedder:
     """Numbers the tuples, decides which go, and counts them: `shed`, per port. `reached` is how far event time has come."""
 
-    def __init__(self, spec: Shedding, keys: Sequence[Key], reach: Sequence[int]) -> None:
+    def __init__(self, spec: Shedding, classes: Sequence[KeyClass], reach: Sequence[int]) -> None:
         require(len(spec.rows) == len(reach), f"{len(spec.rows)} bounds of memory for {len(reach)} streams")
         self.shed = [0 for _ in reach]
         self.reached = INT_MINIMUM
@@ -65,7 +65,7 @@ class Shedder:
         self._arrived = [0 for _ in reach]
         self._now = INT_MINIMUM
         self._recent = [RecentArrivals(one) for one in reach]
-        self._worth = worth_by(ShedPolicy(spec.policy), spec.seed, keys, reach)
+        self._worth = worth_by(ShedPolicy(spec.policy), spec.seed, classes, reach)
         self.found = self._worth.found
 
     @property

@@ -22,7 +22,9 @@ from nilometer.expressions import Expression, type_of
 from nilometer.operators.logic import Output, Progress
 from nilometer.operators.shedding import Shedding
 from nilometer.operators.validation import require
-from nilometer.operators.window_join import KeyPair, WindowJoin, WindowJoinLogic, reads_now
+from nilometer.operators.window_join import WindowJoin
+from nilometer.operators.window_join_keys import KeyPair
+from nilometer.operators.window_join_parts import reads_now
 from nilometer.types import INT, INT_MINIMUM, Kind, Schema, Type
 
 HASHABLE = frozenset({Kind.INT, Kind.FLOAT, Kind.STRING, Kind.BOOLEAN, Kind.TIME, Kind.DURATION})
@@ -52,7 +54,9 @@ class SymmetricHashJoin:
         """The join that gives the same answer."""
         keys: tuple[KeyPair, ...] = tuple((0, left, 1, right) for left, right in self.keys)
         bounds = ((0, 1, self.width),)
-        return WindowJoin((self.left, self.right), bounds, keys, self.predicate, self.id_type, self.shedding)
+        return WindowJoin(
+            (self.left, self.right), bounds, keys, self.predicate, self.id_type, shedding=self.shedding
+        )
 
     @property
     def schema(self) -> Schema:
@@ -79,7 +83,7 @@ class SymmetricHashJoinLogic:
         self._cleaned: tuple[int, ...] = (0, 0)
         self._width = spec.width
         self._most = spec.most_rows
-        self._join: WindowJoinLogic = spec.as_window_join.build()
+        self._join = spec.as_window_join.build()
         self._horizon = INT_MINIMUM
 
     @property

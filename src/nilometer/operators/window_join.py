@@ -7,44 +7,41 @@ Each stream's tuples are kept in panes (window_panes.py), and each round brings 
     R_1' ... R_{i-1}' ⋈ ΔR_i ⋈ R_{i+1} ... R_N        (primes: with this round's tuples)
 
 so that each result is found once, in the round in which its last member arrives. A delta is extended stream by stream
-(window_join_steps.py). The widths that the bounds *imply*, none wider than those given, decide what joins and say when a
-tuple can be forgotten. Nothing waits for the watermark: a result is emitted as soon as it exists, with tick = time =
+(window_join_steps.py), in an order and by searches that depend on the form (window_join_plan.py): nested loops, hashes, or a
+merge. Where all streams share what must be equal, one compiled table does it (window_join_table.py). The widths that the bounds *imply*, none wider than those given, decide what joins and say when a tuple can be
+forgotten: a stream that is silent holds nothing up as long as the watermark moves (its heartbeats). Nothing waits for the watermark: a result is emitted as soon as it exists, with tick = time =
 its latest member's time, no id and no position.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, reduce
 
 import numpy as np
 import polars as pl
 
-from nilometer.expressions import Call, Expression, columns_of, conjunction, conjuncts, uses_now
+from nilometer.expressions import Expression, conjunction
 from nilometer.kernels.ranges import Integers
 from nilometer.kernels.window_bounds import UNCONNECTED, implied_widths
 from nilometer.operators import frames
 from nilometer.operators.evaluate import Predicate, compile_predicate
-from nilometer.operators.logic import ID, POSITION, TICK, TIME, Output, Progress, no_evaluations
+from nilometer.operators.logic import TIME, Output, Progress, no_evaluations
 from nilometer.operators.shedding import NUMBERED, Shedder, Shedding
 from nilometer.operators.validation import require, require_columns, require_condition
-from nilometer.operators.window_join_steps import (
-    Bound,
-    Graph,
-    Key,
-    Members,
-    Side,
-    column_of,
-    extend,
-    plan_steps,
-    times_of,
-)
+from nilometer.operators.window_join_keys import KeyClass, KeyPair, classes_of
+from nilometer.operators.window_join_parts import answer, conditions_of, is_local, reads_now
+from nilometer.operators.window_join_plan import Form, Graph, Steps, plan_steps
+from nilometer.operators.window_join_steps import Members, Side, column_of, extend, times_of
+from nilometer.operators.window_join_table import TableJoinLogic, one_table
 from nilometer.operators.window_panes import Panes
-from nilometer.types import BOOLEAN, INT, INT_MINIMUM, Schema, Type
+from nilometer.types import INT, INT_MINIMUM, Schema, Type
 
-KeyPair = tuple[int, Expression, int, Expression]
+Bound = tuple[int, int, int]
 
-_PANES_PER_WINDOW = 16
+_PANES_PER_WINDOW = {Form.NLW: 16, Form.HW: 1, Form.MW: 16}
+"""Panes of little time leave little to look through beside what is wanted; a hash finds that anyhow, and has less to do with few panes."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +50,8 @@ class WindowJoin:
 
     `bounds` are (left, right, width): |time of left - time of right| <= width; they must connect all streams. `keys` are
     (left, expression, right, expression): an equality between two of them. `predicate` is the rest of the condition;
-    NOW in it is the result's time. `id_type` is the dtype of the (null) ids. `shedding` bounds the memory (shedding.py).
+    NOW in it is the result's time. `id_type` is the dtype of the (null) ids. `form` says how, never what. `shedding`
+    bounds the memory (shedding.py).
     """
 
     streams: tuple[Schema, ...]
@@ -61,6 +59,7 @@ class WindowJoin:
     keys: tuple[KeyPair, ...] = ()
     predicate: Expression | None = None
     id_type: Type = INT
+    form: Form = Form.HW
     shedding: Shedding | None = None
 
     def __post_init__(self) -> None:
@@ -87,14 +86,35 @@ class WindowJoin:
         """The implied width between every two streams."""
         return implied_widths(len(self.streams), self.bounds)
 
-    def build(self) -> WindowJoinLogic:
-        return WindowJoinLogic(self)
+    def build(self) -> WindowJoinLogic | TableJoinLogic:
+        ports = range(len(self.streams))
+        conditions = conditions_of(self.keys, self.predicate)
+        local = [tuple(c for c in conditions if is_local(c, self.streams[port])) for port in ports]
+        filters = [compile_predicate(conjunction(parts)) for parts in local]
+        graph = Graph(
+            tuple(frozenset(schema.names) for schema in self.streams),
+            self.widths,
+            classes_of([pair for pair in self.keys if not reads_now(pair)]),
+            tuple(c for c in conditions if not any(c in parts for parts in local)),
+        )
+        steps = [plan_steps(graph, start, self.form) for start in ports]
+        # A table lets go of the oldest alone: what is worth keeping is chosen among panes.
+        if self.form is not Form.MW and self.shedding is None and one_table(graph):
+            columns = frames.stream_dtypes(self.schema, self.id_type)
+            return TableJoinLogic(self.streams, columns, graph, steps, filters, hashed=self.form is Form.HW)
+        return WindowJoinLogic(self, steps, filters, graph.classes)
 
 
 class WindowJoinLogic:
     """Per port the tuples that may still join, and those that came since the last round."""
 
-    def __init__(self, spec: WindowJoin) -> None:
+    def __init__(
+        self,
+        spec: WindowJoin,
+        steps: Sequence[Steps],
+        filters: Sequence[Predicate],
+        classes: Sequence[KeyClass],
+    ) -> None:
         ports = range(len(spec.streams))
         self._columns = frames.stream_dtypes(spec.schema, spec.id_type)
         own = {} if spec.shedding is None else NUMBERED
@@ -102,27 +122,18 @@ class WindowJoinLogic:
             {TIME: pl.Int64()} | frames.dtypes(one) | own for one in spec.streams
         ]
         self._names = [list(schema.names) for schema in spec.streams]
-        conditions = conditions_of(spec)
-        local = [tuple(c for c in conditions if is_local(c, spec.streams[port])) for port in ports]
-        self._filters: list[Predicate] = [compile_predicate(conjunction(parts)) for parts in local]
-        graph = Graph(
-            tuple(frozenset(schema.names) for schema in spec.streams),
-            spec.widths,
-            tuple(Key(number, *pair) for number, pair in enumerate(spec.keys) if not reads_now(pair)),
-            tuple(c for c in conditions if not any(c in parts for parts in local)),
-        )
-        self._keys = graph.keys
-        self._steps = [plan_steps(graph, start) for start in ports]
+        self._filters = filters
+        self._steps = steps
         # A tuple is of use while any other stream may bring one within the implied width of it.
         self._reach = [int(spec.widths[port].max()) for port in ports]
         self._kept = [
-            Panes(TIME, columns, reach // _PANES_PER_WINDOW)
+            Panes(TIME, columns, reach // _PANES_PER_WINDOW[spec.form])
             for columns, reach in zip(self._inputs, self._reach, strict=True)
         ]
         self._fresh: list[list[pl.DataFrame]] = [[] for _ in ports]
         self._shedder: Shedder | None = None
         if spec.shedding is not None:
-            self._shedder = Shedder(spec.shedding, self._keys, self._reach)
+            self._shedder = Shedder(spec.shedding, classes, self._reach)
 
     @property
     def shed_by_port(self) -> tuple[int, ...]:
@@ -207,7 +218,6 @@ class WindowJoinLogic:
         ]
 
     def _values(self, members: Members) -> pl.DataFrame:
-        """N-tuples with their times."""
         time = reduce(np.maximum, map(times_of, members.values()))
         parts = [
             column_of(member, member[0].rows.get_column(name))
@@ -217,13 +227,8 @@ class WindowJoinLogic:
         return pl.DataFrame([pl.Series(TIME, time), *parts])
 
     def _results(self, found: list[pl.DataFrame]) -> pl.DataFrame:
-        values = frames.concatenate(found, {})
-        time, *columns = values.get_columns()
-        nothing = {
-            name: pl.Series(name, [None], dtype=self._columns[name]).new_from_index(0, values.height)
-            for name in (ID, POSITION)
-        }
-        return pl.DataFrame([time.alias(TICK), time, nothing[ID], nothing[POSITION], *columns])
+        time, *values = frames.concatenate(found, {}).get_columns()
+        return answer(self._columns, time.to_numpy(), values)
 
     # ---- state -------------------------------------------------------------------------------------------------------
 
@@ -243,20 +248,3 @@ class WindowJoinLogic:
         if self._shedder is not None:
             self._shedder.restore(panes)
             self._expire(self._shedder.reached)  # what had expired would take memory again
-
-
-def reads_now(pair: KeyPair) -> bool:
-    """Whether an equality can be looked at only when the whole tuple is known."""
-    return uses_now(pair[1]) or uses_now(pair[3])
-
-
-def conditions_of(spec: WindowJoin) -> tuple[Expression, ...]:
-    """The predicate's conjuncts, and the keys that read NOW, which is known only when the latest member is."""
-    awkward = tuple(Call("=", (pair[1], pair[3]), BOOLEAN) for pair in spec.keys if reads_now(pair))
-    return awkward + conjuncts(spec.predicate)
-
-
-def is_local(condition: Expression, schema: Schema) -> bool:
-    """Whether a tuple of one stream decides it by itself: one that fails never joins, so it is not even kept."""
-    read = columns_of(condition)
-    return bool(read) and read <= set(schema.names) and not uses_now(condition)

@@ -24,7 +24,8 @@ from nilometer.kernels.age_curve import AgeCurve
 from nilometer.kernels.count_min import CountMin
 from nilometer.kernels.ranges import Integers
 from nilometer.kernels.stable_hash import hash_words
-from nilometer.operators.window_join_steps import Key, Members, combined, hashes_of, times_of
+from nilometer.operators.window_join_keys import KeyClass, combined
+from nilometer.operators.window_join_steps import Members, times_of
 from nilometer.operators.window_panes import Pane, Panes
 
 Floats = npt.NDArray[np.float64]
@@ -97,16 +98,11 @@ def drawn(seed: int, port: int, arrivals: Integers) -> Floats:
 class Probable:
     """PROB, and with `reach` (per port, for how long a tuple may join) LIFE."""
 
-    def __init__(self, keys: Sequence[Key], ports: int, reach: Sequence[int] | None = None) -> None:
+    def __init__(self, classes: Sequence[KeyClass], ports: int, reach: Sequence[int] | None = None) -> None:
         self._reach = reach
-        keys = [key for key in keys if key.hashed]
-        # Per port: the keys to each stream that is tied to it.
-        self._ties = [
-            [
-                (other, tuple(key for key in keys if {key.left, key.right} == {port, other}))
-                for other in range(ports)
-                if any({key.left, key.right} == {port, other} for key in keys)
-            ]
+        # Per port: what is equal in it and in each stream that is tied to it.
+        self._ties: list[list[tuple[int, list[KeyClass]]]] = [
+            [(other, shared) for other in range(ports) if (shared := _shared(classes, port, other))]
             for port in range(ports)
         ]
         # (port, other): how often each key between them came in `port`.
@@ -116,8 +112,8 @@ class Probable:
         for port, pane in enumerate(fresh):
             if pane is None:
                 continue
-            for other, keys in self._ties[port]:
-                numbers, known = combined([hashes_of(key, port, pane) for key in keys])
+            for other, shared in self._ties[port]:
+                numbers, known = combined([one.hashes(port, pane) for one in shared])
                 self._counts[port, other].add(numbers if known is None else numbers[known])
 
     def found(self, members: Members) -> None:
@@ -125,8 +121,8 @@ class Probable:
 
     def of(self, port: int, pane: Pane, now: int) -> Floats:
         worth = np.ones(len(pane.order))
-        for other, keys in self._ties[port]:
-            numbers, known = combined([hashes_of(key, port, pane) for key in keys])
+        for other, shared in self._ties[port]:
+            numbers, known = combined([one.hashes(port, pane) for one in shared])
             share = self._counts[other, port].share(numbers)
             worth *= share if known is None else np.where(known, share, 0.0)
         if self._reach is not None:
@@ -139,6 +135,10 @@ class Probable:
     def restore(self, panes: Mapping[str, bytes]) -> None:
         for (port, other), counts in self._counts.items():
             counts.restore(panes[f"counts{port}-{other}"])
+
+
+def _shared(classes: Sequence[KeyClass], port: int, other: int) -> list[KeyClass]:
+    return [one for one in classes if one.hashed and port != other and {port, other} <= one.ports]
 
 
 class Aged:
@@ -176,13 +176,13 @@ class Aged:
             curve.restore(panes[f"ages{port}"])
 
 
-def worth_by(policy: ShedPolicy, seed: int, keys: Sequence[Key], reach: Sequence[int]) -> Worth:
+def worth_by(policy: ShedPolicy, seed: int, classes: Sequence[KeyClass], reach: Sequence[int]) -> Worth:
     """What a policy asks about the streams of a join."""
     match policy:
         case ShedPolicy.PROB:
-            return Probable(keys, len(reach))
+            return Probable(classes, len(reach))
         case ShedPolicy.LIFE:
-            return Probable(keys, len(reach), reach)
+            return Probable(classes, len(reach), reach)
         case ShedPolicy.AGE:
             return Aged(reach)
         case _:

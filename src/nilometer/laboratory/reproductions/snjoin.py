@@ -9,8 +9,8 @@ from nilometer.laboratory.reproductions.snjoin_central import JOINS, snjoin_cent
 from nilometer.laboratory.reproductions.snjoin_costs import snjoin_costs
 from nilometer.laboratory.reproductions.snjoin_network import SENSORS, snjoin_network
 
-SIZES = (200, 1000, 2000)
-"""Of the networks; `snjoin-network` has more of them."""
+SIZES, SECONDS = (200, 1000, 2000), 20
+"""Of the networks; `snjoin-network` has more of them, for twice as long."""
 
 
 def snjoin(plot: Path | None = None, largest: int | None = None) -> dict[str, Any]:
@@ -18,7 +18,7 @@ def snjoin(plot: Path | None = None, largest: int | None = None) -> dict[str, An
     the other parts go beside it."""
     sizes = [size for size in SIZES if largest is None or size <= largest] or [largest or SENSORS[0]]
     central = snjoin_central()
-    network = snjoin_network(sizes, plot=None if plot is None else beside(plot, "network"))
+    network = snjoin_network(sizes, SECONDS, plot=None if plot is None else beside(plot, "network"))
     costs = snjoin_costs(plot=None if plot is None else beside(plot, "costs"))
     if plot is not None:
         draw(central, plot)

@@ -211,7 +211,7 @@ def _need(node: physical.Node) -> str:
             return "counts the rows of all sources"
         case physical.Aggregate() | physical.AggregateEvaluate() | physical.AggregateMerge():
             return "is one group of all rows"
-        case physical.NlJoin() | physical.HashJoin() | physical.AsofJoin() | physical.NlwJoin():
+        case physical.NlJoin() | physical.HashJoin() | physical.AsofJoin() | physical.WindowJoin():
             return "has neither an equality nor a band between its inputs"
         case _:
             return "cannot be divided by what is above it"

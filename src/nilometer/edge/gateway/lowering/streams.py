@@ -1,4 +1,4 @@
-"""SAMPLE, LAG, SILENT, SN_JOIN, ASOF_JOIN and NLW_JOIN: streams to streams."""
+"""SAMPLE, LAG, SILENT, SN_JOIN, ASOF_JOIN and the three W-joins: streams to streams."""
 
 from __future__ import annotations
 
@@ -11,7 +11,20 @@ from nilometer.operators import silent as silent_operator
 from nilometer.operators import similar as similar_operator
 from nilometer.operators import window_join as window_join_operator
 from nilometer.operators.shedding import Shedding
-from nilometer.plan.physical import AsofJoin, Lag, NlwJoin, Sample, Silent, SnJoin
+from nilometer.operators.window_join_plan import Form
+from nilometer.plan.physical import (
+    AsofJoin,
+    HwJoin,
+    Lag,
+    MwJoin,
+    NlwJoin,
+    Sample,
+    Silent,
+    SnJoin,
+    WindowJoin,
+)
+
+FORMS: dict[type[WindowJoin], Form] = {NlwJoin: Form.NLW, HwJoin: Form.HW, MwJoin: Form.MW}
 
 
 def sample(node: Sample, flow: Dataflow) -> int:
@@ -53,7 +66,7 @@ def asof_join(node: AsofJoin, flow: Dataflow) -> int:
     return flow.add_operator(node, spec)
 
 
-def window_join(node: NlwJoin, flow: Dataflow) -> int:
+def window_join(node: WindowJoin, flow: Dataflow) -> int:
     """STEAM's join over N streams."""
     spec = window_join_operator.WindowJoin(
         tuple(child.schema for child in node.streams),
@@ -61,11 +74,12 @@ def window_join(node: NlwJoin, flow: Dataflow) -> int:
         tuple((k.left, k.left_expression, k.right, k.right_expression) for k in node.keys),
         node.predicate,
         id_type(node),
+        FORMS[type(node)],
         shedding_of(node),
     )
     return flow.add_operator(node, spec)
 
 
-def shedding_of(node: NlwJoin) -> Shedding | None:
+def shedding_of(node: WindowJoin) -> Shedding | None:
     """The bound on a join's memory."""
     return None if node.memory is None else Shedding(node.memory.rows, node.memory.policy)
