@@ -35,7 +35,9 @@ KEYED = {"a": "x", "b": "y", "c": "z", "d": "u"}
 """Streams that are joined, and the column of each."""
 
 
-def keyed(rows: int, sensors: int, names: Sequence[str] = ("a", "b"), seed: int = 7) -> dict[str, pl.DataFrame]:
+def keyed(
+    rows: int, sensors: int, names: Sequence[str] = ("a", "b"), seed: int = 7
+) -> dict[str, pl.DataFrame]:
     """Streams of the same sensors (time, id, and the stream's column), with `rows` readings each; sentinels that do not match."""
     found = {}
     for number, name in enumerate(names):
