@@ -6,10 +6,14 @@ below); a tuple is kept for as long as the widest window that reaches it, and fo
 
 from __future__ import annotations
 
+from itertools import combinations
+
+from nilometer.expressions import conjuncts
 from nilometer.kernels.join_completeness import completeness, kept_shares, probing_completeness
 from nilometer.kernels.window_bounds import implied_widths
 from nilometer.optimizer.cardinality import cardinality
 from nilometer.optimizer.context import OptimizerContext
+from nilometer.optimizer.equalities import equality_between
 from nilometer.plan.logical import Acquire, Memory, Node, ShedPolicy, WindowJoin, walk_plan
 from nilometer.types import SECOND, format_duration
 
@@ -34,6 +38,10 @@ def _notes(join: WindowJoin, memory: Memory, context: OptimizerContext) -> list[
         lasting = format_duration(round(window * SECOND))
         whole = "" if rows is None else f"; enough for {rows / window:,.3g} rows/s" if window else ""
         lines.append(f"memory of input {port}: {kept} {needed} ({lasting}){whole}")
+    if memory.policy in (ShedPolicy.PROB, ShedPolicy.LIFE) and not _equalities(join):
+        lines.append(
+            f"{memory.policy} counts what must be equal, and no equality ties the streams: the newest are kept"
+        )
     known = [rate for rate in rates if rate is not None]
     if len(known) < len(rates):
         lines.append("completeness: not known without the rate of every stream; EXPECT EVERY declares one")
@@ -49,6 +57,15 @@ def _notes(join: WindowJoin, memory: Memory, context: OptimizerContext) -> list[
         f"completeness: {found:.1%}{better}, at least {least:.1%} (DHTJoin, equation 11); kept of the streams: {shares}"
     )
     return lines
+
+
+def _equalities(join: WindowJoin) -> bool:
+    """Whether there is anything between two streams whose frequency could be counted."""
+    return any(
+        equality_between(condition, left, right) is not None
+        for condition in conjuncts(join.predicate)
+        for left, right in combinations(join.streams, 2)
+    )
 
 
 def _kept_for(join: WindowJoin) -> list[int]:
