@@ -15,6 +15,7 @@ from nilometer.operators.lag import Lag, Lagged
 from nilometer.operators.logic import TICK, TIME, Spec
 from nilometer.operators.row_window import RowWindow
 from nilometer.operators.sample import Sample
+from nilometer.operators.shedding import Shedding
 from nilometer.operators.silent import Silent
 from nilometer.operators.similar import Similar
 from nilometer.operators.symmetric_hash_join import SymmetricHashJoin
@@ -26,7 +27,7 @@ from nilometer.operators.window_aggregate import WindowAggregate
 from nilometer.operators.window_join import WindowJoin
 from nilometer.operators.window_join_plan import Form
 from nilometer.operators.zipper_join import ZipperJoin
-from nilometer.types import BOOLEAN, FLOAT, INT, POINT, STRING, Column, Schema, Type
+from nilometer.types import BOOLEAN, FLOAT, INT, POINT, STRING, Column, OwnWindow, Schema, Type
 
 NOTHING = Schema(())
 R = Schema((Column("R.depth", INT), Column("R.rain", FLOAT), Column("R.kind", STRING)))
@@ -138,7 +139,18 @@ CASES: list[Case] = [
         Case(f"similar, {f}", Similar(R, "R.rain", 1 / 64, 5, f, "Q"), (stream_of_r,))
         for f in ("LIST", "PAIRS", "FLATTEN", "COUNTS")
     ),
+    Case("similar, SAMPLE", Similar(R, "R.rain", 1 / 64, 5, "SAMPLE", "Q", sample=3), (stream_of_r,)),
     Case("similar, counts", Similar(R, "R.depth", 0, 5, "COUNTS", "Q"), (stream_of_r,)),
+    Case(
+        "similar, own windows",
+        Similar(R, "R.rain", 1 / 64, OwnWindow("R.depth", 2), "LIST", "Q"),
+        (stream_of_r,),
+    ),
+    Case(
+        "similar, equal, own windows",
+        Similar(R, "R.kind", 0, OwnWindow("R.depth", 2), "COUNTS", "Q"),
+        (stream_of_r,),
+    ),
     Case("similar, equal text", Similar(R, "R.kind", 0, 6, "LIST", "Q"), (sensed,)),
     Case("similar, equal numbers", Similar(R, "R.depth", 0, 6, "PAIRS", "Q", STRING), (named,)),
     Case("window join, product", WindowJoin((R, S), ((0, 1, 2),)), (stream_of_r, stream_of_s), None),
@@ -159,6 +171,14 @@ CASES: list[Case] = [
         for form in (Form.NLW, Form.HW)
     ),
     Case("symmetric hash join", SymmetricHashJoin(R, S, 3, KEYS, LESS), (stream_of_r, stream_of_s), None),
+    Case(
+        "window join, bounded memory",
+        WindowJoin(
+            (R, S), ((0, 1, 3),), ((0, KEYS[0][0], 1, KEYS[0][1]),), shedding=Shedding((99, 99), "LIFE")
+        ),
+        (stream_of_r, stream_of_s),
+        None,
+    ),
     Case("zipper join", ZipperJoin(R, S, 4), (stream_of_r, stream_of_s)),
     Case("zipper join, keys", ZipperJoin(R, S, 4, KEYS), (stream_of_r, stream_of_s)),
     Case("RSTREAM", ToStream(R, "RSTREAM"), (windows_of_r,)),

@@ -24,6 +24,7 @@ from nilometer.plan.logical import (
     Completeness,
     JoinKind,
     Lagged,
+    Memory,
     Projection,
     Relation,
     SimilarForm,
@@ -32,7 +33,7 @@ from nilometer.plan.logical import (
     silent_columns,
     similar_columns,
 )
-from nilometer.types import FLOAT, INT, Column, Schema, Type
+from nilometer.types import FLOAT, INT, Column, OwnWindow, Schema, Type
 
 
 @dataclass(frozen=True)
@@ -278,10 +279,11 @@ class SnJoin(Single):
 
     column: str
     epsilon: float
-    window: int
+    window: int | OwnWindow
     form: SimilarForm
     alias: str
     id_type: Type
+    sample: int = 0
 
     @property
     def schema(self) -> Schema:
@@ -329,6 +331,7 @@ class WindowJoin(Node):
     bounds: tuple[WindowBound, ...]
     keys: tuple[KeyPair, ...] = ()
     predicate: Expression | None = None
+    memory: Memory | None = None
 
     @property
     def inputs(self) -> tuple[Node, ...]:

@@ -12,12 +12,13 @@ from typing import Any, Protocol, TypeVar
 from nilometer.catalog.extents import Extent, Stream, Table
 from nilometer.expressions import Aggregate, Call, ColumnReference, Expression, Literal
 from nilometer.language import ast
+from nilometer.language.cursor import INT as INT_TOKEN
 from nilometer.language.cursor import Cursor
 from nilometer.language.parse_expressions import parse_expression, parse_name, parse_number
 from nilometer.plan import logical, physical
 from nilometer.plan.explain.expressions import PlanTextError, read_duration, read_expression
 from nilometer.plan.explain.windows import row_window_parameters, time_window_parameters
-from nilometer.types import Column, Kind, Schema, Type
+from nilometer.types import UNITS, Column, Kind, OwnWindow, Schema, Type
 
 
 class Extents(Protocol):
@@ -231,10 +232,19 @@ def read_similar(reading: Reading) -> Parameters:
     parameters["epsilon"] = float(parse_number(reading.cursor))
     reading.cursor.expect(";")
     reading.cursor.expect("RANGE")
-    parameters["window"] = reading.duration()
+    parameters["window"] = (
+        reading.duration() if reading.cursor.token.kind is INT_TOKEN else _own_window(reading)
+    )
     reading.cursor.expect(";")
     parameters["form"] = logical.SimilarForm(reading.cursor.expect_any(*logical.SimilarForm))
+    if parameters["form"] is logical.SimilarForm.SAMPLE:
+        parameters["sample"] = int(parse_number(reading.cursor))
     return parameters
+
+
+def _own_window(reading: Reading) -> OwnWindow:
+    column = reading.name()
+    return OwnWindow(column, UNITS[reading.cursor.expect_any(*UNITS)])
 
 
 def _equality(reading: Reading) -> tuple[Expression, Expression]:
@@ -279,10 +289,26 @@ def read_window_join(reading: Reading) -> Parameters:
         left_expression, right_expression = _equality(reading)
         return physical.KeyPair(left, left_expression, right, right_expression)
 
+    def memory() -> tuple[int, int]:
+        cursor.expect("MEMORY")
+        cursor.expect("(")
+        port = int(parse_number(cursor))
+        cursor.expect(")")
+        cursor.expect("=")
+        rows = int(parse_number(cursor))
+        cursor.expect("ROWS")
+        return port, rows
+
     parameters: Parameters = {"bounds": _several(reading, bound)}
     while cursor.accept(";"):
         if cursor.accept("KEYS"):
             parameters["keys"] = _several(reading, key)
+        elif cursor.at("MEMORY"):
+            found = dict(_several(reading, memory))
+            cursor.expect("SHED")
+            policy = logical.ShedPolicy(cursor.expect_any(*logical.ShedPolicy))
+            rows = tuple(found.get(port) for port in range(len(reading.inputs)))
+            parameters["memory"] = logical.Memory(rows, policy)
         else:
             cursor.expect("ON")
             parameters["predicate"] = reading.expression()
