@@ -15,6 +15,7 @@ from nilometer.operators.lag import Lag, Lagged
 from nilometer.operators.logic import TICK, TIME, Spec
 from nilometer.operators.row_window import RowWindow
 from nilometer.operators.sample import Sample
+from nilometer.operators.shedding import Shedding
 from nilometer.operators.silent import Silent
 from nilometer.operators.similar import Similar
 from nilometer.operators.symmetric_hash_join import SymmetricHashJoin
@@ -24,6 +25,7 @@ from nilometer.operators.to_stream import ToStream
 from nilometer.operators.union import Union
 from nilometer.operators.window_aggregate import WindowAggregate
 from nilometer.operators.window_join import WindowJoin
+from nilometer.operators.window_join_plan import Form
 from nilometer.operators.zipper_join import ZipperJoin
 from nilometer.types import BOOLEAN, FLOAT, INT, POINT, STRING, Column, OwnWindow, Schema, Type
 
@@ -92,7 +94,8 @@ ITEMS = (
     Lagged("speed", "RATE", reference("R.depth")),
 )
 
-TRIANGLE = WindowJoin((R, S, T), ((0, 1, 4), (1, 2, 3), (0, 2, 5)), ((0, *KEYS[0][:1], 1, KEYS[0][1]),), LESS)
+EQUAL = ((0, KEYS[0][0], 1, KEYS[0][1]),)
+TRIANGLE = WindowJoin((R, S, T), ((0, 1, 4), (1, 2, 3), (0, 2, 5)), EQUAL, LESS)
 
 CASES: list[Case] = [
     *(
@@ -152,7 +155,30 @@ CASES: list[Case] = [
     Case("similar, equal numbers", Similar(R, "R.depth", 0, 6, "PAIRS", "Q", STRING), (named,)),
     Case("window join, product", WindowJoin((R, S), ((0, 1, 2),)), (stream_of_r, stream_of_s), None),
     Case("window join, triangle", TRIANGLE, (stream_of_r, stream_of_s, Input(STREAM, T)), None),
+    Case(
+        "window join, merge",
+        WindowJoin((R, S), ((0, 1, 3),), (), LESS, form=Form.MW),
+        (stream_of_r, stream_of_s),
+        None,
+    ),
+    *(
+        Case(
+            f"window join, {form}, a table",
+            WindowJoin((R, S), ((0, 1, 3),), EQUAL, form=form),
+            (stream_of_r, stream_of_s),
+            None,
+        )
+        for form in (Form.NLW, Form.HW)
+    ),
     Case("symmetric hash join", SymmetricHashJoin(R, S, 3, KEYS, LESS), (stream_of_r, stream_of_s), None),
+    Case(
+        "window join, bounded memory",
+        WindowJoin(
+            (R, S), ((0, 1, 3),), ((0, KEYS[0][0], 1, KEYS[0][1]),), shedding=Shedding((99, 99), "LIFE")
+        ),
+        (stream_of_r, stream_of_s),
+        None,
+    ),
     Case("zipper join", ZipperJoin(R, S, 4), (stream_of_r, stream_of_s)),
     Case("zipper join, keys", ZipperJoin(R, S, 4, KEYS), (stream_of_r, stream_of_s)),
     Case("RSTREAM", ToStream(R, "RSTREAM"), (windows_of_r,)),

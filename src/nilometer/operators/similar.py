@@ -26,6 +26,7 @@ import numpy as np
 import polars as pl
 
 from nilometer.kernels.candidates import split
+from nilometer.kernels.near_counts import NearCounted
 from nilometer.kernels.ranges import Integers, covered
 from nilometer.kernels.similar_pairs import (
     SimilarRows,
@@ -39,10 +40,11 @@ from nilometer.operators import frames
 from nilometer.operators.gathering import gather
 from nilometer.operators.logic import ID, POSITION, TICK, TIME, Output, Progress, no_evaluations
 from nilometer.operators.order import in_time
+from nilometer.operators.similar_counts import SimilarCounts
 from nilometer.operators.similar_forms import Matches
 from nilometer.operators.similar_recent import Recent
 from nilometer.operators.similar_rounds import MATCHES_AT_ONCE, Asked, Chunk, SimilarForm, answered
-from nilometer.operators.similar_table import TABLED, Alike, SimilarTable
+from nilometer.operators.similar_table import TABLED, Alike, SimilarTable, alike_is_equal
 from nilometer.operators.stripe_home import StripeHome
 from nilometer.operators.validation import require, require_choice
 from nilometer.operators.waiting import Waiting
@@ -137,7 +139,7 @@ class SimilarLogic:
         self._kept = frames.stream_dtypes(read, spec.id_type)
         self._waiting = Waiting(self._kept)
         self._recent = Recent(spec.window, self._kept)
-        self._table: SimilarTable | None = None
+        self._table: SimilarTable | SimilarCounts | None = None
 
     @property
     def occurrences(self) -> int:
@@ -175,20 +177,22 @@ class SimilarLogic:
             return self._searched(fresh)
         self._recent.append(fresh)
         probes = self._table.probe(ordered)
+        asked = probes.partners
         if self._spec.home is not None:
-            probes = replace(
-                probes, partners=probes.partners * self._spec.home.holds(ordered[self._spec.column])
-            )
+            asked = asked * self._spec.home.holds(ordered[self._spec.column])
         if self._spec.form == SimilarForm.COUNTS:
-            rows = np.flatnonzero(probes.partners)
+            rows = np.flatnonzero(asked)
             head = [ordered[name].gather(rows) for name in (TIME, ID, self._spec.column)]
             arity = pl.Series("arity", 1 + probes.sources[rows])
             counts = pl.Series("matches", probes.partners[rows])
             named = [each.alias(f"@{place}") for place, each in enumerate([*head, arity, counts])]
             return self._answer(ordered, rows, pl.DataFrame(named))
         table = self._table
-        chunks = (table.matches(probes, rows) for rows in split(probes.partners, MATCHES_AT_ONCE))
-        return self._round(ordered, chunks, probes.partners)
+        assert isinstance(table, SimilarTable), "counts do not say which"
+        assert not isinstance(probes, NearCounted), "counts do not say which"
+        probes = replace(probes, partners=asked)
+        chunks = (table.matches(probes, rows) for rows in split(asked, MATCHES_AT_ONCE))
+        return self._round(ordered, chunks, asked)
 
     def _round(self, ordered: pl.DataFrame, chunks: Iterable[Chunk], partners: Integers) -> pl.DataFrame:
         """The answers of tuples with so many partners each."""
@@ -196,9 +200,12 @@ class SimilarLogic:
         answer = answered(asked, chunks, partners)
         return frames.empty(self._columns) if answer is None else self._answer(ordered, *answer)
 
-    def _made_again(self) -> SimilarTable:
+    def _made_again(self) -> SimilarTable | SimilarCounts:
         """The table, of the tuples that are kept."""
-        table = SimilarTable(self._spec.alike)
+        alike = self._spec.alike
+        near = alike.window is not None and not alike_is_equal(alike.value, alike.epsilon)
+        counts = near and self._spec.form == SimilarForm.COUNTS
+        table: SimilarTable | SimilarCounts = SimilarCounts(alike) if counts else SimilarTable(alike)
         recent = frames.concatenate([pane.living for pane in self._recent], self._recent.columns)
         if recent.height:
             table.probe(in_time(recent, [ID, POSITION]))

@@ -8,31 +8,35 @@ Each stream's tuples are kept in panes (window_panes.py), and each round brings 
 
 so that each result is found once, in the round in which its last member arrives. A delta is extended stream by stream
 (window_join_steps.py), in an order and by searches that depend on the form (window_join_plan.py): nested loops, hashes, or a
-merge. The widths that the bounds *imply*, none wider than those given, decide what joins and say when a tuple can be
+merge. Where all streams share what must be equal, one compiled table does it (window_join_table.py). The widths that the bounds *imply*, none wider than those given, decide what joins and say when a tuple can be
 forgotten: a stream that is silent holds nothing up as long as the watermark moves (its heartbeats). Nothing waits for the watermark: a result is emitted as soon as it exists, with tick = time =
 its latest member's time, no id and no position.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, reduce
 
 import numpy as np
 import polars as pl
 
-from nilometer.expressions import Call, Expression, columns_of, conjunction, conjuncts, uses_now
+from nilometer.expressions import Expression, conjunction
 from nilometer.kernels.ranges import Integers
 from nilometer.kernels.window_bounds import UNCONNECTED, implied_widths
 from nilometer.operators import frames
 from nilometer.operators.evaluate import Predicate, compile_predicate
-from nilometer.operators.logic import ID, POSITION, TICK, TIME, Output, Progress, no_evaluations
+from nilometer.operators.logic import TIME, Output, Progress, no_evaluations
+from nilometer.operators.shedding import NUMBERED, Shedder, Shedding
 from nilometer.operators.validation import require, require_columns, require_condition
-from nilometer.operators.window_join_keys import KeyPair, classes_of
-from nilometer.operators.window_join_plan import Form, Graph, plan_steps
+from nilometer.operators.window_join_keys import KeyClass, KeyPair, classes_of
+from nilometer.operators.window_join_parts import answer, conditions_of, is_local, reads_now
+from nilometer.operators.window_join_plan import Form, Graph, Steps, plan_steps
 from nilometer.operators.window_join_steps import Members, Side, column_of, extend, times_of
+from nilometer.operators.window_join_table import TableJoinLogic, one_table
 from nilometer.operators.window_panes import Panes
-from nilometer.types import BOOLEAN, INT, INT_MINIMUM, Schema, Type
+from nilometer.types import INT, INT_MINIMUM, Schema, Type
 
 Bound = tuple[int, int, int]
 
@@ -46,7 +50,8 @@ class WindowJoin:
 
     `bounds` are (left, right, width): |time of left - time of right| <= width; they must connect all streams. `keys` are
     (left, expression, right, expression): an equality between two of them. `predicate` is the rest of the condition;
-    NOW in it is the result's time. `id_type` is the dtype of the (null) ids. `form` says how, never what.
+    NOW in it is the result's time. `id_type` is the dtype of the (null) ids. `form` says how, never what. `shedding`
+    bounds the memory (shedding.py).
     """
 
     streams: tuple[Schema, ...]
@@ -55,6 +60,7 @@ class WindowJoin:
     predicate: Expression | None = None
     id_type: Type = INT
     form: Form = Form.HW
+    shedding: Shedding | None = None
 
     def __post_init__(self) -> None:
         ports = set(range(len(self.streams)))
@@ -80,28 +86,44 @@ class WindowJoin:
         """The implied width between every two streams."""
         return implied_widths(len(self.streams), self.bounds)
 
-    def build(self) -> WindowJoinLogic:
-        return WindowJoinLogic(self)
+    def build(self) -> WindowJoinLogic | TableJoinLogic:
+        ports = range(len(self.streams))
+        conditions = conditions_of(self.keys, self.predicate)
+        local = [tuple(c for c in conditions if is_local(c, self.streams[port])) for port in ports]
+        filters = [compile_predicate(conjunction(parts)) for parts in local]
+        graph = Graph(
+            tuple(frozenset(schema.names) for schema in self.streams),
+            self.widths,
+            classes_of([pair for pair in self.keys if not reads_now(pair)]),
+            tuple(c for c in conditions if not any(c in parts for parts in local)),
+        )
+        steps = [plan_steps(graph, start, self.form) for start in ports]
+        # A table lets go of the oldest alone: what is worth keeping is chosen among panes.
+        if self.form is not Form.MW and self.shedding is None and one_table(graph):
+            columns = frames.stream_dtypes(self.schema, self.id_type)
+            return TableJoinLogic(self.streams, columns, graph, steps, filters, hashed=self.form is Form.HW)
+        return WindowJoinLogic(self, steps, filters, graph.classes)
 
 
 class WindowJoinLogic:
     """Per port the tuples that may still join, and those that came since the last round."""
 
-    def __init__(self, spec: WindowJoin) -> None:
+    def __init__(
+        self,
+        spec: WindowJoin,
+        steps: Sequence[Steps],
+        filters: Sequence[Predicate],
+        classes: Sequence[KeyClass],
+    ) -> None:
         ports = range(len(spec.streams))
         self._columns = frames.stream_dtypes(spec.schema, spec.id_type)
-        self._inputs: list[frames.Dtypes] = [{TIME: pl.Int64()} | frames.dtypes(one) for one in spec.streams]
+        own = {} if spec.shedding is None else NUMBERED
+        self._inputs: list[frames.Dtypes] = [
+            {TIME: pl.Int64()} | frames.dtypes(one) | own for one in spec.streams
+        ]
         self._names = [list(schema.names) for schema in spec.streams]
-        conditions = conditions_of(spec)
-        local = [tuple(c for c in conditions if is_local(c, spec.streams[port])) for port in ports]
-        self._filters: list[Predicate] = [compile_predicate(conjunction(parts)) for parts in local]
-        graph = Graph(
-            tuple(frozenset(schema.names) for schema in spec.streams),
-            spec.widths,
-            classes_of([pair for pair in spec.keys if not reads_now(pair)]),
-            tuple(c for c in conditions if not any(c in parts for parts in local)),
-        )
-        self._steps = [plan_steps(graph, start, spec.form) for start in ports]
+        self._filters = filters
+        self._steps = steps
         # A tuple is of use while any other stream may bring one within the implied width of it.
         self._reach = [int(spec.widths[port].max()) for port in ports]
         self._kept = [
@@ -109,34 +131,76 @@ class WindowJoinLogic:
             for columns, reach in zip(self._inputs, self._reach, strict=True)
         ]
         self._fresh: list[list[pl.DataFrame]] = [[] for _ in ports]
+        self._shedder: Shedder | None = None
+        if spec.shedding is not None:
+            self._shedder = Shedder(spec.shedding, classes, self._reach)
+
+    @property
+    def shed_by_port(self) -> tuple[int, ...]:
+        """Per port how many tuples were given up though they might still have joined."""
+        return tuple(0 for _ in self._kept) if self._shedder is None else tuple(self._shedder.shed)
 
     def update(self, port: int, rows: pl.DataFrame) -> None:
+        if self._shedder is not None:
+            rows = self._shedder.number(port, rows)
         fit = self._filters[port](frames.conform(rows, self._inputs[port]))
         if fit.height:
             self._fresh[port].append(fit)
 
     def advance(self, progress: Progress) -> Output:
-        results = frames.empty(self._columns)
+        found: list[pl.DataFrame] = []
         if any(self._fresh):
-            sides = [
-                Side(kept, kept.pane(fresh) if fresh.height else None)
-                for kept, fresh in zip(self._kept, self._fresh_rows(), strict=True)
-            ]
-            found = [self._values(members) for steps in self._steps for members in extend(sides, steps)]
-            if found:
-                results = self._results(found)
-            for side in sides:
-                if side.new is not None:
-                    side.old.add(side.new)
+            fresh = self._fresh_rows()
             self._fresh = [[] for _ in self._fresh]
+            if self._shedder is None:
+                found = self._join(fresh)
+            else:
+                for part, reached in self._shedder.slices(fresh, progress.watermark):
+                    found += self._join_and_shed(self._shedder, part, reached)
+        self._expire(progress.watermark)
+        if self._shedder is not None:
+            self._shedder.reached = progress.watermark
+        return Output(self._results(found) if found else frames.empty(self._columns), no_evaluations())
+
+    def _join(self, fresh: list[pl.DataFrame]) -> list[pl.DataFrame]:
+        """The results that new tuples bring; they are kept from now on."""
+        sides = [
+            Side(kept, kept.pane(rows) if rows.height else None)
+            for kept, rows in zip(self._kept, fresh, strict=True)
+        ]
+        if self._shedder is not None:
+            self._shedder.came([side.new for side in sides], self._kept)
+        found = []
+        for members in (members for steps in self._steps for members in extend(sides, steps)):
+            found.append(self._values(members))
+            if self._shedder is not None:
+                self._shedder.found(members)
+        for side in sides:
+            if side.new is not None:
+                side.old.add(side.new)
+        return found
+
+    def _join_and_shed(self, shedder: Shedder, fresh: list[pl.DataFrame], reached: int) -> list[pl.DataFrame]:
+        if shedder.before_probing:
+            fresh = shedder.thin(fresh, self._kept)
+        found = self._join(fresh)
+        self._expire(reached)
+        shedder.cut(self._kept)
+        return found
+
+    def _expire(self, watermark: int) -> None:
         for kept, reach in zip(self._kept, self._reach, strict=True):
-            kept.expire(max(progress.watermark - reach, INT_MINIMUM))
-        return Output(results, no_evaluations())
+            kept.expire(max(watermark - reach, INT_MINIMUM))
+
+    @property
+    def heights(self) -> tuple[int, ...]:
+        """How many tuples of each port are kept."""
+        return tuple(map(len, self._kept))
 
     @property
     def height(self) -> int:
         """How many tuples are kept."""
-        return sum(map(len, self._kept))
+        return sum(self.heights)
 
     def times(self) -> Integers:
         """The times of all tuples that are kept."""
@@ -154,7 +218,6 @@ class WindowJoinLogic:
         ]
 
     def _values(self, members: Members) -> pl.DataFrame:
-        """N-tuples with their times."""
         time = reduce(np.maximum, map(times_of, members.values()))
         parts = [
             column_of(member, member[0].rows.get_column(name))
@@ -164,13 +227,8 @@ class WindowJoinLogic:
         return pl.DataFrame([pl.Series(TIME, time), *parts])
 
     def _results(self, found: list[pl.DataFrame]) -> pl.DataFrame:
-        values = frames.concatenate(found, {})
-        time, *columns = values.get_columns()
-        nothing = {
-            name: pl.Series(name, [None], dtype=self._columns[name]).new_from_index(0, values.height)
-            for name in (ID, POSITION)
-        }
-        return pl.DataFrame([time.alias(TICK), time, nothing[ID], nothing[POSITION], *columns])
+        time, *values = frames.concatenate(found, {}).get_columns()
+        return answer(self._columns, time.to_numpy(), values)
 
     # ---- state -------------------------------------------------------------------------------------------------------
 
@@ -180,27 +238,13 @@ class WindowJoinLogic:
             panes |= kept.snapshot(f"kept{port}")
             if fresh.height:
                 panes[f"fresh{port}"] = frames.to_bytes(fresh)
-        return panes
+        return panes if self._shedder is None else panes | self._shedder.snapshot()
 
     def restore(self, panes: dict[str, bytes]) -> None:
         for port, kept in enumerate(self._kept):
             kept.restore(f"kept{port}", panes)
             fresh = panes.get(f"fresh{port}")
             self._fresh[port] = [] if fresh is None else [frames.from_bytes(fresh)]
-
-
-def reads_now(pair: KeyPair) -> bool:
-    """Whether an equality can be looked at only when the whole tuple is known."""
-    return uses_now(pair[1]) or uses_now(pair[3])
-
-
-def conditions_of(spec: WindowJoin) -> tuple[Expression, ...]:
-    """The predicate's conjuncts, and the keys that read NOW, which is known only when the latest member is."""
-    awkward = tuple(Call("=", (pair[1], pair[3]), BOOLEAN) for pair in spec.keys if reads_now(pair))
-    return awkward + conjuncts(spec.predicate)
-
-
-def is_local(condition: Expression, schema: Schema) -> bool:
-    """Whether a tuple of one stream decides it by itself: one that fails never joins, so it is not even kept."""
-    read = columns_of(condition)
-    return bool(read) and read <= set(schema.names) and not uses_now(condition)
+        if self._shedder is not None:
+            self._shedder.restore(panes)
+            self._expire(self._shedder.reached)  # what had expired would take memory again

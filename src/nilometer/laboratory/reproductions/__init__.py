@@ -26,11 +26,36 @@ def steam_buffer() -> dict[str, Any]:
     return reproduce()
 
 
+def steam(plot: Path | None = None) -> dict[str, Any]:
+    """STEAM's W-joins against their rivals, imported when they are asked for; it takes a minute or two."""
+    from nilometer.laboratory.reproductions.steam import steam as reproduce
+
+    return reproduce(plot=plot)
+
+
 def fjords(plot: Path | None = None) -> dict[str, Any]:
     """Fjords' combined queries, imported when they are asked for; `plot` is where a picture of the figures goes."""
     from nilometer.laboratory.reproductions.fjords import fjords as reproduce
 
     return reproduce(plot=plot)
+
+
+def snjoin(plot: Path | None = None, largest: int | None = None) -> dict[str, Any]:
+    """All of SNJoin's figures, imported when they are asked for; `largest` is the largest network that is simulated."""
+    from nilometer.laboratory.reproductions.snjoin import snjoin as reproduce
+
+    return reproduce(plot=plot, largest=largest)
+
+
+def snjoin_central(plot: Path | None = None) -> dict[str, Any]:
+    """SNJoin against its rivals on one server: Figs. 8, 9, 10 and 14."""
+    from nilometer.laboratory.reproductions.snjoin import draw
+    from nilometer.laboratory.reproductions.snjoin_central import snjoin_central as reproduce
+
+    result = reproduce()
+    if plot is not None:
+        draw(result, plot)
+    return result
 
 
 def snjoin_costs(plot: Path | None = None) -> dict[str, Any]:
@@ -47,21 +72,38 @@ def snjoin_network(plot: Path | None = None) -> dict[str, Any]:
     return reproduce(plot=plot)
 
 
+def snee_placement() -> dict[str, Any]:
+    """Our placement against SNEE's, imported when it is asked for; it takes a minute."""
+    from nilometer.laboratory.reproductions.snee_placement import snee_placement as reproduce
+
+    return reproduce()
+
+
 REPRODUCTIONS: dict[str, Callable[[], dict[str, Any]]] = {
     "snee-forms": snee_forms,
+    "snee-placement": snee_placement,
     "fjords": fjords,
     "fjords-power": fjords_power,
+    "steam": steam,
     "steam-buffer": steam_buffer,
+    "snjoin": snjoin,
+    "snjoin-central": snjoin_central,
     "snjoin-costs": snjoin_costs,
     "snjoin-network": snjoin_network,
 }
 
 PLOTS: dict[str, Callable[[Path], dict[str, Any]]] = {
     "fjords": fjords,
+    "steam": steam,
+    "snjoin": snjoin,
+    "snjoin-central": snjoin_central,
     "snjoin-costs": snjoin_costs,
     "snjoin-network": snjoin_network,
 }
 """Those that can be drawn."""
+
+SCALED: dict[str, Callable[[Path | None, int | None], dict[str, Any]]] = {"snjoin": snjoin}
+"""Those whose largest part can be left out."""
 
 
 def text(result: dict[str, Any]) -> str:
@@ -83,4 +125,4 @@ def _verdict(figure: dict[str, Any]) -> str:
     return "the same shape" if figure["shape"] else "ANOTHER SHAPE"
 
 
-__all__ = ["PLOTS", "REPRODUCTIONS", "text"]
+__all__ = ["PLOTS", "REPRODUCTIONS", "SCALED", "text"]
