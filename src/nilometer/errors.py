@@ -130,6 +130,19 @@ class UnsupportedError(NilometerError):
     """The query is right, but the chosen host cannot run it."""
 
 
+class InfeasibleError(NilometerError):
+    """The query is right, but no plan keeps what is expected of it: the bound that breaks, and the nearest that does not.
+
+    `gap` is how many times what is expected what can be kept is away: of several refusals the smallest is told."""
+
+    gap: float = float("inf")
+
+    def with_gap(self, gap: float) -> Self:
+        """The same error, with its gap."""
+        self.gap = gap
+        return self
+
+
 class DataError(NilometerError):
     """The readings are not what was declared: a garbled file, a value of the wrong type, an overflow."""
 

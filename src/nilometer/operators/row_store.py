@@ -65,10 +65,9 @@ class RowStore:
         """Rows with lesser numbers are not wanted any more."""
         self._first = max(first, self._first)
         self._pieces = [piece for piece in self._pieces if piece.end > self._first]
-        needed = min(self._pieces[0].first, self._first) if self._pieces else self.end
-        if 2 * (needed - self._base) > self._rows.height:
-            self._rows = self._rows.slice(needed - self._base).rechunk()
-            self._base = needed
+        if 2 * (self._first - self._base) > self._rows.height:
+            self._rows = self._rows.slice(self._first - self._base).rechunk()
+            self._base = self._first
 
     def snapshot(self, prefix: str) -> dict[str, bytes]:
         """Every pane under its name; a pane keeps its name, and unless it is merged its bytes, as long as it lives."""

@@ -172,8 +172,11 @@ class TableJoinLogic:
         return answer(self._columns, time, values)
 
     def _equal(self, one: KeyClass, tables: list[pl.DataFrame], rows: list[Integers]) -> list[Integers]:
+        """Equal hashes are not yet equal keys: those of the rows found, and no others, are looked at."""
         first, *others = (
-            gathered(one.values(port, Pane(0, table, table.get_column(TIME).to_numpy())), at)
+            one.of(
+                port, pl.DataFrame([gathered(table[name], at) for name in (TIME, *sorted(one.columns(port)))])
+            )
             for port, (table, at) in enumerate(zip(tables, rows, strict=True))
         )
         holds = reduce(np.logical_and, [(first == other).to_numpy() for other in others])

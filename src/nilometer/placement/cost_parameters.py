@@ -1,0 +1,80 @@
+"""What a mote's primitive actions take, as typed values: the catalog's cost profile (data) seen by the cost models.
+
+One vocabulary serves the coarse figures behind SNEE's agendas (`snee-2010`: milliseconds for each primitive, whatever it
+works on), the cycle-level ones of its Tables 2 and 3 (`mica2`: cycles for each sensed attribute, atomic expression and
+byte) and those of a current mote (`nrf52840`): a primitive that a profile does not know costs it 0.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+
+from nilometer.catalog.network import CostProfile
+
+
+@dataclass(frozen=True)
+class CostParameters:
+    """Durations in milliseconds, sizes in bytes, currents in amperes."""
+
+    name: str
+
+    # -- the processor
+    call_method: float
+    signal_event: float
+    copy_tuple: float
+    apply_predicate: float
+    apply_atom: float  # for each atomic expression of a predicate or a select list
+    check_tuple: float
+    do_calculation: float
+    set_a_value: float
+    minimum_timer_interval: float
+
+    # -- the sensor board
+    acquire_data: float  # once an acquisition
+    sense_attribute: float  # for each attribute that is sensed
+
+    # -- the radio
+    turn_on_radio: float
+    turn_off_radio: float
+    radio_sync_window: float
+    send_packet: float  # a packet, whatever its length
+    transmit_packet: (
+        float  # the part of send_packet with the transmitter on; in the rest the receiver listens
+    )
+    transmit_byte: float  # for each byte of payload, with the transmitter on
+    between_packets: float
+    packet_payload: float
+    packet_overhead: float  # the part of the payload that is not tuples
+
+    # -- the serial line of the sink
+    deliver_tuple: float  # a serial packet
+    serial_payload: float
+    serial_tuple_overhead: float
+    serial_value_size: float
+
+    # -- memory
+    fixed_ram: float
+    operator_ram: float  # state of an operator beside its tuples
+
+    # -- electricity
+    clock_rate: float  # of the processor, in hertz
+    voltage: float
+    cpu_active: float
+    cpu_idle: float
+    cpu_sleep: float
+    radio_receive: float
+    radio_transmit: float
+    radio_sleep: float
+    sensor_on: float  # while an attribute is sensed
+    sensor_board: float  # always, where the board cannot be switched off
+
+    @property
+    def packet_room(self) -> int:
+        """The bytes of tuples that a packet can carry."""
+        return int(self.packet_payload - self.packet_overhead)
+
+
+def cost_parameters(profile: CostProfile) -> CostParameters:
+    """The typed view of a profile of the catalog."""
+    names = [entry.name for entry in fields(CostParameters) if entry.name != "name"]
+    return CostParameters(profile.name, **{name: profile[name] for name in names})

@@ -1,0 +1,165 @@
+"""A physical plan, a network and expectations -> a placement: SNEE's steps 4 to 7, with the alternatives weighed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from nilometer.catalog.network import Network
+from nilometer.errors import InfeasibleError, UnsupportedError
+from nilometer.placement.abilities import forced_to_the_gateway
+from nilometer.placement.buffering import Scheduler, choose_buffering
+from nilometer.placement.choosing import alternatives_of, best_of, nearer
+from nilometer.placement.cost_parameters import CostParameters, cost_parameters
+from nilometer.placement.cuts import Cut, cuts_of
+from nilometer.placement.fit_acquisitions import fit_acquisitions
+from nilometer.placement.partition import partition
+from nilometer.placement.placement import Placement
+from nilometer.placement.profiles import DEFAULT, PlacementProfile
+from nilometer.placement.quality import Direction, Goal, Measure, QualityOfService
+from nilometer.placement.routing import routing_trees
+from nilometer.placement.routing_tree import RoutingTree
+from nilometer.placement.sources import Sources, at_interval, declared_interval, sources_of
+from nilometer.placement.where import place_fragments
+from nilometer.placement.workload import workload
+from nilometer.plan import physical
+from nilometer.types import MILLISECOND
+
+GATEWAY_ROWS_PER_SECOND = 100_000.0
+"""Readings that one gateway process is trusted with; it measures several times that (`nilometer bench operators`)."""
+
+
+def place(
+    plan: physical.Node,
+    network: Network,
+    quality: QualityOfService | None = None,
+    profile: PlacementProfile = DEFAULT,
+    *,
+    rates: Mapping[str, float] | None = None,
+) -> Placement:
+    """Decide who does what, where and when. `rates`: readings a second of streams that are read outside the network, by
+    alias; what is left to do there goes to Spark if they are more than one gateway takes. Refuses, with the binding reason and
+    the nearest value that can be kept, what cannot be (`InfeasibleError`), and with `UnsupportedError` what the network
+    cannot do at all."""
+    problem = _Problem(network, _within(plan, quality or QualityOfService()), profile, rates or {})
+    bounds, goal = problem.quality.acquisition_interval, problem.quality.goal
+    if not bounds and (goal is None or goal.measure is not Measure.ACQUISITION_INTERVAL):
+        return problem.solved(plan)  # as the streams declare
+    low, high = _intervals(plan, problem.quality)
+    return _at_the_shortest(plan, problem, low, high)
+
+
+def _intervals(plan: physical.Node, quality: QualityOfService) -> tuple[int, int]:
+    """The acquisition intervals between which the shortest that can be kept is wanted: from what the streams declare, as far
+    as it is allowed, to the longest that is; under a goal that a longer one serves, the longest."""
+    declared, bounds, goal = declared_interval(plan), quality.acquisition_interval, quality.goal
+    low, high = round(bounds.low or MILLISECOND), round(bounds.high or max(declared, bounds.low or 0))
+    match goal:
+        case Goal(Direction.MINIMIZE, Measure.ACQUISITION_INTERVAL):
+            return low, high
+        case Goal(_, Measure.ACQUISITION_INTERVAL | Measure.LIFETIME | Measure.TOTAL_ENERGY):
+            return high, high
+        case _:
+            return min(max(declared, low), high), high
+
+
+def _within(plan: physical.Node, quality: QualityOfService) -> QualityOfService:
+    """The expectations with the query's own DELIVER WITHIN, unless a shorter delivery time is expected."""
+    within = plan.within if isinstance(plan, physical.Deliver) else None
+    high = quality.delivery_time.high
+    if within is None or (high is not None and high <= within):
+        return quality
+    return replace(quality, delivery_time=replace(quality.delivery_time, high=within))
+
+
+def _at_the_shortest(plan: physical.Node, problem: _Problem, low: int, high: int) -> Placement:
+    """The placement at the shortest acquisition interval from `low` to `high` that can be kept, to the millisecond."""
+    try:
+        return problem.solved(at_interval(plan, low))
+    except InfeasibleError:
+        if low >= high:
+            raise
+    best = problem.solved(at_interval(plan, high))
+    while high - low > MILLISECOND:
+        middle = (low + high) // 2 // MILLISECOND * MILLISECOND
+        if middle <= low:
+            break
+        try:
+            best, high = problem.solved(at_interval(plan, middle)), middle
+        except InfeasibleError:
+            low = middle
+    return best
+
+
+@dataclass(frozen=True)
+class _Problem:
+    """What a placement is made for, besides the plan."""
+
+    network: Network
+    quality: QualityOfService
+    profile: PlacementProfile
+    rates: Mapping[str, float]
+
+    def solved(self, plan: physical.Node) -> Placement:
+        """The best placement of a plan at the acquisition interval that it has."""
+        sources = sources_of(plan, self.network)
+        plan = fit_acquisitions(plan, sources)
+        forced = forced_to_the_gateway(plan, sources)
+        cuts = cuts_of(plan, frozenset(forced), sources)
+        if self.profile.paper_arithmetic:
+            cuts = cuts[:1]  # SNEE has no other way
+        trees = routing_trees(self.network, sources.sites(self.network), self.costs, self.profile)
+        tried = [(cut, self._on_the_best_of(trees, cut, sources)) for cut in cuts]
+        chosen_cut, chosen = best_of(tried, self.quality)
+        reasons = tuple(
+            (node.operator, forced.get(id(node), "cheaper than in the network"))
+            for node in physical.walk_plan(chosen_cut.plan)
+            if id(node) in chosen_cut.at_sink and not (isinstance(node, physical.TimeWindow) and node.elided)
+        )
+        return replace(chosen, alternatives=alternatives_of(tried, chosen, self.quality), at_gateway=reasons)
+
+    @property
+    def costs(self) -> CostParameters:
+        """What the network's motes take for their actions."""
+        return cost_parameters(self.network.profile)
+
+    def _on_the_best_of(
+        self, trees: tuple[RoutingTree, ...], cut: Cut, sources: Sources
+    ) -> Placement | InfeasibleError | UnsupportedError:
+        found: Placement | InfeasibleError | UnsupportedError | None = None
+        for tree in trees[:1] if cut.control else trees:
+            try:
+                candidate: Placement | InfeasibleError | UnsupportedError = self._on(tree, cut, sources)
+            except (InfeasibleError, UnsupportedError) as error:
+                candidate = error
+            found = candidate if found is None else nearer(found, candidate, self.quality)
+        assert found is not None
+        return found
+
+    def _on(self, routing: RoutingTree, cut: Cut, sources: Sources) -> Placement:
+        """Steps 5 to 7 on one routing tree."""
+        interval, costs, profile = sources.interval, self.costs, self.profile
+        many = sources.rows_per_second(self.rates) > GATEWAY_ROWS_PER_SECOND
+        fragments = partition(
+            cut.plan,
+            interval,
+            at_sink=cut.at_sink,
+            every_growth=profile.keeps_exchanges,
+            rest_on="spark" if many else "gateway",
+        )
+        placed = place_fragments(fragments, routing, sources.sensed_at, interval, profile.wire)
+        work = workload(placed, interval, costs, profile)
+        scheduled = choose_buffering(Scheduler(work, self.network, interval, costs, profile), self.quality)
+        return Placement(
+            cut.plan,
+            self.network,
+            self.quality,
+            profile,
+            costs,
+            routing,
+            fragments,
+            placed,
+            scheduled.agenda,
+            scheduled.sites,
+            scheduled.estimate,
+        )

@@ -1,0 +1,121 @@
+"""Expectations of the quality of service (SNEE Fig. 5): what a plan must keep, and what it shall be best at."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from nilometer.errors import ConfigurationError
+from nilometer.types import SECOND, format_duration
+
+SIX_MONTHS = 15_778_463 * SECOND
+"""As the paper's section 6 counts them."""
+
+
+class Measure(StrEnum):
+    """What can be expected of a plan."""
+
+    ACQUISITION_INTERVAL = "acquisition interval"
+    DELIVERY_TIME = "delivery time"
+    LIFETIME = "lifetime"
+    TOTAL_ENERGY = "total energy"
+
+
+class Direction(StrEnum):
+    """Which way a goal lies."""
+
+    MINIMIZE = "minimize"
+    MAXIMIZE = "maximize"
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """At least `low`, at most `high`, both included; None is no bound. Times are microseconds, energies joules."""
+
+    low: float | None = None
+    high: float | None = None
+
+    def __contains__(self, value: float) -> bool:
+        return (self.low is None or value >= self.low) and (self.high is None or value <= self.high)
+
+    def __bool__(self) -> bool:
+        return self.low is not None or self.high is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Goal:
+    """What the plan shall be best at, among those that keep every bound."""
+
+    direction: Direction
+    measure: Measure
+
+
+@dataclass(frozen=True)
+class QualityOfService:
+    """What is expected of a plan. `total_energy` is that of all battery-powered sites over `duration`; `buffering_factor`
+    fixes beta. Without a goal the plan buffers as much as it may, as SNEE does.
+
+    >>> QualityOfService.of(delivery_time=24 * 3600 * SECOND).delivery_time
+    Bounds(low=None, high=86400000000)
+    """
+
+    acquisition_interval: Bounds = Bounds()
+    delivery_time: Bounds = Bounds()
+    lifetime: Bounds = Bounds()
+    total_energy: Bounds = Bounds()
+    buffering_factor: int | None = None
+    duration: int = SIX_MONTHS
+    goal: Goal | None = None
+
+    def __post_init__(self) -> None:
+        for measure, bounds in self.bounds.items():
+            for value in (bounds.low, bounds.high):
+                if value is not None and not value > 0:
+                    raise ConfigurationError(f"a {measure} of {value} cannot be", hint="give more than 0")
+            if bounds.low is not None and bounds.high is not None and bounds.low > bounds.high:
+                raise ConfigurationError(
+                    f"the expectations of the {measure} contradict each other",
+                    detail=f"at least {_shown(measure, bounds.low)}, and at most {_shown(measure, bounds.high)}",
+                    hint="leave one of the two out, or exchange them",
+                )
+        if self.buffering_factor is not None and self.buffering_factor < 1:
+            raise ConfigurationError(
+                f"a buffering factor of {self.buffering_factor} cannot be",
+                hint="it is the number of evaluations that are sent together: 1 or more",
+            )
+
+    @classmethod
+    def of(
+        cls,
+        *,
+        acquisition_interval: int | None = None,
+        delivery_time: int | None = None,
+        lifetime: int | None = None,
+        total_energy: float | None = None,
+        buffering_factor: int | None = None,
+        goal: Goal | None = None,
+    ) -> QualityOfService:
+        """The usual expectations: an acquisition interval that is met exactly, a delivery time and an energy that are not
+        exceeded, a lifetime that is reached."""
+        return cls(
+            Bounds(acquisition_interval, acquisition_interval),
+            Bounds(high=delivery_time),
+            Bounds(low=lifetime),
+            Bounds(high=total_energy),
+            buffering_factor,
+            goal=goal,
+        )
+
+    @property
+    def bounds(self) -> dict[Measure, Bounds]:
+        """The bounds, by what they bound."""
+        return {
+            Measure.ACQUISITION_INTERVAL: self.acquisition_interval,
+            Measure.DELIVERY_TIME: self.delivery_time,
+            Measure.LIFETIME: self.lifetime,
+            Measure.TOTAL_ENERGY: self.total_energy,
+        }
+
+
+def _shown(measure: Measure, value: float) -> str:
+    return f"{value:g} J" if measure is Measure.TOTAL_ENERGY else format_duration(round(value))
