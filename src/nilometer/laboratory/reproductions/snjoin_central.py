@@ -301,6 +301,9 @@ def _figure_10(pairs: list[tuple[Point, Point]]) -> dict[str, Any]:
         now = {steady.join: moving for steady, moving in pairs if steady.sensors == sensors}
         cells = (f"{now[join].updates:.1f}/s, {-found[join]:+.0f} %" for join in JOINS)
         lines.append(f"{sensors:7} " + "".join(f"{cell:>22}" for cell in cells))
+    lines.append(
+        "a rival loses the time in which it takes in the window once more, every minute; the paper's lose more"
+    )
     last = losses[max(losses)]
     return {
         "paper": "updates detected, against an undisturbed network of 2000 sensors: "
