@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from nilometer.laboratory.baselines import MJoin, MJoinSpec
 from nilometer.laboratory.reproductions import SCALED, text
 from nilometer.laboratory.reproductions.snjoin_central import JOINS, snjoin_central
-from nilometer.laboratory.reproductions.snjoin_fields import (
+from nilometer.laboratory.reproductions.snjoin_readings import (
     CHANGE_EVERY,
     DISTINCT,
     PHENOMENA,

@@ -17,7 +17,7 @@ from nilometer.kernels.occurrence_table import OccurrenceTable
 from nilometer.kernels.phenomena import PhenomenonRule, Updates, phenomenon_updates
 from nilometer.kernels.ranges import Integers
 from nilometer.laboratory.baselines import Arrivals
-from nilometer.laboratory.reproductions.snjoin_fields import board, changing_fleet, chosen, fleet
+from nilometer.laboratory.reproductions.snjoin_readings import board, changing_fleet, chosen, fleet
 from nilometer.laboratory.reproductions.snjoin_rivals import WINDOW, entry_cost, joins
 from nilometer.laboratory.reproductions.snjoin_server import (
     BATCH,

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from nilometer.kernels.ranges import Integers
 from nilometer.laboratory.baselines import Arrivals
-from nilometer.laboratory.reproductions.snjoin_fields import chosen
+from nilometer.laboratory.reproductions.snjoin_readings import chosen
 from nilometer.types import SECOND
 
 Booleans = npt.NDArray[np.bool_]
