@@ -1,0 +1,103 @@
+"""The gateway's end of the sink's serial line: frames to rows, and the operators that wait for it (AGGR_EVAL and above)."""
+
+from __future__ import annotations
+
+import binascii
+import math
+import struct
+from collections.abc import Iterator
+from typing import Any
+
+from nilometer.errors import DataError, InternalError
+from nilometer.plan import physical
+from nilometer.plan.logical import AggregateItem
+from nilometer.plan.scalar import evaluate
+from nilometer.sensornet.motes.fields import Fields, is_deferred
+from nilometer.sensornet.motes.site import Motes
+from nilometer.sensornet.motes.values import CType
+
+FRAME = 0x7E
+FORMATS = {CType.BYTE: "B", CType.SHORT: "h", CType.LONG: "i", CType.NUMBER: "I", CType.FLOAT: "f"}
+
+
+def answers(motes: Motes, serial: bytes, start: int) -> list[tuple[Any, ...]]:
+    """The rows of the answer, with their tick in front where the query delivers it. `start` is the time of the first
+    evaluation, in microseconds."""
+    deliver = motes.placement.fragments[0].root
+    assert isinstance(deliver, physical.Deliver)
+    ordered = 0 in motes.ordered
+    fields = motes.typing.fields(deliver.input, ordered)
+    interval = motes.typing.interval
+    given = []
+    for frame in _frames(serial):
+        evaluation, row = _unpacked(frame, fields, start, interval)
+        tick = start + evaluation * interval
+        for finished in _finished(deliver.input, row, tick):
+            values = tuple(finished[column.name] for column in deliver.schema)
+            given.append((tick, *values) if deliver.tick else values)
+    return given
+
+
+def _frames(serial: bytes) -> Iterator[bytes]:
+    at = 0
+    while at < len(serial):
+        if serial[at] != FRAME:
+            raise DataError("the sink's serial line is garbled", detail=f"byte {at} is {serial[at]:#04x}")
+        length = serial[at + 1] if at + 1 < len(serial) else 255
+        end = at + 2 + length
+        if end + 2 > len(serial):
+            return  # the run ended within a frame
+        if binascii.crc_hqx(serial[at + 1 : end], 0) != int.from_bytes(serial[end : end + 2], "big"):
+            raise DataError("the sink's serial line is garbled", detail=f"the frame at byte {at} has a wrong checksum")
+        yield serial[at + 2 : end]
+        at = end + 2
+
+
+def _unpacked(frame: bytes, fields: Fields, start: int, interval: int) -> tuple[int, dict[str, Any]]:
+    layout = "<I" + "".join(FORMATS[f.ctype] + "B" * f.nullable for f in fields.values())
+    evaluation, *values = struct.unpack(layout, frame)
+    row: dict[str, Any] = {}
+    parts = iter(values)
+    for name, field in fields.items():
+        value = next(parts)
+        null = bool(next(parts)) if field.nullable else False
+        row[name] = None if null else start + value * interval if field.is_time else value
+    return evaluation, row
+
+
+def _finished(node: physical.Node, row: dict[str, Any], tick: int) -> Iterator[dict[str, Any]]:
+    """A delivered row through the operators that motes leave to the gateway; none if one of them drops it."""
+    if not is_deferred(node):
+        yield row
+        return
+    for below in _finished(node.inputs[0], row, tick):
+        match node:
+            case physical.AggregateEvaluate(keys=keys, items=items):
+                yield {key.name: below[key.name] for key in keys} | {i.name: _evaluated(i, below) for i in items}
+            case physical.Project(items=projections):
+                yield {item.name: evaluate(item.expression, below, tick) for item in projections}
+            case physical.Select(predicate=predicate):
+                if evaluate(predicate, below, tick) is True:
+                    yield below
+            case physical.Rename(alias=alias):
+                yield {f"{alias}.{name}": value for name, value in below.items()}
+            case physical.Exchange():
+                yield below
+            case _:
+                raise InternalError(f"no {node.operator} behind a sink")
+
+
+def _evaluated(item: AggregateItem, row: dict[str, Any]) -> Any:
+    """AGGR_EVAL of one aggregate: states of motes are whole numbers wherever the argument is INT, so this is exact."""
+    name, function = item.name, item.aggregate.function
+    match function:
+        case "count" | "sum" | "min" | "max":
+            return row[f"{name}#{function}"]
+        case "avg":
+            count = row[f"{name}#count"]
+            return row[f"{name}#sum"] / count if count else None
+    count, total, squares = row[f"{name}#count"], row[f"{name}#sum"], row[f"{name}#squares"]
+    if count < 2:
+        return None
+    variance = (count * squares - total * total) / (count * (count - 1))
+    return math.sqrt(variance) if function == "stdev" else variance

@@ -1,0 +1,228 @@
+"""A site's share of a placed plan, as its program needs it: trays, what feeds whom, and the steps of its agenda in ticks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from nilometer.catalog.network import NodeId
+from nilometer.errors import InternalError, UnsupportedError
+from nilometer.placement import Flow, Fragment, FragmentTask, Placement
+from nilometer.plan import physical
+from nilometer.sensornet.motes.fields import Fields, Typing, check_sites, has_row_window, tuple_size
+
+TICKS = 1024
+"""A mote's clock: ticks a second."""
+
+GUARD = 2
+"""Ticks between the opening of a slot, when the receiver begins to listen, and the first byte."""
+
+START = TICKS
+"""The tick of the first evaluation after switching on."""
+
+MAXIMUM_BETA = 255
+
+
+@dataclass(frozen=True)
+class Tray:
+    """Tuples of a fragment that wait at a site; `incoming` for a fragment that runs there, else for the radio."""
+
+    fragment: int
+    incoming: bool
+    capacity: int
+    fields: Fields
+
+    @property
+    def name(self) -> str:
+        """In the C program."""
+        return f"{'in' if self.incoming else 'out'}_{self.fragment}"
+
+    @property
+    def row(self) -> str:
+        """Its struct in the C program."""
+        return f"row_{self.fragment}"
+
+    @property
+    def size(self) -> int:
+        """Its bytes."""
+        return self.capacity * tuple_size(self.fields)
+
+
+@dataclass(frozen=True)
+class Step:
+    """What a site does once in a period: `what` is `run` (a fragment), `send`, or `receive` (from `other`)."""
+
+    start: int
+    end: int
+    what: str
+    other: int
+
+
+@dataclass(frozen=True)
+class Site:
+    """Everything that a program is written from."""
+
+    id: NodeId
+    parent: NodeId | None
+    leaves: tuple[Fragment, ...]
+    inner: tuple[Fragment, ...]
+    trays: tuple[Tray, ...]
+    steps: tuple[Step, ...]
+    feeds: Mapping[int, tuple[int, ...]]
+    arrivals: Mapping[int, int]
+    alpha: int
+    beta: int
+
+    def tray(self, fragment: int, *, incoming: bool) -> Tray | None:
+        """The tray of a fragment."""
+        return next((t for t in self.trays if t.fragment == fragment and t.incoming == incoming), None)
+
+    @property
+    def sends(self) -> bool:
+        """Whether it has a slot of its own."""
+        return any(step.what == "send" for step in self.steps)
+
+    @property
+    def receives(self) -> bool:
+        """Whether it listens to anybody."""
+        return any(step.what == "receive" for step in self.steps)
+
+
+@dataclass(frozen=True)
+class Motes:
+    """A placement seen by the code generator."""
+
+    placement: Placement
+    typing: Typing
+    ordered: frozenset[int]
+    channels: Mapping[tuple[str, str], int]
+
+    def fields(self, fragment: int) -> Fields:
+        """The columns of the tuples that a fragment makes."""
+        return self.typing.fields(self.placement.fragments[fragment].root, fragment in self.ordered)
+
+    def rows(self, flow: Flow) -> int:
+        """The most tuples that a flow carries for one evaluation."""
+        root = self.placement.fragments[flow.fragment].root
+        windows = [node for node in physical.walk_plan(root) if isinstance(node, physical.RowWindow)]
+        if not windows:
+            return flow.rows
+        # Counted rows: a tick brings as many evaluations as its rows fill.
+        evaluations = -(-self.typing.rows(windows[0].input) // windows[0].slide)
+        return evaluations * self.typing.rows(root)
+
+    def site(self, site: NodeId) -> Site:
+        """A site's share."""
+        placed, agenda = self.placement.placed, self.placement.agenda
+        fragments = placed.fragments_at[site]
+        feeds: dict[int, dict[int, None]] = {fragment.number: {} for fragment in fragments}
+        arrivals = dict.fromkeys(feeds, 0)
+        for flow in placed.incoming[site]:
+            feeds[flow.consumer][flow.fragment] = None
+            arrivals[flow.consumer] += self.rows(flow)
+        return Site(
+            site,
+            self.placement.routing.parents.get(site),
+            tuple(fragment for fragment in fragments if fragment.is_leaf),
+            tuple(fragment for fragment in fragments if not fragment.is_leaf),
+            self._trays(site),
+            self._steps(site),
+            {number: tuple(found) for number, found in feeds.items()},
+            arrivals,
+            self.ticks(agenda.alpha),
+            agenda.beta,
+        )
+
+    def _trays(self, site: NodeId) -> tuple[Tray, ...]:
+        placed, beta = self.placement.placed, self.placement.agenda.beta
+        rows: dict[tuple[int, bool], int] = {}
+        for incoming, flows in ((True, placed.incoming[site]), (False, placed.outgoing[site])):
+            for flow in flows:
+                key = flow.fragment, incoming
+                rows[key] = rows.get(key, 0) + self.rows(flow)
+        return tuple(
+            Tray(number, incoming, beta * count, self.fields(number))
+            for (number, incoming), count in sorted(rows.items())
+        )
+
+    def _steps(self, site: NodeId) -> tuple[Step, ...]:
+        steps = []
+        for task in self.placement.agenda.column[site]:
+            start, end = self.ticks(task.start), self.ticks(task.end)
+            if isinstance(task, FragmentTask):
+                steps.append(Step(start, end, "run", task.fragment))
+            elif task.source == site:
+                steps.append(Step(start, end, "send", _number(task.target)))
+            else:
+                steps.append(Step(start, end, "receive", _number(task.source)))
+        if any(step.start < self.ticks(self.placement.agenda.last_evaluation) for step in steps):
+            raise InternalError("a mote sends only after the last acquisition of a period")
+        return tuple(sorted(steps, key=lambda step: step.start))
+
+    def ticks(self, agenda_ticks: int) -> int:
+        """A time of the agenda on the mote's clock, rounded up: both ends of a slot round alike."""
+        return -(-agenda_ticks * TICKS // self.placement.agenda.tick_rate)
+
+
+def motes_of(placement: Placement) -> Motes:
+    """The code generator's view of a placement; refuses what no mote can do."""
+    placed, agenda = placement.placed, placement.agenda
+    sites = list(placement.routing.post_order)
+    check_sites(sites)
+    interval = agenda.alpha * 1_000_000 // agenda.tick_rate
+    acquires = [node for fragment in placement.fragments for node in fragment.acquires]
+    for node in acquires:
+        if node.every is None:
+            raise UnsupportedError(
+                f"stream '{node.stream.name}' is pushed: no mote acquires it", hint="declare it SENSED EVERY ..."
+            )
+    if agenda.alpha * TICKS % agenda.tick_rate:
+        raise UnsupportedError(
+            "the acquisition interval is no whole number of ticks of 1/1024 second",
+            detail=f"it is {interval / 1e6:g} s",
+            hint="a mote's clock counts these; take a multiple of 1/8 second",
+        )
+    if agenda.beta > MAXIMUM_BETA:
+        raise UnsupportedError(
+            f"a mote numbers at most {MAXIMUM_BETA} evaluations in a period",
+            detail=f"the buffering factor is {agenda.beta}",
+            hint="ask for an earlier delivery, or fix the buffering factor",
+        )
+    sources: dict[str, int] = {}
+    for fragment in placement.fragments.leaves:
+        for node in fragment.acquires:
+            sources[node.stream.name.lower()] = len(placed.sites_of[fragment.number])
+    ordered: set[int] = set()
+    for fragment in placement.fragments:
+        if any(isinstance(node, physical.RowWindow) for node in fragment.operators):
+            waiting = list(fragment.producers)
+            while waiting:
+                number = waiting.pop()
+                ordered.add(number)
+                waiting += placement.fragments[number].producers
+    typing = Typing(sources, max(_number(site) for site in sites), interval)
+    return Motes(placement, typing, frozenset(ordered), _channels(acquires))
+
+
+def _channels(acquires: list[physical.SpAcquire]) -> dict[tuple[str, str], int]:
+    """A channel of the converter for each column that is sensed, the same at every site."""
+    found: dict[tuple[str, str], int] = {}
+    for node in acquires:
+        for column in node.columns + node.reads:
+            if column.name.lower() not in ("time", "id"):
+                found.setdefault((node.stream.name.lower(), column.name.lower()), len(found))
+    if len(found) > 8:
+        raise UnsupportedError(
+            "an ATmega128 has 8 channels to sense with",
+            detail=f"the query reads {len(found)} columns",
+            hint="ask for fewer columns",
+        )
+    return found
+
+
+def _number(site: NodeId) -> int:
+    assert isinstance(site, int)
+    return site
+
+
+__all__ = ["GUARD", "START", "TICKS", "Motes", "Site", "Step", "Tray", "has_row_window", "motes_of"]
