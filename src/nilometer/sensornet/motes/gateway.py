@@ -16,7 +16,7 @@ from nilometer.sensornet.motes.fields import Fields, is_deferred
 from nilometer.sensornet.motes.site import Motes
 from nilometer.sensornet.motes.values import CType
 
-FRAME = 0x7E
+FRAME, FRAME_END = 0x7E, 0xFF
 FORMATS = {CType.BYTE: "B", CType.SHORT: "h", CType.LONG: "i", CType.NUMBER: "I", CType.FLOAT: "f"}
 
 
@@ -29,8 +29,7 @@ def answers(motes: Motes, serial: bytes, start: int) -> list[tuple[Any, ...]]:
     fields = motes.typing.fields(deliver.input, ordered)
     interval = motes.typing.interval
     given = []
-    for frame in _frames(serial):
-        evaluation, row = _unpacked(frame, fields, start, interval)
+    for evaluation, row in _rows(serial, fields, start, interval):
         tick = start + evaluation * interval
         for finished in _finished(deliver.input, row, tick):
             values = tuple(finished[column.name] for column in deliver.schema)
@@ -38,31 +37,38 @@ def answers(motes: Motes, serial: bytes, start: int) -> list[tuple[Any, ...]]:
     return given
 
 
-def _frames(serial: bytes) -> Iterator[bytes]:
+def _rows(serial: bytes, fields: Fields, start: int, interval: int) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The number of its evaluation and the columns of every tuple in the frames."""
+    layout = struct.Struct("<B" + "".join(FORMATS[f.ctype] + "B" * f.nullable for f in fields.values()))
     at = 0
     while at < len(serial):
         if serial[at] != FRAME:
-            raise DataError("the sink's serial line is garbled", detail=f"byte {at} is {serial[at]:#04x}")
-        length = serial[at + 1] if at + 1 < len(serial) else 255
-        end = at + 2 + length
-        if end + 2 > len(serial):
+            raise _garbled(f"byte {at} is {serial[at]:#04x}")
+        first = int.from_bytes(serial[at + 1 : at + 5], "little")
+        begin = end = at + 5
+        while end < len(serial) and serial[end] != FRAME_END:
+            end += layout.size
+        if end + 3 > len(serial):
             return  # the run ended within a frame
-        if binascii.crc_hqx(serial[at + 1 : end], 0) != int.from_bytes(serial[end : end + 2], "big"):
-            raise DataError("the sink's serial line is garbled", detail=f"the frame at byte {at} has a wrong checksum")
-        yield serial[at + 2 : end]
-        at = end + 2
+        if binascii.crc_hqx(serial[at + 1 : end + 1], 0) != int.from_bytes(serial[end + 1 : end + 3], "big"):
+            raise _garbled(f"the frame at byte {at} has a wrong checksum")
+        for epoch, *values in layout.iter_unpack(serial[begin:end]):
+            yield first + epoch, _unpacked(values, fields, start, interval)
+        at = end + 3
 
 
-def _unpacked(frame: bytes, fields: Fields, start: int, interval: int) -> tuple[int, dict[str, Any]]:
-    layout = "<I" + "".join(FORMATS[f.ctype] + "B" * f.nullable for f in fields.values())
-    evaluation, *values = struct.unpack(layout, frame)
+def _garbled(detail: str) -> DataError:
+    return DataError("the sink's serial line is garbled", detail=detail, hint="this should not happen: report it")
+
+
+def _unpacked(values: list[Any], fields: Fields, start: int, interval: int) -> dict[str, Any]:
     row: dict[str, Any] = {}
     parts = iter(values)
     for name, field in fields.items():
         value = next(parts)
         null = bool(next(parts)) if field.nullable else False
         row[name] = None if null else start + value * interval if field.is_time else value
-    return evaluation, row
+    return row
 
 
 def _finished(node: physical.Node, row: dict[str, Any], tick: int) -> Iterator[dict[str, Any]]:

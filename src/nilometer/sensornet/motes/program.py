@@ -155,7 +155,7 @@ def _fragment(motes: Motes, site: Site, fragment: Fragment, offset: int) -> tupl
     root = fragment.root
     if isinstance(root, physical.Deliver):
         fields = motes.typing.fields(root.input, ordered)
-        emitter.statics += struct("answer", ["uint32_t evaluation;"], fields)
+        emitter.statics += struct("answer", ["uint8_t epoch;"], fields)
         body = emitter.emit(root.input, Consumer(lambda row: _delivered(row, fields)))
     else:
         fields = motes.fields(fragment.number)
@@ -179,12 +179,14 @@ def _fragment(motes: Motes, site: Site, fragment: Fragment, offset: int) -> tupl
         return block(f"static void run_{fragment.number}(void)", [*mark, *body, "MARK(0);"]), emitter.statics
     emptied = [f"in_{number}.count = 0;" for number in site.feeds[fragment.number]]
     loop = block("for (epoch = 0; epoch < BETA; epoch++, evaluation++)", body)
-    silence = ["serial_end();"] if fragment.delivers else []
+    opening = ["serial_open(first);"] if fragment.delivers else []
+    closing = ["serial_close();"] if fragment.delivers else []
     lines = [
         *mark,
         "evaluation = first;",
+        *opening,
         *loop,
-        *silence,
+        *closing,
         *emptied,
         "MARK(0);",
     ]
@@ -207,9 +209,9 @@ def _delivered(row: Row, fields: Fields) -> Lines:
         "",
         [
             "struct answer answer;",
-            "answer.evaluation = evaluation;",
+            "answer.epoch = epoch;",
             *assigned("answer.", row, fields),
-            "serial_frame(&answer, sizeof answer);",
+            "serial_bytes(&answer, sizeof answer);",
         ],
     )
 

@@ -20,7 +20,7 @@ GUARD = 2
 START = TICKS
 """The tick of the first evaluation after switching on."""
 
-MAXIMUM_BETA = 255
+MAXIMUM_BETA = 254
 
 
 @dataclass(frozen=True)
