@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 from collections import deque
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from nilometer.catalog.near_misses import join_names, near_misses
 from nilometer.errors import CatalogError
@@ -76,7 +77,7 @@ class CostProfile:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Network:
     """A connected topology around its sink, in the order it was declared (routing breaks ties by that order)."""
 
@@ -93,35 +94,40 @@ class Network:
 
     def node(self, identifier: NodeId) -> NetworkNode:
         """The node of that id."""
-        for node in self.nodes:
-            if node.id == identifier:
-                return node
-        raise _no_node(self, identifier, f"network '{self.name}' has no node {identifier!r}")
+        found = self._node_by_id.get(identifier)
+        if found is None:
+            raise _no_node(self, identifier, f"network '{self.name}' has no node {identifier!r}")
+        return found
 
     def link(self, source: NodeId, target: NodeId) -> Link | None:
         """The link from one node to the other, if they hear each other."""
-        opposite = None
-        for link in self.links:
-            if (link.source, link.target) == (source, target):
-                return link
-            if (link.source, link.target) == (target, source):
-                opposite = link.reverse
-        return opposite
+        return self._link_by_ends.get((source, target))
 
     def neighbours(self, identifier: NodeId) -> tuple[NodeId, ...]:
         """The nodes it hears, in the order of the links."""
-        found: dict[NodeId, None] = {}
-        for link in self.links:
-            if link.source == identifier:
-                found[link.target] = None
-            elif link.target == identifier:
-                found[link.source] = None
-        return tuple(found)
+        return self._neighbours_by_id.get(identifier, ())
 
     def hosts(self, stream: str) -> tuple[NodeId, ...]:
         """The nodes that sense the stream, in order."""
         wanted = stream.lower()
         return tuple(n.id for n in self.nodes if wanted in (name.lower() for name in n.streams))
+
+    @cached_property
+    def _node_by_id(self) -> dict[NodeId, NetworkNode]:
+        return {node.id: node for node in self.nodes}
+
+    @cached_property
+    def _link_by_ends(self) -> dict[tuple[NodeId, NodeId], Link]:
+        found = {(link.target, link.source): link.reverse for link in self.links}
+        return found | {(link.source, link.target): link for link in self.links}
+
+    @cached_property
+    def _neighbours_by_id(self) -> dict[NodeId, tuple[NodeId, ...]]:
+        found: dict[NodeId, dict[NodeId, None]] = {node.id: {} for node in self.nodes}
+        for link in self.links:
+            found[link.source][link.target] = None
+            found[link.target][link.source] = None
+        return {identifier: tuple(others) for identifier, others in found.items()}
 
 
 def _check_nodes(network: Network) -> None:

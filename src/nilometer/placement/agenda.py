@@ -40,11 +40,6 @@ class Transfer:
     flows: tuple[Flow, ...]
     packets: int
 
-    @property
-    def tuples(self) -> int:
-        """The tuples of one evaluation that cross."""
-        return sum(flow.rows for flow in self.flows)
-
 
 @dataclass(frozen=True, slots=True)
 class Sleep:

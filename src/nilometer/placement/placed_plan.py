@@ -14,17 +14,19 @@ from nilometer.placement.routing_tree import RoutingTree
 
 @dataclass(frozen=True)
 class Instance:
-    """A fragment at a site. `rows` is the most that one evaluation of it can give (every predicate true)."""
+    """A fragment at a site. `rows` is the most that one evaluation of it can give (every predicate true); it gives them in
+    one evaluation of `stride` (a window that slides by more than the acquisition interval)."""
 
     fragment: int
     site: NodeId
     rows: int = 1
+    stride: int = 1
 
 
 @dataclass(frozen=True)
 class Flow:
-    """What an instance sends to the instance that consumes it, for each evaluation: `rows` tuples at most, of `size` bytes on
-    the air, along `path` (from the producing site to the consuming one; a path of one site stays in its memory).
+    """What an instance sends to the instance that consumes it, in one evaluation of `stride`: `rows` tuples at most, of `size`
+    bytes on the air, along `path` (from the producing site to the consuming one; a path of one site stays in its memory).
 
     The consumer of an AGGR_MERGE instance may be another instance of the same fragment nearer to the sink.
     """
@@ -34,6 +36,12 @@ class Flow:
     path: tuple[NodeId, ...]
     rows: int
     size: int
+    stride: int = 1
+    windows: int = 1  # row windows that may close in one evaluation
+
+    def tuples(self, beta: int) -> int:
+        """The most tuples of a period of `beta` evaluations."""
+        return self.rows * -(-beta // self.stride)
 
     @property
     def source(self) -> NodeId:

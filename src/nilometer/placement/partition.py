@@ -1,0 +1,67 @@
+"""A physical plan -> fragments (SNEE step 5, Fig. 16): EXCHANGE where rows must meet, or where fewer of them are.
+
+The rule is that of the released code: an EXCHANGE below an operator that must see all tuples of its extent, below AGGR_MERGE and
+DELIVER, above AGGR_EVAL, and below an operator that gives more rows than it gets. A projection stays with the operator whose
+output it is (Table 1 gives that operator a projection list). What is to run at the sink is one fragment with DELIVER.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container
+from dataclasses import replace
+
+from nilometer.placement.fragments import Fragment, FragmentTree
+from nilometer.placement.volume import readings_covered
+from nilometer.plan import physical
+
+
+def partition(
+    plan: physical.Node, interval: int, *, at_sink: Container[int] = frozenset(), every_growth: bool = False
+) -> FragmentTree:
+    """The fragments of a plan. `at_sink` holds the `id`s of operators that run at the gateway, with DELIVER.
+    `every_growth`: EXCHANGE also below a window that holds several readings (the paper's pragmatic criterion)."""
+    found: dict[int, Fragment] = {}
+    _collect(_cut(plan, interval, at_sink, every_growth), None, found)
+    fragments = [found[number] for number in range(len(found))]
+    if len(fragments[0].operators) > 1:
+        fragments[0] = replace(fragments[0], host="gateway")
+    return FragmentTree(tuple(fragments))
+
+
+def _cut(node: physical.Node, interval: int, at_sink: Container[int], every_growth: bool) -> physical.Node:
+    children = []
+    for child in node.inputs:
+        below = _cut(child, interval, at_sink, every_growth)
+        together = (isinstance(node, physical.Deliver) or id(node) in at_sink) and id(child) in at_sink
+        if not together and (id(node) in at_sink or _exchanges(node, child, interval, every_growth)):
+            below = physical.Exchange(below)
+        children.append(below)
+    return node.with_inputs(tuple(children)) if children else node
+
+
+def _exchanges(node: physical.Node, child: physical.Node, interval: int, every_growth: bool) -> bool:
+    if isinstance(node, physical.Deliver | physical.AggregateMerge) or node.attribute_sensitive:
+        return True
+    if isinstance(node, physical.Project):
+        return False
+    if isinstance(child, physical.AggregateEvaluate):
+        return True
+    grows = isinstance(node, physical.TimeWindow) and readings_covered(node, interval) > 1
+    return every_growth and grows
+
+
+def _collect(root: physical.Node, consumer: int | None, found: dict[int, Fragment], number: int = 0) -> int:
+    """Number a fragment and then those below it, left to right (Fig. 17); the next number that is free."""
+    free = number + 1
+    producers = []
+    for exchange in _exchanges_below(root):
+        producers.append(free)
+        free = _collect(exchange.input, number, found, free)
+    found[number] = Fragment(number, root, tuple(producers), consumer)
+    return free
+
+
+def _exchanges_below(node: physical.Node) -> list[physical.Exchange]:
+    if isinstance(node, physical.Exchange):
+        return [node]
+    return [exchange for child in node.inputs for exchange in _exchanges_below(child)]

@@ -1,0 +1,168 @@
+"""A physical operator -> the layout of the tuples it gives, in a mote's memory and on the air.
+
+Widths are those that the columns declare (`INT(16)`, `FLOAT(32)`), else SNEE's: INT 2, FLOAT 4, TIME 4, BOOLEAN 1, STRING
+4 (Types.xml of the released code). A sum takes 4 bytes, for it outgrows its terms; a computed INT takes 4.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from nilometer.expressions import ColumnReference, Expression, type_of
+from nilometer.placement.wire_format import WireFormat
+from nilometer.plan import physical
+from nilometer.types import Kind, Type
+
+_SIZES = {
+    Kind.INT: 2,
+    Kind.FLOAT: 4,
+    Kind.TIME: 4,
+    Kind.DURATION: 4,
+    Kind.BOOLEAN: 1,
+    Kind.STRING: 4,
+    Kind.POINT: 8,
+    Kind.NULL: 1,
+}
+
+COMPUTED_INT = 4
+"""Bytes of an INT that is not a reading as it was sensed: sums and products outgrow their operands."""
+
+
+@dataclass(frozen=True, slots=True)
+class TupleField:
+    """A column's place in a tuple; the evaluation's is named `@evaluation`."""
+
+    name: str
+    offset: int
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class TupleLayout:
+    """Where each field is, and the bytes of the whole. `derived` are the columns that are in no field, because they are the
+    tick of the evaluation less a fixed number of microseconds: (name, microseconds)."""
+
+    fields: tuple[TupleField, ...]
+    size: int
+    derived: tuple[tuple[str, int], ...] = ()
+
+
+def tuple_layout(node: physical.Node, wire: WireFormat) -> TupleLayout:
+    """The layout of what the operator gives: the evaluation first, then the columns, large ones before small ones so that
+    alignment wastes least."""
+    derived = derived_times(node) if wire.derives_time else {}
+    sizes = [(name, size) for name, size in column_sizes(node).items() if name not in derived]
+    return replace(_layout(tuple(sizes), wire), derived=tuple(derived.items()))
+
+
+def _layout(columns: tuple[tuple[str, int], ...], wire: WireFormat) -> TupleLayout:
+    ordered = sorted(columns, key=lambda column: -column[1])  # stable: equal sizes keep their order
+    fields: list[TupleField] = []
+    offset = 0
+    for name, size in (("@evaluation", wire.evaluation_size), *ordered):
+        if wire.aligned:
+            offset = -(-offset // size) * size
+        fields.append(TupleField(name, offset, size))
+        offset += size
+    if wire.aligned:
+        largest = max(field.size for field in fields)
+        offset = -(-offset // largest) * largest
+    return TupleLayout(tuple(fields), offset)
+
+
+def column_sizes(node: physical.Node) -> dict[str, int]:
+    """The bytes of each column of an operator's output."""
+    match node:
+        case physical.Project(input, items):
+            below = column_sizes(input)
+            return {item.name: _expression_size(item.expression, below) for item in items}
+        case physical.Rename(input, alias):
+            return {f"{alias}.{name}": size for name, size in column_sizes(input).items()}
+        case physical.Aggregate() | physical.AggregateInit():
+            return _aggregate_sizes(node)
+        case physical.AggregateMerge(input):
+            return column_sizes(input)
+        case physical.AggregateEvaluate():
+            below = column_sizes(node.input)
+            found = {key.name: below[key.name] for key in node.keys}
+            for column in node.schema.columns[len(found) :]:
+                kept = below.get(f"{column.name}#sum") or below.get(f"{column.name}#count")
+                kept = below.get(f"{column.name}#min") or below.get(f"{column.name}#max") or kept
+                found[column.name] = kept if kept and column.type.kind is Kind.INT else type_size(column.type)
+            return found
+        case physical.Union(left, right):
+            pairs = zip(column_sizes(left).items(), column_sizes(right).values(), strict=True)
+            return {name: max(size, other) for (name, size), other in pairs}
+        case _ if len(node.inputs) == 0:
+            return {column.name: type_size(column.type) for column in node.schema}
+        case _:
+            known: dict[str, int] = {}
+            for child in node.inputs:
+                known |= column_sizes(child)
+            return {
+                column.name: known.get(column.name, type_size(column.type)) for column in node.schema.columns
+            }
+
+
+def derived_times(node: physical.Node) -> dict[str, int]:
+    """The `time` columns that are the evaluation's tick less a fixed number of microseconds: those of a stream as it is
+    acquired, and of a window that holds one instant ([NOW], [AT NOW - 15 MINUTES])."""
+    match node:
+        case physical.SpAcquire(alias=alias, columns=columns):
+            times = (c for c in columns if c.name.lower() == "time" and c.type.kind is Kind.TIME)
+            return {f"{alias}.{column.name}": 0 for column in times} if node.stream.sensed else {}
+        case physical.TimeWindow(input, start, end) if start is not None and start == end:
+            return {name: offset + start for name, offset in derived_times(input).items()}
+        case physical.Project(input, items):
+            below = derived_times(input)
+            return {
+                item.name: below[item.expression.name]
+                for item in items
+                if isinstance(item.expression, ColumnReference) and item.expression.name in below
+            }
+        case physical.Rename(input, alias):
+            return {f"{alias}.{name}": offset for name, offset in derived_times(input).items()}
+        case (
+            physical.Select(input)
+            | physical.Exchange(input)
+            | physical.Sample(input)
+            | physical.Lag(input)
+            | physical.RStream(input)
+            | physical.Deliver(input)
+        ):
+            return derived_times(input)
+        case physical.NlJoin() | physical.HashJoin():
+            left, right = derived_times(node.left), derived_times(node.right)
+            return {name: offset for name, offset in (left | right).items() if name in node.schema}
+        case _:
+            return {}
+
+
+def type_size(type: Type) -> int:
+    """The bytes of a value of the type."""
+    if type.width is not None:
+        return -(-type.width // 8)
+    return _SIZES.get(type.kind, 8)
+
+
+def _aggregate_sizes(node: physical.Aggregate | physical.AggregateInit) -> dict[str, int]:
+    below = column_sizes(node.input)
+    found = {key.name: _expression_size(key.expression, below) for key in node.keys}
+    arguments = {item.name: item.aggregate.argument for item in node.items}
+    for column in node.schema.columns[len(found) :]:
+        name, _, part = column.name.partition("#")
+        argument = arguments.get(name)
+        if part in ("min", "max") and argument is not None:
+            found[column.name] = _expression_size(argument, below)
+        elif part == "sum" or (not part and column.type.kind is Kind.INT):
+            found[column.name] = COMPUTED_INT
+        else:
+            found[column.name] = type_size(column.type)
+    return found
+
+
+def _expression_size(expression: Expression, columns: dict[str, int]) -> int:
+    if isinstance(expression, ColumnReference):
+        return columns.get(expression.name, type_size(expression.type))
+    kind = type_of(expression)
+    return COMPUTED_INT if kind.kind is Kind.INT and kind.width is None else type_size(kind)

@@ -1,0 +1,79 @@
+"""A fragment and what it is fed -> how many rows an evaluation of it can give, at most (every predicate true).
+
+Capacity is planned for the worst case, as SNEE does: an acquisition gives 1 row a site, a selection what it gets, a join the
+product, a window the readings that it covers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import gcd
+
+from nilometer.plan import physical
+from nilometer.plan.logical import JoinKind
+
+
+@dataclass(frozen=True, slots=True)
+class Volume:
+    """`rows` in all of an evaluation, in `windows` windows (a row window may close several times in one evaluation), in one
+    evaluation of `stride`."""
+
+    rows: int
+    windows: int = 1
+    stride: int = 1
+
+
+def volume_of(node: physical.Node, interval: int, fed: Iterator[Volume]) -> Volume:
+    """The volume of an operator; `fed` gives that of each EXCHANGE below it, left to right. `interval`: between evaluations."""
+    match node:
+        case physical.Exchange():
+            return next(fed)
+        case physical.SpAcquire():
+            return Volume(1)
+        case physical.TimeWindow(input, start, end, slide):
+            below = volume_of(input, interval, fed)
+            covered = readings_covered(node, interval)
+            stride = 1 if slide is None else max(1, slide // interval)
+            del start, end
+            return Volume(below.rows * covered, 1, stride)
+        case physical.RowWindow(input, start, end, slide):
+            below = volume_of(input, interval, fed)
+            held = below.rows if start is None else start - end + 1
+            windows = max(1, -(-below.rows // slide))
+            return Volume(held * windows, windows, below.stride)
+        case physical.NlJoin() | physical.HashJoin():
+            left, right = (volume_of(child, interval, fed) for child in node.inputs)
+            rows = left.rows if node.kind in (JoinKind.SEMI, JoinKind.ANTI) else left.rows * right.rows
+            return Volume(rows, max(left.windows, right.windows), gcd(left.stride, right.stride))
+        case physical.Union():
+            left, right = (volume_of(child, interval, fed) for child in node.inputs)
+            return Volume(left.rows + right.rows, left.windows, gcd(left.stride, right.stride))
+        case physical.Aggregate() | physical.AggregateInit() | physical.AggregateMerge():
+            below = volume_of(node.input, interval, fed)
+            return Volume(below.rows if node.keys else below.windows, below.windows, below.stride)
+        case _:
+            parts = [volume_of(child, interval, fed) for child in node.inputs]
+            if not parts:
+                return Volume(1)
+            product = 1
+            for part in parts:  # an operator of several inputs that no mote runs: the worst case
+                product *= part.rows
+            return Volume(product, max(p.windows for p in parts), gcd(*(p.stride for p in parts)))
+
+
+def readings_covered(window: physical.TimeWindow, interval: int) -> int:
+    """How many readings of one source a window holds, at most."""
+    if window.start is None:
+        return 1  # UNBOUNDED: no mote runs it; see `abilities`
+    length = window.start - window.end
+    if window.elided or length == 0:
+        return 1
+    return length // interval + (0 if window.open_start and length % interval == 0 else 1)
+
+
+def readings_kept(window: physical.TimeWindow, interval: int) -> int:
+    """How many readings of one source a window must remember, the newest included."""
+    if window.elided or window.start is None:
+        return 0
+    return window.start // interval + (0 if window.open_start and window.start % interval == 0 else 1)

@@ -1,0 +1,183 @@
+"""A workload and a buffering factor -> an agenda (SNEE step 7, when-scheduling, Fig. 21).
+
+`serial_agenda` is SNEE's as its released code has it: a transfer begins when the last task anywhere in the network has ended, and
+costs in milliseconds are added to times in 1/1024 s as they are. `concurrent_agenda` is ours: a transfer begins as soon as
+its sender has all it needs, both ends are free, and nobody whom it would disturb is on the air.
+"""
+
+from __future__ import annotations
+
+from math import ceil
+
+from nilometer.catalog.network import Network, NodeId
+from nilometer.placement.agenda import Agenda, FragmentTask, Transfer
+from nilometer.placement.concurrent_transfers import schedule_transfers
+from nilometer.placement.cost_parameters import CostParameters
+from nilometer.placement.packets import packets_for
+from nilometer.placement.profiles import PlacementProfile
+from nilometer.placement.workload import SiteWork, Workload
+from nilometer.types import SECOND
+
+
+def build_agenda(
+    work: Workload,
+    network: Network,
+    interval: int,
+    beta: int,
+    costs: CostParameters,
+    profile: PlacementProfile,
+) -> Agenda:
+    """The agenda of a period of `beta` evaluations, `interval` microseconds apart. It may be too long for its period."""
+    clock = _Clock(costs, profile)
+    alpha = -(-interval * profile.tick_rate // SECOND)
+    if profile.serial:
+        return _serial_agenda(work, alpha, beta, clock)
+    return _concurrent_agenda(work, network, alpha, beta, clock)
+
+
+class _Clock:
+    """Milliseconds of the cost models -> ticks of the agenda."""
+
+    def __init__(self, costs: CostParameters, profile: PlacementProfile) -> None:
+        self.costs = costs
+        self.profile = profile
+        self.shortest = self.ticks(costs.minimum_timer_interval)
+        self.overhead = self.ticks(
+            costs.call_method
+            + costs.signal_event
+            + costs.turn_on_radio
+            + 2 * costs.radio_sync_window
+            + costs.turn_off_radio
+        )
+
+    def ticks(self, milliseconds: float) -> int:
+        """Rounded up. The paper's code takes a millisecond for a tick of 1/1024 s."""
+        exact = (
+            milliseconds if self.profile.paper_arithmetic else milliseconds * self.profile.tick_rate / 1000
+        )
+        return ceil(exact - 1e-9)
+
+    def task(self, milliseconds: float) -> int:
+        """The length of a fragment's task."""
+        return max(self.shortest, self.ticks(milliseconds)) if milliseconds > 0 else 0
+
+    def transfer(self, site: SiteWork, beta: int) -> tuple[int, int]:
+        """The packets of a hop, and the ticks that they take."""
+        costs = self.costs
+        packets = packets_for(site.loads, beta, costs.packet_room, self.profile.wire)
+        content = sum(load.tuples(beta) * load.size for load in site.loads)
+        bytes_sent = content + packets * costs.packet_overhead
+        milliseconds = (
+            packets * (costs.send_packet + costs.between_packets) + bytes_sent * costs.transmit_byte
+        )
+        return packets, self.overhead + self.ticks(milliseconds)
+
+    def delivery(self, work: Workload, milliseconds: float, beta: int) -> int:
+        """The length of DELIVER's task: what it computes, and the serial line."""
+        costs = self.costs
+        if self.profile.paper_arithmetic:
+            rows = work.delivered[0].rows
+            once = int(milliseconds + costs.deliver_tuple * work.serial_packets_per_row * rows)
+            return max(self.shortest, once * beta + self.overhead)
+        content = sum(load.tuples(beta) * load.size for load in work.delivered)
+        packets = -(-content // int(costs.serial_payload))
+        return self.task(milliseconds * beta + costs.deliver_tuple * packets)
+
+
+def _acquisitions(work: Workload, clock: _Clock) -> tuple[list[FragmentTask], dict[NodeId, int]]:
+    """The tasks of every evaluation, and when each site is free again in it."""
+    tasks: list[FragmentTask] = []
+    free: dict[NodeId, int] = {}
+    for site, site_work in work.sites.items():
+        free[site] = 0
+        for job in site_work.leaves:
+            end = free[site] + clock.task(job.milliseconds)
+            tasks.append(FragmentTask(site, job.fragment, free[site], end))
+            free[site] = end
+    return tasks, free
+
+
+def _serial_agenda(work: Workload, alpha: int, beta: int, clock: _Clock) -> Agenda:
+    routing = work.placed.routing
+    acquisitions, free = _acquisitions(work, clock)
+    last = alpha * (beta - 1)
+    free = {site: last + end for site, end in free.items()}
+    latest = max(free.values())
+    tasks: list[FragmentTask] = []
+    transfers: list[Transfer] = []
+    for site, site_work in work.sites.items():
+        for job in site_work.others:
+            length = (
+                clock.delivery(work, job.milliseconds, beta)
+                if job.fragment == 0
+                else clock.task(job.milliseconds * beta)
+            )
+            tasks.append(FragmentTask(site, job.fragment, free[site], free[site] + length))
+            free[site] += length
+            latest = max(latest, free[site])
+        if site_work.loads:
+            packets, length = clock.transfer(site_work, beta)
+            parent = routing.parents[site]
+            flows = work.placed.outgoing[site]
+            transfers.append(Transfer(site, parent, latest, latest + length, flows, packets))
+            latest += length
+            free[site] = free[parent] = latest
+    return Agenda(
+        tuple(work.sites),
+        alpha,
+        beta,
+        clock.profile.tick_rate,
+        tuple(acquisitions),
+        tuple(tasks),
+        tuple(transfers),
+        clock.profile.sleeps_alone,
+    )
+
+
+def _concurrent_agenda(work: Workload, network: Network, alpha: int, beta: int, clock: _Clock) -> Agenda:
+    routing = work.placed.routing
+    acquisitions, acquired = _acquisitions(work, clock)
+    last = alpha * (beta - 1)
+    computing: dict[NodeId, list[tuple[int, int]]] = {}
+    sending: dict[NodeId, tuple[int, int]] = {}
+    for site, site_work in work.sites.items():
+        computing[site] = [
+            (
+                job.fragment,
+                clock.delivery(work, job.milliseconds, beta)
+                if job.fragment == 0
+                else clock.task(job.milliseconds * beta),
+            )
+            for job in site_work.others
+        ]
+        if site_work.loads:
+            sending[site] = clock.transfer(site_work, beta)
+    lengths = {site: length for site, (_, length) in sending.items()}
+    thinking = {site: sum(length for _, length in jobs) for site, jobs in computing.items()}
+    starts = schedule_transfers(network, routing, acquired, thinking, lengths)
+    tasks: list[FragmentTask] = []
+    transfers: list[Transfer] = []
+    gathered = dict(acquired)
+    for site in routing.post_order:
+        at = last + gathered[site]
+        for fragment, length in computing[site]:
+            tasks.append(FragmentTask(site, fragment, at, at + length))
+            at += length
+        if site in sending:
+            packets, length = sending[site]
+            start = last + starts[site]
+            parent = routing.parents[site]
+            transfers.append(
+                Transfer(site, parent, start, start + length, work.placed.outgoing[site], packets)
+            )
+            gathered[parent] = max(gathered[parent], starts[site] + length)
+    return Agenda(
+        tuple(work.sites),
+        alpha,
+        beta,
+        clock.profile.tick_rate,
+        tuple(acquisitions),
+        tuple(tasks),
+        tuple(sorted(transfers, key=lambda transfer: transfer.start)),
+        clock.profile.sleeps_alone,
+    )

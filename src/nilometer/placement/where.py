@@ -1,0 +1,185 @@
+"""Fragments and a routing tree -> which fragment runs where (SNEE step 6, where-scheduling, Fig. 19), and who feeds whom.
+
+A fragment that acquires runs wherever its extent is sensed. One that must see all tuples of its inputs runs at the deepest
+confluence site: the first, from the leaves, that all of them pass. AGGR_MERGE is recursive: it runs wherever two branches meet, or
+where a branch passes a site that contributes itself; AGGR_EVAL follows the last of them. A fragment with one producer and
+no such need runs where its producer runs. Fragment 0 is at the sink.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from math import gcd
+
+from nilometer.catalog.network import NodeId
+from nilometer.errors import InternalError
+from nilometer.placement.fragments import Fragment, FragmentTree
+from nilometer.placement.placed_plan import Flow, Instance, PlacedPlan
+from nilometer.placement.routing_tree import RoutingTree
+from nilometer.placement.tuple_layout import tuple_layout
+from nilometer.placement.volume import Volume, volume_of
+from nilometer.placement.wire_format import WireFormat
+
+Sites = Mapping[int, frozenset[NodeId]]
+"""The sites of each fragment."""
+
+
+def place_fragments(
+    fragments: FragmentTree,
+    routing: RoutingTree,
+    sensed_at: Mapping[str, frozenset[NodeId]],
+    interval: int,
+    wire: WireFormat,
+) -> PlacedPlan:
+    """Every fragment at its sites. `sensed_at`: the sites of each acquisition, by its alias."""
+    sites = _sites(fragments, routing, sensed_at)
+    targets = _targets(fragments, routing, sites)
+    volumes = _volumes(fragments, routing, sites, targets, interval)
+    sizes = {fragment.number: tuple_layout(fragment.root, wire).size for fragment in fragments}
+    instances: list[Instance] = []
+    flows: list[Flow] = []
+    order = fragments.post_order
+    for site in routing.post_order:
+        for fragment in order:
+            if site not in sites[fragment.number]:
+                continue
+            volume = volumes[fragment.number, site]
+            instances.append(Instance(fragment.number, site, volume.rows, volume.stride))
+            if (fragment.number, site) in targets:
+                consumer, target = targets[fragment.number, site]
+                path = routing.path(site, target)
+                size = sizes[fragment.number]
+                flows.append(
+                    Flow(fragment.number, consumer, path, volume.rows, size, volume.stride, volume.windows)
+                )
+    return PlacedPlan(routing, fragments, tuple(instances), tuple(flows))
+
+
+# ---- sites -----------------------------------------------------------------------------------------------------------
+
+
+def _sites(
+    fragments: FragmentTree, routing: RoutingTree, sensed_at: Mapping[str, frozenset[NodeId]]
+) -> dict[int, frozenset[NodeId]]:
+    sites: dict[int, frozenset[NodeId]] = {}
+    for fragment in fragments.post_order:
+        producers = frozenset().union(*(sites[number] for number in fragment.producers))
+        if fragment.delivers:
+            sites[fragment.number] = frozenset((routing.sink,))
+        elif fragment.is_leaf:
+            (acquire,) = fragment.acquires
+            sites[fragment.number] = sensed_at[acquire.alias]
+        elif fragment.merges:
+            sites[fragment.number] = _meetings(routing, producers)
+        elif any(operator.attribute_sensitive for operator in fragment.operators):
+            sites[fragment.number] = frozenset((deepest_confluence(routing, producers),))
+        else:
+            sites[fragment.number] = producers
+    return sites
+
+
+def deepest_confluence(routing: RoutingTree, sites: Iterable[NodeId]) -> NodeId:
+    """The site farthest from the sink that everything from `sites` passes."""
+    wanted = set(sites)
+    seen: dict[NodeId, int] = {}
+    for site in routing.post_order:
+        seen[site] = (site in wanted) + sum(seen[child] for child in routing.children[site])
+        if seen[site] == len(wanted):
+            return site
+    raise InternalError("a fragment's producers are not in the routing tree")
+
+
+def _meetings(routing: RoutingTree, contributors: frozenset[NodeId]) -> frozenset[NodeId]:
+    """Where at least two contributions meet; if they never do, where the only one is."""
+    meetings: set[NodeId] = set()
+    passes: dict[NodeId, bool] = {}
+    for site in routing.post_order:
+        branches = (site in contributors) + sum(passes[child] for child in routing.children[site])
+        passes[site] = branches > 0
+        if branches > 1:
+            meetings.add(site)
+    return frozenset(meetings) or contributors
+
+
+# ---- flows -----------------------------------------------------------------------------------------------------------
+
+
+def _targets(
+    fragments: FragmentTree, routing: RoutingTree, sites: Sites
+) -> dict[tuple[int, NodeId], tuple[int, NodeId]]:
+    """For each instance the fragment and the site that consume what it gives."""
+    found: dict[tuple[int, NodeId], tuple[int, NodeId]] = {}
+    for fragment in fragments:
+        if fragment.consumer is None:
+            continue
+        nearest = _nearest(routing, sites[fragment.consumer])
+        above = _nearest(routing, sites[fragment.number]) if fragment.merges else {}
+        for site in sites[fragment.number]:
+            parent = routing.parents.get(site)
+            merged = above.get(parent) if parent is not None else None
+            if merged is not None:
+                found[fragment.number, site] = (fragment.number, merged)
+            else:
+                found[fragment.number, site] = (fragment.consumer, _required(nearest.get(site)))
+    return found
+
+
+def _nearest(routing: RoutingTree, wanted: frozenset[NodeId]) -> dict[NodeId, NodeId | None]:
+    """For each site the nearest of the wanted ones on its way to the sink, itself included."""
+    found: dict[NodeId, NodeId | None] = {}
+    for site in reversed(routing.post_order):
+        parent = routing.parents.get(site)
+        found[site] = site if site in wanted else (None if parent is None else found[parent])
+    return found
+
+
+def _required(site: NodeId | None) -> NodeId:
+    if site is None:
+        raise InternalError("a fragment's consumer is not on its way to the sink")
+    return site
+
+
+# ---- volumes ---------------------------------------------------------------------------------------------------------
+
+
+def fed_volumes(fragment: Fragment, incoming: Iterable[tuple[int, Volume]]) -> tuple[Volume, ...]:
+    """What comes in by each EXCHANGE of a fragment's instance, from (fragment, volume) of each flow. What other instances of
+    itself send (AGGR_MERGE) comes in with what its producer sends."""
+    found: dict[int, Volume] = {}
+    for number, volume in incoming:
+        key = fragment.producers[0] if number == fragment.number else number
+        before = found.get(key)
+        if before is not None:
+            volume = Volume(
+                before.rows + volume.rows,
+                max(before.windows, volume.windows),
+                gcd(before.stride, volume.stride),
+            )
+        found[key] = volume
+    return tuple(found.get(number, Volume(0)) for number in fragment.producers)
+
+
+def _volumes(
+    fragments: FragmentTree,
+    routing: RoutingTree,
+    sites: Sites,
+    targets: Mapping[tuple[int, NodeId], tuple[int, NodeId]],
+    interval: int,
+) -> dict[tuple[int, NodeId], Volume]:
+    """The volume of each instance, producers first."""
+    found: dict[tuple[int, NodeId], Volume] = {}
+    incoming: dict[tuple[int, NodeId], list[tuple[int, Volume]]] = {}
+    known: dict[tuple[int, tuple[Volume, ...]], Volume] = {}
+    for site in routing.post_order:
+        for fragment in fragments.post_order:
+            if site not in sites[fragment.number]:
+                continue
+            place = (fragment.number, site)
+            fed = fed_volumes(fragment, incoming.get(place, ()))
+            key = (fragment.number, fed)
+            if key not in known:
+                known[key] = volume_of(fragment.root, interval, iter(fed))
+            found[place] = known[key]
+            if place in targets:
+                incoming.setdefault(targets[place], []).append((fragment.number, found[place]))
+    return found

@@ -1,0 +1,142 @@
+"""A placed plan -> what each site has to do and to keep, in numbers: everything that scheduling asks, whatever beta is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from nilometer.catalog.network import NodeId
+from nilometer.placement.cost_parameters import CostParameters
+from nilometer.placement.costs.memory import memory
+from nilometer.placement.costs.operators import Rows, acquisition, duration
+from nilometer.placement.costs.serial_line import serial_packets_per_row
+from nilometer.placement.fragments import Fragment
+from nilometer.placement.packets import Load, check_fits, loads_of
+from nilometer.placement.placed_plan import PlacedPlan
+from nilometer.placement.profiles import PlacementProfile
+from nilometer.placement.tuple_layout import tuple_layout
+from nilometer.placement.volume import Volume, volume_of
+from nilometer.placement.where import fed_volumes
+from nilometer.plan import physical
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A fragment at a site: milliseconds of one evaluation, in how many of which the sensor board works; bytes it keeps."""
+
+    fragment: int
+    milliseconds: float
+    sensing: float
+    ram: int
+
+
+@dataclass(frozen=True, slots=True)
+class SiteWork:
+    """What a site has to do. `leaves` in every evaluation, `others` once in a period for all of its evaluations; `loads` cross the
+    hop to its parent; `buffer` are the bytes it keeps for each evaluation of a period."""
+
+    leaves: tuple[Job, ...]
+    others: tuple[Job, ...]
+    loads: tuple[Load, ...]
+    buffer: int
+
+    @property
+    def ram(self) -> int:
+        """The bytes of its fragments, whatever beta is."""
+        return sum(job.ram for job in (*self.leaves, *self.others))
+
+
+@dataclass(frozen=True)
+class Workload:
+    """The work of every site, in post-order. `delivered` is what goes over the sink's serial line."""
+
+    placed: PlacedPlan
+    sites: Mapping[NodeId, SiteWork]
+    delivered: tuple[Load, ...]
+    serial_packets_per_row: int
+
+
+def workload(placed: PlacedPlan, interval: int, costs: CostParameters, profile: PlacementProfile) -> Workload:
+    """What each site has to do; refuses a tuple that no packet can hold."""
+    wire = profile.wire
+    for fragment in placed.fragments:
+        if any(flow.fragment == fragment.number and not flow.local for flow in placed.flows):
+            check_fits(
+                f"fragment {fragment.name} ({', '.join(fragment.root.schema.names)})",
+                tuple_layout(fragment.root, wire).size,
+                costs.packet_room,
+                wire,
+            )
+    known: dict[tuple[int, tuple[Volume, ...]], Job] = {}
+    sites: dict[NodeId, SiteWork] = {}
+    for site in placed.routing.post_order:
+        jobs: list[tuple[Fragment, Job]] = []
+        for fragment in placed.fragments_at[site]:
+            incoming = (
+                (flow.fragment, Volume(flow.rows, flow.windows, flow.stride))
+                for flow in placed.incoming[site]
+                if flow.consumer == fragment.number
+            )
+            fed = fed_volumes(fragment, incoming)
+            key = (fragment.number, fed)
+            if key not in known:
+                known[key] = _job(fragment, fed, interval, costs, profile)
+            jobs.append((fragment, known[key]))
+        passing = placed.outgoing[site]
+        kept = [*passing, *placed.incoming[site]]
+        sites[site] = SiteWork(
+            tuple(job for fragment, job in jobs if fragment.is_leaf),
+            tuple(job for fragment, job in jobs if not fragment.is_leaf),
+            loads_of(passing, wire),
+            sum(-(-flow.rows * flow.size // flow.stride) for flow in kept),
+        )
+    first = placed.fragments[0]
+    if first.host == "mote":
+        row = next(i.rows for i in placed.instances if i.fragment == 0)
+        delivered: tuple[Load, ...] = (Load(row, tuple_layout(first.root, wire).size),)
+    else:
+        delivered = loads_of(placed.incoming[placed.routing.sink], wire)
+    return Workload(placed, sites, delivered, serial_packets_per_row(first.root, costs))
+
+
+def _job(
+    fragment: Fragment,
+    fed: tuple[Volume, ...],
+    interval: int,
+    costs: CostParameters,
+    profile: PlacementProfile,
+) -> Job:
+    paper = profile.paper_arithmetic
+    total, sensing, ram = 0.0, 0.0, 0
+    if fragment.host != "mote":
+        return Job(fragment.number, 0.0, 0.0, 0)  # the gateway's time and memory are not the network's
+    for node, rows in operator_rows(fragment, fed, interval):
+        total += duration(node, rows, interval, costs, paper=paper)
+        if paper:
+            total = int(total)  # the code adds into an integer
+        if isinstance(node, physical.SpAcquire):
+            sensing += acquisition(node, costs)
+        ram += memory(node, rows, interval, costs, profile.wire)
+    if not fragment.delivers:
+        total += costs.copy_tuple * volume_of(fragment.root, interval, iter(fed)).rows
+    return Job(fragment.number, int(total) if paper else total, sensing, ram)
+
+
+def operator_rows(
+    fragment: Fragment, fed: tuple[Volume, ...], interval: int
+) -> list[tuple[physical.Node, Rows]]:
+    """The operators of a fragment, inputs first, each with the rows of an evaluation."""
+    found: list[tuple[physical.Node, Rows]] = []
+    volumes = iter(fed)
+
+    def visit(node: physical.Node) -> Volume:
+        if isinstance(node, physical.Exchange):
+            return next(volumes)
+        below = tuple(visit(child) for child in node.inputs)
+        leaves = node.with_inputs(tuple(map(physical.Exchange, node.inputs))) if below else node
+        given = volume_of(leaves, interval, iter(below))
+        found.append((node, Rows(tuple(volume.rows for volume in below), given.rows)))
+        return given
+
+    visit(fragment.root)
+    return found
