@@ -14,7 +14,7 @@ from nilometer.sensornet.motes.c_text import Lines, assigned, block, held, ident
 from nilometer.sensornet.motes.emission import Consumer, Emitter
 from nilometer.sensornet.motes.fields import Fields, has_row_window
 from nilometer.sensornet.motes.scalars import NOW, Row, value_of
-from nilometer.sensornet.motes.values import TIME_FIELD, Value
+from nilometer.sensornet.motes.values import TIME_FIELD, Field, Value
 
 Aggregation = physical.AggregateInit | physical.AggregateMerge
 
@@ -33,9 +33,8 @@ def emit_aggregate(emitter: Emitter, node: Aggregation, above: Consumer) -> Line
         return {name: value_of(expression, row) for name, expression in arguments.items()}
 
     def update(row: Row, target: str) -> Lines:
-        if isinstance(node, physical.AggregateMerge):
-            return [line for item in node.items for line in _merge(item, row, target)]
-        return [line for item in node.items for line in _init(item, row, target)]
+        into = _merge if isinstance(node, physical.AggregateMerge) else _init
+        return [line for item in node.items for line in into(item, row, target, states)]
 
     emit = _grouped if node.keys else _ungrouped
     return [f"/* {node.operator} */", *emit(emitter, node, states, keys, update, above)]
@@ -81,7 +80,7 @@ def _grouped(
 
     def each(row: Row) -> Lines:
         found = keys(row)
-        equal = [_same(value, f"group->{identifier(name)}", states[name].nullable) for name, value in found.items()]
+        equal = [_same(value, f"group->{identifier(name)}", states[name]) for name, value in found.items()]
         search = block(
             f"while (group < {table} + {table}_count && !({' && '.join(equal)}))",
             ["group++;"],
@@ -115,64 +114,62 @@ def _grouped(
     return emitter.emit(node.input, Consumer(each, lambda: [f"{table}_count = 0;"], closed))
 
 
-def _same(value: Value, member: str, nullable: bool) -> str:
-    if not nullable:
+def _same(value: Value, member: str, state: Field) -> str:
+    if not state.nullable:
         return f"{member} == {value.text}"
     null = value.null or "0"
-    return f"({member}_null ? ({null}) : (!({null}) && {member} == {value.text}))"
+    return f"({state.is_null(member)} ? ({null}) : (!({null}) && {member} == {value.text}))"
 
 
 def _nulls(states: Fields, target: str) -> Lines:
     """SUM, MIN and MAX of nothing are NULL."""
-    return [f"{target}{identifier(name)}_null = 1;" for name, field in states.items() if field.nullable]
+    return [f"{target}{identifier(name)} = {field.ctype.null};" for name, field in states.items() if field.nullable]
 
 
-def _init(item: AggregateItem, row: Row, target: str) -> Lines:
+def _init(item: AggregateItem, row: Row, target: str, states: Fields) -> Lines:
     """One row into the state."""
-    argument = item.aggregate.argument
-    count = f"{target}{identifier(item.name + '#count')}"
+    argument, function = item.aggregate.argument, item.aggregate.function
+
+    def member(part: str) -> str:
+        return f"{target}{identifier(f'{item.name}#{part}')}"
+
     if argument is None:
-        return [f"{count}++;"]
+        return [f"{member('count')}++;"]
     value = value_of(argument, row)
-    total = f"{target}{identifier(item.name + '#sum')}"
-    match item.aggregate.function:
+    match function:
         case "count":
-            lines = [f"{count}++;"]
-        case "sum":
-            lines = [f"{total} += {value.text};", f"{total}_null = 0;"]
+            lines = [f"{member('count')}++;"]
+        case "sum" | "min" | "max":
+            lines = _combined(function, member(function), value.text, states[f"{item.name}#{function}"])
         case "avg":
-            lines = [f"{total} += {value.text};", f"{count}++;"]
-        case "min" | "max" as function:
-            lines = _extreme(function, f"{target}{identifier(f'{item.name}#{function}')}", value.text)
+            lines = [f"{member('sum')} += {value.text};", f"{member('count')}++;"]
         case _:
-            squares = f"{target}{identifier(item.name + '#squares')}"
-            lines = [f"{count}++;", f"{total} += {value.text};", f"{squares} += (int32_t){value.text} * {value.text};"]
+            lines = [
+                f"{member('count')}++;",
+                f"{member('sum')} += {value.text};",
+                f"{member('squares')} += (int32_t){value.text} * {value.text};",
+            ]
     return block(f"if (!({value.null}))", lines) if value.null is not None else lines
 
 
-def _merge(item: AggregateItem, row: Row, target: str) -> Lines:
+def _merge(item: AggregateItem, row: Row, target: str, states: Fields) -> Lines:
     """One partial state into another."""
-
-    def both(part: str) -> tuple[str, Value]:
+    parts = {"avg": ("sum", "count"), "stdev": ("count", "sum", "squares"), "variance": ("count", "sum", "squares")}
+    function = item.aggregate.function
+    lines: Lines = []
+    for part in parts.get(function, (function,)):
         name = f"{item.name}#{part}"
-        return f"{target}{identifier(name)}", row[name]
-
-    match item.aggregate.function:
-        case "count":
-            parts: tuple[str, ...] = ("count",)
-        case "avg":
-            parts = ("sum", "count")
-        case "stdev" | "variance":
-            parts = ("count", "sum", "squares")
-        case "sum":
-            total, value = both("sum")
-            return block(f"if (!({value.null}))", [f"{total} += {value.text};", f"{total}_null = 0;"])
-        case function:
-            member, value = both(function)
-            return block(f"if (!({value.null}))", _extreme(function, member, value.text))
-    return [f"{member} += {value.text};" for member, value in map(both, parts)]
+        value, member = row[name], f"{target}{identifier(name)}"
+        if value.null is None:
+            lines.append(f"{member} += {value.text};")
+        else:
+            lines += block(f"if (!({value.null}))", _combined(function, member, value.text, states[name]))
+    return lines
 
 
-def _extreme(function: str, member: str, value: str) -> Lines:
-    better = f"{value} {'<' if function == 'min' else '>'} {member}"
-    return block(f"if ({member}_null || {better})", [f"{member} = {value};", f"{member}_null = 0;"])
+def _combined(function: str, member: str, value: str, state: Field) -> Lines:
+    """SUM, MIN or MAX of a state that may be NULL (of nothing) and a value that is not."""
+    null = state.is_null(member)
+    if function == "sum":
+        return [f"{member} = {null} ? {value} : {member} + {value};"]
+    return [f"if ({null} || {value} {'<' if function == 'min' else '>'} {member}) {member} = {value};"]

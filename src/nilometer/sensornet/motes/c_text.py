@@ -26,19 +26,10 @@ def identifier(name: str) -> str:
     return f"{plain}_" if name.startswith("@") or plain[:1].isdigit() else plain
 
 
-def members(fields: Mapping[str, Field]) -> Lines:
-    """The members of a struct for these columns."""
-    lines = []
-    for name, field in fields.items():
-        lines.append(f"{field.ctype} {identifier(name)};")
-        if field.nullable:
-            lines.append(f"uint8_t {identifier(name)}_null;")
-    return lines
-
-
 def struct(name: str, first: Lines, fields: Mapping[str, Field]) -> Lines:
     """A struct without gaps."""
-    return [f"struct __attribute__((packed)) {name} {{", *indented(first + members(fields)), "};"]
+    columns = [f"{field.ctype} {identifier(name)};" for name, field in fields.items()]
+    return [f"struct __attribute__((packed)) {name} {{", *indented(first + columns), "};"]
 
 
 def assigned(target: str, row: Mapping[str, Value], fields: Mapping[str, Field]) -> Lines:
@@ -46,19 +37,15 @@ def assigned(target: str, row: Mapping[str, Value], fields: Mapping[str, Field])
     lines = []
     for name, field in fields.items():
         value = row[name]
-        lines.append(f"{target}{identifier(name)} = {value.text};")
-        if field.nullable:
-            lines.append(f"{target}{identifier(name)}_null = {value.null or '0'};")
+        text = value.text if value.null is None else f"({value.null}) ? {field.ctype.null} : {value.text}"
+        lines.append(f"{target}{identifier(name)} = {text};")
     return lines
 
 
 def held(target: str, fields: Mapping[str, Field]) -> dict[str, Value]:
     """The row that a struct holds."""
-    return {
-        name: Value(
-            f"{target}{identifier(name)}",
-            field,
-            f"{target}{identifier(name)}_null" if field.nullable else None,
-        )
-        for name, field in fields.items()
-    }
+    row = {}
+    for name, field in fields.items():
+        member = f"{target}{identifier(name)}"
+        row[name] = Value(member, field, field.is_null(member) if field.nullable else None)
+    return row

@@ -51,7 +51,7 @@ class Emitter:
     def emit(self, node: physical.Node, above: Consumer, ordered: bool | None = None) -> Lines:
         """The C that runs a node and hands its rows to the operator above."""
         ordered = self.ordered if ordered is None else ordered
-        if is_deferred(node):
+        if is_deferred(node) and not isinstance(node, physical.Exchange):
             return self.emit(node.inputs[0], above, ordered)
         match node:
             case physical.SpAcquire():
@@ -125,11 +125,12 @@ class Emitter:
         return [f"/* {_comment(node)} */", *above.open(), *sensing, *body, *above.close()]
 
     def _exchange(self, node: physical.Exchange, above: Consumer, ordered: bool) -> Lines:
-        fields = self.typing.fields(node.input, ordered)
+        fields = self.typing.stored(node.input, ordered)
+        times = _times(self.typing.derived(node.input), "")
         loops: Lines = []
         for row_struct, tray in self.trays[id(node)]:
             at = self.name("at")
-            row = held(f"{at}->", fields) | {NOW: Value("evaluation", TIME_FIELD)}
+            row = held(f"{at}->", fields) | times
             body = [f"if ({at}->epoch != epoch) continue;", *above.row(row)]
             first = f"const struct {row_struct} *{at} = (const void *){tray}.rows, *{at}_end = {at} + {tray}.count"
             loops += block(f"for ({first}; {at} < {at}_end; {at}++)", body)
@@ -152,7 +153,7 @@ class Emitter:
         self._check_source(node)
         if list(ages) == [0]:
             return self._sliding(node, self.emit(node.input, above, ordered))
-        fields = self.typing.fields(node.input, ordered)
+        fields = self.typing.stored(node.input, ordered)
         window = self.name("window")
         depth = ages.stop
         self.statics += [
@@ -170,7 +171,7 @@ class Emitter:
             "slot->present = 0;",
             *self.emit(node.input, Consumer(kept), ordered),
         ]
-        row = held("slot->", fields) | {NOW: Value("evaluation", TIME_FIELD)}
+        row = held("slot->", fields) | _times(self.typing.derived(node.input), " - age")
         looking = block(
             f"for (uint8_t age = {ages.start}; age < {ages.stop}; age++)",
             [
@@ -293,6 +294,15 @@ class Emitter:
 
         loops = self.emit(node.left, Consumer(inner))
         return [f"/* {_comment(node)} */", *above.open(), *loops, *above.close()]
+
+
+def _times(derived: Mapping[str, int], age: str) -> dict[str, Value]:
+    """The columns that follow from the evaluation, and the evaluation itself."""
+    found = {NOW: Value("evaluation", TIME_FIELD)}
+    for name, distance in derived.items():
+        text = f"(evaluation{age}{f' - {distance}' if distance else ''})"
+        found[name] = Value(text, TIME_FIELD)
+    return found
 
 
 def _is_stateless(node: physical.Node) -> bool:

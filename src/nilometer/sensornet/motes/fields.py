@@ -12,6 +12,7 @@ from itertools import pairwise
 from nilometer.catalog.network import NodeId
 from nilometer.errors import UnsupportedError
 from nilometer.expressions import Expression
+from nilometer.placement.tuple_layout import derived_times
 from nilometer.plan import physical
 from nilometer.plan.logical import AggregateItem, JoinKind
 from nilometer.sensornet.motes.scalars import NOW, joined, value_of
@@ -93,6 +94,17 @@ class Typing:
                 return self._partial(node, _init_of(node).input)
         raise cannot_run(node)
 
+    def stored(self, node: physical.Node, ordered: bool = False) -> Fields:
+        """The columns that a tuple of the node carries: all but the times that follow from its evaluation."""
+        derived = self.derived(node)
+        return {name: field for name, field in self.fields(node, ordered).items() if name not in derived}
+
+    def derived(self, node: physical.Node) -> dict[str, int]:
+        """The times that follow from the evaluation: how many acquisitions before it they are."""
+        while is_deferred(node):
+            node = node.inputs[0]
+        return {name: distance // self.interval for name, distance in derived_times(node).items()}
+
     def acquired(self, node: physical.SpAcquire, columns: tuple[Column, ...], ordered: bool) -> dict[str, Field]:
         """What an acquisition finds out."""
         found = {f"{node.alias}.{column.name}": self._sensed(column) for column in columns}
@@ -145,7 +157,7 @@ class Typing:
                 return [(f"{name}#sum", self._sum(argument, rows, str(aggregate))), count]
             case "stdev" | "variance" if argument.ctype is not CType.FLOAT:
                 most = max(abs(argument.low), abs(argument.high)) ** 2
-                squares = integer(0, int(most) * rows, f"the sum of squares in {aggregate}")
+                squares = integer(0, int(most) * rows, f"the sum of squares in {aggregate}", least=4)
                 return [count, (f"{name}#sum", self._sum(argument, rows, str(aggregate))), (f"{name}#squares", squares)]
         raise UnsupportedError(
             f"a mote cannot compute {aggregate}", hint="motes know COUNT, SUM, AVG, MIN, MAX, and STDEV and VARIANCE of INT"
@@ -155,8 +167,9 @@ class Typing:
         if argument.is_time:
             raise UnsupportedError(f"a mote cannot compute {what}", hint="it knows times by their number only")
         low, high = min(argument.low, 0) * rows, max(argument.high, 0) * rows
-        make = real if argument.ctype is CType.FLOAT else integer
-        return make(low, high, what, nullable=nullable)  # type: ignore[operator]  # whole for INT
+        if argument.ctype is CType.FLOAT:
+            return real(low, high, what, nullable=nullable)
+        return integer(int(low), int(high), what, nullable=nullable, least=4)
 
     def _field(self, expression: Expression, below: Fields) -> Field:
         row = {name: Value(name, field, "0" if field.nullable else None) for name, field in below.items()}
@@ -183,7 +196,7 @@ def is_deferred(node: physical.Node) -> bool:
 
 def tuple_size(fields: Fields) -> int:
     """The bytes of a tuple: the number of its evaluation in the period, and its columns without gaps."""
-    return 1 + sum(field.size for field in fields.values())
+    return 1 + sum(field.ctype.size for field in fields.values())
 
 
 def has_row_window(node: physical.Node) -> bool:

@@ -19,6 +19,8 @@ from nilometer.sensornet.motes.values import CType
 FRAME, FRAME_END = 0x7E, 0xFF
 FORMATS = {CType.BYTE: "B", CType.SHORT: "h", CType.LONG: "i", CType.NUMBER: "I", CType.FLOAT: "f"}
 
+NULLS = {CType.BYTE: 255, CType.SHORT: -(2**15), CType.LONG: -(2**31), CType.NUMBER: 2**32 - 1}
+
 
 def answers(motes: Motes, serial: bytes, start: int) -> list[tuple[Any, ...]]:
     """The rows of the answer, with their tick in front where the query delivers it. `start` is the time of the first
@@ -26,11 +28,13 @@ def answers(motes: Motes, serial: bytes, start: int) -> list[tuple[Any, ...]]:
     deliver = motes.placement.fragments[0].root
     assert isinstance(deliver, physical.Deliver)
     ordered = 0 in motes.ordered
-    fields = motes.typing.fields(deliver.input, ordered)
+    fields = motes.typing.stored(deliver.input, ordered)
+    derived = motes.typing.derived(deliver.input)
     interval = motes.typing.interval
     given = []
     for evaluation, row in _rows(serial, fields, start, interval):
         tick = start + evaluation * interval
+        row |= {name: tick - distance * interval for name, distance in derived.items()}
         for finished in _finished(deliver.input, row, tick):
             values = tuple(finished[column.name] for column in deliver.schema)
             given.append((tick, *values) if deliver.tick else values)
@@ -39,7 +43,7 @@ def answers(motes: Motes, serial: bytes, start: int) -> list[tuple[Any, ...]]:
 
 def _rows(serial: bytes, fields: Fields, start: int, interval: int) -> Iterator[tuple[int, dict[str, Any]]]:
     """The number of its evaluation and the columns of every tuple in the frames."""
-    layout = struct.Struct("<B" + "".join(FORMATS[f.ctype] + "B" * f.nullable for f in fields.values()))
+    layout = struct.Struct("<B" + "".join(FORMATS[f.ctype] for f in fields.values()))
     at = 0
     while at < len(serial):
         if serial[at] != FRAME:
@@ -63,10 +67,8 @@ def _garbled(detail: str) -> DataError:
 
 def _unpacked(values: list[Any], fields: Fields, start: int, interval: int) -> dict[str, Any]:
     row: dict[str, Any] = {}
-    parts = iter(values)
-    for name, field in fields.items():
-        value = next(parts)
-        null = bool(next(parts)) if field.nullable else False
+    for (name, field), value in zip(fields.items(), values, strict=True):
+        null = field.nullable and (value != value or value == NULLS.get(field.ctype))
         row[name] = None if null else start + value * interval if field.is_time else value
     return row
 

@@ -15,7 +15,7 @@ from nilometer.sensornet.motes.c_text import Lines, assigned, block, struct
 from nilometer.sensornet.motes.emission import Consumer, Emitter
 from nilometer.sensornet.motes.fields import Fields
 from nilometer.sensornet.motes.scalars import Row
-from nilometer.sensornet.motes.site import GUARD, START, Motes, Site
+from nilometer.sensornet.motes.site import GUARD, START, Motes, Site, Tray
 
 SEND_MARK = 32
 RECEIVE_MARK = 33
@@ -130,14 +130,17 @@ def _trays(site: Site) -> Lines:
     if site.receives:
         choices = []
         for number in sorted({tray.fragment for tray in site.trays}):
-            tray = site.tray(number, incoming=True) or site.tray(number, incoming=False)
-            assert tray is not None
-            choices.append(f"if (kind == {number}) return &{tray.name};")
+            tray = site.received(number)
+            choices += [] if tray is None else [f"if (kind == {number}) return &{tray.name};"]
         lines += ["", *block("static struct tray *tray_of(uint8_t kind)", [*choices, "return 0;"])]
     if site.sends:
-        outgoing = ", ".join(f"&{tray.name}" for tray in site.trays if not tray.incoming)
+        outgoing = ", ".join(f"&{tray.name}" for tray in _leaving(site))
         lines += ["", f"static struct tray *const outgoing[] = {{{outgoing}}};"]
     return lines
+
+
+def _leaving(site: Site) -> list[Tray]:
+    return [tray for tray in site.trays if tray.consumer is None]
 
 
 def _fragment(motes: Motes, site: Site, fragment: Fragment, offset: int) -> tuple[Lines, Lines]:
@@ -154,14 +157,12 @@ def _fragment(motes: Motes, site: Site, fragment: Fragment, offset: int) -> tupl
     )
     root = fragment.root
     if isinstance(root, physical.Deliver):
-        fields = motes.typing.fields(root.input, ordered)
+        fields = motes.typing.stored(root.input, ordered)
         emitter.statics += struct("answer", ["uint8_t epoch;"], fields)
         body = emitter.emit(root.input, Consumer(lambda row: _delivered(row, fields)))
     else:
         fields = motes.fields(fragment.number)
-        local = any(f.local and f.fragment == fragment.number for f in motes.placement.placed.incoming[site.id])
-        tray = site.tray(fragment.number, incoming=local)
-        assert tray is not None
+        tray = site.made(fragment.number)
 
         def kept(row: Row) -> Lines:
             return block(
@@ -177,7 +178,7 @@ def _fragment(motes: Motes, site: Site, fragment: Fragment, offset: int) -> tupl
     mark = [f"MARK({fragment.number + 1});"]
     if fragment.is_leaf:
         return block(f"static void run_{fragment.number}(void)", [*mark, *body, "MARK(0);"]), emitter.statics
-    emptied = [f"in_{number}.count = 0;" for number in site.feeds[fragment.number]]
+    emptied = [f"{tray.name}.count = 0;" for tray in site.trays if tray.consumer == fragment.number]
     loop = block("for (epoch = 0; epoch < BETA; epoch++, evaluation++)", body)
     opening = ["serial_open(first);"] if fragment.delivers else []
     closing = ["serial_close();"] if fragment.delivers else []
@@ -196,11 +197,9 @@ def _fragment(motes: Motes, site: Site, fragment: Fragment, offset: int) -> tupl
 def _feeding_trays(site: Site, fragment: Fragment) -> dict[int, list[tuple[str, str]]]:
     exchanges = [node for node in fragment.with_exchanges if isinstance(node, physical.Exchange)]
     found: dict[int, list[tuple[str, str]]] = {}
-    feeding = site.feeds.get(fragment.number, ())
     for node, producer in zip(exchanges, fragment.producers, strict=True):
         wanted = (producer, fragment.number) if fragment.merges else (producer,)
-        trays = [site.tray(number, incoming=True) for number in wanted if number in feeding]
-        found[id(node)] = [(tray.row, tray.name) for tray in trays if tray is not None]
+        found[id(node)] = [(tray.row, tray.name) for tray in site.feeding(fragment.number, wanted)]
     return found
 
 
@@ -244,11 +243,10 @@ def _controller(site: Site, parts: list[str]) -> Lines:
             case "run":
                 stepping.append(f"run_{step.other}(first);")
             case "send":
-                number = sum(not tray.incoming for tray in site.trays)
                 stepping += [
                     f"MARK({SEND_MARK});",
                     f"wait_until(period + {step.start}UL + GUARD, &never);",
-                    f"send_trays(outgoing, {number});",
+                    f"send_trays(outgoing, {len(_leaving(site))});",
                     "MARK(0);",
                 ]
             case "receive":

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from nilometer.catalog.network import NodeId
 from nilometer.errors import InternalError, UnsupportedError
-from nilometer.placement import Flow, Fragment, FragmentTask, Placement
+from nilometer.placement import Fragment, FragmentTask, Placement
 from nilometer.plan import physical
-from nilometer.sensornet.motes.fields import Fields, Typing, check_sites, has_row_window, tuple_size
+from nilometer.sensornet.motes.fields import Fields, Typing, check_sites, tuple_size
 
 TICKS = 1024
 """A mote's clock: ticks a second."""
@@ -25,17 +25,21 @@ MAXIMUM_BETA = 254
 
 @dataclass(frozen=True)
 class Tray:
-    """Tuples of a fragment that wait at a site; `incoming` for a fragment that runs there, else for the radio."""
+    """Tuples of a fragment that wait at a site for the fragment `consumer` that runs there, or for the radio (None). `local`:
+    made there and consumed there."""
 
     fragment: int
-    incoming: bool
+    consumer: int | None
+    local: bool
     capacity: int
     fields: Fields
 
     @property
     def name(self) -> str:
-        """In the C program."""
-        return f"{'in' if self.incoming else 'out'}_{self.fragment}"
+        """In the C program: `f3_for_f1`, `f3_for_radio`, and `f2_within` for what never leaves the site."""
+        if self.local:
+            return f"f{self.fragment}_within"
+        return f"f{self.fragment}_for_{'radio' if self.consumer is None else f'f{self.consumer}'}"
 
     @property
     def row(self) -> str:
@@ -68,14 +72,25 @@ class Site:
     inner: tuple[Fragment, ...]
     trays: tuple[Tray, ...]
     steps: tuple[Step, ...]
-    feeds: Mapping[int, tuple[int, ...]]
     arrivals: Mapping[int, int]
     alpha: int
     beta: int
 
-    def tray(self, fragment: int, *, incoming: bool) -> Tray | None:
-        """The tray of a fragment."""
-        return next((t for t in self.trays if t.fragment == fragment and t.incoming == incoming), None)
+    def received(self, fragment: int) -> Tray | None:
+        """Where tuples of a fragment go that come in by radio: to the fragment that consumes them here, else on."""
+        arriving = [t for t in self.trays if t.fragment == fragment and not t.local]
+        return next((t for t in arriving if t.consumer is not None), arriving[0] if arriving else None)
+
+    def made(self, fragment: int) -> Tray:
+        """Where tuples of a fragment go that are made here."""
+        made = [t for t in self.trays if t.fragment == fragment and (t.local or t.consumer is None)]
+        if len(made) != 1:
+            raise InternalError(f"fragment {fragment} at site {self.id} has {len(made)} places for its tuples")
+        return made[0]
+
+    def feeding(self, fragment: int, producers: tuple[int, ...]) -> list[Tray]:
+        """The trays of some producers that a fragment empties."""
+        return [t for t in self.trays if t.consumer == fragment and t.fragment in producers]
 
     @property
     def sends(self) -> bool:
@@ -99,27 +114,15 @@ class Motes:
 
     def fields(self, fragment: int) -> Fields:
         """The columns of the tuples that a fragment makes."""
-        return self.typing.fields(self.placement.fragments[fragment].root, fragment in self.ordered)
-
-    def rows(self, flow: Flow) -> int:
-        """The most tuples that a flow carries for one evaluation."""
-        root = self.placement.fragments[flow.fragment].root
-        windows = [node for node in physical.walk_plan(root) if isinstance(node, physical.RowWindow)]
-        if not windows:
-            return flow.rows
-        # Counted rows: a tick brings as many evaluations as its rows fill.
-        evaluations = -(-self.typing.rows(windows[0].input) // windows[0].slide)
-        return evaluations * self.typing.rows(root)
+        return self.typing.stored(self.placement.fragments[fragment].root, fragment in self.ordered)
 
     def site(self, site: NodeId) -> Site:
         """A site's share."""
         placed, agenda = self.placement.placed, self.placement.agenda
         fragments = placed.fragments_at[site]
-        feeds: dict[int, dict[int, None]] = {fragment.number: {} for fragment in fragments}
-        arrivals = dict.fromkeys(feeds, 0)
+        arrivals = {fragment.number: 0 for fragment in fragments}
         for flow in placed.incoming[site]:
-            feeds[flow.consumer][flow.fragment] = None
-            arrivals[flow.consumer] += self.rows(flow)
+            arrivals[flow.consumer] += flow.rows
         return Site(
             site,
             self.placement.routing.parents.get(site),
@@ -127,7 +130,6 @@ class Motes:
             tuple(fragment for fragment in fragments if not fragment.is_leaf),
             self._trays(site),
             self._steps(site),
-            {number: tuple(found) for number, found in feeds.items()},
             arrivals,
             self.ticks(agenda.alpha),
             agenda.beta,
@@ -135,15 +137,14 @@ class Motes:
 
     def _trays(self, site: NodeId) -> tuple[Tray, ...]:
         placed, beta = self.placement.placed, self.placement.agenda.beta
-        rows: dict[tuple[int, bool], int] = {}
-        for incoming, flows in ((True, placed.incoming[site]), (False, placed.outgoing[site])):
-            for flow in flows:
-                key = flow.fragment, incoming
-                rows[key] = rows.get(key, 0) + self.rows(flow)
-        return tuple(
-            Tray(number, incoming, beta * count, self.fields(number))
-            for (number, incoming), count in sorted(rows.items())
-        )
+        rows: dict[tuple[int, int | None, bool], int] = {}
+        for flow in placed.incoming[site]:
+            key = flow.fragment, flow.consumer, flow.local
+            rows[key] = rows.get(key, 0) + flow.rows * -(-beta // flow.stride)
+        for flow in placed.outgoing[site]:
+            leaving = flow.fragment, None, False
+            rows[leaving] = rows.get(leaving, 0) + flow.rows * -(-beta // flow.stride)
+        return tuple(Tray(*key, count, self.fields(key[0])) for key, count in rows.items())
 
     def _steps(self, site: NodeId) -> tuple[Step, ...]:
         steps = []
@@ -225,4 +226,4 @@ def _number(site: NodeId) -> int:
     return site
 
 
-__all__ = ["GUARD", "START", "TICKS", "Motes", "Site", "Step", "Tray", "has_row_window", "motes_of"]
+__all__ = ["GUARD", "START", "TICKS", "Motes", "Site", "Step", "Tray", "motes_of"]

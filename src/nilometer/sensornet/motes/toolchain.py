@@ -105,7 +105,7 @@ def _run(command: list[str], what: str) -> str:
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         errors = done.stderr.strip()
-        if "region `data'" in errors or "region `text'" in errors:
+        if "region `data'" in errors or "region `text'" in errors or "is too large" in errors:
             raise ResourceError(
                 f"{what} does not fit a mote",
                 detail=errors.splitlines()[-1],

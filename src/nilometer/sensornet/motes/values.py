@@ -8,7 +8,7 @@ the start (4 bytes unsigned), which the gateway turns back into microseconds.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
 
 from nilometer.errors import UnsupportedError
@@ -28,6 +28,20 @@ class CType(StrEnum):
         """In bytes."""
         return {CType.BYTE: 1, CType.SHORT: 2}.get(self, 4)
 
+    @property
+    def null(self) -> str:
+        """The value that stands for NULL in a tuple: one that nothing else can have."""
+        return _NULLS[self]
+
+
+_NULLS = {
+    CType.BYTE: "UINT8_MAX",
+    CType.SHORT: "INT16_MIN",
+    CType.LONG: "INT32_MIN",
+    CType.NUMBER: "UINT32_MAX",
+    CType.FLOAT: "NAN",
+}
+
 
 FLOAT_LIMIT = 3e38
 
@@ -46,10 +60,9 @@ class Field:
         """Whether it is the number of an acquisition."""
         return self.ctype is CType.NUMBER
 
-    @property
-    def size(self) -> int:
-        """Its bytes in a tuple: a column that can be NULL has a byte that says so."""
-        return self.ctype.size + self.nullable
+    def is_null(self, text: str) -> str:
+        """The condition of C that a variable of this field holds NULL."""
+        return f"{text} != {text}" if self.ctype is CType.FLOAT else f"{text} == {self.ctype.null}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,18 +73,13 @@ class Value:
     field: Field
     null: str | None = None
 
-    def named(self, name: str) -> Value:
-        """The same value, held by a variable."""
-        return replace(self, text=name, null=f"{name}_null" if self.null is not None else None)
-
-
 TIME_FIELD = Field(CType.NUMBER)
 
 
-def integer(low: int, high: int, what: str, *, nullable: bool = False) -> Field:
-    """The narrowest field for a range of integers."""
+def integer(low: int, high: int, what: str, *, nullable: bool = False, least: int = 2) -> Field:
+    """The narrowest field for a range of integers, of at least so many bytes; the very lowest value is left to NULL."""
     for ctype, bits in ((CType.SHORT, 15), (CType.LONG, 31)):
-        if -(2**bits) <= low and high < 2**bits:
+        if -(2**bits) < low and high < 2**bits and ctype.size >= least:
             return Field(ctype, low, high, nullable)
     raise UnsupportedError(
         f"{what} may not fit a mote's 32 bits",

@@ -2,6 +2,7 @@
 #include <avr/io.h>
 #include <avr/pgmspace.h>
 #include <avr/sleep.h>
+#include <math.h>
 #include <stdint.h>
 #include <string.h>
 #include <util/crc16.h>
