@@ -33,11 +33,16 @@ def emit_aggregate(emitter: Emitter, node: Aggregation, above: Consumer) -> Line
         return {name: value_of(expression, row) for name, expression in arguments.items()}
 
     def update(row: Row, target: str) -> Lines:
-        into = _merge if isinstance(node, physical.AggregateMerge) else _init
-        return [line for item in node.items for line in into(item, row, target, states)]
+        return combine(node, row, target, states)
 
     emit = _grouped if node.keys else _ungrouped
     return [f"/* {node.operator} */", *emit(emitter, node, states, keys, update, above)]
+
+
+def combine(node: Aggregation, row: Row, target: str, states: Fields) -> Lines:
+    """One row into the states: a row of the extent at INIT, a partial result at MERGE."""
+    into = _merge if isinstance(node, physical.AggregateMerge) else _init
+    return [line for item in node.items for line in into(item, row, target, states)]
 
 
 Keys = Callable[[Row], dict[str, Value]]

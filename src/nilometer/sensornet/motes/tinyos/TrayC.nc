@@ -1,6 +1,7 @@
 generic module TrayC(typedef row_t, uint16_t capacity) {
   provides interface Tray<row_t>;
   provides interface RawTray;
+  provides interface Clear;
 }
 implementation {
   row_t rows[capacity];
@@ -15,4 +16,5 @@ implementation {
   command const uint8_t *RawTray.get(uint16_t index) { return (const uint8_t *)&rows[index]; }
   command void RawTray.put(const uint8_t *tuple) { memcpy(call Tray.add(), tuple, sizeof(row_t)); }
   command void RawTray.clear() { count = 0; }
+  command void Clear.clear() { count = 0; }
 }
