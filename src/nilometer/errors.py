@@ -130,6 +130,10 @@ class UnsupportedError(NilometerError):
     """The query is right, but the chosen host cannot run it."""
 
 
+class InfeasibleError(NilometerError):
+    """The query is right, but no plan keeps what is expected of it: the bound that breaks, and the nearest that does not."""
+
+
 class DataError(NilometerError):
     """The readings are not what was declared: a garbled file, a value of the wrong type, an overflow."""
 

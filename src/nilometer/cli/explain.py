@@ -11,6 +11,7 @@ from nilometer.cli.options import (
     CatalogOption,
     DataOption,
     JsonOption,
+    NetworkOption,
     ProfileOption,
     SetOption,
     SqlArgument,
@@ -26,7 +27,12 @@ def register(application: typer.Typer) -> None:
 def explain(
     sql: SqlArgument,
     data: DataOption = None,
-    stage: Annotated[str, typer.Option("--stage", help="ast, logical, optimized or physical.")] = "optimized",
+    stage: Annotated[
+        str,
+        typer.Option(
+            "--stage", help="ast, logical, optimized, physical, routing, fragments, placed, agenda or spark."
+        ),
+    ] = "optimized",
     verbose: Annotated[
         bool, typer.Option("--verbose", help="Show the plan after each rule, changed or not.")
     ] = False,
@@ -34,6 +40,7 @@ def explain(
     set_: SetOption = None,
     catalog: CatalogOption = None,
     profile: ProfileOption = "default",
+    network: NetworkOption = None,
 ) -> None:
     """Show the plan of a query; nothing is read but the declarations.
 
@@ -50,7 +57,7 @@ def explain(
         stage, verbose = statement.stage or stage, verbose or statement.verbose
         statement = statement.query
     query = database.query_of(statement, text, **parameters_of(set_ or []))
-    query.profile = profile
+    query.profile, query.network = profile, network
     if json:
         print(dumps(query.explain_json(stage, verbose=verbose), ensure_ascii=False))
     else:

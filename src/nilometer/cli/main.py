@@ -11,11 +11,24 @@ import sys
 import click
 import typer
 
-from nilometer.cli import answers, bench, demo, explain, log, queries, query, reproduce, run, sensors, streams
+from nilometer.cli import (
+    answers,
+    bench,
+    demo,
+    explain,
+    log,
+    plan,
+    queries,
+    query,
+    reproduce,
+    run,
+    sensors,
+    streams,
+)
 from nilometer.cli.console import fail
 from nilometer.errors import InternalError, NilometerError
 
-VERBS = (demo, query, run, queries, answers, explain, streams, sensors, log, bench, reproduce)
+VERBS = (demo, query, run, queries, answers, explain, plan, streams, sensors, log, bench, reproduce)
 
 application = typer.Typer(
     name="nilometer",

@@ -28,7 +28,18 @@ SetOption = Annotated[
 ]
 ProfileOption = Annotated[
     str,
-    typer.Option("--profile", envvar="NILOMETER_PROFILE", help="Optimizer profile: default or snee-2010."),
+    typer.Option(
+        "--profile", envvar="NILOMETER_PROFILE", help="How to optimize and to place: default or snee-2010."
+    ),
+]
+NetworkOption = Annotated[
+    str | None,
+    typer.Option(
+        "--network",
+        metavar="NAME",
+        envvar="NILOMETER_NETWORK",
+        help="The network of motes, if there are several.",
+    ),
 ]
 SqlArgument = Annotated[
     str, typer.Argument(metavar="SQL", help="The query; '-' reads stdin; or a .sql file.")

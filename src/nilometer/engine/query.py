@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from nilometer.engine.answers import Answer, answer_schema, frame_of_answer
 from nilometer.engine.hosts import HOSTS
+from nilometer.engine.placing import PLACEMENT_STAGES, placement_of, stage_text
 from nilometer.errors import ConfigurationError, NilometerError
 from nilometer.language import ast
 from nilometer.plan import logical, physical
@@ -19,12 +20,14 @@ from nilometer.types import Schema
 if TYPE_CHECKING:
     import polars as pl
 
+    from nilometer.catalog.network import Network
     from nilometer.edge.adapters.generate import Generators
     from nilometer.engine.database import Database
     from nilometer.optimizer import Optimized
+    from nilometer.placement import Placement, QualityOfService
     from nilometer.spark.typed import DataFrame
 
-STAGES = ("ast", "logical", "optimized", "physical", "spark")
+STAGES = ("ast", "logical", "optimized", "physical", *PLACEMENT_STAGES, "spark")
 
 
 class Query:
@@ -43,6 +46,7 @@ class Query:
         self.tree = tree
         self.parameters = dict(parameters)
         self.profile = profile
+        self.network: str | None = None
         _ = self.logical  # errors are reported where the query is made, not where it is first run
 
     # ---- plans -------------------------------------------------------------------------------------------------------
@@ -75,7 +79,8 @@ class Query:
         return self.schema.names
 
     def explain(self, stage: str = "optimized", *, verbose: bool = False) -> str:
-        """The plan at a stage: ast, logical, optimized, physical or spark; verbose shows the plan after each rule."""
+        """The plan at a stage: ast, logical, optimized, physical, routing, fragments, placed, agenda or spark; verbose shows
+        the plan after each rule."""
         match stage:
             case "ast":
                 return _ast_text(self.tree)
@@ -89,6 +94,8 @@ class Query:
                 return explain_text(self.optimized.plan)
             case "physical":
                 return explain_text(self.physical)
+            case "routing" | "fragments" | "placed" | "agenda":
+                return stage_text(self.placement(), stage)
             case "spark":
                 return "\n".join(self._layout_text())
             case _:
@@ -105,6 +112,11 @@ class Query:
                 plan = self.optimized.plan
             case "physical":
                 plan = self.physical
+            case "routing" | "fragments" | "placed" | "agenda":
+                from nilometer.placement.text import placement_json
+
+                placed = self.placement()
+                return {"stage": stage, "plan": placement_json(placed), "text": stage_text(placed, stage)}
             case "spark":
                 return {
                     "stage": stage,
@@ -125,6 +137,15 @@ class Query:
                 for step in self.optimized.trace
             ]
         return result
+
+    def placement(
+        self, network: str | Network | None = None, quality: QualityOfService | None = None
+    ) -> Placement:
+        """Where and when it would run on the motes of a network, and what that costs."""
+        try:
+            return placement_of(self, network or self.network, quality)
+        except NilometerError as error:
+            raise error.at(self.text, None) from None
 
     def _layout_text(self) -> list[str]:
         """How Spark would run it: fragments, buckets and their keys."""

@@ -51,7 +51,7 @@ TYPE_SPELLINGS: dict[str, str] = {
     spelling: name for name, others in _TYPE_SPELLINGS.items() for spelling in (name, *others.split())
 }
 
-STAGES = ("ast", "logical", "optimized", "physical", "placed", "agenda", "spark")
+STAGES = ("ast", "logical", "optimized", "physical", "routing", "fragments", "placed", "agenda", "spark")
 SHOW_KINDS = ("QUERIES", "STREAMS", "TABLES", "SENSORS", "NETWORKS")
 DROP_KINDS = ("QUERY", "STREAM", "TABLE", "NETWORK", "SENSOR")
 

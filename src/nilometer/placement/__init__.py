@@ -28,6 +28,7 @@ Importing this package imports neither Polars nor Spark.
 from nilometer.placement.agenda import Agenda, FragmentTask, Sleep, Task, Transfer
 from nilometer.placement.cost_parameters import CostParameters, cost_parameters
 from nilometer.placement.fragments import Fragment, FragmentTree
+from nilometer.placement.place import place
 from nilometer.placement.placed_plan import Flow, Instance, PlacedPlan
 from nilometer.placement.placement import Alternative, Placement
 from nilometer.placement.profiles import PLACEMENT_PROFILES, PlacementProfile, placement_profile
@@ -63,5 +64,6 @@ __all__ = [
     "Transfer",
     "WireFormat",
     "cost_parameters",
+    "place",
     "placement_profile",
 ]

@@ -31,7 +31,8 @@ class FragmentTask:
 @dataclass(frozen=True, slots=True)
 class Transfer:
     """`source` transmits to its parent `target`, which receives: the tuples of all `flows`, `beta` evaluations of them, in
-    `packets` packets. Both radios are on from `start` to `end`."""
+    `packets` packets. Both radios are on from `start` to `end`; what it takes to turn them on and off is before and after
+    that (`Agenda.turn_on`, `turn_off`), or, under `snee-2010`, within."""
 
     source: NodeId
     target: NodeId
@@ -58,7 +59,8 @@ class Agenda:
     """What the sites (`sites`: the columns, in their order) do in a period of `alpha * beta` ticks.
 
     `sleeps_alone`: every site sleeps whenever it has nothing to do; else (SNEE 2010) all sleep together, in `sleeps`, and
-    a site that waits in between is idle. `delivery` is when the last task of the period ends.
+    a site that waits in between is idle. `delivery` is when the last task of the period ends. `turn_on` and `turn_off`: how
+    long before a transfer its radios must begin to wake, and how long after it they are off; see `radio_intervals`.
     """
 
     sites: tuple[NodeId, ...]
@@ -69,6 +71,8 @@ class Agenda:
     tasks: tuple[FragmentTask, ...]
     transfers: tuple[Transfer, ...]
     sleeps_alone: bool = True
+    turn_on: int = 0
+    turn_off: int = 0
 
     @property
     def period(self) -> int:
@@ -128,6 +132,20 @@ class Agenda:
         return MappingProxyType(
             {site: tuple(sorted(tasks, key=lambda task: task.start)) for site, tasks in found.items()}
         )
+
+    @cached_property
+    def radio_intervals(self) -> Mapping[NodeId, tuple[tuple[int, int], ...]]:
+        """When the radio of each site is on in a period, waking and going to sleep included. Between two transfers that are
+        closer than it takes to turn it off and on again it stays on."""
+        found: dict[NodeId, list[tuple[int, int]]] = {site: [] for site in self.sites}
+        for transfer in sorted(self.transfers, key=lambda transfer: transfer.start):
+            for site in (transfer.source, transfer.target):
+                begin, end = transfer.start - self.turn_on, transfer.end + self.turn_off
+                intervals = found[site]
+                if intervals and begin <= intervals[-1][1]:
+                    begin = intervals.pop()[0]
+                intervals.append((begin, end))
+        return MappingProxyType({site: tuple(intervals) for site, intervals in found.items()})
 
     @cached_property
     def column(self) -> Mapping[NodeId, tuple[FragmentTask | Transfer, ...]]:

@@ -1,7 +1,7 @@
 """An agenda -> memory, time and energy of each site in a period, and of the network.
 
 The processor is active while a site has a task, idle while the network is awake without it (only where all sleep together), and
-asleep else. The radio of both ends is on during a transfer: it listens, but for the sender's packets. The sensor board works
+asleep else. The radio of both ends is on around a transfer: it listens, but for the sender's packets. The sensor board works
 while an acquisition reads. Energy is voltage times current times time, by component (SNEE sections 4.6 and 6.1).
 """
 
@@ -81,11 +81,10 @@ def _usage(
         active[task.site] += agenda.beta * (task.end - task.start)
     for task in agenda.tasks:
         active[task.site] += task.end - task.start
+    for site, intervals in agenda.radio_intervals.items():
+        radio[site] = sum(end - start for start, end in intervals)
+        active[site] += radio[site]
     for transfer in agenda.transfers:
-        length = transfer.end - transfer.start
-        for site in (transfer.source, transfer.target):
-            active[site] += length
-            radio[site] += length
         sent[transfer.source] += transfer.packets
         received[transfer.target] += transfer.packets
         content = sum(load.tuples(agenda.beta) * load.size for load in work.sites[transfer.source].loads)

@@ -32,7 +32,7 @@ class Alternative:
 @dataclass(frozen=True)
 class Placement:
     """`plan` is the physical plan as it was placed (after choices that depend on the network). `sites` has an entry for
-    every site of the routing tree, in post-order."""
+    every site of the routing tree, in post-order. `at_gateway` are the operators that the gateway runs, each with the reason."""
 
     plan: physical.Node
     network: Network
@@ -46,6 +46,7 @@ class Placement:
     sites: Mapping[NodeId, SitePlan]
     estimate: Estimate
     alternatives: tuple[Alternative, ...] = ()
+    at_gateway: tuple[tuple[str, str], ...] = ()
 
     @property
     def beta(self) -> int:

@@ -23,6 +23,7 @@ class RoutingTree:
     sink: NodeId
     edges: tuple[tuple[NodeId, NodeId], ...]
     sources: tuple[NodeId, ...]
+    heuristic: str = ""  # how it was found, for EXPLAIN
 
     def __post_init__(self) -> None:
         if len(self.parents) != len(self.edges) or self.sink in self.parents:

@@ -2,7 +2,8 @@
 
 `serial_agenda` is SNEE's as its released code has it: a transfer begins when the last task anywhere in the network has ended, and
 costs in milliseconds are added to times in 1/1024 s as they are. `concurrent_agenda` is ours: a transfer begins as soon as
-its sender has all it needs, both ends are free, and nobody whom it would disturb is on the air.
+its sender has all it needs, both ends are free, and nobody whom it would disturb is on the air. Radios wake before their slot, and
+stay on from one slot to the next.
 """
 
 from __future__ import annotations
@@ -42,13 +43,11 @@ class _Clock:
         self.costs = costs
         self.profile = profile
         self.shortest = self.ticks(costs.minimum_timer_interval)
-        self.overhead = self.ticks(
-            costs.call_method
-            + costs.signal_event
-            + costs.turn_on_radio
-            + 2 * costs.radio_sync_window
-            + costs.turn_off_radio
-        )
+        self.turn_on, self.turn_off = self.ticks(costs.turn_on_radio), self.ticks(costs.turn_off_radio)
+        guard = costs.call_method + costs.signal_event + 2 * costs.radio_sync_window
+        if profile.serial:  # SNEE counts waking and sleeping in every slot
+            guard += costs.turn_on_radio + costs.turn_off_radio
+        self.overhead = self.ticks(guard)
 
     def ticks(self, milliseconds: float) -> int:
         """Rounded up. The paper's code takes a millisecond for a tick of 1/1024 s."""
@@ -154,7 +153,9 @@ def _concurrent_agenda(work: Workload, network: Network, alpha: int, beta: int, 
             sending[site] = clock.transfer(site_work, beta)
     lengths = {site: length for site, (_, length) in sending.items()}
     thinking = {site: sum(length for _, length in jobs) for site, jobs in computing.items()}
-    starts = schedule_transfers(network, routing, acquired, thinking, lengths)
+    # A radio needs time to wake, even for a site that has nothing to do before its first slot.
+    ready = {site: max(end, clock.turn_on) for site, end in acquired.items()}
+    starts = schedule_transfers(network, routing, ready, thinking, lengths)
     tasks: list[FragmentTask] = []
     transfers: list[Transfer] = []
     gathered = dict(acquired)
@@ -180,4 +181,6 @@ def _concurrent_agenda(work: Workload, network: Network, alpha: int, beta: int, 
         tuple(tasks),
         tuple(sorted(transfers, key=lambda transfer: transfer.start)),
         clock.profile.sleeps_alone,
+        clock.turn_on,
+        clock.turn_off,
     )

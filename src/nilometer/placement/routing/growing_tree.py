@@ -30,6 +30,6 @@ class GrowingTree:
             before = site
         self._parents.update(edges)
 
-    def finished(self, sources: Iterable[NodeId]) -> RoutingTree:
-        """The tree."""
-        return RoutingTree(self.sink, tuple(self._parents.items()), tuple(sources))
+    def finished(self, sources: Iterable[NodeId], heuristic: str) -> RoutingTree:
+        """The tree, and how it was found."""
+        return RoutingTree(self.sink, tuple(self._parents.items()), tuple(sources), heuristic)

@@ -29,7 +29,7 @@ def random_tree(network: Network, sources: tuple[NodeId, ...], seed: int = 4) ->
         if source not in tree:
             tree.add(_first_path(network, source, target, rank))
         drawn.append(source)
-    return tree.finished(sources)
+    return tree.finished(sources, f"random, seed {seed}")
 
 
 def _first_path(

@@ -44,7 +44,7 @@ def steiner_tree(network: Network, sources: tuple[NodeId, ...], weights: Weights
                 distance[neighbour] = reached + weight
                 after[neighbour] = site
                 heappush(waiting, (reached + weight, rank[neighbour], neighbour))
-    return tree.finished(source for source in sources if source not in remaining)
+    return tree.finished((s for s in sources if s not in remaining), "Takahashi-Matsuyama")
 
 
 def shortest_path_tree(network: Network, sources: tuple[NodeId, ...], weights: Weights) -> RoutingTree:
@@ -70,7 +70,7 @@ def shortest_path_tree(network: Network, sources: tuple[NodeId, ...], weights: W
         while path[-1] not in tree:
             path.append(after[path[-1]])
         tree.add(path)
-    return tree.finished(reachable)
+    return tree.finished(reachable, "shortest paths")
 
 
 def _reversed(weights: Weights) -> Weights:

@@ -1,0 +1,63 @@
+"""Expectations of the quality of service as a person writes them -> a `QualityOfService`.
+
+>>> expectations(acquisition_interval="1 SECOND..1 MINUTE", goal="maximize lifetime").acquisition_interval
+Bounds(low=1000000, high=60000000)
+"""
+
+from __future__ import annotations
+
+from nilometer.errors import ConfigurationError
+from nilometer.placement import Bounds, Direction, Goal, Measure, QualityOfService
+from nilometer.plan.bind.parameters import parse_length
+
+
+def expectations(
+    *,
+    acquisition_interval: str | None = None,
+    delivery_time: str | None = None,
+    lifetime: str | None = None,
+    total_energy: float | None = None,
+    buffering_factor: int | None = None,
+    goal: str | None = None,
+) -> QualityOfService:
+    """Lengths of time as the language writes them; an acquisition interval may be a range, `A..B`."""
+    return QualityOfService(
+        acquisition_interval=_range(acquisition_interval, "the acquisition interval"),
+        delivery_time=Bounds(high=_duration(delivery_time, "the delivery time")),
+        lifetime=Bounds(low=_duration(lifetime, "the lifetime")),
+        total_energy=Bounds(high=total_energy),
+        buffering_factor=buffering_factor,
+        goal=_goal(goal),
+    )
+
+
+def _range(text: str | None, what: str) -> Bounds:
+    if text is None:
+        return Bounds()
+    low, dots, high = (part.strip() for part in text.partition(".."))
+    if not dots:
+        exactly = _duration(low, what)
+        return Bounds(exactly, exactly)
+    return Bounds(_duration(low or None, what), _duration(high or None, what))
+
+
+def _duration(text: str | None, what: str) -> int | None:
+    if text is None:
+        return None
+    length = parse_length(text)
+    if length is None or length.rows:
+        raise ConfigurationError(
+            f"{what} is a length of time", detail=f"found '{text}'", hint="write it as '15 MINUTES'"
+        )
+    return length.value
+
+
+def _goal(text: str | None) -> Goal | None:
+    if text is None:
+        return None
+    direction, _, measure = " ".join(text.lower().replace("_", " ").split()).partition(" ")
+    if direction not in list(Direction) or measure not in list(Measure):
+        raise ConfigurationError(
+            f"'{text}' is no goal", hint=f"write minimize or maximize, and one of {', '.join(Measure)}"
+        )
+    return Goal(Direction(direction), Measure(measure))

@@ -1,0 +1,89 @@
+"""A query and a network -> its placement, and the stages of EXPLAIN that show it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from nilometer.catalog.near_misses import join_names, near_misses
+from nilometer.catalog.network import Network
+from nilometer.errors import ConfigurationError
+from nilometer.plan import physical
+
+if TYPE_CHECKING:
+    from nilometer.engine.query import Query
+    from nilometer.placement import Placement, QualityOfService
+
+PLACEMENT_STAGES = ("routing", "fragments", "placed", "agenda")
+"""The stages that need a network."""
+
+
+def placement_of(
+    query: Query, network: str | Network | None = None, quality: QualityOfService | None = None
+) -> Placement:
+    """Where and when the query runs in a network: the one of that name, or the only one that senses what it reads.
+    The query's profile is that of the placement too."""
+    from nilometer.placement import place, placement_profile
+
+    found = network if isinstance(network, Network) else network_for(query, network)
+    profile = placement_profile(query.profile)
+    return place(query.physical, with_sensors(query, found), quality, profile)
+
+
+def network_for(query: Query, name: str | None) -> Network:
+    """The network of that name; without one, the only one that senses a stream of the query."""
+    catalog = query.database.catalog
+    if name is not None:
+        found = catalog.network(name)
+        if found is None:
+            known = [network.name for network in catalog.networks()]
+            raise ConfigurationError(
+                f"no network '{name}'",
+                hint=near_misses(name, known) or "declare one: CREATE NETWORK brook FROM 'brook.toml'",
+            )
+        return found
+    networks = [n for n in catalog.networks() if _senses(query, n)] or list(catalog.networks())
+    if len(networks) == 1:
+        return networks[0]
+    if not networks:
+        raise ConfigurationError(
+            "there is no network to place the query in",
+            hint="declare one: CREATE NETWORK brook FROM 'brook.toml'",
+        )
+    raise ConfigurationError(
+        "there are several networks to place the query in",
+        detail=f"there are {join_names([n.name for n in networks], 'and')}",
+        hint="say which: --network NAME",
+    )
+
+
+def with_sensors(query: Query, network: Network) -> Network:
+    """The network with the streams that its nodes sense: a sensor that was declared with a node's id is at that node, if the
+    network does not say where the stream is sensed."""
+    catalog = query.database.catalog
+    added: dict[int | str, list[str]] = {}
+    for stream in physical.streams_of(query.physical).values():
+        if not network.hosts(stream.name):
+            for sensor in catalog.sensors(stream.name):
+                added.setdefault(sensor.id, []).append(stream.name)
+    if not any(node.id in added for node in network.nodes):
+        return network
+    nodes = tuple(replace(node, streams=(*node.streams, *added.get(node.id, ()))) for node in network.nodes)
+    return replace(network, nodes=nodes)
+
+
+def _senses(query: Query, network: Network) -> bool:
+    return any(network.hosts(name) for name in physical.streams_of(query.physical))
+
+
+def stage_text(placement: Placement, stage: str) -> str:
+    """A placement as EXPLAIN shows it at that stage."""
+    from nilometer.placement import text
+
+    shown = {
+        "routing": text.routing_text,
+        "fragments": text.fragments_text,
+        "placed": text.placed_text,
+        "agenda": text.agenda_text,
+    }
+    return shown[stage](placement)

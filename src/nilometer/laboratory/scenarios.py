@@ -1,0 +1,133 @@
+"""Seeds -> scenarios as in SNEE section 6.3: a random network, a query, and expectations, to compare ways to place it.
+
+Nodes lie at random in a square, at a random density; two hear each other within a fixed range, and places are drawn until all are
+connected. Some nodes sense River, others Hilltop; the query is one of the paper's Q1 (selection), Q2 (aggregation) and Q3
+(join). Everything follows from the seed.
+
+>>> scenario = random_scenario(7, 30)
+>>> len(scenario.network.nodes), scenario.query_name in QUERIES
+(30, True)
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from dataclasses import dataclass
+
+from nilometer.catalog.network import Link, Network, NetworkNode
+from nilometer.catalog.profiles import cost_profile
+from nilometer.types import HOUR, MINUTE, format_duration
+
+RANGE = 50.0
+"""Metres at which a mote is heard."""
+
+QUERIES = {
+    "Q1": "RSTREAM SELECT River.time, River.depth FROM River[NOW]",
+    "Q2": "RSTREAM SELECT AVG(River.depth) FROM River[NOW]",
+    "Q3": "RSTREAM SELECT River.time, Hilltop.rain, River.depth FROM River[NOW], Hilltop[AT NOW - {every}]"
+    " WHERE Hilltop.rain > 5 AND River.rain < Hilltop.rain",
+}
+"""SNEE Fig. 25; Q3 looks back by one acquisition interval."""
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """What is planned: `schema` declares the streams, `delivery_time` is in microseconds."""
+
+    seed: int
+    network: Network
+    query_name: str
+    query: str
+    schema: str
+    interval: int
+    delivery_time: int
+
+
+def random_scenario(seed: int, size: int, query_name: str | None = None) -> Scenario:
+    """The scenario of a seed: `size` nodes, node 0 the sink."""
+    numbers = random.Random(f"snee {seed} {size}")
+    interval = numbers.choice((1, 2, 5, 10, 15, 30)) * MINUTE
+    delivery_time = numbers.choice((1, 2, 6, 12, 24)) * HOUR
+    name = numbers.choice(sorted(QUERIES)) if query_name is None else query_name
+    network = random_network(numbers, size)
+    every = format_duration(interval)
+    schema = "".join(
+        f"CREATE STREAM {stream} (id INT, time INT UNIT 's', {columns}) SENSED EVERY {every};\n"
+        for stream, columns in (("River", "rain INT, depth INT"), ("Hilltop", "rain INT"))
+    )
+    return Scenario(seed, network, name, QUERIES[name].format(every=every), schema, interval, delivery_time)
+
+
+def random_network(
+    numbers: random.Random, size: int, *, costs: str = "snee-2010", river: float | None = None
+) -> Network:
+    """A connected network of `size` motes around sink 0; a share `river` of them (else a random one) senses River, a tenth
+    as many Hilltop, at least one each."""
+    neighbours = numbers.uniform(6, 12)
+    side = math.sqrt(size * math.pi * RANGE**2 / neighbours)
+    places = _connected(numbers, size, side)
+    links = _links(places)
+    share = numbers.uniform(0.2, 0.6) if river is None else river
+    others = list(range(1, size))
+    numbers.shuffle(others)
+    count = max(1, min(size - 2, round(share * size)))
+    senses = dict.fromkeys(others[:count], "River")
+    senses |= dict.fromkeys(others[count : count + max(1, count // 10)], "Hilltop")
+    nodes = tuple(
+        NetworkNode(
+            number,
+            9999 * 1024 if number == 0 else 4096,
+            131072,
+            31320.0,
+            place,
+            (senses[number],) if number in senses else (),
+        )
+        for number, place in enumerate(places)
+    )
+    return Network(f"random-{size}", 0, nodes, links, cost_profile(costs))
+
+
+def _connected(numbers: random.Random, size: int, side: float) -> list[tuple[float, float]]:
+    """Places in a square, each within reach of an earlier one: as if they had been drawn until all were connected, without
+    the waiting."""
+    places = [(numbers.uniform(0, side), numbers.uniform(0, side))]
+    cells: dict[tuple[int, int], list[tuple[float, float]]] = {}
+    _put(cells, places[0])
+    while len(places) < size:
+        place = (numbers.uniform(0, side), numbers.uniform(0, side))
+        if any(math.dist(place, other) <= RANGE for other in _near(cells, place)):
+            places.append(place)
+            _put(cells, place)
+    return places
+
+
+def _links(places: list[tuple[float, float]]) -> tuple[Link, ...]:
+    cells: dict[tuple[int, int], list[tuple[float, float]]] = {}
+    number_of = {place: number for number, place in enumerate(places)}
+    links: list[Link] = []
+    for number, place in enumerate(places):
+        near = sorted(number_of[other] for other in _near(cells, place) if math.dist(place, other) <= RANGE)
+        links.extend(Link(other, number) for other in near)
+        _put(cells, place)
+    return tuple(links)
+
+
+def _cell(place: tuple[float, float]) -> tuple[int, int]:
+    return int(place[0] // RANGE), int(place[1] // RANGE)
+
+
+def _put(cells: dict[tuple[int, int], list[tuple[float, float]]], place: tuple[float, float]) -> None:
+    cells.setdefault(_cell(place), []).append(place)
+
+
+def _near(
+    cells: dict[tuple[int, int], list[tuple[float, float]]], place: tuple[float, float]
+) -> list[tuple[float, float]]:
+    column, row = _cell(place)
+    return [
+        other
+        for x in (column - 1, column, column + 1)
+        for y in (row - 1, row, row + 1)
+        for other in cells.get((x, y), ())
+    ]

@@ -1,0 +1,149 @@
+"""Which physical operators a mote can run: a table, and a reason for every operator that it cannot.
+
+A mote keeps what an evaluation needs in a few kilobytes, and works tick by tick: windows whose ends are whole evaluations, joins
+and aggregates over them, numbers. What it cannot run is run at the gateway, with all that is above it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from nilometer.expressions import Aggregate, Call, Case, Expression, InList, Literal, Now, walk
+from nilometer.placement.sources import Sources
+from nilometer.plan import physical
+from nilometer.plan.logical import Collection, JoinKind
+from nilometer.types import Kind, format_duration
+
+MOTE_OPERATORS: tuple[type[physical.Node], ...] = (
+    physical.SpAcquire,
+    physical.Select,
+    physical.Project,
+    physical.Rename,
+    physical.TimeWindow,
+    physical.RowWindow,
+    physical.NlJoin,
+    physical.HashJoin,
+    physical.AggregateInit,
+    physical.AggregateMerge,
+    physical.AggregateEvaluate,
+    physical.RStream,
+    physical.Exchange,
+    physical.Deliver,
+)
+"""The operators that the mote runtime has."""
+
+MOTE_FUNCTIONS = frozenset(
+    (
+        "+",
+        "-",
+        "*",
+        "/",
+        "%",
+        "=",
+        "!=",
+        "<",
+        "<=",
+        ">",
+        ">=",
+        "and",
+        "or",
+        "not",
+        "negative",
+        "abs",
+        "sqr",
+        "float",
+    )
+)
+"""The scalar functions that the mote runtime has."""
+
+MOTE_AGGREGATES = frozenset(("count", "sum", "avg", "min", "max"))
+"""The aggregates that the mote runtime has: the deviations of the others need more than 32 bits."""
+
+MOTE_KINDS = frozenset((Kind.INT, Kind.FLOAT, Kind.TIME, Kind.BOOLEAN, Kind.DURATION))
+"""The kinds of value that fit into a mote's tuple."""
+
+
+def why_not_on_a_mote(node: physical.Node, sources: Sources) -> str | None:
+    """Why the operator itself cannot run on a mote; None if it can."""
+    if not isinstance(node, MOTE_OPERATORS):
+        return f"motes have no {node.operator}"
+    match node:
+        case physical.SpAcquire(alias=alias):
+            reason = sources.elsewhere.get(alias)
+            return reason or _columns(node) or _expression(node.predicate)
+        case physical.Select(predicate=predicate):
+            return _expression(predicate)
+        case physical.Project(items=items):
+            return _first(_expression(item.expression) for item in items)
+        case physical.TimeWindow():
+            return _window(node, sources.interval)
+        case physical.RowWindow(start=start):
+            return "a window without beginning outgrows a mote" if start is None else None
+        case physical.NlJoin(predicate=predicate) | physical.HashJoin(residual=predicate):
+            if node.kind is not JoinKind.INNER:
+                return f"motes have no {node.kind} join"
+            if Collection.TABLE in (node.left.collection, node.right.collection):
+                return "motes hold no stored tables"
+            keys = node.keys if isinstance(node, physical.HashJoin) else ()
+            return _expression(predicate) or _first(_expression(part) for pair in keys for part in pair)
+        case physical.AggregateInit() | physical.AggregateMerge() | physical.AggregateEvaluate():
+            if node.completeness is not None:
+                return "completeness is counted at the door"
+            for item in node.items:
+                if item.aggregate.function not in MOTE_AGGREGATES:
+                    return f"motes have no {item.aggregate.function.upper()}"
+            return _first(_expression(item.aggregate.argument) for item in node.items)
+        case _:
+            return None
+
+
+def forced_to_the_gateway(plan: physical.Node, sources: Sources) -> dict[int, str]:
+    """The operators that must run at the gateway, by `id`, each with the reason: its own, or that of one below it."""
+    found: dict[int, str] = {}
+
+    def visit(node: physical.Node) -> str | None:
+        below = [reason for child in node.inputs if (reason := visit(child))]
+        own = why_not_on_a_mote(node, sources)
+        reason = own or (below[0] if below else None)
+        if reason and not isinstance(node, physical.Deliver):
+            found[id(node)] = own or f"what it reads is made there ({below[0]})"
+        return reason
+
+    visit(plan)
+    return found
+
+
+def _columns(node: physical.SpAcquire) -> str | None:
+    for column in (*node.columns, *node.reads):
+        if column.type.kind not in MOTE_KINDS:
+            return f"column '{column.name}' is {column.type}, and motes hold numbers"
+    return None
+
+
+def _expression(expression: Expression | None) -> str | None:
+    if expression is None:
+        return None
+    for part in walk(expression):
+        if isinstance(part, Call) and part.function not in MOTE_FUNCTIONS:
+            return f"motes have no function {part.function}"
+        if isinstance(part, Case | InList | Now | Aggregate):
+            return f"motes have no {type(part).__name__.upper()}"
+        if isinstance(part, Literal) and part.type.kind not in MOTE_KINDS:
+            return f"motes hold numbers, and {part} is none"
+    return None
+
+
+def _window(node: physical.TimeWindow, interval: int) -> str | None:
+    if node.start is None:
+        return "a window without beginning outgrows a mote"
+    for length in (node.start, node.end, node.slide or 0):
+        if length % interval:
+            return (
+                f"a window that ends between two readings: {format_duration(length)} is no multiple of the"
+                f" acquisition interval, {format_duration(interval)}"
+            )
+    return None
+
+
+def _first(reasons: Iterable[str | None]) -> str | None:
+    return next((reason for reason in reasons if reason), None)

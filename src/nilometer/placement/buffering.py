@@ -1,0 +1,261 @@
+"""A workload and expectations -> the buffering factor beta and its agenda (SNEE Fig. 20), or a refusal that names what binds.
+
+Memory bounds beta: a site keeps what it sends, passes on and consumes for beta evaluations. Time bounds it: the last task must end
+within the period, and within the delivery time. Both bounds hold for all smaller values too, so that the largest beta that
+keeps them is found by bisection. SNEE takes that one. Where nothing else is asked for, we take the smallest whose network
+lives 99.9 % as long: what is buffered beyond that makes answers late and saves nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from math import inf
+
+from nilometer.catalog.network import Network, NodeId
+from nilometer.errors import InfeasibleError
+from nilometer.placement.agenda import Agenda
+from nilometer.placement.cost_parameters import CostParameters
+from nilometer.placement.estimate import estimate_network, estimate_sites
+from nilometer.placement.profiles import PlacementProfile
+from nilometer.placement.quality import Direction, Measure, QualityOfService
+from nilometer.placement.site_plan import Estimate, SitePlan
+from nilometer.placement.when import build_agenda
+from nilometer.placement.workload import Workload
+from nilometer.types import SECOND, format_duration
+
+LARGEST_BETA = 9999
+"""SNEE's own cap."""
+
+GOOD_ENOUGH = 0.999
+"""The share of the longest lifetime at which more buffering is not worth later answers."""
+
+
+@dataclass(frozen=True)
+class Scheduled:
+    """An agenda and what it costs."""
+
+    agenda: Agenda
+    sites: Mapping[NodeId, SitePlan]
+    estimate: Estimate
+
+
+@dataclass(frozen=True)
+class Scheduler:
+    """Everything that a schedule depends on but beta."""
+
+    work: Workload
+    network: Network
+    interval: int
+    costs: CostParameters
+    profile: PlacementProfile
+
+    def agenda(self, beta: int) -> Agenda:
+        """The agenda of that many evaluations a period."""
+        return build_agenda(self.work, self.network, self.interval, beta, self.costs, self.profile)
+
+    def scheduled(self, beta: int) -> Scheduled:
+        """The agenda, and what it costs."""
+        agenda = self.agenda(beta)
+        sites = estimate_sites(agenda, self.work, self.network, self.costs, self.profile)
+        return Scheduled(agenda, sites, estimate_network(agenda, sites, self.network.sink))
+
+
+def choose_buffering(scheduler: Scheduler, quality: QualityOfService) -> Scheduled:
+    """The agenda that keeps all expectations and is best at the goal."""
+    scheduled = lru_cache(maxsize=64)(scheduler.scheduled)
+    largest = _memory_bound(scheduler)
+    largest = min(largest, LARGEST_BETA, scheduler.profile.wire.evaluations)
+    smallest = 1
+    if quality.buffering_factor is not None:
+        _check_factor(quality.buffering_factor, largest)
+        smallest = largest = quality.buffering_factor
+    late = _too_late(scheduler, smallest, quality)
+    if late is not None:
+        raise late
+    if scheduler.work.placed.fragments[0].is_leaf:
+        largest = smallest  # a plan of one fragment sends nothing
+    largest = _last(smallest, largest, lambda beta: _too_late(scheduler, beta, quality) is None)
+    best = scheduled(largest)
+    _check_energy(best, quality)
+    if smallest == largest or _wants_most(scheduler, quality):
+        return best
+
+    def good(beta: int) -> bool:
+        found = scheduled(beta)
+        if _unmet(found.estimate, quality) is not None:
+            return False
+        if quality.goal is not None and quality.goal.measure is Measure.DELIVERY_TIME:
+            return True
+        return worth(found.estimate) >= GOOD_ENOUGH * worth(best.estimate)
+
+    return scheduled(_first(smallest, largest, good))
+
+
+def worth(estimate: Estimate) -> float:
+    """What is made large where nothing else is asked for: the lifetime of sites whose sensor boards sleep, or, where no
+    energy is known, the inverse of the power."""
+    if estimate.lifetime_without_board is not None:
+        return estimate.lifetime_without_board
+    return estimate.period / estimate.energy_without_board if estimate.energy_without_board else inf
+
+
+# ---- bounds ----------------------------------------------------------------------------------------------------------
+
+
+def _memory_bound(scheduler: Scheduler) -> int:
+    bound = LARGEST_BETA
+    for site, site_work in scheduler.work.sites.items():
+        available = scheduler.network.node(site).ram
+        if available is None:
+            continue
+        fixed = int(scheduler.costs.fixed_ram) + site_work.ram
+        free = available - fixed
+        needed = site_work.buffer or (0 if free >= 0 else 1)
+        if free < needed:
+            raise InfeasibleError(
+                f"node {site!r} has not enough RAM",
+                detail=f"it has {available} bytes; the runtime takes {int(scheduler.costs.fixed_ram)}, its operators"
+                f" {site_work.ram}, the tuples of one evaluation {site_work.buffer}:"
+                f" {fixed + site_work.buffer} in all",
+                hint="select fewer columns, shorten the windows, aggregate earlier, or give the node more memory",
+            )
+        if site_work.buffer:
+            bound = min(bound, free // site_work.buffer)
+    return bound
+
+
+def _check_factor(factor: int, largest: int) -> None:
+    if factor > largest:
+        raise InfeasibleError(
+            f"a buffering factor of {factor} does not fit into the memory of the motes",
+            detail=f"the most that fits is {largest}",
+            hint=f"expect a factor of {largest} or less",
+        )
+
+
+def _too_late(scheduler: Scheduler, beta: int, quality: QualityOfService) -> InfeasibleError | None:
+    """Why the agenda of that buffering factor is too long; None if it is not."""
+    agenda, interval = scheduler.agenda(beta), scheduler.interval
+    length = _microseconds(agenda, agenda.delivery - agenda.last_evaluation)
+    if agenda.delivery > agenda.period:
+        return InfeasibleError(
+            f"an acquisition interval of {format_duration(interval)} is too short",
+            detail=f"it takes {_shown(length)} to bring one evaluation{_of(agenda)} to the sink,"
+            f" and the next begins after {_shown(interval)}; most of it is {_slowest(agenda)}",
+            hint=f"the nearest interval that can be kept is {format_duration(_whole(length))}",
+        )
+    high = quality.delivery_time.high
+    delivery = _microseconds(agenda, agenda.delivery)
+    if high is not None and delivery > high:
+        return InfeasibleError(
+            f"a delivery time of {format_duration(round(high))} cannot be kept",
+            detail=f"with a buffering factor of {agenda.beta} an answer takes {_shown(delivery)};"
+            f" most of it is {_slowest(agenda) if agenda.beta == 1 else 'the waiting for further evaluations'}",
+            hint=f"the nearest delivery time that can be kept is {format_duration(_whole(delivery))}",
+        )
+    return None
+
+
+def _check_energy(best: Scheduled, quality: QualityOfService) -> None:
+    unmet = _unmet(best.estimate, quality)
+    if unmet is Measure.LIFETIME:
+        lifetime = best.estimate.lifetime or 0.0
+        site = min(
+            (plan for plan in best.sites.values() if plan.lifetime is not None),
+            key=lambda plan: plan.lifetime or inf,
+        )
+        shares = {
+            "its sensor board, which is always on": site.energy.sensor_board,
+            "its processor asleep": site.energy.cpu_sleep,
+            "its processor awake": site.energy.cpu_active + site.energy.cpu_idle,
+            "its radio": site.energy.radio,
+            "its sensor": site.energy.sensor,
+        }
+        most = max(shares, key=lambda name: shares[name])
+        raise InfeasibleError(
+            f"a lifetime of {format_duration(round(quality.lifetime.low or 0))} cannot be reached",
+            detail=f"node {site.site!r} is the first to run dry, after {lifetime / 86400:.1f} days;"
+            f" {shares[most] / site.energy.total:.0%} of its energy goes to {most}",
+            hint=f"the nearest lifetime that can be reached is {format_duration(int(lifetime) * SECOND)};"
+            " a longer acquisition interval or delivery time would help",
+        )
+    if unmet is Measure.TOTAL_ENERGY:
+        joules = best.estimate.power * quality.duration / SECOND
+        raise InfeasibleError(
+            f"a total energy of {quality.total_energy.high:g} J cannot be kept",
+            detail=f"over {format_duration(quality.duration)} the network takes {joules:.0f} J",
+            hint=f"the nearest that can be kept is {joules:.0f} J;"
+            " a longer acquisition interval or delivery time would help",
+        )
+
+
+def _unmet(estimate: Estimate, quality: QualityOfService) -> Measure | None:
+    """The expectation of energy that a plan does not keep."""
+    low = quality.lifetime.low
+    if low is not None and estimate.lifetime is not None and estimate.lifetime * SECOND < low:
+        return Measure.LIFETIME
+    high = quality.total_energy.high
+    if high is not None and estimate.power * quality.duration / SECOND > high:
+        return Measure.TOTAL_ENERGY
+    return None
+
+
+def _wants_most(scheduler: Scheduler, quality: QualityOfService) -> bool:
+    """Whether the largest beta is the one to take."""
+    if quality.goal is None:
+        return scheduler.profile.paper_arithmetic
+    if quality.goal.measure is Measure.DELIVERY_TIME:
+        return quality.goal.direction is Direction.MAXIMIZE
+    return quality.goal.measure in (Measure.LIFETIME, Measure.TOTAL_ENERGY)
+
+
+# ---- searching -------------------------------------------------------------------------------------------------------
+
+
+def _last(low: int, high: int, holds: Callable[[int], bool]) -> int:
+    """The largest value that holds, given that `low` does and that what is below one that does holds too."""
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if holds(middle) else (low, middle - 1)
+    return low
+
+
+def _first(low: int, high: int, holds: Callable[[int], bool]) -> int:
+    """The smallest value that holds, given that `high` does and that what is above one that does holds too."""
+    while low < high:
+        middle = (low + high) // 2
+        low, high = (low, middle) if holds(middle) else (middle + 1, high)
+    return low
+
+
+# ---- words -----------------------------------------------------------------------------------------------------------
+
+
+def _microseconds(agenda: Agenda, ticks: int) -> int:
+    return -(-ticks * SECOND // agenda.tick_rate)
+
+
+def _whole(microseconds: int) -> int:
+    """Rounded up to what one would write: milliseconds, above a minute seconds."""
+    unit = 1000 if microseconds < 60 * SECOND else SECOND
+    return -(-microseconds // unit) * unit
+
+
+def _shown(microseconds: int) -> str:
+    return format_duration(_whole(microseconds))
+
+
+def _of(agenda: Agenda) -> str:
+    return "" if agenda.beta == 1 else f", and {agenda.beta - 1} that were buffered,"
+
+
+def _slowest(agenda: Agenda) -> str:
+    """What takes most of the last evaluation, in words."""
+    radio = sum(transfer.end - transfer.start for transfer in agenda.transfers)
+    computing = sum(task.end - task.start for task in agenda.tasks)
+    if radio >= computing:
+        packets = sum(transfer.packets for transfer in agenda.transfers)
+        return f"the radio ({packets} packets over {len(agenda.transfers)} hops)"
+    return "computing and the sink's serial line"

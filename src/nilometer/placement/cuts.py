@@ -1,0 +1,93 @@
+"""A plan -> the ways to divide it between the network and the gateway (SNEE's future work b), each as the operators at the gateway.
+
+What a mote cannot run is at the gateway in all of them. Beyond that there is one for each operator at which rows meet or
+multiply: it and all above it go to the gateway, the rest stays in the network. The last ships every reading as it was
+sensed, with all its columns and unfiltered: nobody should want that, and EXPLAIN says what it would cost.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from nilometer.expressions import ColumnReference
+from nilometer.placement.sources import Sources
+from nilometer.placement.volume import readings_covered
+from nilometer.plan import physical
+from nilometer.plan.logical import Projection
+
+
+@dataclass(frozen=True)
+class Cut:
+    """`at_sink`: the `id`s of the operators of `plan` that run at the gateway, with DELIVER."""
+
+    name: str
+    plan: physical.Node
+    at_sink: frozenset[int]
+    control: bool = False
+
+    @property
+    def in_network(self) -> tuple[str, ...]:
+        """The operators that run on motes, from the leaves up."""
+        found = [
+            node.operator
+            for node in physical.walk_plan(self.plan)
+            if id(node) not in self.at_sink and not _silent(node)
+        ]
+        return tuple(reversed(found))
+
+
+def cuts_of(plan: physical.Node, forced: frozenset[int], sources: Sources) -> tuple[Cut, ...]:
+    """The ways to divide a plan, that with most in the network first."""
+    found = {forced: Cut("as much as can be in the network", plan, forced)}
+    for path in _paths(plan, ()):
+        node = path[-1]
+        if _meets(node, sources.interval) and id(node) not in forced:
+            above = frozenset(id(ancestor) for ancestor in path if not isinstance(ancestor, physical.Deliver))
+            cut = Cut(f"{node.operator} and what is above it at the gateway", plan, forced | above)
+            found.setdefault(cut.at_sink, cut)
+    raw = _everything_shipped(plan, sources)
+    return (*found.values(), raw)
+
+
+def _everything_shipped(plan: physical.Node, sources: Sources) -> Cut:
+    """Every reading whole and unfiltered to the gateway."""
+
+    def widen(node: physical.Node) -> physical.Node:
+        if not isinstance(node, physical.SpAcquire) or node.alias not in sources.sensed_at:
+            return node
+        wide: physical.Node = replace(node, columns=node.stream.columns, reads=(), predicate=None)
+        if node.predicate is not None:
+            wide = physical.Select(wide, node.predicate)
+        kept = tuple(
+            Projection(column.name, ColumnReference(column.name, column.type), column.unit)
+            for column in node.schema
+        )
+        return physical.Project(wide, kept)
+
+    wide_plan = physical.transform_plan(plan, widen)
+    at_sink = frozenset(
+        id(node)
+        for node in physical.walk_plan(wide_plan)
+        if not isinstance(node, physical.Deliver)
+        and not (isinstance(node, physical.SpAcquire) and node.alias in sources.sensed_at)
+    )
+    return Cut("every reading shipped as it is", wide_plan, at_sink, control=True)
+
+
+def _paths(node: physical.Node, above: tuple[physical.Node, ...]) -> list[tuple[physical.Node, ...]]:
+    here = (*above, node)
+    return [here, *(path for child in node.inputs for path in _paths(child, here))]
+
+
+def _meets(node: physical.Node, interval: int) -> bool:
+    if isinstance(node, physical.AggregateEvaluate | physical.Deliver):
+        return False  # it follows AGGR_MERGE
+    if isinstance(node, physical.TimeWindow):
+        return readings_covered(node, interval) > 1
+    return node.attribute_sensitive
+
+
+def _silent(node: physical.Node) -> bool:
+    return isinstance(node, physical.Deliver | physical.Rename | physical.Exchange) or (
+        isinstance(node, physical.TimeWindow) and node.elided
+    )

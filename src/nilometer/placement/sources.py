@@ -1,0 +1,88 @@
+"""A plan and a network -> which sites sense which extent, and how often."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from nilometer.catalog.near_misses import join_names
+from nilometer.catalog.network import Network, NodeId
+from nilometer.errors import UnsupportedError
+from nilometer.plan import physical
+from nilometer.types import format_duration
+
+
+@dataclass(frozen=True)
+class Sources:
+    """`sensed_at`: the sites of each acquisition that happens in the network, by its alias. `elsewhere`: the aliases of those
+    that do not (a pushed stream, or one of another network), each with the reason. `interval`: microseconds."""
+
+    sensed_at: Mapping[str, frozenset[NodeId]]
+    elsewhere: Mapping[str, str]
+    interval: int
+
+    def sites(self, network: Network) -> tuple[NodeId, ...]:
+        """All sites that sense, in the order of the network."""
+        wanted = frozenset().union(*self.sensed_at.values())
+        return tuple(node.id for node in network.nodes if node.id in wanted)
+
+
+def sources_of(plan: physical.Node, network: Network) -> Sources:
+    """Where a plan's readings come from; refuses a plan that reads nothing of the network, or at several intervals."""
+    sensed_at: dict[str, frozenset[NodeId]] = {}
+    elsewhere: dict[str, str] = {}
+    intervals: dict[int, str] = {}
+    for node in physical.walk_plan(plan):
+        if not isinstance(node, physical.SpAcquire):
+            continue
+        hosts = network.hosts(node.stream.name)
+        if not node.stream.sensed:
+            elsewhere[node.alias] = f"'{node.stream.name}' is pushed, not sensed"
+        elif not hosts:
+            elsewhere[node.alias] = f"no node of network '{network.name}' senses '{node.stream.name}'"
+        else:
+            sensed_at[node.alias] = _sites(node, network, hosts)
+            intervals[node.stream.every or 0] = node.stream.name
+    if not sensed_at:
+        known = dict.fromkeys(name for node in network.nodes for name in node.streams)
+        raise UnsupportedError(
+            f"network '{network.name}' has no source for this query",
+            detail="; ".join(elsewhere.values()) or "the query reads no stream",
+            hint=f"its nodes sense {join_names(known, 'and')}"
+            if known
+            else 'say at its nodes which streams they sense: streams = ["river"]',
+        )
+    if len(intervals) > 1:
+        found = ", ".join(f"{name} every {format_duration(every)}" for every, name in intervals.items())
+        raise UnsupportedError(
+            "one agenda cannot acquire at several intervals",
+            detail=found,
+            hint="give the acquisition interval that all shall have (--acquisition-interval)",
+        )
+    return Sources(sensed_at, elsewhere, next(iter(intervals)))
+
+
+def _sites(node: physical.SpAcquire, network: Network, hosts: tuple[NodeId, ...]) -> frozenset[NodeId]:
+    if node.sensors is None:
+        return frozenset(hosts)
+    found = frozenset(host for host in hosts if host in node.sensors)
+    if not found:
+        wanted = join_names(sorted(map(str, node.sensors)), "and")
+        raise UnsupportedError(
+            f"network '{network.name}' has no source for this query",
+            detail=f"it reads {wanted} of '{node.stream.name}', and the nodes that sense it are"
+            f" {join_names(map(str, hosts), 'and')}",
+            hint="sensors and nodes go by the same ids: declare the streams at the nodes that have them",
+        )
+    return found
+
+
+def at_interval(plan: physical.Node, interval: int) -> physical.Node:
+    """The plan with all its sensed streams acquired at another interval."""
+
+    def change(node: physical.Node) -> physical.Node:
+        if isinstance(node, physical.SpAcquire) and node.stream.sensed and node.stream.every != interval:
+            return replace(node, stream=replace(node.stream, every=interval))
+        return node
+
+    return physical.transform_plan(plan, change)
