@@ -93,7 +93,7 @@ def _place_at(
     sources = sources_of(plan, network)
     forced = forced_to_the_gateway(plan, sources)
     cuts = cuts_of(plan, frozenset(forced), sources)
-    if profile.paper_arithmetic:
+    if profile.paper_arithmetic or profile.in_network:
         cuts = cuts[:1]
     trees = routing_trees(network, sources.sites(network), costs, profile)
     tried: list[tuple[Cut, Placement | NilometerError]] = []

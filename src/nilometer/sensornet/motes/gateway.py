@@ -8,7 +8,7 @@ import struct
 from collections.abc import Iterator
 from typing import Any
 
-from nilometer.errors import DataError, InternalError
+from nilometer.errors import DataError, UnsupportedError
 from nilometer.plan import physical
 from nilometer.plan.logical import AggregateItem
 from nilometer.plan.scalar import evaluate
@@ -28,14 +28,14 @@ def answers(motes: Motes, serial: bytes, start: int) -> list[tuple[Any, ...]]:
     deliver = motes.placement.fragments[0].root
     assert isinstance(deliver, physical.Deliver)
     ordered = 0 in motes.ordered
-    fields = motes.typing.stored(deliver.input, ordered)
-    derived = motes.typing.derived(deliver.input)
+    fields = motes.typing.stored(motes.delivered, ordered)
+    derived = motes.typing.derived(motes.delivered)
     interval = motes.typing.interval
     given = []
     for evaluation, row in _rows(serial, fields, start, interval):
         tick = start + evaluation * interval
         row |= {name: tick - distance * interval for name, distance in derived.items()}
-        for finished in _finished(deliver.input, row, tick):
+        for finished in _finished(deliver.input, motes.delivered, row, tick):
             values = tuple(finished[column.name] for column in deliver.schema)
             given.append((tick, *values) if deliver.tick else values)
     return given
@@ -73,12 +73,14 @@ def _unpacked(values: list[Any], fields: Fields, start: int, interval: int) -> d
     return row
 
 
-def _finished(node: physical.Node, row: dict[str, Any], tick: int) -> Iterator[dict[str, Any]]:
+def _finished(
+    node: physical.Node, delivered: physical.Node, row: dict[str, Any], tick: int
+) -> Iterator[dict[str, Any]]:
     """A delivered row through the operators that motes leave to the gateway; none if one of them drops it."""
-    if not is_deferred(node):
+    if not is_deferred(node) and (node is delivered or isinstance(node, physical.Exchange)):
         yield row
         return
-    for below in _finished(node.inputs[0], row, tick):
+    for below in _finished(node.inputs[0], delivered, row, tick):
         match node:
             case physical.AggregateEvaluate(keys=keys, items=items):
                 yield {key.name: below[key.name] for key in keys} | {i.name: _evaluated(i, below) for i in items}
@@ -92,7 +94,7 @@ def _finished(node: physical.Node, row: dict[str, Any], tick: int) -> Iterator[d
             case physical.Exchange():
                 yield below
             case _:
-                raise InternalError(f"no {node.operator} behind a sink")
+                raise UnsupportedError(f"{node.operator} is left to the gateway", hint="nilometer plan says why it cannot run on motes")
 
 
 def _evaluated(item: AggregateItem, row: dict[str, Any]) -> Any:

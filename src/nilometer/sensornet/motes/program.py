@@ -157,9 +157,9 @@ def _fragment(motes: Motes, site: Site, fragment: Fragment, offset: int) -> tupl
     )
     root = fragment.root
     if isinstance(root, physical.Deliver):
-        fields = motes.typing.stored(root.input, ordered)
+        fields = motes.typing.stored(motes.delivered, ordered)
         emitter.statics += struct("answer", ["uint8_t epoch;"], fields)
-        body = emitter.emit(root.input, Consumer(lambda row: _delivered(row, fields)))
+        body = emitter.emit(motes.delivered, Consumer(lambda row: _delivered(row, fields)))
     else:
         fields = motes.fields(fragment.number)
         tray = site.made(fragment.number)

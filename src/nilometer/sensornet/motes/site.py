@@ -112,6 +112,21 @@ class Motes:
     ordered: frozenset[int]
     channels: Mapping[tuple[str, str], int]
 
+    @property
+    def delivered(self) -> physical.Node:
+        """The node whose rows the sink hands to the gateway. What is above it, up to DELIVER, is the gateway's: what motes
+        cannot run, and AGGR_EVAL."""
+        first = self.placement.fragments[0]
+        node = first.root.inputs[0]
+        while first.host != "mote" and not isinstance(node, physical.Exchange):
+            if len(node.inputs) != 1:
+                raise UnsupportedError(
+                    f"{node.operator} is left to the gateway, and joins there what several fragments bring",
+                    hint="nilometer plan says why it cannot run on motes",
+                )
+            node = node.inputs[0]
+        return node
+
     def fields(self, fragment: int) -> Fields:
         """The columns of the tuples that a fragment makes."""
         return self.typing.stored(self.placement.fragments[fragment].root, fragment in self.ordered)
