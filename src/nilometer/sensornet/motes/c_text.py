@@ -29,7 +29,7 @@ def identifier(name: str) -> str:
 def struct(name: str, first: Lines, fields: Mapping[str, Field]) -> Lines:
     """A struct without gaps."""
     columns = [f"{field.ctype} {identifier(name)};" for name, field in fields.items()]
-    return [f"struct __attribute__((packed)) {name} {{", *indented(first + columns), "};"]
+    return [f"struct {name} {{", *indented(first + columns), "} __attribute__((packed));"]
 
 
 def assigned(target: str, row: Mapping[str, Value], fields: Mapping[str, Field]) -> Lines:

@@ -9,6 +9,7 @@ from typing import Any
 from nilometer.catalog.network import NodeId
 from nilometer.errors import DataError
 from nilometer.plan import physical
+from nilometer.plan.reference import Feed
 from nilometer.sensornet.motes.fields import FLOAT_STEP, RAW_MAXIMUM
 from nilometer.sensornet.motes.site import Motes
 from nilometer.types import Kind
@@ -32,6 +33,28 @@ def raw_counts(motes: Motes, readings: Readings) -> dict[tuple[NodeId, int], lis
                     values = [reading[column.name.lower()] for reading in series]
                     found[(site, channel)] = [_count(value, step, node, column.name, site) for value in values]
     return found
+
+
+def feeds_of(motes: Motes, readings: Readings, start: int, evaluations: int) -> dict[str, Feed]:
+    """The same readings as logs for the reference evaluator: each taken at its tick, by the sensor of its site."""
+    feeds = {}
+    for name, sites in readings.items():
+        stream = next(
+            node.stream
+            for fragment in motes.placement.fragments
+            for node in fragment.acquires
+            if node.stream.name.lower() == name
+        )
+        items = []
+        for number in range(evaluations):
+            time = start + number * motes.typing.interval
+            for site, series in sites.items():
+                values = {c.name: series[number].get(c.name.lower()) for c in stream.columns}
+                own = {c.name: time for c in stream.columns if c.name.lower() == "time"}
+                own |= {c.name: site for c in stream.columns if c.name.lower() == "id"}
+                items.append(values | own)
+        feeds[name] = Feed(tuple(items))
+    return feeds
 
 
 def _count(value: float, step: float, node: physical.SpAcquire, column: str, site: NodeId) -> int:

@@ -22,6 +22,7 @@
 #include <simavr/avr_uart.h>
 #include <simavr/sim_avr.h>
 #include <simavr/sim_elf.h>
+#include <simavr/sim_interrupts.h>
 #include <simavr/sim_io.h>
 #include <simavr/sim_irq.h>
 
@@ -230,9 +231,18 @@ static void on_radio_power(avr_irq_t *irq, uint32_t value, void *parameter) { ac
 
 /* ---- lock step -------------------------------------------------------------------------------------------------- */
 
-static avr_cycle_count_t at_barrier(avr_t *avr, avr_cycle_count_t when, void *parameter) { return 0; }
+/* Stays armed until it is taken away: a core that falls asleep at the very moment must not skip to its next alarm. */
+static avr_cycle_count_t at_barrier(avr_t *avr, avr_cycle_count_t when, void *parameter) { return avr->cycle + 1; }
 
 static int has_ended(const avr_t *avr) { return avr->state == cpu_Done || avr->state == cpu_Crashed; }
+
+/* simavr takes an interrupt that is pending at SEI two instructions later, hardware one: with "sei; sleep" the core would
+ * sleep over it. It counts the delay up from a negative state, so that it may have to be asked more than once; and it
+ * enters the handler without waking, to be seen by interrupts that are off in a core that sleeps. */
+static void serve(avr_t *avr) {
+    for (int i = 0; i < 4 && avr->sreg[S_I] && avr_has_pending_interrupts(avr); i++) avr_service_interrupts(avr);
+    if (avr->state == cpu_Sleeping && !avr->sreg[S_I]) avr->state = cpu_Running;
+}
 
 static void run_to(struct node *node, avr_cycle_count_t until) {
     avr_t *avr = node->avr;
@@ -241,7 +251,7 @@ static void run_to(struct node *node, avr_cycle_count_t until) {
     avr_cycle_timer_register(avr, until - avr->cycle, at_barrier, node);
     while (avr->cycle < until && !has_ended(avr)) {
         avr_run(avr);
-        if (avr->interrupt_state > 0 && avr->sreg[S_I] && !has_ended(avr)) avr_service_interrupts(avr);
+        if (!has_ended(avr)) serve(avr);
     }
     avr_cycle_timer_cancel(avr, at_barrier, node);
 }
@@ -258,7 +268,8 @@ static void run_all(void) {
             if (has_ended(avr)) continue;
             avr_cycle_count_t next = avr->cycle;
             avr_cycle_timer_slot_p timer = avr->cycle_timers.timer;
-            if (avr->state == cpu_Sleeping && timer && timer->when > next) next = timer->when;
+            if (avr->state == cpu_Sleeping && !avr_has_pending_interrupts(avr) && timer && timer->when > next)
+                next = timer->when;
             if (next < earliest) earliest = next;
         }
         until = earliest + QUANTUM < end_at ? earliest + QUANTUM : end_at;

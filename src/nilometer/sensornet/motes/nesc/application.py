@@ -29,6 +29,7 @@ class _Application:
     site: Site
     files: dict[str, str] = field(default_factory=dict)
     rows: Lines = field(default_factory=list)
+    declared: set[str] = field(default_factory=set)
     components: list[str] = field(default_factory=list)
     wires: list[str] = field(default_factory=list)
 
@@ -36,6 +37,14 @@ class _Application:
         """Add a generated component."""
         self.files[f"{name}.nc"] = text
         self.components.append(name)
+
+    def declare(self, number: int) -> None:
+        """Declare the rows of a fragment that does not run here, once."""
+        row = f"f{number}_row"
+        runs = {fragment.number for fragment in (*self.site.leaves, *self.site.inner)}
+        if number not in runs and row not in self.declared:
+            self.declared.add(row)
+            self.rows += operators.row_struct(row, self.motes.fields(number))
 
     def wire(self, one: str, other: str) -> None:
         """Connect a used interface with a provided one."""
@@ -47,14 +56,10 @@ def application_of(motes: Motes, identifier: NodeId) -> dict[str, str]:
     site = motes.site(identifier)
     made = _Application(motes, site)
     made.components += ["MainC", "new TimerMilliC() as Clock"]
-    names: dict[int, str] = {}
     for fragment in (*site.leaves, *site.inner):
-        names[fragment.number] = _fragment(made, fragment)
-    for number in dict.fromkeys(tray.fragment for tray in site.trays):
-        if number not in names:
-            fields = motes.fields(number)
-            made.rows += operators.row_struct(f"f{number}_row", fields)
+        _fragment(made, fragment)
     for tray in site.trays:
+        made.declare(tray.fragment)
         made.components.append(f"new TrayC(f{tray.fragment}_row_t, {tray.capacity}) as {_tray(tray.name)}")
     _tasks(made)
     _agenda(made)
@@ -83,8 +88,8 @@ def _tray(name: str) -> str:
 # ---- fragments ---------------------------------------------------------------------------------------------------------
 
 
-def _fragment(made: _Application, fragment: Fragment) -> str:
-    """All operators of a fragment and its task; gives the row type of its root."""
+def _fragment(made: _Application, fragment: Fragment) -> None:
+    """All operators of a fragment and its task."""
     root = fragment.root.inputs[0] if isinstance(fragment.root, physical.Deliver) else fragment.root
     top, row = _operator(made, fragment, root)
     number = fragment.number
@@ -94,7 +99,7 @@ def _fragment(made: _Application, fragment: Fragment) -> str:
         made.wire(f"F{number}DeliverC.Input", top)
         made.wire(f"F{number}DeliverC.Serial", "SerialActiveMessageC")
         made.wire(f"F{number}DeliverC.AMSend", "SerialSender")
-        return row
+        return
     made.rows.append(f"typedef {row}_t f{number}_row_t;")
     made.components.append(f"new ProducerC(f{number}_row_t) as F{number}Producer")
     made.wire(f"F{number}Producer.Input", top)
@@ -110,7 +115,6 @@ def _fragment(made: _Application, fragment: Fragment) -> str:
             if tray.consumer == number:
                 made.wire(f"F{number}Task.Input", f"{_tray(tray.name)}.Clear")
     made.wire(f"F{number}Task.Produce", f"F{number}Producer")
-    return row
 
 
 def _operator(made: _Application, fragment: Fragment, node: physical.Node) -> tuple[str, str]:
@@ -156,11 +160,7 @@ def _consumer(made: _Application, fragment: Fragment, node: physical.Exchange) -
     trays = made.site.feeding(fragment.number, wanted)
     name = f"F{fragment.number}ConsumerF{producer}"
     row = f"f{producer}_row"
-    fields = made.motes.fields(producer)
-    if producer not in {f.number for f in (*made.site.leaves, *made.site.inner)} and not any(
-        line.startswith(f"struct __attribute__((packed)) {row} ") for line in made.rows
-    ):
-        made.rows += operators.row_struct(row, fields)
+    made.declare(producer)
     if len(trays) == 1:
         made.components.append(f"new ConsumerC({row}_t) as {name}")
         made.wire(f"{name}.Input", f"{_tray(trays[0].name)}.RawTray")

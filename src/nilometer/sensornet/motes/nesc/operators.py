@@ -110,13 +110,13 @@ def time_window(node: physical.TimeWindow, typing: Typing, name: str, below: str
         *block(
             "command void Pull.open(uint8_t now)",
             [
-                f"const {below}_t *new;",
+                f"const {below}_t *latest;",
                 "epoch = now;",
                 "call Input.open(now);",
-                "new = call Input.next();",
+                "latest = call Input.next();",
                 f"if (++at == {depth}) at = 0;",
-                "present[at] = new != NULL;",
-                "if (new) ring[at] = *new;",
+                "present[at] = latest != NULL;",
+                "if (latest) ring[at] = *latest;",
                 f"age = {ages.start};",
             ],
         ),

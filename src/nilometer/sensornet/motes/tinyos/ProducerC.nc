@@ -9,9 +9,9 @@ implementation {
     const row_t *row;
     call Input.open(epoch);
     while ((row = call Input.next())) {
-      row_t *new = call Output.add();
-      *new = *row;
-      *(uint8_t *)new = epoch;
+      row_t *made = call Output.add();
+      *made = *row;
+      *(uint8_t *)made = epoch;
     }
   }
 }
