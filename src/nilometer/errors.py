@@ -131,7 +131,16 @@ class UnsupportedError(NilometerError):
 
 
 class InfeasibleError(NilometerError):
-    """The query is right, but no plan keeps what is expected of it: the bound that breaks, and the nearest that does not."""
+    """The query is right, but no plan keeps what is expected of it: the bound that breaks, and the nearest that does not.
+
+    `gap` is how many times what is expected what can be kept is away: of several refusals the smallest is told."""
+
+    gap: float = float("inf")
+
+    def with_gap(self, gap: float) -> Self:
+        """The same error, with its gap."""
+        self.gap = gap
+        return self
 
 
 class DataError(NilometerError):

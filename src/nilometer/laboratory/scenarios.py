@@ -31,6 +31,24 @@ QUERIES = {
 """SNEE Fig. 25; Q3 looks back by one acquisition interval."""
 
 
+EXAMPLE_LINKS = (
+    (0, 1),
+    (0, 2),
+    (2, 4),
+    (1, 4),
+    (1, 3),
+    (3, 6),
+    (3, 5),
+    (4, 5),
+    (5, 7),
+    (4, 8),
+    (7, 8),
+    (7, 9),
+    (8, 9),
+)
+"""Who hears whom in SNEE's Fig. 3."""
+
+
 @dataclass(frozen=True)
 class Scenario:
     """What is planned: `schema` declares the streams, `delivery_time` is in microseconds."""
@@ -52,11 +70,29 @@ def random_scenario(seed: int, size: int, query_name: str | None = None) -> Scen
     name = numbers.choice(sorted(QUERIES)) if query_name is None else query_name
     network = random_network(numbers, size)
     every = format_duration(interval)
-    schema = "".join(
-        f"CREATE STREAM {stream} (id INT, time INT UNIT 's', {columns}) SENSED EVERY {every};\n"
-        for stream, columns in (("River", "rain INT, depth INT"), ("Hilltop", "rain INT"))
-    )
+    schema = _schema(interval)
     return Scenario(seed, network, name, QUERIES[name].format(every=every), schema, interval, delivery_time)
+
+
+def running_example(query_name: str = "Q3") -> Scenario:
+    """SNEE's own: ten motes (Fig. 3), every 15 minutes, delivered within 24 hours (Fig. 5)."""
+    every, senses = 15 * MINUTE, {4: "Hilltop", 5: "River", 6: "River", 7: "River", 9: "River"}
+    nodes = tuple(
+        NetworkNode(
+            number,
+            9999 * 1024 if number == 0 else 4096,
+            131072,
+            31320.0,
+            None,
+            (senses[number],) if number in senses else (),
+        )
+        for number in range(10)
+    )
+    network = Network(
+        "brook", 0, nodes, tuple(Link(*ends) for ends in EXAMPLE_LINKS), cost_profile("snee-2010")
+    )
+    query = QUERIES[query_name].format(every=format_duration(every))
+    return Scenario(0, network, query_name, query, _schema(every), every, 24 * HOUR)
 
 
 def random_network(
@@ -86,6 +122,13 @@ def random_network(
         for number, place in enumerate(places)
     )
     return Network(f"random-{size}", 0, nodes, links, cost_profile(costs))
+
+
+def _schema(interval: int) -> str:
+    return "".join(
+        f"CREATE STREAM {stream} (id INT, time INT UNIT 's', {columns}) SENSED EVERY {format_duration(interval)};\n"
+        for stream, columns in (("River", "rain INT, depth INT"), ("Hilltop", "rain INT"))
+    )
 
 
 def _connected(numbers: random.Random, size: int, side: float) -> list[tuple[float, float]]:

@@ -3,7 +3,7 @@
 Memory bounds beta: a site keeps what it sends, passes on and consumes for beta evaluations. Time bounds it: the last task must end
 within the period, and within the delivery time. Both bounds hold for all smaller values too, so that the largest beta that
 keeps them is found by bisection. SNEE takes that one. Where nothing else is asked for, we take the smallest whose network
-lives 99.9 % as long: what is buffered beyond that makes answers late and saves nothing.
+lives 99.95 % as long: what is buffered beyond that makes answers late and saves nothing.
 """
 
 from __future__ import annotations
@@ -23,13 +23,16 @@ from nilometer.placement.quality import Direction, Measure, QualityOfService
 from nilometer.placement.site_plan import Estimate, SitePlan
 from nilometer.placement.when import build_agenda
 from nilometer.placement.workload import Workload
-from nilometer.types import SECOND, format_duration
+from nilometer.types import DAY, HOUR, MILLISECOND, MINUTE, SECOND, format_duration
 
 LARGEST_BETA = 9999
 """SNEE's own cap."""
 
-GOOD_ENOUGH = 0.999
+GOOD_ENOUGH = 0.9995
 """The share of the longest lifetime at which more buffering is not worth later answers."""
+
+
+BOARD = "its sensor board, which is always on"
 
 
 @dataclass(frozen=True)
@@ -145,7 +148,7 @@ def _too_late(scheduler: Scheduler, beta: int, quality: QualityOfService) -> Inf
             detail=f"it takes {_shown(length)} to bring one evaluation{_of(agenda)} to the sink,"
             f" and the next begins after {_shown(interval)}; most of it is {_slowest(agenda)}",
             hint=f"the nearest interval that can be kept is {format_duration(_whole(length))}",
-        )
+        ).with_gap(length / interval)
     high = quality.delivery_time.high
     delivery = _microseconds(agenda, agenda.delivery)
     if high is not None and delivery > high:
@@ -154,7 +157,7 @@ def _too_late(scheduler: Scheduler, beta: int, quality: QualityOfService) -> Inf
             detail=f"with a buffering factor of {agenda.beta} an answer takes {_shown(delivery)};"
             f" most of it is {_slowest(agenda) if agenda.beta == 1 else 'the waiting for further evaluations'}",
             hint=f"the nearest delivery time that can be kept is {format_duration(_whole(delivery))}",
-        )
+        ).with_gap(delivery / high)
     return None
 
 
@@ -167,7 +170,7 @@ def _check_energy(best: Scheduled, quality: QualityOfService) -> None:
             key=lambda plan: plan.lifetime or inf,
         )
         shares = {
-            "its sensor board, which is always on": site.energy.sensor_board,
+            BOARD: site.energy.sensor_board,
             "its processor asleep": site.energy.cpu_sleep,
             "its processor awake": site.energy.cpu_active + site.energy.cpu_idle,
             "its radio": site.energy.radio,
@@ -178,17 +181,15 @@ def _check_energy(best: Scheduled, quality: QualityOfService) -> None:
             f"a lifetime of {format_duration(round(quality.lifetime.low or 0))} cannot be reached",
             detail=f"node {site.site!r} is the first to run dry, after {lifetime / 86400:.1f} days;"
             f" {shares[most] / site.energy.total:.0%} of its energy goes to {most}",
-            hint=f"the nearest lifetime that can be reached is {format_duration(int(lifetime) * SECOND)};"
-            " a longer acquisition interval or delivery time would help",
-        )
+            hint=f"the nearest lifetime that can be reached is {_rounded_down(lifetime)}; {_remedy(best.estimate, most)}",
+        ).with_gap((quality.lifetime.low or 0) / SECOND / lifetime)
     if unmet is Measure.TOTAL_ENERGY:
         joules = best.estimate.power * quality.duration / SECOND
         raise InfeasibleError(
             f"a total energy of {quality.total_energy.high:g} J cannot be kept",
-            detail=f"over {format_duration(quality.duration)} the network takes {joules:.0f} J",
-            hint=f"the nearest that can be kept is {joules:.0f} J;"
-            " a longer acquisition interval or delivery time would help",
-        )
+            detail=f"over {quality.duration / DAY:.1f} days the network takes {joules:.0f} J",
+            hint=f"the nearest that can be kept is {joules:.0f} J",
+        ).with_gap(joules / (quality.total_energy.high or joules))
 
 
 def _unmet(estimate: Estimate, quality: QualityOfService) -> Measure | None:
@@ -238,9 +239,23 @@ def _microseconds(agenda: Agenda, ticks: int) -> int:
 
 
 def _whole(microseconds: int) -> int:
-    """Rounded up to what one would write: milliseconds, above a minute seconds."""
-    unit = 1000 if microseconds < 60 * SECOND else SECOND
+    """Rounded up to what one would write: milliseconds, above a minute seconds, above an hour minutes."""
+    unit = MILLISECOND if microseconds < MINUTE else SECOND if microseconds < HOUR else MINUTE
     return -(-microseconds // unit) * unit
+
+
+def _rounded_down(seconds: float) -> str:
+    """A lifetime in whole days, or hours if it is short."""
+    unit = DAY if seconds * SECOND > 2 * DAY else HOUR
+    return format_duration(int(seconds * SECOND) // unit * unit)
+
+
+def _remedy(estimate: Estimate, most: str) -> str:
+    if most == BOARD and estimate.lifetime_without_board is not None:
+        return (
+            f"boards that can be switched off would make it {_rounded_down(estimate.lifetime_without_board)}"
+        )
+    return "a longer acquisition interval or delivery time would help"
 
 
 def _shown(microseconds: int) -> str:

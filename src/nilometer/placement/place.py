@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from math import inf
 
 from nilometer.catalog.network import Network
 from nilometer.errors import InfeasibleError, NilometerError, UnsupportedError
@@ -125,7 +126,7 @@ def _best_route(
         try:
             placement = _place_on(cut, network, quality, profile, costs, sources, tree)
         except (InfeasibleError, UnsupportedError) as error:
-            found = found or error
+            found = error if found is None else _nearer(found, error)
             continue
         if not isinstance(found, Placement) or _better(placement.estimate, found.estimate, quality):
             found = placement
@@ -174,11 +175,18 @@ def _choose(tried: list[tuple[Cut, Placement | NilometerError]], quality: Qualit
             continue
         if best is None or _better(placement.estimate, best.estimate, quality):
             best = placement
-    if best is None:
-        first = tried[0][1]
-        assert isinstance(first, NilometerError)
-        raise first
-    return best
+    if best is not None:
+        return best
+    refusals = [refusal for cut, refusal in tried if isinstance(refusal, NilometerError) and not cut.control]
+    raise min(refusals, key=_gap)
+
+
+def _nearer(found: Placement | NilometerError, error: NilometerError) -> Placement | NilometerError:
+    return found if isinstance(found, Placement) or _gap(found) <= _gap(error) else error
+
+
+def _gap(error: NilometerError) -> float:
+    return error.gap if isinstance(error, InfeasibleError) else inf
 
 
 def _alternative(
