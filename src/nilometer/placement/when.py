@@ -16,7 +16,7 @@ from nilometer.placement.concurrent_transfers import schedule_transfers
 from nilometer.placement.cost_parameters import CostParameters
 from nilometer.placement.packets import packets_for
 from nilometer.placement.profiles import PlacementProfile
-from nilometer.placement.workload import SiteWork, Workload
+from nilometer.placement.workload import Job, SiteWork, Workload
 from nilometer.types import SECOND
 
 
@@ -71,16 +71,16 @@ class _Clock:
         )
         return packets, self.overhead + self.ticks(milliseconds)
 
-    def delivery(self, work: Workload, milliseconds: float, beta: int) -> int:
+    def delivery(self, work: Workload, job: Job, beta: int) -> int:
         """The length of DELIVER's task: what it computes, and the serial line."""
         costs = self.costs
         if self.profile.paper_arithmetic:
             rows = work.delivered[0].rows
-            once = int(milliseconds + costs.deliver_tuple * work.serial_packets_per_row * rows)
+            once = int(job.milliseconds + costs.deliver_tuple * work.serial_packets_per_row * rows)
             return max(self.shortest, once * beta + self.overhead)
         content = sum(load.tuples(beta) * load.size for load in work.delivered)
         packets = -(-content // int(costs.serial_payload))
-        return self.task(milliseconds * beta + costs.deliver_tuple * packets)
+        return self.task(job.together(beta) + costs.deliver_tuple * packets)
 
 
 def _acquisitions(work: Workload, clock: _Clock) -> tuple[list[FragmentTask], dict[NodeId, int]]:
@@ -107,9 +107,9 @@ def _serial_agenda(work: Workload, alpha: int, beta: int, clock: _Clock) -> Agen
     for site, site_work in work.sites.items():
         for job in site_work.others:
             length = (
-                clock.delivery(work, job.milliseconds, beta)
+                clock.delivery(work, job, beta)
                 if job.fragment == 0
-                else clock.task(job.milliseconds * beta)
+                else clock.task(job.together(beta))
             )
             tasks.append(FragmentTask(site, job.fragment, free[site], free[site] + length))
             free[site] += length
@@ -143,9 +143,9 @@ def _concurrent_agenda(work: Workload, network: Network, alpha: int, beta: int, 
         computing[site] = [
             (
                 job.fragment,
-                clock.delivery(work, job.milliseconds, beta)
+                clock.delivery(work, job, beta)
                 if job.fragment == 0
-                else clock.task(job.milliseconds * beta),
+                else clock.task(job.together(beta)),
             )
             for job in site_work.others
         ]

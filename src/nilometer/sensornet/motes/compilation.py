@@ -17,7 +17,8 @@ from nilometer.sensornet.motes.emulate import Measured, emulate
 from nilometer.sensornet.motes.gateway import answers
 from nilometer.sensornet.motes.program import Program, program_of
 from nilometer.sensornet.motes.readings import Readings, feeds_of, raw_counts
-from nilometer.sensornet.motes.site import Motes, motes_of
+from nilometer.sensornet.motes.site import Motes
+from nilometer.sensornet.motes.sizing import sized
 from nilometer.sensornet.motes.toolchain import RAM, Built, build_all
 
 START = 1_767_225_600_000_000
@@ -55,7 +56,8 @@ class Run:
 
 def compile_placement(placement: Placement, directory: Path, start: int = START) -> Compilation:
     """Write and build the program of every site."""
-    motes = motes_of(placement)
+    motes = sized(placement)
+    placement = motes.placement
     offset = start // motes.typing.interval
     directory.mkdir(parents=True, exist_ok=True)
     programs = {site: program_of(motes, site, offset) for site in placement.routing.post_order}

@@ -18,7 +18,7 @@ from nilometer.sensornet.motes.toolchain import emulator
 FREQUENCY = 7_372_800
 CYCLES_PER_TICK = FREQUENCY // TICKS
 
-FAULTS = {1: "tray full", 2: "checksum", 3: "late", 4: "stranger", 5: "state full"}
+FAULTS = {1: "tray full", 2: "checksum", 3: "late", 4: "stranger", 5: "state full", 6: "unheard"}
 
 
 @dataclass(frozen=True)

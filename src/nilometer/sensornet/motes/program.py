@@ -221,7 +221,7 @@ def _controller(site: Site, parts: list[str]) -> Lines:
         "/* Sleep until a task is due; an agenda that leaves too little time is a fault of the compiler. */",
         *block(
             "static void due(uint32_t at)",
-            ["wait_until(at, &never);", "if ((int32_t)(clock_base + TCNT0 - at) > 1) FAULT(FAULT_LATE);"],
+            ["wait_until(at, &never);", "if ((int32_t)(clock_base + TCNT0 - at) > GUARD) FAULT(FAULT_LATE);"],
         ),
         "",
     ]

@@ -46,6 +46,11 @@ static uint8_t wait_until(uint32_t at, volatile uint8_t *flag) {
         }
         uint8_t span = left > 256 ? 255 : left - 1;
         if (span != clock_span) {
+            /* A match that has not been counted yet must be counted with the span that it ended. */
+            if (TIFR & _BV(OCF0)) {
+                sei();
+                continue;
+            }
             /* A compare value that the counter has passed would be missed until it wraps. */
             if (TCNT0 >= span) {
                 sei();

@@ -11,6 +11,6 @@
 #define FAULT(code) (*(volatile uint8_t *)0xFD = (code))
 #define MARK(task) (*(volatile uint8_t *)0xFE = (task))
 
-enum { FAULT_TRAY_FULL = 1, FAULT_CHECKSUM, FAULT_LATE, FAULT_STRANGER, FAULT_STATE_FULL };
+enum { FAULT_TRAY_FULL = 1, FAULT_CHECKSUM, FAULT_LATE, FAULT_STRANGER, FAULT_STATE_FULL, FAULT_UNHEARD };
 
 static volatile uint8_t never; /* a flag that nobody sets */

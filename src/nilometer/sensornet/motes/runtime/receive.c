@@ -57,7 +57,8 @@ static uint8_t receive_take(uint8_t from) {
 static void receive_from(uint8_t from, uint32_t until) {
     receive_state = receive_ready = 0;
     UCSR1B = _BV(RXEN1) | _BV(RXCIE1);
-    while (wait_until(until, &receive_ready))
-        if (receive_take(from)) break;
+    uint8_t last = 0;
+    while (!last && wait_until(until, &receive_ready)) last = receive_take(from);
     UCSR1B = 0;
+    if (!last) FAULT(FAULT_UNHEARD);
 }
