@@ -96,7 +96,11 @@ def why_not_on_a_mote(node: physical.Node, sources: Sources) -> str | None:
                 function, argument = item.aggregate.function, item.aggregate.argument
                 if function not in MOTE_AGGREGATES:
                     return f"motes have no {function.upper()}"
-                if function in ("stdev", "variance") and argument is not None and type_of(argument).kind is not Kind.INT:
+                if (
+                    function in ("stdev", "variance")
+                    and argument is not None
+                    and type_of(argument).kind is not Kind.INT
+                ):
                     return f"motes have {function.upper()} of INT only"
             return _first(_expression(item.aggregate.argument) for item in node.items)
         case _:

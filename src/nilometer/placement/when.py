@@ -106,11 +106,7 @@ def _serial_agenda(work: Workload, alpha: int, beta: int, clock: _Clock) -> Agen
     transfers: list[Transfer] = []
     for site, site_work in work.sites.items():
         for job in site_work.others:
-            length = (
-                clock.delivery(work, job, beta)
-                if job.fragment == 0
-                else clock.task(job.together(beta))
-            )
+            length = clock.delivery(work, job, beta) if job.fragment == 0 else clock.task(job.together(beta))
             tasks.append(FragmentTask(site, job.fragment, free[site], free[site] + length))
             free[site] += length
             latest = max(latest, free[site])
@@ -143,9 +139,7 @@ def _concurrent_agenda(work: Workload, network: Network, alpha: int, beta: int, 
         computing[site] = [
             (
                 job.fragment,
-                clock.delivery(work, job, beta)
-                if job.fragment == 0
-                else clock.task(job.together(beta)),
+                clock.delivery(work, job, beta) if job.fragment == 0 else clock.task(job.together(beta)),
             )
             for job in site_work.others
         ]

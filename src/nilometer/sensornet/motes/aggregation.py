@@ -35,8 +35,11 @@ def emit_aggregate(emitter: Emitter, node: Aggregation, above: Consumer) -> Line
     def update(row: Row, target: str) -> Lines:
         return combine(node, row, target, states)
 
-    emit = _grouped if node.keys else _ungrouped
-    return [f"/* {node.operator} */", *emit(emitter, node, states, keys, update, above)]
+    if node.keys:
+        lines = _grouped(emitter, node, states, keys, update, above)
+    else:
+        lines = _ungrouped(emitter, node, states, update, above)
+    return [f"/* {node.operator} */", *lines]
 
 
 def combine(node: Aggregation, row: Row, target: str, states: Fields) -> Lines:
@@ -49,13 +52,11 @@ Keys = Callable[[Row], dict[str, Value]]
 Update = Callable[[Row, str], Lines]
 
 
-def _ungrouped(
-    emitter: Emitter, node: Aggregation, states: Fields, keys: Keys, update: Update, above: Consumer
-) -> Lines:
+def _ungrouped(emitter: Emitter, node: Aggregation, states: Fields, update: Update, above: Consumer) -> Lines:
     # An INIT answers for an empty window too; a MERGE only if some site has sent anything: between the evaluations of a
     # window that slides nobody does.
     state = emitter.name("state")
-    emitter.statics += [*struct(state, ["uint8_t any;"], states), f"static struct {state} {state};"]
+    emitter.declarations += [*struct(state, ["uint8_t any;"], states), f"static struct {state} {state};"]
     merging = isinstance(node, physical.AggregateMerge)
     result = held(f"{state}.", states) | {NOW: Value("evaluation", TIME_FIELD)}
 
@@ -77,7 +78,7 @@ def _grouped(
 ) -> Lines:
     table = emitter.name("groups")
     capacity = emitter.arrivals if emitter.arrivals else emitter.typing.rows(node.input)
-    emitter.statics += [
+    emitter.declarations += [
         *struct(table, [], states),
         f"static struct {table} {table}[{max(capacity, 1)}];",
         f"static uint8_t {table}_count;",
@@ -96,7 +97,10 @@ def _grouped(
             f"    {table}_count++;",
             "    memset(group, 0, sizeof *group);",
             *[f"    {line}" for line in assigned("group->", found, blank)],
-            *[f"    {line}" for line in _nulls({n: f for n, f in states.items() if n not in found}, "group->")],
+            *[
+                f"    {line}"
+                for line in _nulls({n: f for n, f in states.items() if n not in found}, "group->")
+            ],
             "}",
         ]
         return block(
@@ -112,7 +116,8 @@ def _grouped(
     def closed() -> Lines:
         result = held("group->", states) | {NOW: Value("evaluation", TIME_FIELD)}
         giving = block(
-            f"for (const struct {table} *group = {table}; group < {table} + {table}_count; group++)", above.row(result)
+            f"for (const struct {table} *group = {table}; group < {table} + {table}_count; group++)",
+            above.row(result),
         )
         return [*above.open(), *giving, *above.close()]
 
@@ -128,7 +133,11 @@ def _same(value: Value, member: str, state: Field) -> str:
 
 def _nulls(states: Fields, target: str) -> Lines:
     """SUM, MIN and MAX of nothing are NULL."""
-    return [f"{target}{identifier(name)} = {field.ctype.null};" for name, field in states.items() if field.nullable]
+    return [
+        f"{target}{identifier(name)} = {field.ctype.null};"
+        for name, field in states.items()
+        if field.nullable
+    ]
 
 
 def _init(item: AggregateItem, row: Row, target: str, states: Fields) -> Lines:
@@ -159,7 +168,11 @@ def _init(item: AggregateItem, row: Row, target: str, states: Fields) -> Lines:
 
 def _merge(item: AggregateItem, row: Row, target: str, states: Fields) -> Lines:
     """One partial state into another."""
-    parts = {"avg": ("sum", "count"), "stdev": ("count", "sum", "squares"), "variance": ("count", "sum", "squares")}
+    parts = {
+        "avg": ("sum", "count"),
+        "stdev": ("count", "sum", "squares"),
+        "variance": ("count", "sum", "squares"),
+    }
     function = item.aggregate.function
     lines: Lines = []
     for part in parts.get(function, (function,)):

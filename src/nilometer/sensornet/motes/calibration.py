@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +25,7 @@ from nilometer.sensornet.motes.compilation import Compilation, Run, compile_plac
 from nilometer.sensornet.motes.estimate import parts, state_bytes
 from nilometer.sensornet.motes.program import SEND_MARK
 from nilometer.sensornet.motes.readings import random_readings
+from nilometer.sensornet.motes.toolchain import Built
 
 SCHEMA: Final = """
 CREATE STREAM s (a INT, b INT, c INT, d INT, f FLOAT) SENSED EVERY 10 SECONDS;
@@ -94,7 +95,9 @@ def line(hosts: Mapping[str, Sequence[int]]) -> Network:
     """Motes in a line, 0 the sink."""
     number = max(site for sites in hosts.values() for site in sites) + 1
     nodes = (
-        NetworkNode(site, 4096, 131_072, streams=tuple(name for name, sites in hosts.items() if site in sites))
+        NetworkNode(
+            site, 4096, 131_072, streams=tuple(name for name, sites in hosts.items() if site in sites)
+        )
         for site in range(number)
     )
     links = (Link(site, site + 1) for site in range(number - 1))
@@ -117,7 +120,9 @@ def calibrate(experiments: Iterable[Experiment]) -> Calibration:
     """The parameters that explain the measurements best."""
     done = list(experiments)
     cycles = _fitted(COMPUTING, [row for one in done for row in _computing(one)])
-    cycles |= _fitted(("radio_sync_window", "send_packet", "transmit_byte"), [row for one in done for row in _sending(one)])
+    cycles |= _fitted(
+        ("radio_sync_window", "send_packet", "transmit_byte"), [row for one in done for row in _sending(one)]
+    )
     cycles |= _fitted(("frame", "deliver_tuple"), [row for one in done for row in _delivering(one)])
     flash = [(dict(parts(one.compilation.motes, site)), built.flash) for one, site, built in _programs(done)]
     ram = []
@@ -129,34 +134,43 @@ def calibrate(experiments: Iterable[Experiment]) -> Calibration:
     return Calibration(cycles, _by_parts(flash), _by_parts(ram))
 
 
-def _programs(done: list[Experiment]) -> Iterable[tuple[Experiment, NodeId, object]]:
+def _programs(done: list[Experiment]) -> Iterable[tuple[Experiment, NodeId, Built]]:
     for one in done:
         for site, built in one.compilation.built.items():
             yield one, site, built
 
 
-Rows = list[tuple[Mapping[str, float], float]]
+Rows = Sequence[tuple[Mapping[str, float], float]]
 """Coefficients by name, and what was measured."""
 
 
 def _computing(one: Experiment) -> Rows:
     placement, motes = one.placement, one.compilation.motes
-    silent = {f.name: 0.0 for f in fields(CostParameters) if f.name not in ("name", *_KEPT)}
-    zero = replace(placement.costs, **silent)  # type: ignore[arg-type]  # all are numbers but the name
+    silent: dict[str, Any] = {f.name: 0.0 for f in fields(CostParameters) if f.name not in ("name", *_KEPT)}
+    zero = replace(placement.costs, **silent)
     by_parameter = {
-        name: workload(placement.placed, motes.typing.interval, replace(zero, **{name: 1.0}), placement.profile)
+        name: workload(placement.placed, motes.typing.interval, _only(zero, name), placement.profile)
         for name in COMPUTING
     }
-    rows: Rows = []
+    rows: list[tuple[Mapping[str, float], float]] = []
     for site in placement.routing.post_order:
-        jobs = {name: (*work.sites[site].leaves, *work.sites[site].others) for name, work in by_parameter.items()}
+        jobs = {
+            name: (*work.sites[site].leaves, *work.sites[site].others) for name, work in by_parameter.items()
+        }
         for at, job in enumerate(jobs[COMPUTING[0]]):
             fragment = placement.fragments[job.fragment]
             if fragment.delivers:
                 continue
-            coefficients = {name: _length(found[at], fragment.is_leaf, placement.beta) for name, found in jobs.items()}
+            coefficients = {
+                name: _length(found[at], fragment.is_leaf, placement.beta) for name, found in jobs.items()
+            }
             rows.append((coefficients, one.result.measured[site].tasks[job.fragment + 1].longest))
     return rows
+
+
+def _only(zero: CostParameters, parameter: str) -> CostParameters:
+    changed: dict[str, Any] = {parameter: 1.0}
+    return replace(zero, **changed)
 
 
 _KEPT = ("packet_payload", "packet_overhead", "serial_payload", "clock_rate", "voltage")
@@ -168,7 +182,7 @@ def _length(job: Job, leaf: bool, beta: int) -> float:
 
 def _sending(one: Experiment) -> Rows:
     """A slot: what is the same for all, each packet, and each byte that the model counts (tuples and headers)."""
-    rows: Rows = []
+    rows: list[tuple[Mapping[str, float], float]] = []
     overhead = one.placement.costs.packet_overhead
     for transfer in one.placement.agenda.transfers:
         trays = [t for t in one.compilation.motes.site(transfer.source).trays if t.consumer is None]

@@ -93,7 +93,9 @@ def run(compilation: Compilation, readings: Readings) -> Run:
     return Run(answers(motes, serial, compilation.start), measured, periods)
 
 
-def expected_rows(compilation: Compilation, readings: Readings, plan: Deliver, periods: int) -> list[tuple[object, ...]]:
+def expected_rows(
+    compilation: Compilation, readings: Readings, plan: Deliver, periods: int
+) -> list[tuple[object, ...]]:
     """What the reference evaluator answers on the same readings, up to the last evaluation of the run."""
     interval, beta = compilation.motes.typing.interval, compilation.placement.beta
     count = periods * beta

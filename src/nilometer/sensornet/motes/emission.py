@@ -45,7 +45,7 @@ class Emitter:
     prefix: str
     offset: int = 0
     ordered: bool = False
-    statics: Lines = field(default_factory=list)
+    declarations: Lines = field(default_factory=list)
     used: int = 0
 
     def emit(self, node: physical.Node, above: Consumer, ordered: bool | None = None) -> Lines:
@@ -61,7 +61,11 @@ class Emitter:
             case physical.Select(predicate=predicate):
                 return self.emit(
                     node.input,
-                    Consumer(lambda row: block(f"if ({is_true(predicate, row)})", above.row(row)), above.open, above.close),
+                    Consumer(
+                        lambda row: block(f"if ({is_true(predicate, row)})", above.row(row)),
+                        above.open,
+                        above.close,
+                    ),
                     ordered,
                 )
             case physical.Project(items=items):
@@ -140,7 +144,7 @@ class Emitter:
         names = list(self.typing.fields(node, ordered))
 
         def right_row(row: Row) -> Lines:
-            own = [name for name in self.typing.fields(node.right, ordered)]
+            own = list(self.typing.fields(node.right, ordered))
             return above.row({new: row[old] for new, old in zip(names, own, strict=True)} | {NOW: row[NOW]})
 
         left = self.emit(node.left, Consumer(above.row), ordered)
@@ -156,7 +160,7 @@ class Emitter:
         fields = self.typing.stored(node.input, ordered)
         window = self.name("window")
         depth = ages.stop
-        self.statics += [
+        self.declarations += [
             *struct(window, ["uint8_t present;"], fields),
             f"static struct {window} {window}[{depth}];",
             f"static uint8_t {window}_at;",
@@ -190,11 +194,12 @@ class Emitter:
         every, over = divmod(node.slide, self.typing.interval)
         if over or every > 255:
             raise UnsupportedError(
-                "a mote evaluates a window at acquisitions only", hint="give a SLIDE of at most 255 acquisition intervals"
+                "a mote evaluates a window at acquisitions only",
+                hint="give a SLIDE of at most 255 acquisition intervals",
             )
         # A window that keeps nothing must still acquire nothing between its evaluations: it has no use for the reading.
         counter = self.name("slide")
-        self.statics.append(f"static uint8_t {counter} = {self.offset % every};")
+        self.declarations.append(f"static uint8_t {counter} = {self.offset % every};")
         return [
             *block(f"if ({counter} == 0)", evaluating),
             f"if (++{counter} == {every}) {counter} = 0;",
@@ -206,7 +211,8 @@ class Emitter:
             below = below.inputs[0]
         if not isinstance(below, physical.SpAcquire):
             raise UnsupportedError(
-                f"motes cannot run TIME_WINDOW over {below.operator}", hint="they keep windows of what they acquire"
+                f"motes cannot run TIME_WINDOW over {below.operator}",
+                hint="they keep windows of what they acquire",
             )
 
     def _row_window(self, node: physical.RowWindow, above: Consumer) -> Lines:
@@ -218,7 +224,7 @@ class Emitter:
         fields = self.typing.fields(node.input, True)
         gathered, window = self.name("gathered"), self.name("rows")
         size = node.start + 1
-        self.statics += [
+        self.declarations += [
             *struct(gathered, [], fields),
             f"static struct {gathered} {gathered}[{max(self.arrivals, 1)}], {window}[{size}];",
             f"static uint8_t {gathered}_count, {window}_at, {window}_filled, {window}_slide;",
@@ -267,10 +273,14 @@ class Emitter:
         """Nested loops: few rows meet in one evaluation, and a hash table would cost the RAM that buffers need."""
         if node.kind is not JoinKind.INNER:
             raise UnsupportedError(f"motes cannot run a {node.kind} join", hint="leave it to the gateway")
-        slides = {w.slide for w in physical.walk_plan(node) if isinstance(w, physical.TimeWindow)} - {self.typing.interval, None}
+        slides = {w.slide for w in physical.walk_plan(node) if isinstance(w, physical.TimeWindow)} - {
+            self.typing.interval,
+            None,
+        }
         if slides or any(isinstance(w, physical.RowWindow) for w in physical.walk_plan(node)):
             raise UnsupportedError(
-                "motes join windows that are evaluated at every acquisition", hint="leave SLIDE and ROWS out, or join at the gateway"
+                "motes join windows that are evaluated at every acquisition",
+                hint="leave SLIDE and ROWS out, or join at the gateway",
             )
         for side in node.inputs:
             if is_deferred(side) or not _is_stateless(side):
@@ -285,7 +295,11 @@ class Emitter:
             def pair(right: Row) -> Lines:
                 row = {**left, **right}
                 body = above.row(row)
-                return block(f"if ({' && '.join(f'({is_true(c, row)})' for c in conditions)})", body) if conditions else body
+                return (
+                    block(f"if ({' && '.join(f'({is_true(c, row)})' for c in conditions)})", body)
+                    if conditions
+                    else body
+                )
 
             return pair
 
@@ -319,4 +333,3 @@ def _comment(node: physical.Node) -> str:
     except InternalError:
         text = node.operator
     return text.replace("*/", "* /")
-

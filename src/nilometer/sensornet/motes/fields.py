@@ -105,7 +105,9 @@ class Typing:
             node = node.inputs[0]
         return {name: distance // self.interval for name, distance in derived_times(node).items()}
 
-    def acquired(self, node: physical.SpAcquire, columns: tuple[Column, ...], ordered: bool) -> dict[str, Field]:
+    def acquired(
+        self, node: physical.SpAcquire, columns: tuple[Column, ...], ordered: bool
+    ) -> dict[str, Field]:
         """What an acquisition finds out."""
         found = {f"{node.alias}.{column.name}": self._sensed(column) for column in columns}
         return found | ({SITE: self._site()} if ordered else {})
@@ -129,7 +131,9 @@ class Typing:
             hint="its converter gives numbers: declare INT or FLOAT",
         )
 
-    def _partial(self, node: physical.AggregateInit | physical.AggregateMerge, source: physical.Node) -> Fields:
+    def _partial(
+        self, node: physical.AggregateInit | physical.AggregateMerge, source: physical.Node
+    ) -> Fields:
         below = self.fields(source)
         if node.completeness is not None:
             raise UnsupportedError("a mote cannot tell COMPLETENESS", hint="leave it to the gateway")
@@ -158,14 +162,21 @@ class Typing:
             case "stdev" | "variance" if argument.ctype is not CType.FLOAT:
                 most = max(abs(argument.low), abs(argument.high)) ** 2
                 squares = integer(0, int(most) * rows, f"the sum of squares in {aggregate}", least=4)
-                return [count, (f"{name}#sum", self._sum(argument, rows, str(aggregate))), (f"{name}#squares", squares)]
+                return [
+                    count,
+                    (f"{name}#sum", self._sum(argument, rows, str(aggregate))),
+                    (f"{name}#squares", squares),
+                ]
         raise UnsupportedError(
-            f"a mote cannot compute {aggregate}", hint="motes know COUNT, SUM, AVG, MIN, MAX, and STDEV and VARIANCE of INT"
+            f"a mote cannot compute {aggregate}",
+            hint="motes know COUNT, SUM, AVG, MIN, MAX, and STDEV and VARIANCE of INT",
         )
 
     def _sum(self, argument: Field, rows: int, what: str, *, nullable: bool = False) -> Field:
         if argument.is_time:
-            raise UnsupportedError(f"a mote cannot compute {what}", hint="it knows times by their number only")
+            raise UnsupportedError(
+                f"a mote cannot compute {what}", hint="it knows times by their number only"
+            )
         low, high = min(argument.low, 0) * rows, max(argument.high, 0) * rows
         if argument.ctype is CType.FLOAT:
             return real(low, high, what, nullable=nullable)
@@ -222,7 +233,8 @@ def check_sites(sites: list[NodeId]) -> None:
     for site in sites:
         if not isinstance(site, int) or not 0 <= site < 255:
             raise UnsupportedError(
-                f"node {site!r} cannot be a mote's address", hint="number the nodes of the network from 0 to 254"
+                f"node {site!r} cannot be a mote's address",
+                hint="number the nodes of the network from 0 to 254",
             )
     for before, after in pairwise(sorted(site for site in sites if isinstance(site, int))):
         assert before != after

@@ -62,7 +62,9 @@ def _rows(serial: bytes, fields: Fields, start: int, interval: int) -> Iterator[
 
 
 def _garbled(detail: str) -> DataError:
-    return DataError("the sink's serial line is garbled", detail=detail, hint="this should not happen: report it")
+    return DataError(
+        "the sink's serial line is garbled", detail=detail, hint="this should not happen: report it"
+    )
 
 
 def _unpacked(values: list[Any], fields: Fields, start: int, interval: int) -> dict[str, Any]:
@@ -83,7 +85,9 @@ def _finished(
     for below in _finished(node.inputs[0], delivered, row, tick):
         match node:
             case physical.AggregateEvaluate(keys=keys, items=items):
-                yield {key.name: below[key.name] for key in keys} | {i.name: _evaluated(i, below) for i in items}
+                yield {key.name: below[key.name] for key in keys} | {
+                    i.name: _evaluated(i, below) for i in items
+                }
             case physical.Project(items=projections):
                 yield {item.name: evaluate(item.expression, below, tick) for item in projections}
             case physical.Select(predicate=predicate):
@@ -94,7 +98,10 @@ def _finished(
             case physical.Exchange():
                 yield below
             case _:
-                raise UnsupportedError(f"{node.operator} is left to the gateway", hint="nilometer plan says why it cannot run on motes")
+                raise UnsupportedError(
+                    f"{node.operator} is left to the gateway",
+                    hint="nilometer plan says why it cannot run on motes",
+                )
 
 
 def _evaluated(item: AggregateItem, row: dict[str, Any]) -> Any:

@@ -56,11 +56,11 @@ def _program(motes: Motes, site: Site, offset: int) -> Lines:
         for node in fragment.acquires
         for column in node.columns + node.reads
     )
-    fragments, statics = [], []
+    fragments, declarations = [], []
     for fragment in (*site.leaves, *site.inner):
         written, kept = _fragment(motes, site, fragment, offset)
         fragments += ["", *written]
-        statics += kept
+        declarations += kept
     parts = ["clock"]
     parts += ["tray"] if site.trays else []
     parts += ["sense"] if senses else []
@@ -81,8 +81,8 @@ def _program(motes: Motes, site: Site, offset: int) -> Lines:
         "",
         *(_CLOCKS if fragments else []),
         *_trays(site),
-        *([""] if statics else []),
-        *statics,
+        *([""] if declarations else []),
+        *declarations,
         *fragments,
         "",
         *_controller(site, parts),
@@ -103,7 +103,9 @@ def _summary(site: Site) -> str:
 
 
 def _runtime(part: str) -> Lines:
-    return (files("nilometer.sensornet.motes") / "runtime" / f"{part}.c").read_text("utf-8").rstrip().split("\n")
+    return (
+        (files("nilometer.sensornet.motes") / "runtime" / f"{part}.c").read_text("utf-8").rstrip().split("\n")
+    )
 
 
 def _constants(motes: Motes, site: Site) -> Lines:
@@ -130,8 +132,8 @@ def _trays(site: Site) -> Lines:
     if site.receives:
         choices = []
         for number in sorted({tray.fragment for tray in site.trays}):
-            tray = site.received(number)
-            choices += [] if tray is None else [f"if (kind == {number}) return &{tray.name};"]
+            target = site.received(number)
+            choices += [] if target is None else [f"if (kind == {number}) return &{target.name};"]
         lines += ["", *block("static struct tray *tray_of(uint8_t kind)", [*choices, "return 0;"])]
     if site.sends:
         outgoing = ", ".join(f"&{tray.name}" for tray in _leaving(site))
@@ -158,7 +160,7 @@ def _fragment(motes: Motes, site: Site, fragment: Fragment, offset: int) -> tupl
     root = fragment.root
     if isinstance(root, physical.Deliver):
         fields = motes.typing.stored(motes.delivered, ordered)
-        emitter.statics += struct("answer", ["uint8_t epoch;"], fields)
+        emitter.declarations += struct("answer", ["uint8_t epoch;"], fields)
         body = emitter.emit(motes.delivered, Consumer(lambda row: _delivered(row, fields)))
     else:
         fields = motes.fields(fragment.number)
@@ -177,7 +179,9 @@ def _fragment(motes: Motes, site: Site, fragment: Fragment, offset: int) -> tupl
         body = emitter.emit(root, Consumer(kept))
     mark = [f"MARK({fragment.number + 1});"]
     if fragment.is_leaf:
-        return block(f"static void run_{fragment.number}(void)", [*mark, *body, "MARK(0);"]), emitter.statics
+        return block(
+            f"static void run_{fragment.number}(void)", [*mark, *body, "MARK(0);"]
+        ), emitter.declarations
     emptied = [f"{tray.name}.count = 0;" for tray in site.trays if tray.consumer == fragment.number]
     loop = block("for (epoch = 0; epoch < BETA; epoch++, evaluation++)", body)
     opening = ["serial_open(first);"] if fragment.delivers else []
@@ -191,7 +195,7 @@ def _fragment(motes: Motes, site: Site, fragment: Fragment, offset: int) -> tupl
         *emptied,
         "MARK(0);",
     ]
-    return block(f"static void run_{fragment.number}(uint32_t first)", lines), emitter.statics
+    return block(f"static void run_{fragment.number}(uint32_t first)", lines), emitter.declarations
 
 
 def _feeding_trays(site: Site, fragment: Fragment) -> dict[int, list[tuple[str, str]]]:
@@ -266,7 +270,10 @@ def _controller(site: Site, parts: list[str]) -> Lines:
             *starting,
             "sei();",
             *(["uint32_t first = 0;"] if numbered else []),
-            *block(f"for (uint32_t period = FIRST;; period += PERIOD{', first += BETA' if numbered else ''})", period),
+            *block(
+                f"for (uint32_t period = FIRST;; period += PERIOD{', first += BETA' if numbered else ''})",
+                period,
+            ),
         ],
     )
     return lines

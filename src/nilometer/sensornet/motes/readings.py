@@ -31,7 +31,9 @@ def raw_counts(motes: Motes, readings: Readings) -> dict[tuple[NodeId, int], lis
                         continue
                     step = FLOAT_STEP if column.type.kind is Kind.FLOAT else 1
                     values = [reading[column.name.lower()] for reading in series]
-                    found[(site, channel)] = [_count(value, step, node, column.name, site) for value in values]
+                    found[(site, channel)] = [
+                        _count(value, step, node, column.name, site) for value in values
+                    ]
     return found
 
 
@@ -50,7 +52,7 @@ def feeds_of(motes: Motes, readings: Readings, start: int, evaluations: int) -> 
             time = start + number * motes.typing.interval
             for site, series in sites.items():
                 values = {c.name: series[number].get(c.name.lower()) for c in stream.columns}
-                own = {c.name: time for c in stream.columns if c.name.lower() == "time"}
+                own: dict[str, Any] = {c.name: time for c in stream.columns if c.name.lower() == "time"}
                 own |= {c.name: site for c in stream.columns if c.name.lower() == "id"}
                 items.append(values | own)
         feeds[name] = Feed(tuple(items))
@@ -68,7 +70,9 @@ def _count(value: float, step: float, node: physical.SpAcquire, column: str, sit
     return int(count)
 
 
-def random_readings(motes: Motes, evaluations: int, seed: int, most: Mapping[str, int] | None = None) -> Readings:
+def random_readings(
+    motes: Motes, evaluations: int, seed: int, most: Mapping[str, int] | None = None
+) -> Readings:
     """Seeded readings for every source. `most` bounds the raw counts of a column (by lower-case name); 31 where it is silent,
     so that conditions on small numbers are sometimes true."""
     random = Random(seed)

@@ -75,7 +75,9 @@ def _truth(predicate: Expression, row: Row, wanted: bool) -> str:
             null = value_of(inner, row).null or "0"
             return f"({null})" if wanted else f"!({null})"
         case Call(symbol, (left, right)) if symbol in COMPARISONS:
-            return _comparison(symbol if wanted else _OPPOSITE[symbol], value_of(left, row), value_of(right, row))
+            return _comparison(
+                symbol if wanted else _OPPOSITE[symbol], value_of(left, row), value_of(right, row)
+            )
         case InList(operand=operand, items=items):
             value = value_of(operand, row)
             tests = [_comparison("=" if wanted else "!=", value, value_of(item, row)) for item in items]
@@ -138,8 +140,8 @@ def _text(call: Call, texts: list[str], field: Field, null: str | None) -> str:
         case "+" | "-" | "*" as symbol:
             return f"({wide}{texts[0]} {symbol} {texts[1]})"
         case "/" | "%" | "mod" as name:
-            symbol = "/" if name == "/" else "%"
-            division = f"{wide}{texts[0]} {symbol} {texts[1]}"
+            # Not narrowed to the result's type beforehand: of both operands the wider one counts.
+            division = f"{texts[0]} {'/' if name == '/' else '%'} {texts[1]}"
             return f"({division})" if null is None else f"({null} ? 0 : {division})"
         case "negative":
             return f"(-{wide}{texts[0]})"

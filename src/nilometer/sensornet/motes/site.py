@@ -85,7 +85,9 @@ class Site:
         """Where tuples of a fragment go that are made here."""
         made = [t for t in self.trays if t.fragment == fragment and (t.local or t.consumer is None)]
         if len(made) != 1:
-            raise InternalError(f"fragment {fragment} at site {self.id} has {len(made)} places for its tuples")
+            raise InternalError(
+                f"fragment {fragment} at site {self.id} has {len(made)} places for its tuples"
+            )
         return made[0]
 
     def feeding(self, fragment: int, producers: tuple[int, ...]) -> list[Tray]:
@@ -190,7 +192,8 @@ def motes_of(placement: Placement) -> Motes:
     for node in acquires:
         if node.every is None:
             raise UnsupportedError(
-                f"stream '{node.stream.name}' is pushed: no mote acquires it", hint="declare it SENSED EVERY ..."
+                f"stream '{node.stream.name}' is pushed: no mote acquires it",
+                hint="declare it SENSED EVERY ...",
             )
     if agenda.alpha * TICKS % agenda.tick_rate:
         raise UnsupportedError(

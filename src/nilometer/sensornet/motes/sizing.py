@@ -21,7 +21,11 @@ from nilometer.types import format_duration
 def sized(placement: Placement) -> Motes:
     """The code generator's view of a placement, its agenda and estimates made anew for the same buffering factor."""
     motes = motes_of(placement)
-    sizes = {fragment.number: tuple_size(motes.fields(fragment.number)) for fragment in placement.fragments if not fragment.delivers}
+    sizes = {
+        fragment.number: tuple_size(motes.fields(fragment.number))
+        for fragment in placement.fragments
+        if not fragment.delivers
+    }
     placed = replace(
         placement.placed,
         flows=tuple(replace(flow, size=sizes[flow.fragment]) for flow in placement.placed.flows),

@@ -52,7 +52,11 @@ def build(source: Path) -> Built:
     elf = source.with_suffix(".elf")
     _run([_tool("avr-gcc", "gcc-avr avr-libc"), *FLAGS, str(source), "-o", str(elf), "-lm"], f"{source.name}")
     listing = _run([_tool("avr-size", "binutils-avr"), "-A", str(elf)], elf.name)
-    sizes = {parts[0]: int(parts[1]) for line in listing.splitlines() if len(parts := line.split()) == 3 and parts[1].isdigit()}
+    sizes = {
+        parts[0]: int(parts[1])
+        for line in listing.splitlines()
+        if len(parts := line.split()) == 3 and parts[1].isdigit()
+    }
     text, data, bss = (sizes.get(f".{name}", 0) for name in ("text", "data", "bss"))
     return Built(elf, text + data, data + bss)
 

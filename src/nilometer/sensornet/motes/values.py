@@ -73,6 +73,7 @@ class Value:
     field: Field
     null: str | None = None
 
+
 TIME_FIELD = Field(CType.NUMBER)
 
 
@@ -90,7 +91,7 @@ def integer(low: int, high: int, what: str, *, nullable: bool = False, least: in
 
 def real(low: float, high: float, what: str, *, nullable: bool = False) -> Field:
     """A float field for a range."""
-    if not (-FLOAT_LIMIT < low and high < FLOAT_LIMIT):
+    if low <= -FLOAT_LIMIT or high >= FLOAT_LIMIT:
         raise UnsupportedError(
             f"{what} may not fit a mote's float",
             detail=f"it can be between {low:g} and {high:g}",

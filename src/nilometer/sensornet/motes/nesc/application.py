@@ -122,7 +122,7 @@ def _operator(made: _Application, fragment: Fragment, node: physical.Node) -> tu
     typing, name = made.motes.typing, _name(fragment, node)
     if isinstance(node, physical.Exchange):
         return _consumer(made, fragment, node)
-    if is_deferred(node) or isinstance(node, physical.TimeWindow) and list(typing.ages(node)) == [0]:
+    if is_deferred(node) or (isinstance(node, physical.TimeWindow) and list(typing.ages(node)) == [0]):
         return _operator(made, fragment, node.inputs[0])
     inputs = [_operator(made, fragment, child) for child in node.inputs]
     below = [row for _, row in inputs]
@@ -205,9 +205,9 @@ def _tasks(made: _Application) -> None:
             made.wire(f"{name}.Receive", f"{name[:-1]}Receiver")
             made.wire(f"{name}.AMPacket", "ActiveMessageC")
             for kind in kinds:
-                tray = site.received(kind)
-                assert tray is not None
-                made.wire(f"{name}.Tray{kind}", f"{_tray(tray.name)}.RawTray")
+                target = site.received(kind)
+                assert target is not None
+                made.wire(f"{name}.Tray{kind}", f"{_tray(target.name)}.RawTray")
 
 
 def _agenda(made: _Application) -> None:
@@ -219,7 +219,9 @@ def _agenda(made: _Application) -> None:
         name = {"run": f"F{step.other}", "send": f"Tx{step.other}", "receive": f"Rx{step.other}"}[step.what]
         steps.append((step.start, name))
     used = list(dict.fromkeys([*leaves, *(name for _, name in steps)]))
-    choosing = [line for at, (start, _) in enumerate(steps) for line in (f"if (step == {at}) return {start}UL;",)]
+    choosing = [
+        line for at, (start, _) in enumerate(steps) for line in (f"if (step == {at}) return {start}UL;",)
+    ]
     doing: Lines = []
     for at, (_, name) in enumerate(steps):
         doing.append(f"{'else ' if at else ''}if (step == {at}) call {name}.run();")
@@ -239,7 +241,12 @@ def _agenda(made: _Application) -> None:
             [
                 *block(
                     "if (now == BETA && step == STEPS)",
-                    ["period += PERIOD;", "first += BETA;", "step = 0;", f"now = {'0' if leaves else 'BETA'};"],
+                    [
+                        "period += PERIOD;",
+                        "first += BETA;",
+                        "step = 0;",
+                        f"now = {'0' if leaves else 'BETA'};",
+                    ],
                 ),
                 "call Clock.startOneShotAt(period, now < BETA ? now * ALPHA : startOf());",
             ],
@@ -270,4 +277,6 @@ def _agenda(made: _Application) -> None:
     for name in used:
         inner = name.startswith("F")
         delivers = inner and name == "F0"
-        made.wire(f"AgendaC.{name}", f"{name}DeliverC" if delivers else f"{name}Task" if inner else f"{name}C")
+        made.wire(
+            f"AgendaC.{name}", f"{name}DeliverC" if delivers else f"{name}Task" if inner else f"{name}C"
+        )

@@ -29,7 +29,9 @@ class Part:
 
 def module(name: str, interfaces: Lines, body: Lines) -> str:
     """The text of a module."""
-    return "\n".join([f"module {name} {{", *indented(interfaces), "}", "implementation {", *indented(body), "}", ""])
+    return "\n".join(
+        [f"module {name} {{", *indented(interfaces), "}", "implementation {", *indented(body), "}", ""]
+    )
 
 
 def row_struct(row: str, fields: Fields) -> Lines:
@@ -70,20 +72,31 @@ def acquire(node: physical.SpAcquire, typing: Typing, name: str, site: object) -
         step = f" * {FLOAT_STEP!r}f" if column.type.kind is Kind.FLOAT else ""
         target = identifier(f"{node.alias}.{column.name}")
         body += block(
-            f"event void {sensor_name(column.name)}.readDone(error_t result, uint16_t count)", [f"{target} = count{step};", then]
+            f"event void {sensor_name(column.name)}.readDone(error_t result, uint16_t count)",
+            [f"{target} = count{step};", then],
         )
     keep = ["given = FALSE;" if node.predicate is None else f"given = !({is_true(node.predicate, row)});"]
     body += block("command void Pull.open(uint8_t now)", ["epoch = now;", *keep])
     body += block(
         f"command const {name}_row_t *Pull.next()",
-        ["if (given) return NULL;", "given = TRUE;", "row.epoch = epoch;", *assigned("row.", row, fields), "return &row;"],
+        [
+            "if (given) return NULL;",
+            "given = TRUE;",
+            "row.epoch = epoch;",
+            *assigned("row.", row, fields),
+            "return &row;",
+        ],
     )
     return Part(
         name,
         module(
             name,
-            [f"provides interface Pull<{name}_row_t>;", "provides interface AgendaTask as Sensing;", *(f"uses {u}" for u in uses),
-             "uses interface Evaluation;"],
+            [
+                f"provides interface Pull<{name}_row_t>;",
+                "provides interface AgendaTask as Sensing;",
+                *(f"uses {u}" for u in uses),
+                "uses interface Evaluation;",
+            ],
             body,
         ),
         f"{name}_row",
@@ -176,7 +189,12 @@ def filtering(node: physical.Select | physical.Project, typing: Typing, name: st
                 f"const {below}_t *input;",
                 *block(
                     "while ((input = call Input.next()))",
-                    [*([condition] if condition else []), "row.epoch = input->epoch;", *assigned("row.", out, fields), "return &row;"],
+                    [
+                        *([condition] if condition else []),
+                        "row.epoch = input->epoch;",
+                        *assigned("row.", out, fields),
+                        "return &row;",
+                    ],
                 ),
                 "return NULL;",
             ],
@@ -194,7 +212,10 @@ def join(node: physical.NlJoin | physical.HashJoin, typing: Typing, name: str, l
     conditions = (
         [c for c in (node.predicate,) if c is not None]
         if isinstance(node, physical.NlJoin)
-        else [*(Call("=", pair, BOOLEAN) for pair in node.keys), *(c for c in (node.residual,) if c is not None)]
+        else [
+            *(Call("=", pair, BOOLEAN) for pair in node.keys),
+            *(c for c in (node.residual,) if c is not None),
+        ]
     )
     test = [f"if (!({is_true(c, row)})) continue;" for c in conditions]
     body = [
@@ -230,7 +251,9 @@ def join(node: physical.NlJoin | physical.HashJoin, typing: Typing, name: str, l
     return Part(name, module(name, interfaces, body), f"{name}_row", row_struct(f"{name}_row", fields))
 
 
-def aggregate(node: physical.AggregateInit | physical.AggregateMerge, typing: Typing, name: str, below: str) -> Part:
+def aggregate(
+    node: physical.AggregateInit | physical.AggregateMerge, typing: Typing, name: str, below: str
+) -> Part:
     """AGGR_INIT and AGGR_MERGE without groups: one row an evaluation."""
     from nilometer.sensornet.motes.aggregation import combine
 
@@ -259,6 +282,9 @@ def aggregate(node: physical.AggregateInit | physical.AggregateMerge, typing: Ty
                 ),
             ],
         ),
-        *block(f"command const {name}_row_t *Pull.next()", ["if (given) return NULL;", "given = TRUE;", "return &row;"]),
+        *block(
+            f"command const {name}_row_t *Pull.next()",
+            ["if (given) return NULL;", "given = TRUE;", "return &row;"],
+        ),
     ]
     return _pulling(name, below, body, fields)

@@ -44,7 +44,11 @@ def transmit(name: str, parent: int, kinds: list[int]) -> str:
                         "uint8_t size = sizeOf(tray), rows = 0, run = used++;",
                         *block(
                             "while (first < countOf(tray) && used + size <= room && rows < 15)",
-                            ["memcpy(payload + used, getOf(tray, first++), size);", "used += size;", "rows++;"],
+                            [
+                                "memcpy(payload + used, getOf(tray, first++), size);",
+                                "used += size;",
+                                "rows++;",
+                            ],
                         ),
                         "if (rows) payload[run] = kinds[tray] << 4 | rows; else used--;",
                         "if (first < countOf(tray)) break;",
@@ -91,8 +95,10 @@ def receive(name: str, child: int, kinds: list[int]) -> str:
                     [
                         "uint8_t kind = *at >> 4, rows = *at & 15;",
                         "for (at++; rows && at < end; rows--) {",
-                        *(f"  {'else ' if place else ''}if (kind == {kind}) {{ call Tray{kind}.put(at); at += call Tray{kind}.size(); }}"
-                          for place, kind in enumerate(kinds)),
+                        *(
+                            f"  {'else ' if place else ''}if (kind == {kind}) {{ call Tray{kind}.put(at); at += call Tray{kind}.size(); }}"
+                            for place, kind in enumerate(kinds)
+                        ),
                         "  else return message;",
                         "}",
                     ],
@@ -133,7 +139,9 @@ def deliver(name: str, row: str, beta: int) -> str:
             ],
         ),
         "command void AgendaTask.run() { call Serial.start(); }",
-        *block("event void Serial.startDone(error_t error)", ["epoch = 0;", "call Input.open(0);", "sendNext();"]),
+        *block(
+            "event void Serial.startDone(error_t error)", ["epoch = 0;", "call Input.open(0);", "sendNext();"]
+        ),
         "event void AMSend.sendDone(message_t *sent, error_t error) { sendNext(); }",
         "event void Serial.stopDone(error_t error) { signal AgendaTask.done(); }",
     ]
