@@ -97,6 +97,7 @@ def _fragment(made: _Application, fragment: Fragment) -> None:
         made.module(f"F{number}DeliverC", radio.deliver(f"F{number}DeliverC", row, made.site.beta))
         made.components += ["SerialActiveMessageC", f"new SerialAMSenderC({RADIO_CHANNEL}) as SerialSender"]
         made.wire(f"F{number}DeliverC.Input", top)
+        made.wire(f"F{number}DeliverC.Evaluation", "AgendaC")
         made.wire(f"F{number}DeliverC.Serial", "SerialActiveMessageC")
         made.wire(f"F{number}DeliverC.AMSend", "SerialSender")
         return
@@ -199,7 +200,9 @@ def _tasks(made: _Application) -> None:
         elif step.what == "receive":
             name = f"Rx{step.other}C"
             kinds = sorted({flow.fragment for flow in made.motes.placement.placed.outgoing[step.other]})
-            made.module(name, radio.receive(name, step.other, kinds))
+            made.module(name, radio.receive(name, step.other, kinds, step.end - step.start))
+            made.components.append(f"new TimerMilliC() as {name[:-1]}SlotEnd")
+            made.wire(f"{name}.SlotEnd", f"{name[:-1]}SlotEnd")
             made.components.append(f"new AMReceiverC({RADIO_CHANNEL}) as {name[:-1]}Receiver")
             made.wire(f"{name}.Radio", "ActiveMessageC")
             made.wire(f"{name}.Receive", f"{name[:-1]}Receiver")
@@ -208,6 +211,13 @@ def _tasks(made: _Application) -> None:
                 target = site.received(kind)
                 assert target is not None
                 made.wire(f"{name}.Tray{kind}", f"{_tray(target.name)}.RawTray")
+
+
+def _firing(acquiring: Lines, doing: Lines) -> Lines:
+    """What to do when the clock fires: acquire until the last evaluation of the period, then the steps of the column."""
+    if not acquiring:
+        return doing
+    return [*block("if (now < BETA)", acquiring), *(block("else", doing) if doing else [])]
 
 
 def _agenda(made: _Application) -> None:
@@ -252,13 +262,7 @@ def _agenda(made: _Application) -> None:
             ],
         ),
         *block("event void Boot.booted()", ["period = call Clock.getNow() + FIRST;", "sleepOn();"]),
-        *block(
-            "event void Clock.fired()",
-            [
-                *block("if (now < BETA)", acquiring or ["now = BETA;"]),
-                *(["else {", *indented(doing), "}"] if doing else []),
-            ],
-        ),
+        *block("event void Clock.fired()", _firing(acquiring, doing)),
     ]
     for name in used:
         leaf = name in leaves

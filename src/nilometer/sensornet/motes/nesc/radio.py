@@ -24,6 +24,7 @@ def transmit(name: str, parent: int, kinds: list[int]) -> str:
 
     body = [
         "message_t message;",
+        "bool running;  // the radio tells every task that uses it, whoever switched it",
         "uint8_t tray;",
         "uint16_t first;",
         "",
@@ -58,15 +59,23 @@ def transmit(name: str, parent: int, kinds: list[int]) -> str:
                 f"if (call AMSend.send({parent}, &message, used) != SUCCESS) call Radio.stop();",
             ],
         ),
-        *block("command void AgendaTask.run()", ["tray = 0;", "first = 0;", "call Radio.start();"]),
-        "event void Radio.startDone(error_t error) { sendNext(); }",
+        *block(
+            "command void AgendaTask.run()",
+            ["running = TRUE;", "tray = 0;", "first = 0;", "call Radio.start();"],
+        ),
+        "event void Radio.startDone(error_t error) { if (running) sendNext(); }",
         *block(
             "event void AMSend.sendDone(message_t *sent, error_t error)",
             [f"if (tray < {number}) sendNext(); else call Radio.stop();"],
         ),
         *block(
             "event void Radio.stopDone(error_t error)",
-            [*(f"call Tray{kind}.clear();" for kind in kinds), "signal AgendaTask.done();"],
+            [
+                "if (!running) return;",
+                "running = FALSE;",
+                *(f"call Tray{kind}.clear();" for kind in kinds),
+                "signal AgendaTask.done();",
+            ],
         ),
     ]
     interfaces = [
@@ -78,13 +87,19 @@ def transmit(name: str, parent: int, kinds: list[int]) -> str:
     return module(name, interfaces, body)
 
 
-def receive(name: str, child: int, kinds: list[int]) -> str:
-    """Listens to a child until it has sent its last message."""
+def receive(name: str, child: int, kinds: list[int], slot: int) -> str:
+    """Listens to a child until it has sent its last message, or its slot (in ticks) is over."""
     body = [
+        "bool running;  // the radio tells every task that uses it, whoever switched it",
         "bool listening;",
         "",
-        *block("command void AgendaTask.run()", ["listening = TRUE;", "call Radio.start();"]),
+        *block(
+            "command void AgendaTask.run()",
+            ["running = listening = TRUE;", f"call SlotEnd.startOneShot({slot}UL);", "call Radio.start();"],
+        ),
         "event void Radio.startDone(error_t error) { }",
+        *block("void stopListening()", ["listening = FALSE;", "call SlotEnd.stop();", "call Radio.stop();"]),
+        "event void SlotEnd.fired() { if (listening) stopListening(); }",
         *block(
             "event message_t *Receive.receive(message_t *message, void *content, uint8_t length)",
             [
@@ -103,24 +118,28 @@ def receive(name: str, child: int, kinds: list[int]) -> str:
                         "}",
                     ],
                 ),
-                *block("if (*(const uint8_t *)content)", ["listening = FALSE;", "call Radio.stop();"]),
+                "if (*(const uint8_t *)content) stopListening();",
                 "return message;",
             ],
         ),
-        "event void Radio.stopDone(error_t error) { signal AgendaTask.done(); }",
+        *block(
+            "event void Radio.stopDone(error_t error)",
+            ["if (!running) return;", "running = FALSE;", "signal AgendaTask.done();"],
+        ),
     ]
     interfaces = [
         "provides interface AgendaTask;",
         "uses interface SplitControl as Radio;",
         "uses interface Receive;",
         "uses interface AMPacket;",
+        "uses interface Timer<TMilli> as SlotEnd;",
         *(f"uses interface RawTray as Tray{kind};" for kind in kinds),
     ]
     return module(name, interfaces, body)
 
 
 def deliver(name: str, row: str, beta: int) -> str:
-    """DELIVER: every row to the serial line, in a message of its own."""
+    """DELIVER: every row to the serial line, in a message of its own: the number of its evaluation, and the row."""
     body = [
         "message_t message;",
         "uint8_t epoch;",
@@ -129,13 +148,18 @@ def deliver(name: str, row: str, beta: int) -> str:
             "void sendNext()",
             [
                 f"const {row}_t *row = NULL;",
+                "uint32_t number;",
+                "uint8_t *payload;",
                 *block(
                     f"while (epoch < {beta} && !(row = call Input.next()))",
                     [f"if (++epoch < {beta}) call Input.open(epoch);"],
                 ),
                 *block("if (!row)", ["call Serial.stop();", "return;"]),
-                "memcpy(call AMSend.getPayload(&message, sizeof *row), row, sizeof *row);",
-                "if (call AMSend.send(0, &message, sizeof *row) != SUCCESS) call Serial.stop();",
+                "number = call Evaluation.number(row->epoch);",
+                "payload = call AMSend.getPayload(&message, sizeof number + sizeof *row);",
+                "memcpy(payload, &number, sizeof number);",
+                "memcpy(payload + sizeof number, row, sizeof *row);",
+                "if (call AMSend.send(0, &message, sizeof number + sizeof *row) != SUCCESS) call Serial.stop();",
             ],
         ),
         "command void AgendaTask.run() { call Serial.start(); }",
@@ -148,6 +172,7 @@ def deliver(name: str, row: str, beta: int) -> str:
     interfaces = [
         "provides interface AgendaTask;",
         f"uses interface Pull<{row}_t> as Input;",
+        "uses interface Evaluation;",
         "uses interface SplitControl as Serial;",
         "uses interface AMSend;",
     ]
