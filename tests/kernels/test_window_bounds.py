@@ -36,3 +36,13 @@ def test_widths_are_shortest_paths(bounds: list[tuple[int, int, int]]) -> None:
             expected = 0 if start == end else shortest(4, bounds, start, end)
             given_width = int(widths[start, end])
             assert given_width == expected or min(given_width, expected) >= UNCONNECTED
+
+
+@given(st.lists(edges, max_size=7), st.lists(st.integers(0, 25), min_size=4, max_size=4))
+def test_to_test_the_implied_widths_is_to_test_the_bounds(
+    bounds: list[tuple[int, int, int]], times: list[int]
+) -> None:
+    """Filter and refinement in one: so the W-join tests no bound a second time."""
+    widths = implied_widths(4, bounds)
+    implied = all(abs(times[i] - times[j]) <= widths[i, j] for i in range(4) for j in range(4))
+    assert implied == all(abs(times[i] - times[j]) <= width for i, j, width in bounds)

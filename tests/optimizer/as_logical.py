@@ -33,7 +33,7 @@ def as_logical(node: physical.Node) -> logical.Node:
             return logical.Similar(inputs[0], column, epsilon, window, form, alias, id_type)
         case physical.AsofJoin(_, _, keys, within):
             return logical.AsofJoin(*inputs, keys, within)
-        case physical.NlwJoin(_, bounds, keys, predicate):
+        case physical.WindowJoin(_, bounds, keys, predicate):
             equal = [Call("=", (k.left_expression, k.right_expression), BOOLEAN) for k in keys]
             return logical.WindowJoin(inputs, bounds, conjunction([*equal, *conjuncts(predicate)]))
         case physical.TimeWindow(_, start, end, slide, open_start):

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import golden
 from nilometer.catalog.network import Link, Network, NetworkNode
-from nilometer.catalog.profiles import cost_profile
+from nilometer.catalog.profiles import PROFILES, cost_profile
 from nilometer.engine.expectations import expectations
 from nilometer.engine.placing import PLACEMENT_STAGES, stage_text
 from nilometer.errors import NilometerError
@@ -18,6 +18,8 @@ from placement.scenarios import DAY, Q1, Q2, Q3, SCHEMA, brook, physical_plan
 MORE = """
 CREATE STREAM Wells (level INT) PUSHED FROM 'mqtt://localhost/wells' EXPECT EVERY 1 MINUTE;
 CREATE STREAM Springs (flow INT) SENSED EVERY 10 MINUTES;
+CREATE STREAM Gauges (depth INT) SENSED EVERY 15 MINUTES;
+CREATE SENSOR 8 OF Gauges WITH kind = 'gauge';
 """
 
 NAMES = {"Q1": Q1, "Q2": Q2, "Q3": Q3}
@@ -85,4 +87,21 @@ def _network(name: str) -> Network:
             )
             return replace(network, nodes=nodes)
         case _:
-            return network
+            nodes = tuple(replace(n, streams=("Gauges",)) if n.id == 8 else n for n in network.nodes)
+            return replace(network, nodes=nodes)
+
+
+def test_the_document_shows_what_the_program_prints() -> None:
+    document = (Path(__file__).parents[2] / "docs" / "placement.md").read_text(encoding="utf-8")
+    found = place(physical_plan(Q3), brook(), DAY)
+    assert stage_text(found, "agenda") in document
+    for option in (
+        "--acquisition-interval",
+        "--delivery-time",
+        "--lifetime",
+        "--total-energy",
+        "--buffering-factor",
+    ):
+        assert option in document
+    for name in PROFILES:
+        assert f"`{name}`" in document

@@ -19,13 +19,18 @@ def bench(
     name: Annotated[str, typer.Argument(metavar="NAME", help="operators, edge, joins or spark")],
     json: JsonOption = False,
     rows: Annotated[int, typer.Option("--rows", min=1000, help="How many readings.")] = 1_000_000,
-    sensors: Annotated[int, typer.Option("--sensors", min=1, help="Of how many sensors.")] = 1_000,
+    sensors: Annotated[
+        int | None, typer.Option("--sensors", min=1, help="Of how many sensors: 1,000; joins: 2,000.")
+    ] = None,
     only: Annotated[
         list[str] | None,
-        typer.Option("--only", metavar="PART", help="spark: this part alone, as hop60x1; may be repeated."),
+        typer.Option(
+            "--only", metavar="PART", help="spark, joins: this part alone, as hop60x1; may be repeated."
+        ),
     ] = None,
     quick: Annotated[
-        bool, typer.Option("--quick", help="spark: fewer readings, each side once; to see that it runs.")
+        bool,
+        typer.Option("--quick", help="spark, joins: fewer readings, each side once; to see that it runs."),
     ] = False,
     peers: Annotated[
         bool, typer.Option("--peers", help="spark: PyFlink and Pathway as well, where installed.")
@@ -46,14 +51,19 @@ def bench(
 
     check(benchmarks.NAMES, name, "benchmark")
     if name != benchmarks.SPARK:
-        if only or quick or peers or plot:
-            raise typer.BadParameter("--only, --quick, --peers and --plot are for bench spark")
-        result = benchmarks.BENCHMARKS[name](rows, sensors)
+        if peers or plot or ((only or quick) and name != benchmarks.JOINS):
+            raise typer.BadParameter(
+                "--only and --quick are for bench spark and bench joins, --peers and --plot for bench spark"
+            )
+        if name == benchmarks.JOINS:
+            result = benchmarks.joins(rows, sensors or 2_000, tuple(only or ()), quick, message)
+        else:
+            result = benchmarks.BENCHMARKS[name](rows, sensors or 1_000)
         print(dumps(result.as_dict(), ensure_ascii=False) if json else benchmarks.table(result))
         return
     from nilometer.laboratory.benchmarks import spark
 
-    report = spark.spark(spark.Options(rows, sensors, tuple(only or ()), quick, peers), message)
+    report = spark.spark(spark.Options(rows, sensors or 1_000, tuple(only or ()), quick, peers), message)
     print(dumps(report.as_dict(), ensure_ascii=False) if json else spark.table(report))
     if plot is not None:
         from nilometer.laboratory.benchmarks.spark.plots import plot as draw

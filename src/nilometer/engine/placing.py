@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from nilometer.catalog.near_misses import join_names, near_misses
 from nilometer.catalog.network import Network
+from nilometer.catalog.statistics import stream_statistics
 from nilometer.errors import ConfigurationError
 from nilometer.plan import physical
 
@@ -27,7 +28,17 @@ def placement_of(
 
     found = network if isinstance(network, Network) else network_for(query, network)
     profile = placement_profile(query.profile)
-    return place(query.physical, with_sensors(query, found), quality, profile)
+    return place(query.physical, with_sensors(query, found), quality, profile, rates=_rates(query))
+
+
+def _rates(query: Query) -> dict[str, float]:
+    """The readings a second of each stream that the query reads, by alias, as far as the catalog knows."""
+    catalog = query.database.catalog
+    return {
+        node.alias: stream_statistics(catalog, node.stream.name).rate
+        for node in physical.walk_plan(query.physical)
+        if isinstance(node, physical.SpAcquire)
+    }
 
 
 def network_for(query: Query, name: str | None) -> Network:

@@ -93,7 +93,9 @@ class Query:
             case "optimized":
                 return explain_text(self.optimized.plan)
             case "physical":
-                return explain_text(self.physical)
+                from nilometer.optimizer import why
+
+                return explain_text(self.physical, why)
             case "routing" | "fragments" | "placed" | "agenda":
                 return stage_text(self.placement(), stage)
             case "spark":

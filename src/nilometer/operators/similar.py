@@ -16,7 +16,7 @@ sorted search (kernels/similar_pairs.py): a round sorts what is new and what may
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 import numpy as np
@@ -30,6 +30,7 @@ from nilometer.operators.logic import ID, POSITION, TICK, TIME, Output, Progress
 from nilometer.operators.order import in_time
 from nilometer.operators.similar_forms import Matches, counted, flattened, listed, paired
 from nilometer.operators.similar_table import TABLED, Alike, SimilarTable
+from nilometer.operators.stripe_home import StripeHome
 from nilometer.operators.validation import require, require_choice
 from nilometer.operators.waiting import Waiting
 from nilometer.operators.window_panes import Panes
@@ -53,7 +54,8 @@ class SimilarForm(StrEnum):
 
 @dataclass(frozen=True)
 class Similar:
-    """The variable-arity join on `column` of a stream, within `epsilon` and `window` microseconds."""
+    """The variable-arity join on `column` of a stream, within `epsilon` and `window` microseconds. With a `home`, only the tuples that are at home
+    there are answered; others are copies, there to be found."""
 
     input: Schema
     column: str
@@ -63,6 +65,7 @@ class Similar:
     alias: str
     id_type: Type = INT
     limit: int = ROWS_LIMIT
+    home: StripeHome | None = None
 
     def __post_init__(self) -> None:
         require_choice(self.form, SimilarForm, "SIMILAR in the form")
@@ -148,6 +151,10 @@ class SimilarLogic:
             return self._searched(fresh)
         self._recent.append(fresh)
         probes = self._table.probe(ordered)
+        if self._spec.home is not None:
+            probes = replace(
+                probes, partners=probes.partners * self._spec.home.holds(ordered[self._spec.column])
+            )
         if self._spec.form == SimilarForm.COUNTS:
             rows = np.flatnonzero(probes.partners)
             head = [ordered[name].gather(rows) for name in (TIME, ID, self._spec.column)]
@@ -173,7 +180,10 @@ class SimilarLogic:
         new = np.arange(recent.height + fresh.height) >= recent.height
         both = frames.concatenate([recent, fresh], self._kept).with_columns(pl.Series(_NEW, new))
         ordered = in_time(both, [ID, POSITION])
-        probes = np.flatnonzero(ordered[_NEW].to_numpy())
+        asking = ordered[_NEW].to_numpy()
+        if self._spec.home is not None:
+            asking = asking & self._spec.home.holds(ordered[self._spec.column])
+        probes = np.flatnonzero(asking)
         self._recent.append(fresh)
         sources = ordered[ID].rank("dense").to_numpy().astype(np.int64)
         epsilon, window = self._spec.epsilon, self._spec.window

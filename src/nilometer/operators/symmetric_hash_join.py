@@ -20,7 +20,8 @@ import polars as pl
 from nilometer.expressions import Expression, type_of
 from nilometer.operators.logic import Output, Progress
 from nilometer.operators.validation import require
-from nilometer.operators.window_join import KeyPair, WindowJoin, WindowJoinLogic, reads_now
+from nilometer.operators.window_join import WindowJoin, WindowJoinLogic, reads_now
+from nilometer.operators.window_join_keys import KeyPair
 from nilometer.types import INT, INT_MINIMUM, Kind, Schema, Type
 
 HASHABLE = frozenset({Kind.INT, Kind.FLOAT, Kind.STRING, Kind.BOOLEAN, Kind.TIME, Kind.DURATION})

@@ -7,8 +7,9 @@ Each stream's tuples are kept in panes (window_panes.py), and each round brings 
     R_1' ... R_{i-1}' ⋈ ΔR_i ⋈ R_{i+1} ... R_N        (primes: with this round's tuples)
 
 so that each result is found once, in the round in which its last member arrives. A delta is extended stream by stream
-(window_join_steps.py). The widths that the bounds *imply*, none wider than those given, decide what joins and say when a
-tuple can be forgotten. Nothing waits for the watermark: a result is emitted as soon as it exists, with tick = time =
+(window_join_steps.py), in an order and by searches that depend on the form (window_join_plan.py): nested loops, hashes, or a
+merge. The widths that the bounds *imply*, none wider than those given, decide what joins and say when a tuple can be
+forgotten: a stream that is silent holds nothing up as long as the watermark moves (its heartbeats). Nothing waits for the watermark: a result is emitted as soon as it exists, with tick = time =
 its latest member's time, no id and no position.
 """
 
@@ -27,23 +28,16 @@ from nilometer.operators import frames
 from nilometer.operators.evaluate import Predicate, compile_predicate
 from nilometer.operators.logic import ID, POSITION, TICK, TIME, Output, Progress, no_evaluations
 from nilometer.operators.validation import require, require_columns, require_condition
-from nilometer.operators.window_join_steps import (
-    Bound,
-    Graph,
-    Key,
-    Members,
-    Side,
-    column_of,
-    extend,
-    plan_steps,
-    times_of,
-)
+from nilometer.operators.window_join_keys import KeyPair, classes_of
+from nilometer.operators.window_join_plan import Form, Graph, plan_steps
+from nilometer.operators.window_join_steps import Members, Side, column_of, extend, times_of
 from nilometer.operators.window_panes import Panes
 from nilometer.types import BOOLEAN, INT, INT_MINIMUM, Schema, Type
 
-KeyPair = tuple[int, Expression, int, Expression]
+Bound = tuple[int, int, int]
 
-_PANES_PER_WINDOW = 16
+_PANES_PER_WINDOW = {Form.NLW: 16, Form.HW: 1, Form.MW: 16}
+"""Panes of little time leave little to look through beside what is wanted; a hash finds that anyhow, and has less to do with few panes."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +46,7 @@ class WindowJoin:
 
     `bounds` are (left, right, width): |time of left - time of right| <= width; they must connect all streams. `keys` are
     (left, expression, right, expression): an equality between two of them. `predicate` is the rest of the condition;
-    NOW in it is the result's time. `id_type` is the dtype of the (null) ids.
+    NOW in it is the result's time. `id_type` is the dtype of the (null) ids. `form` says how, never what.
     """
 
     streams: tuple[Schema, ...]
@@ -60,6 +54,7 @@ class WindowJoin:
     keys: tuple[KeyPair, ...] = ()
     predicate: Expression | None = None
     id_type: Type = INT
+    form: Form = Form.HW
 
     def __post_init__(self) -> None:
         ports = set(range(len(self.streams)))
@@ -103,15 +98,14 @@ class WindowJoinLogic:
         graph = Graph(
             tuple(frozenset(schema.names) for schema in spec.streams),
             spec.widths,
-            tuple(Key(number, *pair) for number, pair in enumerate(spec.keys) if not reads_now(pair)),
+            classes_of([pair for pair in spec.keys if not reads_now(pair)]),
             tuple(c for c in conditions if not any(c in parts for parts in local)),
         )
-        self._keys = graph.keys
-        self._steps = [plan_steps(graph, start) for start in ports]
+        self._steps = [plan_steps(graph, start, spec.form) for start in ports]
         # A tuple is of use while any other stream may bring one within the implied width of it.
         self._reach = [int(spec.widths[port].max()) for port in ports]
         self._kept = [
-            Panes(TIME, columns, reach // _PANES_PER_WINDOW)
+            Panes(TIME, columns, reach // _PANES_PER_WINDOW[spec.form])
             for columns, reach in zip(self._inputs, self._reach, strict=True)
         ]
         self._fresh: list[list[pl.DataFrame]] = [[] for _ in ports]

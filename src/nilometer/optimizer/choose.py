@@ -1,19 +1,17 @@
 """A logical plan -> a physical plan: an algorithm for every operator (SNEE's step 3).
 
-An equality between the sides makes a hash join, else the loops are nested; aggregates whose partial results have a
-constant size become AGGR_INIT, AGGR_MERGE and AGGR_EVAL, others one step.
+An equality between the sides makes a hash join, else the loops are nested (W-joins: choose_window_join.py); aggregates
+whose partial results have a constant size become AGGR_INIT, AGGR_MERGE and AGGR_EVAL, others one step.
 """
 
 from __future__ import annotations
 
 from nilometer.errors import InternalError
-from nilometer.expressions import ALGEBRAIC, Call, Expression, conjunction, conjuncts, type_of
+from nilometer.expressions import ALGEBRAIC, Expression, conjunction, conjuncts
+from nilometer.optimizer.choose_window_join import window_join
 from nilometer.optimizer.context import OptimizerContext
-from nilometer.optimizer.rewriting import reads_only
+from nilometer.optimizer.equalities import equality_between
 from nilometer.plan import logical, physical
-from nilometer.types import Kind
-
-HASHABLE = (Kind.INT, Kind.FLOAT, Kind.STRING, Kind.BOOLEAN, Kind.TIME, Kind.DURATION)
 
 
 def choose(node: logical.Node, _context: OptimizerContext | None = None) -> physical.Node:
@@ -42,7 +40,7 @@ def choose(node: logical.Node, _context: OptimizerContext | None = None) -> phys
         case logical.AsofJoin(left, right, keys, within):
             return physical.AsofJoin(choose(left), choose(right), keys, within)
         case logical.WindowJoin():
-            return _window_join(node)
+            return window_join(node, tuple(map(choose, node.streams)))
         case logical.TimeWindow(input, start, end, slide, open_start):
             return physical.TimeWindow(choose(input), start, end, slide, open_start)
         case logical.RowWindow(input, start, end, slide):
@@ -79,44 +77,6 @@ def _join(node: logical.Join) -> physical.Node:
     if keys:
         return physical.HashJoin(left, right, node.kind, tuple(keys), conjunction(residual))
     return physical.NlJoin(left, right, node.kind, node.predicate)
-
-
-def equality_between(
-    condition: Expression, left: logical.Node, right: logical.Node
-) -> tuple[Expression, Expression] | None:
-    """The condition as a key of each side, if it is an equality between the two, of one type."""
-    match condition:
-        case Call("=", (one, other)) if _hashable(one, other):
-            if reads_only(one, left) and reads_only(other, right):
-                return one, other
-            if reads_only(other, left) and reads_only(one, right):
-                return other, one
-    return None
-
-
-def _hashable(one: Expression, other: Expression) -> bool:
-    return type_of(one).plain == type_of(other).plain and type_of(one).kind in HASHABLE
-
-
-def _window_join(node: logical.WindowJoin) -> physical.Node:
-    keys: list[physical.KeyPair] = []
-    residual: list[Expression] = []
-    for condition in conjuncts(node.predicate):
-        key = _numbered_key(condition, node.streams)
-        if key is None:
-            residual.append(condition)
-        else:
-            keys.append(key)
-    return physical.NlwJoin(tuple(map(choose, node.streams)), node.bounds, tuple(keys), conjunction(residual))
-
-
-def _numbered_key(condition: Expression, streams: tuple[logical.Node, ...]) -> physical.KeyPair | None:
-    for left in range(len(streams)):
-        for right in range(left + 1, len(streams)):
-            key = equality_between(condition, streams[left], streams[right])
-            if key is not None:
-                return physical.KeyPair(left, key[0], right, key[1])
-    return None
 
 
 def _aggregate(node: logical.Aggregate) -> physical.Node:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from nilometer.optimizer.choose_window_join import why
 from nilometer.optimizer.optimizer import RULES, Optimized
 from nilometer.plan import logical
 from nilometer.plan.explain import explain_text
@@ -16,6 +17,6 @@ def explain_verbose(plan: logical.Node, optimized: Optimized) -> str:
         if step.phase != phase:
             phase = step.phase
             sections.append(f"\n-- phase {phase}: {reasons[phase]}")
-        body = f"\n{explain_text(step.plan)}" if step.changed else " (unchanged)"
+        body = f"\n{explain_text(step.plan, why)}" if step.changed else " (unchanged)"
         sections.append(f"-- {step.rule}{body}")
     return "\n".join(sections)

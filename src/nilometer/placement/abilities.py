@@ -8,8 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from nilometer.expressions import Aggregate, Call, Expression, Literal, Now, type_of, walk
-from nilometer.placement.sources import Sources
+from nilometer.expressions import (
+    Aggregate,
+    Call,
+    ColumnReference,
+    Expression,
+    Literal,
+    Now,
+    type_of,
+    walk,
+)
+from nilometer.placement.sources import Sources, source_key
 from nilometer.plan import physical
 from nilometer.plan.logical import Collection, JoinKind
 from nilometer.types import Kind, format_duration
@@ -71,13 +80,12 @@ def why_not_on_a_mote(node: physical.Node, sources: Sources) -> str | None:
     if not isinstance(node, MOTE_OPERATORS):
         return f"motes have no {node.operator}"
     match node:
-        case physical.SpAcquire(alias=alias):
-            reason = sources.elsewhere.get(alias)
-            return reason or _columns(node) or _expression(node.predicate)
+        case physical.SpAcquire():
+            return sources.elsewhere.get(source_key(node))  # `fit_acquisitions` has made the others fit
         case physical.Select(predicate=predicate):
-            return _expression(predicate)
+            return why_not_expression(predicate)
         case physical.Project(items=items):
-            return _first(_expression(item.expression) for item in items)
+            return _first(why_not_expression(item.expression) for item in items)
         case physical.TimeWindow():
             return _window(node, sources.interval)
         case physical.RowWindow(start=start):
@@ -88,7 +96,9 @@ def why_not_on_a_mote(node: physical.Node, sources: Sources) -> str | None:
             if Collection.TABLE in (node.left.collection, node.right.collection):
                 return "motes hold no stored tables"
             keys = node.keys if isinstance(node, physical.HashJoin) else ()
-            return _expression(predicate) or _first(_expression(part) for pair in keys for part in pair)
+            return why_not_expression(predicate) or _first(
+                why_not_expression(part) for pair in keys for part in pair
+            )
         case physical.AggregateInit() | physical.AggregateMerge() | physical.AggregateEvaluate():
             if node.completeness is not None:
                 return "completeness is counted at the door"
@@ -102,7 +112,7 @@ def why_not_on_a_mote(node: physical.Node, sources: Sources) -> str | None:
                     and type_of(argument).kind is not Kind.INT
                 ):
                     return f"motes have {function.upper()} of INT only"
-            return _first(_expression(item.aggregate.argument) for item in node.items)
+            return _first(why_not_expression(item.aggregate.argument) for item in node.items)
         case _:
             return None
 
@@ -123,14 +133,8 @@ def forced_to_the_gateway(plan: physical.Node, sources: Sources) -> dict[int, st
     return found
 
 
-def _columns(node: physical.SpAcquire) -> str | None:
-    for column in (*node.columns, *node.reads):
-        if column.type.kind not in MOTE_KINDS:
-            return f"column '{column.name}' is {column.type}, and motes hold numbers"
-    return None
-
-
-def _expression(expression: Expression | None) -> str | None:
+def why_not_expression(expression: Expression | None) -> str | None:
+    """Why a mote cannot compute an expression; None if it can."""
     if expression is None:
         return None
     for part in walk(expression):
@@ -138,7 +142,7 @@ def _expression(expression: Expression | None) -> str | None:
             return f"motes have no function {part.function}"
         if isinstance(part, Now | Aggregate):
             return f"motes have no {type(part).__name__.upper()}"
-        if isinstance(part, Literal) and part.type.kind not in MOTE_KINDS:
+        if isinstance(part, Literal | ColumnReference) and part.type.kind not in MOTE_KINDS:
             return f"motes hold numbers, and {part} is none"
     return None
 

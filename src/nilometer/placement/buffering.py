@@ -217,6 +217,8 @@ def _wants_most(scheduler: Scheduler, quality: QualityOfService) -> bool:
 
 def _last(low: int, high: int, holds: Callable[[int], bool]) -> int:
     """The largest value that holds, given that `low` does and that what is below one that does holds too."""
+    if holds(high):
+        return high  # memory binds more often than time
     while low < high:
         middle = (low + high + 1) // 2
         low, high = (middle, high) if holds(middle) else (low, middle - 1)

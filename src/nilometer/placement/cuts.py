@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from nilometer.expressions import ColumnReference
-from nilometer.placement.sources import Sources
+from nilometer.placement.sources import Sources, source_key
 from nilometer.placement.volume import readings_covered
 from nilometer.plan import physical
 from nilometer.plan.logical import Projection
@@ -53,7 +53,7 @@ def _everything_shipped(plan: physical.Node, sources: Sources) -> Cut:
     """Every reading whole and unfiltered to the gateway."""
 
     def widen(node: physical.Node) -> physical.Node:
-        if not isinstance(node, physical.SpAcquire) or node.alias not in sources.sensed_at:
+        if not isinstance(node, physical.SpAcquire) or source_key(node) not in sources.sensed_at:
             return node
         wide: physical.Node = replace(node, columns=node.stream.columns, reads=(), predicate=None)
         if node.predicate is not None:
@@ -69,7 +69,7 @@ def _everything_shipped(plan: physical.Node, sources: Sources) -> Cut:
         id(node)
         for node in physical.walk_plan(wide_plan)
         if not isinstance(node, physical.Deliver)
-        and not (isinstance(node, physical.SpAcquire) and node.alias in sources.sensed_at)
+        and not (isinstance(node, physical.SpAcquire) and source_key(node) in sources.sensed_at)
     )
     return Cut("every reading shipped as it is", wide_plan, at_sink, control=True)
 

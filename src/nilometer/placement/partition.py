@@ -16,15 +16,20 @@ from nilometer.plan import physical
 
 
 def partition(
-    plan: physical.Node, interval: int, *, at_sink: Container[int] = frozenset(), every_growth: bool = False
+    plan: physical.Node,
+    interval: int,
+    *,
+    at_sink: Container[int] = frozenset(),
+    every_growth: bool = False,
+    rest_on: str = "gateway",
 ) -> FragmentTree:
-    """The fragments of a plan. `at_sink` holds the `id`s of operators that run at the gateway, with DELIVER.
+    """The fragments of a plan. `at_sink` holds the `id`s of operators that run with DELIVER, on the host `rest_on`.
     `every_growth`: EXCHANGE also below a window that holds several readings (the paper's pragmatic criterion)."""
     found: dict[int, Fragment] = {}
     _collect(_cut(plan, interval, at_sink, every_growth), None, found)
     fragments = [found[number] for number in range(len(found))]
     if len(fragments[0].operators) > 1:
-        fragments[0] = replace(fragments[0], host="gateway")
+        fragments[0] = replace(fragments[0], host=rest_on)
     return FragmentTree(tuple(fragments))
 
 

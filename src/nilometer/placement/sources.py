@@ -9,17 +9,30 @@ from nilometer.catalog.near_misses import join_names
 from nilometer.catalog.network import Network, NodeId
 from nilometer.errors import UnsupportedError
 from nilometer.plan import physical
-from nilometer.types import format_duration
+from nilometer.types import SECOND, format_duration
+
+SourceKey = tuple[str, str, frozenset[int | str] | None]
+"""What tells acquisitions apart: alias, stream and sensors (the branches of a UNION may use one alias twice)."""
+
+
+def source_key(node: physical.SpAcquire) -> SourceKey:
+    """The key of an acquisition; another selection of columns is the same source."""
+    return node.alias, node.stream.name, node.sensors
 
 
 @dataclass(frozen=True)
 class Sources:
-    """`sensed_at`: the sites of each acquisition that happens in the network, by its alias. `elsewhere`: the aliases of those
-    that do not (a pushed stream, or one of another network), each with the reason. `interval`: microseconds."""
+    """`sensed_at`: the sites of each acquisition that happens in the network. `elsewhere`: those that do not (a pushed
+    stream, or one of another network), each with the reason. `interval`: microseconds."""
 
-    sensed_at: Mapping[str, frozenset[NodeId]]
-    elsewhere: Mapping[str, str]
+    sensed_at: Mapping[SourceKey, frozenset[NodeId]]
+    elsewhere: Mapping[SourceKey, str]
     interval: int
+
+    def rows_per_second(self, elsewhere: Mapping[str, float]) -> float:
+        """The most readings that the query reads in a second; `elsewhere` has the rates of streams outside the network."""
+        sensed = sum(map(len, self.sensed_at.values())) * SECOND / self.interval
+        return sensed + sum(elsewhere.get(alias, 0.0) for alias, _, _ in self.elsewhere)
 
     def sites(self, network: Network) -> tuple[NodeId, ...]:
         """All sites that sense, in the order of the network."""
@@ -29,19 +42,19 @@ class Sources:
 
 def sources_of(plan: physical.Node, network: Network) -> Sources:
     """Where a plan's readings come from; refuses a plan that reads nothing of the network, or at several intervals."""
-    sensed_at: dict[str, frozenset[NodeId]] = {}
-    elsewhere: dict[str, str] = {}
+    sensed_at: dict[SourceKey, frozenset[NodeId]] = {}
+    elsewhere: dict[SourceKey, str] = {}
     intervals: dict[int, str] = {}
     for node in physical.walk_plan(plan):
         if not isinstance(node, physical.SpAcquire):
             continue
         hosts = network.hosts(node.stream.name)
         if not node.stream.sensed:
-            elsewhere[node.alias] = f"'{node.stream.name}' is pushed, not sensed"
+            elsewhere[source_key(node)] = f"'{node.stream.name}' is pushed, not sensed"
         elif not hosts:
-            elsewhere[node.alias] = f"no node of network '{network.name}' senses '{node.stream.name}'"
+            elsewhere[source_key(node)] = f"no node of network '{network.name}' senses '{node.stream.name}'"
         else:
-            sensed_at[node.alias] = _sites(node, network, hosts)
+            sensed_at[source_key(node)] = _sites(node, network, hosts)
             intervals[node.stream.every or 0] = node.stream.name
     if not sensed_at:
         known = dict.fromkeys(name for node in network.nodes for name in node.streams)
@@ -86,3 +99,9 @@ def at_interval(plan: physical.Node, interval: int) -> physical.Node:
         return node
 
     return physical.transform_plan(plan, change)
+
+
+def declared_interval(plan: physical.Node) -> int:
+    """The shortest acquisition interval that the plan's streams declare."""
+    acquires = (node for node in physical.walk_plan(plan) if isinstance(node, physical.SpAcquire))
+    return min((node.every for node in acquires if node.every is not None), default=SECOND)

@@ -16,6 +16,7 @@ from nilometer.errors import InternalError
 from nilometer.placement.fragments import Fragment, FragmentTree
 from nilometer.placement.placed_plan import Flow, Instance, PlacedPlan
 from nilometer.placement.routing_tree import RoutingTree
+from nilometer.placement.sources import SourceKey, source_key
 from nilometer.placement.tuple_layout import tuple_layout
 from nilometer.placement.volume import Volume, volume_of
 from nilometer.placement.wire_format import WireFormat
@@ -27,11 +28,11 @@ Sites = Mapping[int, frozenset[NodeId]]
 def place_fragments(
     fragments: FragmentTree,
     routing: RoutingTree,
-    sensed_at: Mapping[str, frozenset[NodeId]],
+    sensed_at: Mapping[SourceKey, frozenset[NodeId]],
     interval: int,
     wire: WireFormat,
 ) -> PlacedPlan:
-    """Every fragment at its sites. `sensed_at`: the sites of each acquisition, by its alias."""
+    """Every fragment at its sites. `sensed_at`: the sites of each acquisition."""
     sites = _sites(fragments, routing, sensed_at)
     targets = _targets(fragments, routing, sites)
     volumes = _volumes(fragments, routing, sites, targets, interval)
@@ -59,7 +60,7 @@ def place_fragments(
 
 
 def _sites(
-    fragments: FragmentTree, routing: RoutingTree, sensed_at: Mapping[str, frozenset[NodeId]]
+    fragments: FragmentTree, routing: RoutingTree, sensed_at: Mapping[SourceKey, frozenset[NodeId]]
 ) -> dict[int, frozenset[NodeId]]:
     sites: dict[int, frozenset[NodeId]] = {}
     for fragment in fragments.post_order:
@@ -68,7 +69,7 @@ def _sites(
             sites[fragment.number] = frozenset((routing.sink,))
         elif fragment.is_leaf:
             (acquire,) = fragment.acquires
-            sites[fragment.number] = sensed_at[acquire.alias]
+            sites[fragment.number] = sensed_at[source_key(acquire)]
         elif fragment.merges:
             sites[fragment.number] = _meetings(routing, producers)
         elif any(operator.attribute_sensitive for operator in fragment.operators):

@@ -319,11 +319,10 @@ class KeyPair:
 
 
 @dataclass(frozen=True)
-class NlwJoin(Node):
-    """STEAM's window join by nested loops over time-ordered buffers: the N-tuples that satisfy every bound, every key pair
-    and `predicate` (what is left of the condition beside the pairs)."""
+class WindowJoin(Node):
+    """STEAM's window join (section 6.2): the N-tuples that satisfy every bound, every key pair and `predicate` (what is left of the
+    condition beside the pairs). Its forms give the same tuples; they differ in how those are found."""
 
-    operator = "NLW_JOIN"
     attribute_sensitive = True
 
     streams: tuple[Node, ...]
@@ -346,6 +345,43 @@ class NlwJoin(Node):
     @property
     def collection(self) -> Collection:
         return Collection.STREAM
+
+
+@dataclass(frozen=True)
+class NlwJoin(WindowJoin):
+    """By nested loops over time-ordered buffers, stream after stream as FROM has them."""
+
+    operator = "NLW_JOIN"
+
+
+@dataclass(frozen=True)
+class HwJoin(WindowJoin):
+    """By hashes of what must be equal, in time-ordered buckets."""
+
+    operator = "HW_JOIN"
+
+    def __post_init__(self) -> None:
+        require(
+            tied(len(self.streams), self.keys), f"{self.operator} whose keys do not tie all streams together"
+        )
+
+
+@dataclass(frozen=True)
+class MwJoin(WindowJoin):
+    """By a merge: the streams in the order of their windows and conditions, each searched by hash, by the sorted values of a band, or
+    by time."""
+
+    operator = "MW_JOIN"
+
+
+def tied(count: int, keys: tuple[KeyPair, ...]) -> bool:
+    """Whether equalities lead from every input to every other."""
+    reached = {0}
+    for _ in range(count):
+        for key in keys:
+            if key.left in reached or key.right in reached:
+                reached |= {key.left, key.right}
+    return len(reached) == count
 
 
 # ---- stream to windows -----------------------------------------------------------------------------------------------

@@ -33,7 +33,7 @@ pass_by = failpoints.from_environment("stage")
 LARGE = 65_536
 """A pane of so many bytes stands by itself."""
 
-STATE_FORMAT = 3
+STATE_FORMAT = 4
 """Raised when the variables of a stage (stage.py) or the form of what is in them change: a checkpoint of another form is made again."""
 
 Panes = dict[str, bytes]
@@ -208,7 +208,7 @@ def _packets(job: Job, fragment: Fragment, bucket: int, clock: Clock, output: Ou
             yield Packet(fragment.number, ANSWER, 0, order, clock, output.rows)
         return
     target = job.layout.fragments[fragment.target]
-    parts = dict(divide(output.rows, fragment.keys, target.buckets))
+    parts = dict(divide(output.rows, fragment.keys, target.buckets, fragment.stripes))
     for number in range(target.buckets):
         yield Packet(
             fragment.number, target.number, number, order, clock, parts.get(number), output.evaluations

@@ -40,7 +40,7 @@ def test_the_same_seed_gives_the_same_readings() -> None:
 
 
 def test_sentinels_of_a_pair_do_not_match() -> None:
-    found = data.pair(1_000, 10)
+    found = data.keyed(1_000, 10)
     assert found["a"]["id"][-1] != found["b"]["id"][-1]
 
 

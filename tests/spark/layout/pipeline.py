@@ -104,7 +104,7 @@ class Pipeline:
         assert fragment.target is not None
         target = self.layout.fragments[fragment.target]
         assert target.stage > fragment.stage
-        parts = dict(divide(output.rows, fragment.keys, target.buckets))
+        parts = dict(divide(output.rows, fragment.keys, target.buckets, fragment.stripes))
         for bucket in range(target.buckets):
             rows = parts.get(bucket, output.rows.clear())
             sent.setdefault((target.number, fragment.number, bucket), []).append(

@@ -175,6 +175,19 @@ PITFALLS = {
     " b [RANGE 4 SECONDS SLIDE 1 SECOND] q WHERE r.x = q.v * 64",
     "partials of one slice come in many batches": "SELECT STDEV(r.x) AS s, AVG(r.v) AS a, MIN(r.x) AS l, COUNT(r.v) AS n"
     " FROM a [FROM NOW - 5 SECONDS TO NOW - 2 SECONDS SLIDE 2 SECONDS] r",
+    "near tuples meet across stripes": "SELECT * FROM SIMILAR(a, v WITHIN 0.25 PAIRS) [RANGE 4 SECONDS]",
+    "a tuple answers at home alone": "SELECT s.id AS k, s.matches AS n FROM SIMILAR(s, x WITHIN 2 COUNTS) [RANGE 3 SECONDS] s",
+    "so do those of a union": "SELECT w.id AS k, w.arity AS n FROM SIMILAR((SELECT r.id AS id, r.v AS v FROM a r UNION"
+    " SELECT q.id AS id, q.v AS v FROM b q), v WITHIN 0.25) [RANGE 4 SECONDS] w",
+    "a band divides a window join": "SELECT r.x AS x, q.x AS y FROM a r, b q WINDOW = 3 SECONDS WHERE ABS(r.x - q.x) <= 1",
+    "so do two of them, one through the other": "SELECT r.x AS x, q.x AS y, p.x AS z FROM a r, b q, s p WINDOW = 2 SECONDS"
+    " WHERE r.x BETWEEN q.x - 1 AND q.x + 2 AND p.x > q.x AND p.x - 2 < q.x",
+    "a band beside an equality": "SELECT r.v AS x, q.v AS y, p.v AS z FROM a r, b q, s p WINDOW = 2 SECONDS"
+    " WHERE r.x = q.x + 1 AND ABS(q.x - p.x) < 2",
+    "windows are joined by a band": "SELECT r.v AS x, q.v AS y FROM a [RANGE 4 SECONDS SLIDE 1 SECOND] r,"
+    " b [RANGE 4 SECONDS SLIDE 1 SECOND] q WHERE r.v <= q.v + 0.5 AND r.v >= q.v - 0.25",
+    "what is near is counted once": "SELECT COUNT(*) AS n FROM (SELECT r.x AS x FROM a r, b q WINDOW = 3 SECONDS"
+    " WHERE ABS(r.x - q.x) <= 1) [RANGE 4 SECONDS SLIDE 1 SECOND]",
     "a table brings the key": "SELECT t.label AS k, SUM(r.x) AS n FROM a [RANGE 3 SECONDS SLIDE 2 SECONDS] r, t"
     " WHERE r.x = t.k GROUP BY t.label",
 }

@@ -110,11 +110,11 @@ def _scan(node: physical.StoredScan, flow: Dataflow) -> int:
     return flow.add(node, StoredTable(node.table.name, read, nothing))
 
 
-def _window_join(node: physical.NlwJoin, flow: Dataflow) -> int:
+def _window_join(node: physical.WindowJoin, flow: Dataflow) -> int:
     """Two streams with an equality are hashed as they come (fjords.txt section 3.1.4); others as on the gateway."""
     keys = tuple((k.left, k.left_expression, k.right, k.right_expression) for k in node.keys)
     if len(node.streams) != 2 or not hashable(keys):
-        return ABILITIES[physical.NlwJoin](node, flow)
+        return ABILITIES[type(node)](node, flow)
     left, right = node.streams
     spec = SymmetricHashJoin(
         left.schema,
@@ -131,6 +131,6 @@ def _window_join(node: physical.NlwJoin, flow: Dataflow) -> int:
 LOWERING: dict[type[physical.Node], Lower] = {
     **ABILITIES,
     physical.StoredScan: _scan,
-    physical.NlwJoin: _window_join,
+    physical.HwJoin: _window_join,
 }
 """The gateway's, but for what a Fjord does its own way."""

@@ -62,7 +62,7 @@ def _leaves(node: physical.Node, slide: int | None, by_time: bool) -> Iterator[L
         case physical.TimeWindow() | physical.RowWindow():
             own = node.slide if isinstance(node, physical.TimeWindow) else None
             yield from _leaves(node.input, own, False)
-        case physical.NlwJoin() | physical.AsofJoin() | physical.Silent():
+        case physical.WindowJoin() | physical.AsofJoin() | physical.Silent():
             for child in node.inputs:
                 yield from _leaves(child, slide, True)
         case physical.Union() if mixed(node):

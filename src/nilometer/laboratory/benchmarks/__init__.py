@@ -1,12 +1,12 @@
-"""Benchmarks, by the name that `nilometer bench` takes. That on Spark has options of its own."""
+"""Benchmarks, by the name that `nilometer bench` takes. Those of joins and on Spark have options of their own."""
 
 from nilometer.laboratory.benchmarks.edge import edge
 from nilometer.laboratory.benchmarks.joins import joins
 from nilometer.laboratory.benchmarks.operators import operators
 from nilometer.laboratory.benchmarks.result import Result, table
 
-SPARK = "spark"
-BENCHMARKS = {"operators": operators, "edge": edge, "joins": joins}
-NAMES = (*BENCHMARKS, SPARK)
+SPARK, JOINS = "spark", "joins"
+BENCHMARKS = {"operators": operators, "edge": edge}
+NAMES = (*BENCHMARKS, JOINS, SPARK)
 
-__all__ = ["BENCHMARKS", "NAMES", "SPARK", "Result", "table"]
+__all__ = ["BENCHMARKS", "JOINS", "NAMES", "SPARK", "Result", "joins", "table"]

@@ -2,13 +2,14 @@
 
 Sensors report with exponential gaps of 1 s on average, values by Zipf's law, a window of 10 s: SNJoin's setting (section 7.2). Each join says of every
 reading how many earlier ones of other sensors have its value. The outer MJoin and the tree of hash-merge joins probe every other
-stream for every reading, so they get fewer readings; ours is measured on these too, and on all.
+stream for every reading, so they get fewer readings; ours is measured on these too, and on all. Then the joins on Spark (spark/joins.py).
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TypeVar
 
 import numpy as np
@@ -18,8 +19,11 @@ from nilometer.engine import connect
 from nilometer.kernels.occurrence_table import OccurrenceTable
 from nilometer.kernels.ranges import Integers
 from nilometer.laboratory.baselines import Arrivals, HashMergeTree, HashMergeTreeSpec, MJoin, MJoinSpec
+from nilometer.laboratory.benchmarks.registry import check
 from nilometer.laboratory.benchmarks.result import Measurement, Result, Target
 from nilometer.laboratory.benchmarks.single_core import on_one_core
+from nilometer.laboratory.benchmarks.spark.joins import BATCH, joins_on_spark
+from nilometer.laboratory.benchmarks.spark.joins import PARTS as SPARK_PARTS
 from nilometer.types import SECOND
 
 Found = TypeVar("Found")
@@ -30,14 +34,32 @@ VALUES, SKEW = 1_000, 1.5
 RATE = 2_000
 """Readings a second in all where the number of sensors varies: as many are in the window."""
 FLEETS = (200, 2_000, 20_000)
-BATCH = 50_000
+AT_ONCE = 50_000
 FEW = 50
 """The peers get so many times fewer readings."""
 
 
-def joins(rows: int, sensors: int) -> Result:
-    """All of it, on one core."""
-    return on_one_core(__name__, rows, sensors)
+CORE = "core"
+PARTS = (CORE, *SPARK_PARTS)
+
+
+def joins(
+    rows: int, sensors: int, only: Sequence[str] = (), quick: bool = False, say: Callable[[str], None] = print
+) -> Result:
+    """The parts of these names (PARTS), or all: what runs on one core, and then on Spark."""
+    for name in only:
+        check(PARTS, name, "part of bench joins")
+    wanted = only or PARTS
+    found = Result("joins", "peer", "", (), ())
+    if CORE in wanted:
+        say("the table of all streams, and its peers, on one core")
+        found = on_one_core(__name__, rows // 20 if quick else rows, sensors)
+    if set(wanted) & set(SPARK_PARTS):
+        more = joins_on_spark(rows, wanted, quick, say)
+        measurements, targets = found.measurements + more.measurements, found.targets + more.targets
+        setting = f"{found.setting}; on Spark {BATCH:,} a micro-batch".removeprefix("; ")
+        found = replace(found, setting=setting, measurements=measurements, targets=targets)
+    return found
 
 
 def measure(rows: int, sensors: int) -> Result:
@@ -98,8 +120,8 @@ def _partners(given: Arrivals) -> Integers:
     table = OccurrenceTable(WINDOW)
     numbers = given.keys.view(np.uint64)
     found = []
-    for start in range(0, len(given), BATCH):
-        part = slice(start, start + BATCH)
+    for start in range(0, len(given), AT_ONCE):
+        part = slice(start, start + AT_ONCE)
         found.append(table.probe(given.times[part], numbers[part], given.sources[part]).partners)
     return np.concatenate(found)
 
@@ -121,12 +143,16 @@ def _same(counts: Integers, answered: pl.DataFrame) -> bool:
 
 def _mjoin(given: Arrivals, streams: int) -> Integers:
     join = MJoin(MJoinSpec(streams, WINDOW, outer=True, build=False))
-    return np.concatenate([join.feed(given[at : at + BATCH]).listed for at in range(0, len(given), BATCH)])
+    return np.concatenate(
+        [join.feed(given[at : at + AT_ONCE]).listed for at in range(0, len(given), AT_ONCE)]
+    )
 
 
 def _tree(given: Arrivals, streams: int) -> Integers:
     join = HashMergeTree(HashMergeTreeSpec(streams, WINDOW, build=False))
-    return np.concatenate([join.feed(given[at : at + BATCH]).listed for at in range(0, len(given), BATCH)])
+    return np.concatenate(
+        [join.feed(given[at : at + AT_ONCE]).listed for at in range(0, len(given), AT_ONCE)]
+    )
 
 
 def _timed(run: Callable[[], Found]) -> tuple[Found, float]:

@@ -8,7 +8,8 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Measurement:
-    """One task: seconds of both (None where the peer has no such thing), rows in and out, whether the answers agree."""
+    """One task: seconds of both (None where the peer has no such thing), rows in and out, whether the answers agree. A peer that got
+    fewer rows got `peer_rows`."""
 
     task: str
     ours: float
@@ -16,11 +17,14 @@ class Measurement:
     rows_in: int
     rows_out: int
     equal: bool | None
+    peer_rows: int | None = None
 
     @property
     def ratio(self) -> float | None:
-        """Our time over the peer's: below 1 we are faster."""
-        return None if self.peer is None else self.ours / self.peer
+        """Our time over the peer's, for as many rows: below 1 we are faster."""
+        if self.peer is None:
+            return None
+        return self.ours / self.rows_in / (self.peer / (self.peer_rows or self.rows_in))
 
 
 @dataclass(frozen=True)
@@ -73,15 +77,16 @@ def table(result: Result) -> str:
     """A benchmark for a person to read."""
     lines = [f"{result.name}: {result.setting}", ""]
     lines.append(
-        f"{'task':34} {'ours s':>8} {result.peer + ' s':>10} {'ratio':>6} {'rows/s':>12} {'rows out':>10}  answers"
+        f"{'task':40} {'ours s':>8} {result.peer + ' s':>10} {'ratio':>6} {'rows/s':>12} {'rows out':>10}  answers"
     )
     for m in result.measurements:
         peer = "-" if m.peer is None else f"{m.peer:.3f}"
-        ratio = "-" if m.ratio is None else f"{m.ratio:.2f}"
+        ratio = "-" if m.ratio is None else f"{m.ratio:.2f}" if m.ratio >= 0.1 else f"{m.ratio:.2g}"
         equal = {True: "equal", False: "DIFFERENT", None: "-"}[m.equal]
         rate = f"{m.rows_in / m.ours:,.0f}"
-        lines.append(f"{m.task:34} {m.ours:8.3f} {peer:>10} {ratio:>6} {rate:>12} {m.rows_out:>10,}  {equal}")
+        lines.append(f"{m.task:40} {m.ours:8.3f} {peer:>10} {ratio:>6} {rate:>12} {m.rows_out:>10,}  {equal}")
     lines.append("")
     for t in result.targets:
-        lines.append(f"{'met   ' if t.met else 'MISSED'} {t.claim}: {t.measured:.2f} (at most {t.limit:g})")
+        measured = f"{t.measured:.2f}" if t.limit >= 0.1 else f"{t.measured:.2g}"
+        lines.append(f"{'met   ' if t.met else 'MISSED'} {t.claim}: {measured} (at most {t.limit:g})")
     return "\n".join(lines)

@@ -17,7 +17,7 @@ def fragments_text(placement: Placement) -> str:
 
 
 def _fragment(placement: Placement, fragment: Fragment, depth: int, lines: list[str]) -> None:
-    host = "" if fragment.host == "mote" else f" at the {fragment.host}"
+    host = {"mote": "", "gateway": " at the gateway", "spark": " on Spark"}[fragment.host]
     size = tuple_layout(fragment.root, placement.profile.wire).size
     given = "" if fragment.delivers else f", tuples of {size} bytes"
     lines.append("  " * depth + f"{fragment.name}{host}{given}")

@@ -14,7 +14,7 @@ def placed_text(placement: Placement) -> str:
         (
             fragment.name,
             _operators(fragment),
-            "the gateway" if fragment.host != "mote" else listed(placed.sites_of[fragment.number]),
+            _host(fragment) if fragment.host != "mote" else listed(placed.sites_of[fragment.number]),
             _why(fragment),
         )
         for fragment in placement.fragments
@@ -23,9 +23,14 @@ def placed_text(placement: Placement) -> str:
     if placed.relays:
         lines.append(f"relays: {listed(placed.relays)}")
     if placement.at_gateway:
-        lines += ["", *table(("at the gateway", "because"), placement.at_gateway, left=range(2))]
+        where = "on Spark" if placement.fragments[0].host == "spark" else "at the gateway"
+        lines += ["", *table((where, "because"), placement.at_gateway, left=range(2))]
     lines += ["", *_alternatives(placement)]
     return "\n".join(lines)
+
+
+def _host(fragment: Fragment) -> str:
+    return "Spark" if fragment.host == "spark" else "the gateway"
 
 
 def _operators(fragment: Fragment) -> str:

@@ -438,18 +438,24 @@ def _window_join(scope: Scope, select: ast.Select) -> logical.Node:
         if ends[0] == ends[1]:
             context.fail("a WINDOW is between two different streams", bound)
         bounds.append(logical.WindowBound(min(ends), max(ends), width))
-    reached = {0}
-    for _ in scope.relations:
-        for edge in bounds:
-            if edge.left in reached or edge.right in reached:
-                reached |= {edge.left, edge.right}
-    missing = [r.alias for index, r in enumerate(scope.relations) if index not in reached]
-    if missing:
+    groups = _groups(len(scope.relations), bounds)
+    if len(groups) > 1:
+        named = [[scope.relations[port].alias for port in group] for group in groups]
         context.fail(
-            f"no WINDOW connects {quoted(missing)} with '{scope.relations[0].alias}'",
+            f"no WINDOW connects {quoted(named[1])} with {quoted(named[0])}"
+            + (f", nor with {', nor with '.join(map(quoted, named[2:]))}" if named[2:] else ""),
             select.bounds[0],
             detail="streams that no window ties together would have to be kept for ever",
-            hint=f"add AND WINDOW({scope.relations[0].alias}, {missing[0]}) = ...",
+            hint="add " + " ".join(f"AND WINDOW({named[0][0]}, {group[0]}) = ..." for group in named[1:]),
         )
     scope.time_is_tick = True
     return logical.WindowJoin(tuple(relation.node for relation in scope.relations), tuple(bounds))
+
+
+def _groups(count: int, bounds: list[logical.WindowBound]) -> list[list[int]]:
+    """The streams that windows connect, directly or through others, together; the first stream's group first."""
+    group = list(range(count))
+    for bound in bounds:
+        one, other = group[bound.left], group[bound.right]
+        group = [min(one, other) if number in (one, other) else number for number in group]
+    return [[port for port in range(count) if group[port] == number] for number in sorted(set(group))]

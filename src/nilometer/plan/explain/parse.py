@@ -90,7 +90,7 @@ def _build(line: Line, algebra: dict[str, tuple[type[Any], Reader]], catalog: Ex
 
 
 def _construct(kind: type[Any], inputs: tuple[Any, ...], parameters: Parameters) -> Any:
-    if kind in (logical.WindowJoin, physical.NlwJoin):
+    if issubclass(kind, logical.WindowJoin | physical.WindowJoin):
         return kind(inputs, **parameters)
     return kind(*inputs, **parameters)
 
@@ -134,6 +134,8 @@ PHYSICAL: dict[str, tuple[type[Any], Reader]] = {
     "SN_JOIN": (physical.SnJoin, readers.read_similar),
     "ASOF_JOIN": (physical.AsofJoin, readers.read_asof_join),
     "NLW_JOIN": (physical.NlwJoin, readers.read_window_join),
+    "HW_JOIN": (physical.HwJoin, readers.read_window_join),
+    "MW_JOIN": (physical.MwJoin, readers.read_window_join),
     "TIME_WINDOW": (physical.TimeWindow, readers.read_time_window),
     "ROW_WINDOW": (physical.RowWindow, readers.read_row_window),
     "NL_JOIN": (physical.NlJoin, readers.read_join),

@@ -10,6 +10,8 @@ Stable, and read back by `parse`: `parse_plan(explain_text(plan), catalog) == pl
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from nilometer.catalog.extents import Extent
 from nilometer.expressions import Call, ColumnReference, Expression, Literal
 from nilometer.plan import logical, physical
@@ -43,10 +45,14 @@ ELIDED = "@now"
 """The mark, at the end of its input's line, of a [NOW] window that needs no operator."""
 
 
-def explain_text(node: PlanNode) -> str:
-    """The text of a logical or physical plan, without a line end at the end."""
+Note = Callable[[PlanNode], str | None]
+
+
+def explain_text(node: PlanNode, note: Note | None = None) -> str:
+    """The text of a logical or physical plan, without a line end at the end; `note` says what there is to remark on a node,
+    which becomes a comment at the end of its line."""
     lines: list[str] = []
-    _explain(node, 0, "", lines)
+    _explain(node, 0, "", lines, note)
     return "\n".join(lines)
 
 
@@ -61,15 +67,18 @@ def operator_name(node: PlanNode) -> str:
             return LOGICAL_NAMES[type(node)]
 
 
-def _explain(node: PlanNode, depth: int, mark: str, lines: list[str]) -> None:
+def _explain(node: PlanNode, depth: int, mark: str, lines: list[str], note: Note | None) -> None:
     if isinstance(node, physical.TimeWindow) and node.elided:
-        _explain(node.input, depth, f" {ELIDED}{mark}", lines)
+        _explain(node.input, depth, f" {ELIDED}{mark}", lines, note)
         return
     clauses = print_parameters(node)
     parameters = f" [{'; '.join(clauses)}]" if clauses else ""
-    lines.append("  " * depth + operator_name(node) + parameters + mark)
+    remark = note(node) if note is not None else None
+    lines.append(
+        "  " * depth + operator_name(node) + parameters + mark + (f"  -- {remark}" if remark else "")
+    )
     for child in node.inputs:
-        _explain(child, depth + 1, "", lines)
+        _explain(child, depth + 1, "", lines, note)
 
 
 def print_parameters(node: PlanNode) -> list[str]:
@@ -105,7 +114,7 @@ def print_parameters(node: PlanNode) -> list[str]:
             return [f"KEYS {_keys(node.keys)}", *_within(node.within)]
         case logical.WindowJoin():
             return [_bounds(node.bounds), *_on(node.predicate)]
-        case physical.NlwJoin():
+        case physical.WindowJoin():
             return [_bounds(node.bounds), *_numbered_keys(node.keys), *_on(node.predicate)]
         case logical.TimeWindow() | physical.TimeWindow():
             return [print_time_window(node.start, node.end, node.slide, node.open_start)]

@@ -44,7 +44,7 @@ def below(node: physical.Node, port: int, expression: Expression) -> Expression 
             return substituted(expression, {key.name: key.expression for key in keys})
         case physical.AggregateMerge(keys=keys) | physical.AggregateEvaluate(keys=keys):
             return within(expression, frozenset(key.name for key in keys))
-        case physical.HashJoin() | physical.NlJoin() | physical.AsofJoin() | physical.NlwJoin():
+        case physical.HashJoin() | physical.NlJoin() | physical.AsofJoin() | physical.WindowJoin():
             return _below_join(node, port, expression)
         case _:
             return None
@@ -62,7 +62,7 @@ def own_keys(node: physical.Node) -> tuple[Expression, ...]:
             return tuple(ColumnReference(column.name, column.type) for column in node.schema)
         case physical.Aggregate(keys=keys) | physical.AggregateEvaluate(keys=keys):
             return tuple(ColumnReference(key.name, node.schema[key.name].type) for key in keys)
-        case physical.HashJoin() | physical.AsofJoin() | physical.NlwJoin():
+        case physical.HashJoin() | physical.AsofJoin() | physical.WindowJoin():
             return equalities(node).of_all(len(node.inputs))
         case _:
             return ()
@@ -77,7 +77,7 @@ def equalities(node: physical.Node) -> Equalities:
     match node:
         case physical.HashJoin(keys=keys) | physical.AsofJoin(keys=keys):
             return Equalities(((0, left), (1, right)) for left, right in keys)
-        case physical.NlwJoin(keys=pairs):
+        case physical.WindowJoin(keys=pairs):
             return Equalities(
                 ((pair.left, pair.left_expression), (pair.right, pair.right_expression)) for pair in pairs
             )
@@ -86,12 +86,12 @@ def equalities(node: physical.Node) -> Equalities:
 
 
 def _below_join(
-    node: physical.HashJoin | physical.NlJoin | physical.AsofJoin | physical.NlwJoin,
+    node: physical.HashJoin | physical.NlJoin | physical.AsofJoin | physical.WindowJoin,
     port: int,
     expression: Expression,
 ) -> Expression | None:
     columns = frozenset(node.inputs[port].schema.names)
-    if isinstance(node, physical.NlwJoin):
+    if isinstance(node, physical.WindowJoin):
         return None if ID in columns_of(expression) else equalities(node).over(expression, port, columns)
     outer = isinstance(node, physical.AsofJoin) or node.kind is not JoinKind.INNER
     if outer and not columns_of(expression) <= {ID, *node.left.schema.names}:

@@ -8,6 +8,7 @@ their order.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +18,7 @@ from nilometer.errors import DataError, InternalError
 from nilometer.expressions import Expression, type_of
 from nilometer.operators.evaluate import Evaluator, compile_expression
 from nilometer.operators.frames import dtype
+from nilometer.spark.layout.stripes import Stripes
 
 _NULL = 0x6E756C6C
 _TRUE, _FALSE = 0x74727565, 0x66616C7365
@@ -24,15 +26,21 @@ _TRUE, _FALSE = 0x74727565, 0x66616C7365
 Hashes = npt.NDArray[np.uint64]
 
 
-def divide(rows: pl.DataFrame, keys: Sequence[Expression], buckets: int) -> list[tuple[int, pl.DataFrame]]:
-    """The buckets that get rows, ascending, each with its rows; without keys bucket 0 gets them all."""
+def divide(
+    rows: pl.DataFrame, keys: Sequence[Expression], buckets: int, stripes: Stripes | None = None
+) -> list[tuple[int, pl.DataFrame]]:
+    """The buckets that get rows, ascending, each with its rows; without keys bucket 0 gets them all. By stripes, a row may be in several."""
     if not rows.height:
         return []
     if buckets == 1 or not keys:
         return [(0, rows)]
     from nilometer.kernels.stable_hash import in_buckets
 
-    order, starts = in_buckets(_hashes([_values(rows, key) for key in keys]), buckets)
+    order: npt.NDArray[Any]
+    if stripes is None:
+        order, starts = in_buckets(_hashes([_values(rows, key) for key in keys]), buckets)
+    else:
+        order, starts = stripes.spread(_values(rows, keys[0]), buckets)
     filled = np.flatnonzero(np.diff(starts))
     if len(filled) == 1:
         return [(int(filled[0]), rows)]

@@ -14,7 +14,7 @@ divided.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from nilometer.edge.gateway.lowering.sources_of import acquisition_interval
 from nilometer.expressions import ColumnReference, Expression
@@ -23,6 +23,7 @@ from nilometer.plan.logical import Collection
 from nilometer.spark.layout.below import below, own_keys
 from nilometer.spark.layout.reading import in_reader, joins_table, streamed_side
 from nilometer.spark.layout.rewriting import dividing, has_source, source_of
+from nilometer.spark.layout.stripes import Stripes, stripes_of
 
 Vector = tuple[Expression | None, ...]
 
@@ -30,10 +31,11 @@ Vector = tuple[Expression | None, ...]
 @dataclass(frozen=True)
 class Division:
     """Left to right: for each leaf (what a reader runs, or an exchange) the keys over its rows, and for each SILENT those over
-    its own rows."""
+    its own rows. A leaf with stripes has one key, and its rows go to all stripes in reach of its values (stripes.py)."""
 
     leaves: tuple[tuple[Expression, ...], ...]
     silents: tuple[tuple[Expression, ...], ...] = ()
+    stripes: tuple[Stripes | None, ...] = ()
 
 
 class UndividedError(Exception):
@@ -48,7 +50,9 @@ class UndividedError(Exception):
 def divide_plan(plan: physical.Node) -> Division:
     """The keys that divide a plan; raises UndividedError."""
     found = _by_anything(plan, listed=False)
-    return Division(tuple(map(_present, found.leaves)), tuple(map(_present, found.silents)))
+    return Division(
+        tuple(map(_present, found.leaves)), tuple(map(_present, found.silents)), found.all_stripes
+    )
 
 
 def _present(vector: Vector) -> tuple[Expression, ...]:
@@ -61,6 +65,12 @@ class _Found:
 
     leaves: tuple[Vector, ...] = ()
     silents: tuple[Vector, ...] = ()
+    stripes: tuple[Stripes | None, ...] | None = None
+
+    @property
+    def all_stripes(self) -> tuple[Stripes | None, ...]:
+        """Of each leaf."""
+        return self.stripes if self.stripes is not None else (None,) * len(self.leaves)
 
     @property
     def all(self) -> tuple[Vector, ...]:
@@ -69,13 +79,15 @@ class _Found:
     def only(self, places: list[int]) -> _Found:
         """These places of every vector."""
         leaves = tuple(tuple(vector[place] for place in places) for vector in self.leaves)
-        return _Found(leaves, tuple(tuple(vector[place] for place in places) for vector in self.silents))
+        silents = tuple(tuple(vector[place] for place in places) for vector in self.silents)
+        return replace(self, leaves=leaves, silents=silents)
 
 
 def _together(parts: Iterable[_Found]) -> _Found:
     found = list(parts)
     leaves = tuple(vector for part in found for vector in part.leaves)
-    return _Found(leaves, tuple(vector for part in found for vector in part.silents))
+    silents = tuple(vector for part in found for vector in part.silents)
+    return _Found(leaves, silents, tuple(stripes for part in found for stripes in part.all_stripes))
 
 
 def is_leaf(node: physical.Node) -> bool:
@@ -122,12 +134,27 @@ def _spread(node: physical.Node) -> Vector:
 def _by_own_keys(node: physical.Node, listed: bool) -> _Found:
     keys = own_keys(node)
     if not keys:
-        raise UndividedError(node, _need(node))
+        return _by_stripes(node, listed)
     found = _by(node, keys, listed)
     kept = [place for place in range(len(keys)) if all(vector[place] is not None for vector in found.all)]
     if not kept:
         raise UndividedError(node, "has no key that divides all that is below it")
     return found.only(kept)
+
+
+def _by_stripes(node: physical.Node, listed: bool) -> _Found:
+    """By values that are near each other in whatever the node joins."""
+    striped = stripes_of(node)
+    if striped is None:
+        raise UndividedError(node, _need(node))
+    listed = _lists(node, listed)
+    parts = []
+    for child, (value, stripes) in zip(node.inputs, striped, strict=True):
+        found = _by(child, (dividing(value),), listed)
+        if found.silents or any(vector[0] is None for vector in found.leaves):
+            raise UndividedError(node, "joins by a value that divides not all that is below it")
+        parts.append(replace(found, stripes=(stripes,) * len(found.leaves)))
+    return _together(parts)
 
 
 # ---- a vector decides on the bucket ----------------------------------------------------------------------------------
@@ -138,8 +165,7 @@ def _by(node: physical.Node, vector: Vector, listed: bool) -> _Found:
         return _Found((vector,))
     if isinstance(node, physical.TimeWindow):
         _check_evaluations(node, listed)
-    windows = any(child.collection is Collection.WINDOWS for child in node.inputs)
-    listed = windows and (listed or _compares_evaluations(node))
+    listed = _lists(node, listed)
     table = joins_table(node)
     parts = []
     for port, child in enumerate(node.inputs):
@@ -150,7 +176,13 @@ def _by(node: physical.Node, vector: Vector, listed: bool) -> _Found:
             raise UndividedError(node, _need(node) if not own_keys(node) else "has keys of its own")
         parts.append(_by(child, pushed, listed))
     found = _together(parts)
-    return _Found(found.leaves, (vector, *found.silents)) if isinstance(node, physical.Silent) else found
+    return replace(found, silents=(vector, *found.silents)) if isinstance(node, physical.Silent) else found
+
+
+def _lists(node: physical.Node, listed: bool) -> bool:
+    """Whether a node must know of every evaluation of its inputs, for itself or for what is above it."""
+    windows = any(child.collection is Collection.WINDOWS for child in node.inputs)
+    return windows and (listed or _compares_evaluations(node))
 
 
 def _compares_evaluations(node: physical.Node) -> bool:
@@ -177,11 +209,9 @@ def _need(node: physical.Node) -> str:
     match node:
         case physical.RowWindow():
             return "counts the rows of all sources"
-        case physical.SnJoin():
-            return "compares tuples of all sources that are nearly alike"
         case physical.Aggregate() | physical.AggregateEvaluate() | physical.AggregateMerge():
             return "is one group of all rows"
-        case physical.NlJoin() | physical.HashJoin() | physical.AsofJoin() | physical.NlwJoin():
-            return "has no equality between its inputs"
+        case physical.NlJoin() | physical.HashJoin() | physical.AsofJoin() | physical.WindowJoin():
+            return "has neither an equality nor a band between its inputs"
         case _:
             return "cannot be divided by what is above it"

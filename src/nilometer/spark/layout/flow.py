@@ -14,6 +14,7 @@ import polars as pl
 from nilometer.edge.gateway.dataflow import Dataflow
 from nilometer.edge.gateway.lowering.partials import evaluated
 from nilometer.edge.gateway.lowering.sources_of import id_type
+from nilometer.edge.gateway.lowering.streams import similar_of
 from nilometer.edge.gateway.sources import Extents
 from nilometer.edge.gateway.stages import Operator, Round, Stage
 from nilometer.errors import InternalError
@@ -28,12 +29,14 @@ from nilometer.operators.frames import (
     window_dtypes,
 )
 from nilometer.operators.logic import EVALUATION, EVALUATIONS_SCHEMA, TICK, Output, no_evaluations
+from nilometer.operators.stripe_home import StripeHome, stripe_width
 from nilometer.plan import physical
 from nilometer.plan.logical import Collection
 from nilometer.spark.layout.combining import combine, parted, partial_columns, sliding_over_partials
 from nilometer.spark.layout.divide import divide
 from nilometer.spark.layout.fragments import Fragment, Layout
 from nilometer.spark.layout.nodes import AggregateCombine
+from nilometer.spark.layout.stripes import stripes_of
 from nilometer.types import TIME, Column, Schema
 
 
@@ -54,7 +57,7 @@ class FragmentFlow:
             raise InternalError(f"no bucket {bucket} of {fragment.buckets}")
         self.fragment = fragment
         self.passed = 0
-        self._flow = _CutFlow(_own_sensors(fragment, bucket), extents)
+        self._flow = _CutFlow(_own_sensors(fragment, bucket), extents, fragment.buckets, bucket)
         if len(self._flow.doors) != len(fragment.inputs):
             raise InternalError(f"{len(self._flow.doors)} exchanges for {len(fragment.inputs)} inputs")
 
@@ -180,7 +183,8 @@ class _Door:
 class _CutFlow(Dataflow):
     """The gateway's stages of a plan that is cut at its exchanges. `doors` are where rows come in, in the plan's order."""
 
-    def __init__(self, plan: physical.Node, sources: Extents) -> None:
+    def __init__(self, plan: physical.Node, sources: Extents, buckets: int, bucket: int) -> None:
+        self._place = buckets, bucket
         self.doors: list[_Door] = []
         self._combined: int | None = None
         super().__init__(plan, sources)
@@ -202,6 +206,10 @@ class _CutFlow(Dataflow):
                 return self._lower_exchange(node)
             case AggregateCombine():
                 return self._lower_combine(node)
+            case physical.SnJoin() if self._place[0] > 1 and stripes_of(node) is not None:
+                # Divided by stripes: copies from elsewhere are found here, but answer at home.
+                home = StripeHome(stripe_width(node.epsilon), *self._place)
+                return self.add_operator(node, replace(similar_of(node), home=home))
             case physical.AggregateEvaluate() if (exchange := _partials_received(node)) is not None:
                 # The gateway would look through the exchange and make the whole aggregate of what is below.
                 if isinstance(exchange.input, AggregateCombine):

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from nilometer.expressions import Expression
 from nilometer.plan import physical
+from nilometer.spark.layout.stripes import Stripes
 
 
 @dataclass(frozen=True)
@@ -34,6 +35,8 @@ class Fragment:
         The fragment that receives its rows; None: they are the answer.
     keys
         Over its rows, system columns included: their values say in which bucket of the target a row goes on. None: bucket 0.
+    stripes
+        How rows with near values of the one key come to meet: some have copies in several buckets (stripes.py).
     sensors
         For each SILENT of the plan, in order, what divides its declared sensors among the buckets: keys over its rows.
     """
@@ -45,6 +48,7 @@ class Fragment:
     inputs: tuple[int, ...] = ()
     target: int | None = None
     keys: tuple[Expression, ...] = ()
+    stripes: Stripes | None = None
     sensors: tuple[tuple[Expression, ...], ...] = ()
 
 

@@ -23,6 +23,7 @@ from nilometer.spark.layout.lifting import lifted
 from nilometer.spark.layout.nodes import AggregateCombine
 from nilometer.spark.layout.parts import with_parts
 from nilometer.spark.layout.reading import stateless
+from nilometer.spark.layout.stripes import Stripes
 
 
 def lay_out(plan: physical.Node, buckets: int, *, combine: bool = False) -> Layout:
@@ -72,6 +73,9 @@ def _assembled(
     return Layout(tuple(cutting.fragments), buckets, stage, reasons)
 
 
+_Keys = tuple[tuple[Expression, ...], Stripes | None]
+
+
 @dataclass
 class _Cutting:
     """The fragments that have been cut off, producers first."""
@@ -82,7 +86,10 @@ class _Cutting:
     def add(self, plan: physical.Node, division: Division | None, stage: int) -> int:
         """Cut a plan above its leaves; without a division it runs in one bucket."""
         leaves = sum(1 for _ in _leaves(plan))
-        keys = iter(division.leaves if division is not None else ((),) * leaves)
+        nothing: _Keys = ((), None)
+        keys = iter([nothing] * leaves)
+        if division is not None:
+            keys = iter(list(zip(division.leaves, division.stripes, strict=True)))
         inputs: list[int] = []
         cut = self._cut(plan, keys, inputs)
         number = len(self.fragments)
@@ -100,9 +107,7 @@ class _Cutting:
             self.fragments[place] = replace(self.fragments[place], target=number)
         return number
 
-    def _cut(
-        self, node: physical.Node, keys: Iterator[tuple[Expression, ...]], inputs: list[int]
-    ) -> physical.Node:
+    def _cut(self, node: physical.Node, keys: Iterator[_Keys], inputs: list[int]) -> physical.Node:
         if not is_leaf(node):
             return node.with_inputs(tuple(self._cut(child, keys, inputs) for child in node.inputs))
         if isinstance(node, physical.Exchange):
@@ -110,7 +115,8 @@ class _Cutting:
         else:
             number = len(self.fragments)
             self.fragments.append(Fragment(number, node, 0, 1))
-        fragment = self.fragments[number] = replace(self.fragments[number], keys=next(keys))
+        own, stripes = next(keys)
+        fragment = self.fragments[number] = replace(self.fragments[number], keys=own, stripes=stripes)
         inputs.append(number)
         return physical.Exchange(fragment.plan, fragment.keys)
 

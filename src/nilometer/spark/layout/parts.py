@@ -12,6 +12,7 @@ from nilometer.plan.logical import Collection
 from nilometer.spark.layout.below import own_keys
 from nilometer.spark.layout.division import UndividedError, divide_plan, is_leaf
 from nilometer.spark.layout.reading import has_streams, joins_table, streamed_side
+from nilometer.spark.layout.stripes import stripes_of
 
 EXACT = ("count", "min", "max")
 """The aggregates whose partial results lose nothing."""
@@ -41,7 +42,7 @@ def _gathers(node: physical.Node) -> bool:
     """Whether it, or a node below, has keys of its own."""
     if is_leaf(node) or not has_streams(node):
         return False
-    return bool(own_keys(node)) or any(map(_gathers, node.inputs))
+    return bool(own_keys(node)) or stripes_of(node) is not None or any(map(_gathers, node.inputs))
 
 
 def _exact(node: physical.Node) -> bool:

@@ -18,6 +18,7 @@ from nilometer.plan import physical
 from nilometer.plan.explain import explain_text
 from nilometer.plan.explain.expressions import print_expression
 from nilometer.spark.layout.fragments import Fragment, Layout
+from nilometer.spark.layout.stripes import Stripes
 
 _EXCHANGE = re.compile(rf"( *){physical.Exchange.operator}\b.*?((?: @\w+)*)")
 
@@ -41,7 +42,18 @@ def _destination(fragment: Fragment, layout: Layout) -> str:
     if fragment.target is None:
         return "answer"
     by = f" by {', '.join(map(print_expression, fragment.keys))}" if fragment.keys else ""
+    if fragment.stripes is not None:
+        by = f" by stripes of {print_expression(fragment.keys[0])}, {_reach(fragment.stripes)}"
     return f"fragment {fragment.target}{by}" if layout.buckets > 1 else f"fragment {fragment.target}"
+
+
+def _reach(stripes: Stripes) -> str:
+    """
+    >>> _reach(Stripes(2.0)), _reach(Stripes(2.0, 0.5, 0.5)), _reach(Stripes(4.0, 2.0, 0.0))
+    ('2 wide', '2 wide, copies 0.5 below and 0.5 above', '4 wide, copies 2 below and 0 above')
+    """
+    copies = f", copies {stripes.below:g} below and {stripes.above:g} above"
+    return f"{stripes.width:g} wide{copies if stripes.below or stripes.above else ''}"
 
 
 def _plan(fragment: Fragment) -> Iterator[str]:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from nilometer.spark.peers.asof_join import asof_join
+from nilometer.spark.peers.chained_joins import chained_joins
 from nilometer.spark.peers.filter import filter_readings
 from nilometer.spark.peers.hop import hop
 from nilometer.spark.peers.interval_join import interval_join
+from nilometer.spark.peers.partners import partners
 from nilometer.spark.peers.refusals import plain_asof_join, plain_row_window
 from nilometer.spark.peers.row_window import row_window
 from nilometer.spark.peers.run import Query
@@ -18,6 +20,9 @@ QUERIES: Mapping[str, Query] = {
     "hop60x5": hop(60, 5),
     "hop60x1": hop(60, 1),
     "join": interval_join,
+    "join3": chained_joins(2, 3),
+    "join4": chained_joins(1, 4),
+    "partners": partners,
     "asof": asof_join(buckets=4),
     "rows": row_window(100, 1),
     "two_stages": two_stages,

@@ -52,7 +52,7 @@ NEW_JOIN_STATE = "Spark v4"
 
 def variants(query: str) -> dict[str, StockSettings]:
     """Other settings of stock Spark that a query is measured with as well, by their names."""
-    if query != "join":
+    if not query.startswith("join"):
         return {}
     return {NEW_JOIN_STATE: StockSettings(more={"spark.sql.streaming.join.stateFormatVersion": "4"})}
 

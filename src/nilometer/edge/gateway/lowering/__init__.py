@@ -31,6 +31,8 @@ ABILITIES: dict[type[physical.Node], Lower] = {
     physical.SnJoin: streams.similar,
     physical.AsofJoin: streams.asof_join,
     physical.NlwJoin: streams.window_join,
+    physical.HwJoin: streams.window_join,
+    physical.MwJoin: streams.window_join,
     physical.TimeWindow: windows.time_window,
     physical.RowWindow: windows.row_window,
     physical.Aggregate: aggregates.aggregate,

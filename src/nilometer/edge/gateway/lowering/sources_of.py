@@ -17,7 +17,7 @@ def source_type(node: physical.Node) -> Type | None:
         case physical.Union(left=left, right=right):
             kinds = [kind for side in (left, right) if (kind := source_type(side)) is not None]
             return kinds[0] if len(set(kinds)) == 1 else None
-        case physical.NlwJoin() | physical.RStream() | physical.IStream() | physical.DStream():
+        case physical.WindowJoin() | physical.RStream() | physical.IStream() | physical.DStream():
             return None
         case physical.NlJoin(left=left, right=right) | physical.HashJoin(left=left, right=right):
             return source_type(left if left.collection is Collection.STREAM else right)

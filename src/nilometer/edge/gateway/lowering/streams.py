@@ -1,4 +1,4 @@
-"""SAMPLE, LAG, SILENT, SN_JOIN, ASOF_JOIN and NLW_JOIN: streams to streams."""
+"""SAMPLE, LAG, SILENT, SN_JOIN, ASOF_JOIN and the three W-joins: streams to streams."""
 
 from __future__ import annotations
 
@@ -10,7 +10,20 @@ from nilometer.operators import sample as sample_operator
 from nilometer.operators import silent as silent_operator
 from nilometer.operators import similar as similar_operator
 from nilometer.operators import window_join as window_join_operator
-from nilometer.plan.physical import AsofJoin, Lag, NlwJoin, Sample, Silent, SnJoin
+from nilometer.operators.window_join_plan import Form
+from nilometer.plan.physical import (
+    AsofJoin,
+    HwJoin,
+    Lag,
+    MwJoin,
+    NlwJoin,
+    Sample,
+    Silent,
+    SnJoin,
+    WindowJoin,
+)
+
+FORMS: dict[type[WindowJoin], Form] = {NlwJoin: Form.NLW, HwJoin: Form.HW, MwJoin: Form.MW}
 
 
 def sample(node: Sample, flow: Dataflow) -> int:
@@ -34,10 +47,14 @@ def silent(node: Silent, flow: Dataflow) -> int:
 
 def similar(node: SnJoin, flow: Dataflow) -> int:
     """Each tuple with the earlier ones of other sources that are alike."""
-    spec = similar_operator.Similar(
+    return flow.add_operator(node, similar_of(node))
+
+
+def similar_of(node: SnJoin) -> similar_operator.Similar:
+    """What SIMILAR's operator is told."""
+    return similar_operator.Similar(
         node.input.schema, node.column, node.epsilon, node.window, node.form, node.alias, node.id_type.plain
     )
-    return flow.add_operator(node, spec)
 
 
 def asof_join(node: AsofJoin, flow: Dataflow) -> int:
@@ -48,7 +65,7 @@ def asof_join(node: AsofJoin, flow: Dataflow) -> int:
     return flow.add_operator(node, spec)
 
 
-def window_join(node: NlwJoin, flow: Dataflow) -> int:
+def window_join(node: WindowJoin, flow: Dataflow) -> int:
     """STEAM's join over N streams."""
     spec = window_join_operator.WindowJoin(
         tuple(child.schema for child in node.streams),
@@ -56,5 +73,6 @@ def window_join(node: NlwJoin, flow: Dataflow) -> int:
         tuple((k.left, k.left_expression, k.right, k.right_expression) for k in node.keys),
         node.predicate,
         id_type(node),
+        FORMS[type(node)],
     )
     return flow.add_operator(node, spec)

@@ -76,7 +76,7 @@ def prepare(bench: Bench, workload: Workload, batch_rows: int, sensors: int) -> 
     if len(workload.streams) == 1:
         frames = {workload.streams[0]: data.readings(rows, sensors)}
     else:
-        frames = data.pair(rows, sensors)
+        frames = data.keyed(rows, sensors, workload.streams)
     each = -(-batch_rows // len(frames))
     if place.exists():
         total = sum(frame.height for frame in frames.values())

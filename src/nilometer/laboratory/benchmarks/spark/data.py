@@ -8,6 +8,8 @@ compared (its own are never closed). Values are multiples of 1/64, so that sums 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import polars as pl
 
@@ -29,15 +31,34 @@ def readings(rows: int, sensors: int, disorder: int = DISORDER, seed: int = 7) -
     )
 
 
-def pair(rows: int, sensors: int, disorder: int = DISORDER, seed: int = 7) -> dict[str, pl.DataFrame]:
-    """Two streams of the same sensors, `a` (time, id, x) and `b` (time, id, y), with `rows` readings each; sentinels that do
-    not match."""
+KEYED = {"a": "x", "b": "y", "c": "z", "d": "u"}
+"""Streams that are joined, and the column of each."""
+
+
+def keyed(
+    rows: int, sensors: int, names: Sequence[str] = ("a", "b"), seed: int = 7
+) -> dict[str, pl.DataFrame]:
+    """Streams of the same sensors (time, id, and the stream's column), with `rows` readings each; sentinels that do not match."""
     found = {}
-    for number, (name, column) in enumerate((("a", "x"), ("b", "y"))):
-        frame = _fleet(rows, sensors, disorder, seed + 10 * (1 + number), sentinel=-1 - number)
+    for number, name in enumerate(names):
+        frame = _fleet(rows, sensors, DISORDER, seed + 10 * (1 + number), sentinel=-1 - number)
         values = np.random.default_rng((seed, 2 + number)).integers(0, 6400, rows) / 64
-        found[name] = frame.with_columns(pl.Series(column, values))
+        found[name] = frame.with_columns(pl.Series(KEYED[name], values))
     return found
+
+
+def valued(rows: int, sensors: int, skew: float, values: int = 1_000, seed: int = 7) -> pl.DataFrame:
+    """`rows` readings (time, id, v) in order, no two at one time, as many a second as there are sensors, at exponential gaps (SNJoin section 7.2); the value is one
+    of so many, by Zipf's law. The last is a sentinel, of a value of its own."""
+    random = np.random.default_rng((seed, 4))
+    gaps = np.maximum(1, random.exponential(SECOND / sensors, rows)).astype(np.int64)
+    gaps[-1] = AFTER
+    weights = 1 / np.arange(1, values + 1) ** skew
+    chosen = random.choice(values, size=rows, p=weights / weights.sum()).astype(np.float64)
+    chosen[-1] = -1.0
+    return pl.DataFrame(
+        {"time": START + np.cumsum(gaps), "id": random.integers(0, sensors, rows), "v": chosen}
+    )
 
 
 def _fleet(rows: int, sensors: int, disorder: int, seed: int, sentinel: int = -1) -> pl.DataFrame:

@@ -69,7 +69,7 @@ def _ours(bench: Bench, workload: Workload, rate: int, seconds: float, warming: 
         _write(query, bench, place, "log", rate, seconds)
     finally:
         query.stop()
-    return percentiles(_appended(place), committed, workload.name != "filter", warming)
+    return percentiles(appended_in(place), committed, workload.name != "filter", warming)
 
 
 def _stock(
@@ -90,7 +90,7 @@ def _stock(
         query.stop()
     column = "tick" if workload.name != "filter" else "time"
     committed = [(at, _times([frame], column)) for at, frame in query.committed()]
-    return percentiles(_appended(place), committed, workload.name != "filter", warming)
+    return percentiles(appended_in(place), committed, workload.name != "filter", warming)
 
 
 def percentiles(
@@ -141,5 +141,6 @@ def _write(query: _Live, bench: Bench, place: Path, form: str, rate: int, second
         query.catch_up()
 
 
-def _appended(place: Path) -> npt.NDArray[np.int64]:
+def appended_in(place: Path) -> npt.NDArray[np.int64]:
+    """What a live writer said it appended last: pairs of a greatest time and when it was durable."""
     return np.array(json.loads((place / APPENDED).read_text()), dtype=np.int64)

@@ -78,6 +78,29 @@ WORKLOADS = (
     ),
 )
 
+JOINS = (
+    Workload(
+        "join3",
+        "3-way WINDOW join, 2 s",
+        ("a", "b", "c"),
+        "SELECT time, A.id AS id, A.x AS x, B.y AS y, C.z AS z FROM a A, b B, c C WINDOW = 2 SECONDS WHERE A.id = B.id AND B.id = C.id",
+        "join3",
+        times=5.0,
+        share=0.06,
+    ),
+    Workload(
+        "join4",
+        "4-way WINDOW join, 1 s",
+        ("a", "b", "c", "d"),
+        "SELECT time, A.id AS id, A.x AS x, B.y AS y, C.z AS z, D.u AS u FROM a A, b B, c C, d D WINDOW = 1 SECOND"
+        " WHERE A.id = B.id AND B.id = C.id AND C.id = D.id",
+        "join4",
+        times=5.0,
+        share=0.04,
+    ),
+)
+"""Those of `bench joins`."""
+
 
 def named(name: str) -> Workload:
     """The workload of that name."""

@@ -1,0 +1,107 @@
+"""The W-join's equalities as classes: what is equal in every N-tuple is evaluated, hashed and indexed once for each stream.
+
+`A.k = B.k AND B.k = C.k` is one class over three streams: it also says A.k = C.k, so a step from A may go to C at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import polars as pl
+
+from nilometer.expressions import Expression, type_of
+from nilometer.kernels.hash_index import Booleans, Numbers
+from nilometer.operators.evaluate import Evaluator, compile_expression
+from nilometer.operators.frames import dtype
+from nilometer.operators.window_panes import Pane
+
+KeyPair = tuple[int, Expression, int, Expression]
+
+_HASHED = (pl.Int64(), pl.Float64(), pl.String(), pl.Boolean())
+
+
+@dataclass(frozen=True)
+class KeyClass:
+    """Expressions, one for each of two or more ports, that are equal; the `number`th class of the join."""
+
+    number: int
+    members: tuple[tuple[int, Expression], ...]
+
+    @cached_property
+    def ports(self) -> frozenset[int]:
+        """The streams that it ties together."""
+        return frozenset(port for port, _ in self.members)
+
+    @cached_property
+    def dtype(self) -> pl.DataType:
+        """In which all are compared."""
+        return dtype(type_of(self.members[0][1]))
+
+    @property
+    def hashed(self) -> bool:
+        """Whether candidates are looked up by it; a key of another type is only compared."""
+        return self.dtype in _HASHED
+
+    @property
+    def exact(self) -> bool:
+        """Whether equal numbers mean equal keys: a whole number is its own."""
+        return self.dtype == pl.Int64()
+
+    @cached_property
+    def _evaluators(self) -> dict[int, Evaluator]:
+        return {port: compile_expression(expression) for port, expression in self.members}
+
+    def values(self, port: int, pane: Pane) -> pl.Series:
+        """The key of a pane's rows."""
+        if ("values", self.number) not in pane.notes:
+            values = self._evaluators[port](pane.rows)
+            pane.notes["values", self.number] = (
+                values if values.dtype == self.dtype else values.cast(self.dtype)
+            )
+        found: pl.Series = pane.notes["values", self.number]
+        return found
+
+    def hashes(self, port: int, pane: Pane) -> tuple[Numbers, Booleans | None]:
+        """Per row of a pane a number, equal where the keys are, and whether there is a key at all (None: everywhere)."""
+        if ("hashes", self.number) not in pane.notes:
+            values = self.values(port, pane)
+            known = values.is_not_null().to_numpy() if values.null_count() else None
+            if self.exact:
+                numbers = (values if known is None else values.fill_null(0)).to_numpy().view(np.uint64)
+            else:
+                # Adding 0.0 makes -0.0 the 0.0 that it equals.
+                numbers = (values + 0.0 if values.dtype == pl.Float64 else values).hash().to_numpy()
+            pane.notes["hashes", self.number] = numbers, known
+        hashes: tuple[Numbers, Booleans | None] = pane.notes["hashes", self.number]
+        return hashes
+
+
+def classes_of(keys: Sequence[KeyPair]) -> tuple[KeyClass, ...]:
+    """The equalities, each in one class. Where a class would have two expressions of one stream, its equalities stay apart."""
+    groups: list[tuple[set[tuple[int, Expression]], list[KeyPair]]] = []
+    for pair in keys:
+        ends = {(pair[0], pair[1]), (pair[2], pair[3])}
+        touched = [group for group in groups if group[0] & ends]
+        groups = [group for group in groups if not group[0] & ends]
+        members = ends.union(*(group[0] for group in touched))
+        groups.append((members, [*(old for group in touched for old in group[1]), pair]))
+    found: list[tuple[tuple[int, Expression], ...]] = []
+    for members, pairs in groups:
+        if len({port for port, _ in members}) == len(members):
+            found.append(tuple(sorted(members, key=lambda member: member[0])))
+        else:
+            found += [((left, one), (right, other)) for left, one, right, other in pairs]
+    return tuple(KeyClass(number, members) for number, members in enumerate(dict.fromkeys(found)))
+
+
+def combined(parts: Sequence[tuple[Numbers, Booleans | None]]) -> tuple[Numbers, Booleans | None]:
+    """One number for several, known where all are."""
+    numbers, known = parts[0]
+    for more, there in parts[1:]:
+        numbers = numbers * np.uint64(0x9E3779B97F4A7C15) + more
+        if there is not None:
+            known = there if known is None else known & there
+    return numbers, known

@@ -1,0 +1,167 @@
+"""How the W-join finds its N-tuples: from each stream's new tuples an order of the others, and at each step how to search.
+
+The three forms of STEAM (section 6.2) differ in nothing else:
+
+| form | the next stream | candidates are found by |
+|---|---|---|
+| NLW | as FROM has them: a left-deep pipeline | time alone; every condition is tested |
+| HW | tied by an equality, then the narrowest window | time and the hash of what must be equal |
+| MW | the least fan-out: window width times the share that its conditions keep | time and hash; else time and a band's sorted values |
+
+The widths used are those that the bounds *imply* (kernels/window_bounds.py). Testing them between the next stream and every one that was
+chosen is the filter and the refinement in one: none is wider than the bound given, so all given bounds hold; and any N-tuple within the
+given bounds is within the implied ones, so nothing is lost. The paper's separate refine step is needed only where the filter is coarser
+than the closure, such as one period of the widest window for all pairs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from nilometer.expressions import Call, Expression, columns_of, conjunction, conjuncts, uses_now
+from nilometer.kernels.ranges import Integers
+from nilometer.operators.bands import Band, bands_of
+from nilometer.operators.evaluate import Predicate, compile_predicate
+from nilometer.operators.window_join_keys import KeyClass
+
+EQUALITY, BAND, COMPARISON = 1 / 20, 1 / 9, 1 / 3
+"""The shares that conditions are taken to keep (SNEE's; a band is two comparisons)."""
+
+
+class Form(StrEnum):
+    """STEAM's nested-loop, hash and merge W-join."""
+
+    NLW = "NLW"
+    HW = "HW"
+    MW = "MW"
+
+
+@dataclass(frozen=True)
+class Graph:
+    """What ties the streams together: columns per port, implied widths, key classes, and conditions on several."""
+
+    columns: tuple[frozenset[str], ...]
+    widths: Integers
+    classes: tuple[KeyClass, ...]
+    conditions: tuple[Expression, ...]
+
+    def ports(self, condition: Expression) -> frozenset[int]:
+        """The streams that a condition reads; NOW reads them all, for it is the latest member's time."""
+        if uses_now(condition):
+            return frozenset(range(len(self.columns)))
+        read = columns_of(condition)
+        return frozenset(port for port, names in enumerate(self.columns) if names & read)
+
+    def port_of(self, column: str) -> int:
+        """The stream that has it."""
+        return next(port for port, names in enumerate(self.columns) if column in names)
+
+    def tying(self, port: int, chosen: Sequence[int]) -> tuple[KeyClass, ...]:
+        """The classes that tie a stream to those chosen."""
+        return tuple(one for one in self.classes if port in one.ports and one.ports & set(chosen))
+
+
+@dataclass(frozen=True)
+class Search:
+    """Candidates by value: those whose `column` is within each band of a chosen port's column (`plus` is ours)."""
+
+    column: str
+    bands: tuple[tuple[int, Band], ...]
+
+
+@dataclass(frozen=True)
+class Step:
+    """Add a tuple of `port`. The `hashed` classes, or the `search`, and `reach` (chosen port, implied width) find candidates; the classes
+    in `compared` and `condition`, which reads `columns` (port, name), decide. Each class is taken from a chosen port."""
+
+    port: int
+    hashed: tuple[tuple[int, KeyClass], ...]
+    compared: tuple[tuple[int, KeyClass], ...]
+    search: Search | None
+    reach: tuple[tuple[int, int], ...]
+    condition: Predicate | None
+    columns: tuple[tuple[int, str], ...]
+
+
+@dataclass(frozen=True)
+class Steps:
+    """From the new tuples of `start` to N-tuples."""
+
+    start: int
+    steps: tuple[Step, ...]
+
+
+def plan_steps(graph: Graph, start: int, form: Form) -> Steps:
+    """The order of extension from a stream, and what each step tests."""
+    chosen = [start]
+    pending = list(graph.conditions)
+    steps = []
+    while len(chosen) < len(graph.columns):
+        left = [port for port in range(len(graph.columns)) if port not in chosen]
+        port = min(left, key=lambda port: _rank(graph, chosen, port, form))
+        known = {*chosen, port}
+        ready = [condition for condition in pending if graph.ports(condition) <= known]
+        pending = [condition for condition in pending if condition not in ready]
+        steps.append(_step(graph, chosen, port, ready, form))
+        chosen.append(port)
+    return Steps(start, tuple(steps))
+
+
+def _rank(graph: Graph, chosen: Sequence[int], port: int, form: Form) -> tuple[float, ...]:
+    """The least is next."""
+    width = min(int(graph.widths[port, other]) for other in chosen)
+    match form:
+        case Form.NLW:
+            return (port,)
+        case Form.HW:
+            return (not graph.tying(port, chosen), width, port)
+        case Form.MW:
+            return (fan_out(graph, chosen, port), width, port)
+
+
+def fan_out(graph: Graph, chosen: Sequence[int], port: int) -> float:
+    """How many candidates of a stream a partial tuple is taken to have, but for the streams' rates: the width of the window times the
+    share that the conditions keep. A width of nothing still has the tuples of one moment."""
+    width = min(int(graph.widths[port, other]) for other in chosen)
+    share = EQUALITY ** len(graph.tying(port, chosen))
+    known = {*chosen, port}
+    ready = [c for c in graph.conditions if port in graph.ports(c) and graph.ports(c) <= known]
+    for condition in ready:
+        match condition:
+            case Call("<" | "<=" | ">" | ">=", (Call("abs"), _)):
+                share *= BAND
+            case Call("<" | "<=" | ">" | ">="):
+                share *= COMPARISON
+    return (1 + width) * share
+
+
+def _step(graph: Graph, chosen: Sequence[int], port: int, ready: list[Expression], form: Form) -> Step:
+    tied = [(next(other for other in chosen if other in one.ports), one) for one in graph.tying(port, chosen)]
+    hashed = () if form is Form.NLW else tuple((other, one) for other, one in tied if one.hashed)
+    # A whole number is its own hash: then what is found is equal.
+    exact = len(hashed) == 1 and hashed[0][1].exact
+    compared = tuple(pair for pair in tied if not (exact and pair in hashed))
+    names = {name for condition in ready for name in columns_of(condition)}
+    columns = tuple(
+        (one, name) for one in (*chosen, port) for name in sorted(graph.columns[one]) if name in names
+    )
+    condition = compile_predicate(conjunction(ready)) if ready else None
+    reach = tuple((other, int(graph.widths[port, other])) for other in chosen)
+    search = _search(graph, chosen, port, ready) if form is Form.MW and not hashed else None
+    return Step(port, hashed, compared, search, reach, condition, columns)
+
+
+def _search(graph: Graph, chosen: Sequence[int], port: int, ready: Sequence[Expression]) -> Search | None:
+    """The column of the stream by which to search: the one with most bounds."""
+    bounded: dict[str, list[tuple[int, Band]]] = {}
+    for band in bands_of(part for condition in ready for part in conjuncts(condition)):
+        ends = {graph.port_of(band.plus): band.plus, graph.port_of(band.minus): band.minus}
+        others = [other for other in ends if other in chosen]
+        if port in ends and others:
+            bounded.setdefault(ends[port], []).append((others[0], band.seen_from(ends[port])))
+    if not bounded:
+        return None
+    column = max(bounded, key=lambda name: sum(1 + band.closed for _, band in bounded[name]))
+    return Search(column, tuple(bounded[column]))

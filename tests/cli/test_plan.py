@@ -1,0 +1,108 @@
+"""`nilometer plan` and the stages of `explain` that need a network."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from nilometer.cli.main import application
+from nilometer.errors import ConfigurationError, InfeasibleError, NilometerError
+from placement.scenarios import Q3, SCHEMA
+
+MOTES = Path(__file__).parents[1] / "catalog" / "data" / "snee.toml"
+
+
+@pytest.fixture
+def field(tmp_path: Path) -> Path:
+    (tmp_path / "schema.sql").write_text(SCHEMA, encoding="utf-8")
+    return tmp_path
+
+
+def run(*arguments: object) -> str:
+    result = CliRunner().invoke(application, [str(argument) for argument in arguments])
+    if isinstance(result.exception, NilometerError):
+        raise result.exception
+    assert result.exit_code == 0, result.output
+    return result.stdout
+
+
+def test_a_plan_is_tree_fragments_agenda_and_costs(field: Path) -> None:
+    text = run(
+        "plan",
+        "--data",
+        field,
+        "--topology",
+        MOTES,
+        "--profile",
+        "snee-2010",
+        "--delivery-time",
+        "24 HOURS",
+        Q3,
+    )
+    assert "ROUTING [random, seed 4; 8 of 10 nodes" in text
+    assert "beta 29; period 26100000 ms; delivery 25226372 ms" in text
+    assert "25203602" in text
+    assert "lifetime 145.3 days" in text
+
+
+def test_a_plan_as_json(field: Path) -> None:
+    text = run("plan", "--data", field, "--topology", MOTES, "--json", "--costs", "mica2", Q3)
+    found = json.loads(text)
+    assert found["costs"] == "mica2"
+    assert {edge[0] for edge in found["routing"]["edges"]} >= {4, 5, 6, 7, 9}
+    assert found["agenda"]["beta"] * found["agenda"]["alpha"] == found["agenda"]["period"]
+    assert sum(site["energy"]["total"] for site in found["sites"] if site["site"] != 0) == pytest.approx(
+        found["estimate"]["energy"]
+    )
+    assert [option["chosen"] for option in found["alternatives"]].count(True) == 1
+
+
+def test_expectations_from_the_command_line(field: Path) -> None:
+    start = ("plan", "--data", field, "--topology", MOTES, "--json")
+    soon = json.loads(run(*start, "--goal", "minimize delivery time", Q3))
+    late = json.loads(run(*start, "--goal", "maximize lifetime", Q3))
+    assert soon["agenda"]["beta"] == 1 < late["agenda"]["beta"]
+    fixed = json.loads(run(*start, "--buffering-factor", "7", "--acquisition-interval", "5 MINUTES", Q3))
+    assert (fixed["agenda"]["beta"], fixed["agenda"]["alpha"]) == (7, 300_000)
+    with pytest.raises(InfeasibleError, match="a lifetime of 900 DAYS cannot be reached"):
+        run(*start, "--lifetime", "900 DAYS", Q3)
+    with pytest.raises(ConfigurationError, match="is no goal"):
+        run(*start, "--goal", "be quick", Q3)
+
+
+def test_explain_in_a_declared_network(field: Path) -> None:
+    (field / "schema.sql").write_text(f"{SCHEMA}\nCREATE NETWORK brook FROM '{MOTES}';", encoding="utf-8")
+    assert "ROUTING" in run("explain", "--data", field, "--stage", "routing", Q3)
+    assert "EXCHANGE" in run("explain", "--data", field, f"EXPLAIN FRAGMENTS {Q3}")
+    assert "NL_JOIN" in run("explain", "--data", field, "--network", "brook", "--stage", "placed", Q3)
+    whole = json.loads(run("explain", "--data", field, "--stage", "agenda", "--json", Q3))
+    assert whole["text"].startswith("AGENDA")
+    assert whole["plan"]["agenda"]["transfers"]
+    with pytest.raises(ConfigurationError, match="no network 'creek'"):
+        run("explain", "--data", field, "--network", "creek", "--stage", "agenda", Q3)
+
+
+def test_without_a_network_there_is_nothing_to_place_in(field: Path) -> None:
+    with pytest.raises(ConfigurationError, match="there is no network to place the query in"):
+        run("explain", "--data", field, "--stage", "agenda", Q3)
+
+
+def test_several_networks(field: Path) -> None:
+    declared = f"CREATE NETWORK one FROM '{MOTES}'; CREATE NETWORK two FROM '{MOTES}';"
+    (field / "schema.sql").write_text(SCHEMA + declared, encoding="utf-8")
+    with pytest.raises(ConfigurationError, match="there are several networks"):
+        run("explain", "--data", field, "--stage", "agenda", Q3)
+    assert "AGENDA" in run("explain", "--data", field, "--network", "two", "--stage", "agenda", Q3)
+
+
+def test_sensors_are_at_the_nodes_of_their_ids(field: Path) -> None:
+    links = field / "links.csv"
+    links.write_text("source,target\n0,5\n5,6\n5,7\n7,9\n9,4\n", encoding="utf-8")
+    (field / "schema.sql").write_text(
+        f"{SCHEMA}\nCREATE NETWORK wires FROM '{links}' SINK 0;", encoding="utf-8"
+    )
+    found = json.loads(run("plan", "--data", field, "--json", "SELECT AVG(depth) FROM River[NOW]"))
+    assert sorted(found["routing"]["sources"]) == [5, 6, 7, 9]

@@ -1,0 +1,91 @@
+"""What runs where: the ability table, the cuts between network and gateway, and the choice between gateway and Spark."""
+
+from __future__ import annotations
+
+import pytest
+
+from nilometer.placement import Placement, place
+from nilometer.placement.abilities import forced_to_the_gateway, why_not_on_a_mote
+from nilometer.placement.sources import sources_of
+from nilometer.plan import physical
+from placement.scenarios import Q1, Q2, Q3, SCHEMA, brook, line_network, physical_plan
+
+PUSHED = (
+    SCHEMA + "CREATE STREAM Wells (level INT) PUSHED FROM 'mqtt://localhost/wells' EXPECT EVERY 1 MINUTE;"
+)
+
+
+def _placed(query: str, schema: str = PUSHED, rates: dict[str, float] | None = None) -> Placement:
+    return place(physical_plan(query, "default", schema), brook(), rates=rates)
+
+
+@pytest.mark.parametrize(
+    ("query", "reason"),
+    [
+        ("SELECT MEDIAN(depth) FROM River[NOW]", "motes have no AGGR"),
+        ("SELECT STDEV(depth) FROM River[NOW]", "motes have no STDEV"),
+        ("ISTREAM SELECT depth FROM River[NOW]", "motes have no ISTREAM"),
+        ("SELECT depth FROM River[UNBOUNDED]", "a window without beginning outgrows a mote"),
+        ("SELECT sqrt(depth) AS x FROM River[NOW]", "motes have no function sqrt"),
+        ("SELECT AVG(depth) FROM River[RANGE 20 MINUTES]", "is no multiple of the acquisition interval"),
+        ("SELECT LAG(depth) AS before FROM River", "motes have no LAG"),
+        ("SELECT arity FROM SIMILAR(River, depth)[RANGE 1 HOUR]", "motes have no SN_JOIN"),
+        ("SELECT level FROM Wells[NOW] w, River[NOW] r", "'Wells' is pushed, not sensed"),
+        (
+            "SELECT depth FROM River[NOW] WHERE depth IN (SELECT rain FROM Hilltop[NOW])",
+            "motes have no SEMI join",
+        ),
+    ],
+)
+def test_what_a_mote_cannot_run_is_at_the_gateway_with_a_reason(query: str, reason: str) -> None:
+    found = _placed(query)
+    assert found.fragments[0].host == "gateway"
+    assert any(reason in why for _, why in found.at_gateway), found.at_gateway
+
+
+@pytest.mark.parametrize("query", [Q1, Q2, Q3, "SELECT AVG(depth) FROM River[RANGE 10 ROWS SLIDE 10 ROWS]"])
+def test_what_it_can_run_has_no_reason(query: str) -> None:
+    plan = physical_plan(query)
+    sources = sources_of(plan, brook())
+    assert forced_to_the_gateway(plan, sources) == {}
+    assert all(why_not_on_a_mote(node, sources) is None for node in physical.walk_plan(plan))
+
+
+def test_an_operator_at_the_gateway_takes_all_above_it_along() -> None:
+    found = _placed("SELECT MAX(m) FROM (RSTREAM SELECT MEDIAN(depth) AS m FROM River[NOW]) [RANGE 1 HOUR]")
+    here = {node.operator for node in found.fragments[0].operators}
+    assert {"DELIVER", "AGGR"} <= here
+    assert {node.operator for fragment in list(found.fragments)[1:] for node in fragment.operators} <= {
+        "SP_ACQUIRE",
+        "TIME_WINDOW",
+        "PROJECT",
+    }
+
+
+def test_a_join_of_many_with_many_is_cheaper_at_the_gateway() -> None:
+    # Eight times eight rows leave a join in the network, sixteen go in.
+    network = line_network(9)
+    schema = "CREATE STREAM River (rain INT, depth INT) SENSED EVERY 15 MINUTES;"
+    query = "SELECT a.depth, b.rain FROM River[NOW] a, River[AT NOW - 15 MINUTES] b WHERE a.rain < b.rain"
+    found = place(physical_plan(query, "default", schema), network)
+    assert found.fragments[0].host == "gateway"
+    assert ("NL_JOIN", "cheaper than in the network") in found.at_gateway
+    whole = next(option for option in found.alternatives if "as much as can be" in option.name)
+    chosen = next(option for option in found.alternatives if option.chosen)
+    assert whole.estimate is not None
+    assert chosen.estimate is not None
+    assert whole.estimate.packets_per_day > chosen.estimate.packets_per_day
+
+
+def test_an_aggregate_is_cheaper_in_the_network() -> None:
+    found = place(physical_plan(Q2), line_network(20))
+    assert found.fragments[0].host == "mote"
+    raw = next(option for option in found.alternatives if option.name == "every reading shipped as it is")
+    assert raw.estimate is not None
+    assert raw.estimate.packets_per_day > 3 * found.estimate.packets_per_day
+
+
+def test_many_readings_from_elsewhere_make_the_rest_a_matter_for_spark() -> None:
+    query = "SELECT r.depth FROM River[NOW] r, Wells[RANGE 15 MINUTES] w WHERE r.rain = w.level"
+    assert _placed(query, rates={"w": 20.0}).fragments[0].host == "gateway"
+    assert _placed(query, rates={"w": 2e6}).fragments[0].host == "spark"
