@@ -4,6 +4,7 @@ what was measured lies beside the cost model's estimate."""
 from __future__ import annotations
 
 from pathlib import Path
+from random import Random
 
 import pytest
 
@@ -142,3 +143,29 @@ def test_thirty_nodes_join(tmp_path: Path) -> None:
     check_answers(trial)
     check_sizes(trial)
     check_estimates(trial)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("seed", range(8))
+def test_random_networks(seed: int, tmp_path: Path) -> None:
+    """Sources anywhere, also at the sink, and streams that share a site."""
+    random = Random(seed)
+    width, height = random.randint(2, 5), random.randint(1, 4)
+    sites = range(width * height)
+    hosts = {
+        "river": sorted(random.sample(sites, random.randint(1, min(5, len(sites))))),
+        "hilltop": sorted(random.sample(sites, random.randint(1, 2))),
+    }
+    text = random.choice(
+        (
+            RUNNING_EXAMPLE,
+            "SELECT id, time, depth FROM River [NOW] WHERE rain < 9",
+            "SELECT SUM(depth) AS s, MIN(rain) AS m, COUNT(*) AS n FROM River [RANGE 20 SECONDS]",
+            "SELECT rain, COUNT(*) AS n FROM River [NOW] GROUP BY rain",
+            "SELECT id, depth FROM River [RANGE 3 ROWS SLIDE 2 ROWS]",
+        )
+    )
+    beta, most = random.randint(1, 5), {"rain": 12, "depth": 1023}
+    trial = tried(text, tmp_path, network=grid(width, height, hosts), beta=beta, periods=4, most=most)
+    assert trial.emulation.difference is None
+    assert trial.emulation.run.sound, [m for m in trial.emulation.run.measured.values() if not m.sound]
