@@ -88,7 +88,8 @@ def sizes(compilation: Compilation) -> list[dict[str, Any]]:
 
 
 def measurements(emulation: Emulation) -> list[dict[str, Any]]:
-    """What each mote did in a period, beside the estimate. Times are milliseconds; RAM is with the stack at its deepest."""
+    """What each mote did in a period, beside the estimate. Times are milliseconds, energy (of processor and radio)
+    millijoules; RAM is with the stack at its deepest."""
     return [_measurement(emulation, site) for site in emulation.compilation.built]
 
 
@@ -108,6 +109,7 @@ def _measurement(emulation: Emulation, site: NodeId) -> dict[str, Any]:
         "power_save": milliseconds(measured.power_save),
         "receiving": milliseconds(measured.receiving),
         "sending": milliseconds(measured.sending),
+        "energy": round(1000 * _joules(emulation, site) / periods, 4),
         "bytes_sent": measured.bytes_sent // periods,
         "ram": measured.ram + measured.stack,
         "ram_estimate": ram_estimate(emulation.compilation.motes, site),
@@ -117,6 +119,19 @@ def _measurement(emulation: Emulation, site: NodeId) -> dict[str, Any]:
         "collisions": measured.collisions,
         "faults": sum(measured.faults.values()) + measured.wrong_sleeps,
     }
+
+
+def _joules(emulation: Emulation, site: NodeId) -> float:
+    """What processor and radio took in the whole run, by the currents of the cost profile."""
+    measured, costs = emulation.run.measured[site], emulation.compilation.placement.costs
+    charge = (
+        costs.cpu_active * measured.active
+        + costs.cpu_idle * measured.idle
+        + costs.cpu_sleep * measured.power_save
+        + costs.radio_receive * measured.receiving
+        + costs.radio_transmit * measured.sending
+    )
+    return costs.voltage * charge / FREQUENCY
 
 
 def write_nesc(compilation: Compilation, directory: Path) -> list[Path]:

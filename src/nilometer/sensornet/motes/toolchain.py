@@ -30,7 +30,7 @@ FLAGS = (
     "-ffunction-sections",
     "-fdata-sections",
     "-mcall-prologues",
-    "-Wl,--gc-sections",
+    "-Wl,--gc-sections,--undefined=_mmcu,--section-start=.mmcu=0x910000",
 )
 """An unused function of the runtime is left out by the linker, so that a node gets only the code it needs."""
 
