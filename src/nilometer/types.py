@@ -155,6 +155,20 @@ UNITS: dict[str, int] = {
 }
 
 
+@dataclass(frozen=True, slots=True)
+class OwnWindow:
+    """A window that every tuple brings with it: what stands in `column`, in units of so many microseconds."""
+
+    column: str
+    unit: int
+
+    def length(self, value: int | float | None) -> int | None:
+        """In microseconds; NULL is no window at all."""
+        if value is None or isinstance(value, int):
+            return None if value is None else value * self.unit
+        return round(min(max(value * self.unit, -(2.0**62)), 2.0**62))
+
+
 def format_duration(microseconds: int) -> str:
     """A duration in the largest unit that divides it, as the language spells it."""
     for name in ("DAYS", "HOURS", "MINUTES", "SECONDS", "MILLISECONDS", "MICROSECONDS"):

@@ -24,8 +24,9 @@ from nilometer.operators.to_stream import ToStream
 from nilometer.operators.union import Union
 from nilometer.operators.window_aggregate import WindowAggregate
 from nilometer.operators.window_join import WindowJoin
+from nilometer.operators.window_join_plan import Form
 from nilometer.operators.zipper_join import ZipperJoin
-from nilometer.types import BOOLEAN, FLOAT, INT, POINT, STRING, Column, Schema, Type
+from nilometer.types import BOOLEAN, FLOAT, INT, POINT, STRING, Column, OwnWindow, Schema, Type
 
 NOTHING = Schema(())
 R = Schema((Column("R.depth", INT), Column("R.rain", FLOAT), Column("R.kind", STRING)))
@@ -92,7 +93,8 @@ ITEMS = (
     Lagged("speed", "RATE", reference("R.depth")),
 )
 
-TRIANGLE = WindowJoin((R, S, T), ((0, 1, 4), (1, 2, 3), (0, 2, 5)), ((0, *KEYS[0][:1], 1, KEYS[0][1]),), LESS)
+EQUAL = ((0, KEYS[0][0], 1, KEYS[0][1]),)
+TRIANGLE = WindowJoin((R, S, T), ((0, 1, 4), (1, 2, 3), (0, 2, 5)), EQUAL, LESS)
 
 CASES: list[Case] = [
     *(
@@ -136,11 +138,37 @@ CASES: list[Case] = [
         Case(f"similar, {f}", Similar(R, "R.rain", 1 / 64, 5, f, "Q"), (stream_of_r,))
         for f in ("LIST", "PAIRS", "FLATTEN", "COUNTS")
     ),
+    Case("similar, SAMPLE", Similar(R, "R.rain", 1 / 64, 5, "SAMPLE", "Q", sample=3), (stream_of_r,)),
     Case("similar, counts", Similar(R, "R.depth", 0, 5, "COUNTS", "Q"), (stream_of_r,)),
+    Case(
+        "similar, own windows",
+        Similar(R, "R.rain", 1 / 64, OwnWindow("R.depth", 2), "LIST", "Q"),
+        (stream_of_r,),
+    ),
+    Case(
+        "similar, equal, own windows",
+        Similar(R, "R.kind", 0, OwnWindow("R.depth", 2), "COUNTS", "Q"),
+        (stream_of_r,),
+    ),
     Case("similar, equal text", Similar(R, "R.kind", 0, 6, "LIST", "Q"), (sensed,)),
     Case("similar, equal numbers", Similar(R, "R.depth", 0, 6, "PAIRS", "Q", STRING), (named,)),
     Case("window join, product", WindowJoin((R, S), ((0, 1, 2),)), (stream_of_r, stream_of_s), None),
     Case("window join, triangle", TRIANGLE, (stream_of_r, stream_of_s, Input(STREAM, T)), None),
+    Case(
+        "window join, merge",
+        WindowJoin((R, S), ((0, 1, 3),), (), LESS, form=Form.MW),
+        (stream_of_r, stream_of_s),
+        None,
+    ),
+    *(
+        Case(
+            f"window join, {form}, a table",
+            WindowJoin((R, S), ((0, 1, 3),), EQUAL, form=form),
+            (stream_of_r, stream_of_s),
+            None,
+        )
+        for form in (Form.NLW, Form.HW)
+    ),
     Case("symmetric hash join", SymmetricHashJoin(R, S, 3, KEYS, LESS), (stream_of_r, stream_of_s), None),
     Case("zipper join", ZipperJoin(R, S, 4), (stream_of_r, stream_of_s)),
     Case("zipper join, keys", ZipperJoin(R, S, 4, KEYS), (stream_of_r, stream_of_s)),

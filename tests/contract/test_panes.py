@@ -16,6 +16,7 @@ import pytest
 from contract.operators import (
     BY_KIND,
     CASES,
+    EQUAL,
     ITEMS,
     KEYS,
     LESS,
@@ -47,6 +48,7 @@ from nilometer.operators.to_stream import ToStream
 from nilometer.operators.union import Union
 from nilometer.operators.window_aggregate import WindowAggregate
 from nilometer.operators.window_join import WindowJoin
+from nilometer.operators.window_join_plan import Form
 from nilometer.operators.window_panes import SMALL
 from nilometer.operators.zipper_join import ZipperJoin
 
@@ -76,6 +78,7 @@ LARGE = [
     Case(
         "window join", WindowJoin((R, S), ((0, 1, WIDTH),), ((0, *KEYS[0][:1], 1, KEYS[0][1]),), LESS), both
     ),
+    Case("window join, merge", WindowJoin((R, S), ((0, 1, WIDTH),), EQUAL, LESS, form=Form.MW), both),
     Case("symmetric hash join", SymmetricHashJoin(R, S, WIDTH, KEYS, LESS), both),
     Case("as-of join", AsofJoin(R, S, KEYS), both),
     Case("as-of join, no keys", AsofJoin(R, S), both),

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nilometer.kernels import similar_pairs as module
-from nilometer.kernels.similar_pairs import similar_pairs
+from nilometer.kernels.similar_pairs import SimilarRows, similar_candidates, similar_pairs, similar_partners
 
 edges = st.sampled_from([-(2**63), -(2**63) + 2, -1, 0, 1, 2, 2**53, 2**53 + 1, 2**63 - 1])
 floats = st.floats(-1e6, 1e6) | st.sampled_from([0.1, 0.2, 0.30000000000000004, 0.3, 1e-300, 1e300])
@@ -45,6 +45,9 @@ def test_pairs_are_those_of_two_loops(
     )
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "PAIRS_AT_ONCE", data.draw(st.sampled_from([1, 5, 100])))
-        found = similar_pairs(times, sources, numbers, np.array(probes, dtype=np.int64), epsilon, window)
+        given, asked = SimilarRows(times, sources, numbers, epsilon, window), np.array(probes, dtype=np.int64)
+        found, partners = similar_pairs(given, asked), similar_partners(given, asked)
     pairs = list(zip(found[0].tolist(), found[1].tolist(), strict=True))
     assert pairs == naive(rows, probes, epsilon, window)
+    assert partners.tolist() == [sum(probe == owner for owner, _ in pairs) for probe in probes]
+    assert (similar_candidates(given, asked) >= partners).all()

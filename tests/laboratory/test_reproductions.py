@@ -8,9 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from nilometer.errors import NilometerError
+from nilometer.laboratory.baselines import WindowedRippleJoinSpec
 from nilometer.laboratory.reproductions import PLOTS, REPRODUCTIONS, text
 from nilometer.laboratory.reproductions.fjords import fjords, plans, traffic
 from nilometer.laboratory.reproductions.snjoin_costs import ROWS, outer_mjoin, snjoin
+from nilometer.laboratory.reproductions.steam import steam
 from nilometer.laboratory.reproductions.steam_buffer import steam_buffer
 
 
@@ -38,6 +41,32 @@ def test_steam_buffer_is_additive_when_shared() -> None:
         assert row["copied_batches"] == row["queries"] * row["streams"]
         assert row["shared_batches"] == row["streams"]
     assert "shape" in result["figures"]["Section 5.2, service time"]
+
+
+def test_steam_is_measured_and_drawn(tmp_path: Path) -> None:
+    """Six joins of two, three and four streams: that they give the same N-tuples is checked there, and raises."""
+    steps = count()
+    picture = tmp_path / "steam.png"
+    result = steam(900, 300, 300, 1, clock=lambda: float(next(steps)), plot=picture)
+    assert json.loads(json.dumps(result)) == result
+    for figure in result["figures"].values():
+        assert {row["streams"] for row in figure["data"]} == {2, 3, 4}
+        assert len({row["join"] for row in figure["data"]}) == 3
+        assert all(len(row["microseconds"]) == 3 for row in figure["data"])
+        assert all(row["results"] > 0 for row in figure["data"] if row["streams"] == 2)
+        assert not figure["shape"], "on a clock by which all are as quick, none is quicker"
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    assert "Fig. 7(a)" in text(result)
+
+
+def test_another_answer_is_no_measurement(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("nilometer.laboratory.reproductions.steam.WindowedRippleJoinSpec", _narrower)
+    with pytest.raises(NilometerError, match="other N-tuples than the ripple join"):
+        steam(300, 100, 100, 1)
+
+
+def _narrower(streams: int, window: int, purge_every: int) -> WindowedRippleJoinSpec:
+    return WindowedRippleJoinSpec(streams, window // 2, purge_every=purge_every)
 
 
 def test_fjords_is_measured_and_drawn(tmp_path: Path) -> None:

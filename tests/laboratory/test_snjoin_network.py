@@ -8,25 +8,30 @@ from pathlib import Path
 import numpy as np
 
 from nilometer.laboratory.reproductions import text
-from nilometer.laboratory.reproductions.snjoin_network import (
+from nilometer.laboratory.reproductions.snjoin_field import (
     DISTINCT,
-    FIGURE_12,
-    SENSORS,
+    FIXED,
+    GROWING,
+    Ground,
     deploy,
     phenomena_readings,
-    snjoin_network,
 )
+from nilometer.laboratory.reproductions.snjoin_network import FIGURE_12, SENSORS, snjoin_network
 
 
 def test_the_figures_are_made_and_the_distributed_join_is_the_central_one(tmp_path: Path) -> None:
     picture = tmp_path / "snjoin.png"
-    result = snjoin_network(sensors=(50, 150), seconds=10, plot=picture)
+    result = snjoin_network(sensors=(50, 150), seconds=10, plot=picture, ground=Ground(150, 0.25))
     assert json.loads(json.dumps(result)) == result
-    exact, clusters, eleventh, twelfth, growth = result["figures"].values()
+    exact, clusters, eleventh, work, twelfth, growth = result["figures"].values()
     assert exact["same"]
     assert "shape" in growth
     assert clusters["shape"]
-    assert [row["sensors"] for row in eleventh["data"]] == [50, 150]
+    assert (
+        [row["sensors"] for row in eleventh["data"]] == [row["sensors"] for row in work["data"]] == [50, 150]
+    )
+    assert all(row["feedback"] <= row["true"] for row in eleventh["data"])
+    assert eleventh["data"][1]["feedback"] > 0
     assert {"probes", "delay", "width", "bytes"} <= twelfth["data"][0].keys()
     assert "29.1" not in twelfth["paper"]
     larger = clusters["data"][1]
@@ -35,6 +40,12 @@ def test_the_figures_are_made_and_the_distributed_join_is_the_central_one(tmp_pa
     assert larger["feedback"]["overdue"] == larger["every_head"]["overdue"] == 0
     assert picture.read_bytes().startswith(b"\x89PNG")
     assert "Fig. 12" in text(result)
+
+
+def test_a_tenth_of_the_space_is_a_cluster_of_200_or_a_tenth_of_the_side() -> None:
+    assert deploy(200, 2006, GROWING)[0].clusters.count == 1
+    assert 8 <= deploy(2000, 2006, GROWING)[0].clusters.count <= 14
+    assert deploy(200, 2006, FIXED)[0].clusters.count > 40
 
 
 def test_the_papers_table_is_whole() -> None:

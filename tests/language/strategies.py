@@ -128,6 +128,16 @@ def sources(depth: int = DEPTH) -> st.SearchStrategy[ast.Source]:
         st.builds(ast.QuerySource, queries(depth - 1), optional_windows, optional_names),
         st.builds(ast.AsofSource, inner, inner, expressions(depth - 1), optional_durations),
         st.builds(ast.SimilarSource, inner, column_names, epsilons, forms, optional_windows, optional_names),
+        st.builds(
+            ast.SimilarSource,
+            inner,
+            column_names,
+            epsilons,
+            st.just("SAMPLE"),
+            optional_windows,
+            optional_names,
+            names | st.integers(0, INT_MAXIMUM),
+        ),
         st.builds(ast.SilentSource, inner, optional_durations, optional_windows, optional_names),
     )
 

@@ -10,6 +10,7 @@ import pytest
 from nilometer.engine.expectations import expectations
 from nilometer.errors import ConfigurationError, InfeasibleError
 from nilometer.placement import Bounds, QualityOfService, place
+from nilometer.placement.sources import at_interval
 from nilometer.types import DAY, HOUR, MINUTE, SECOND
 from placement.scenarios import Q1, Q2, Q3, brook, physical_plan, placed
 
@@ -51,6 +52,25 @@ def test_the_shortest_acquisition_interval_that_can_be_kept() -> None:
     shorter = QualityOfService.of(acquisition_interval=(interval - 2) * 1000)
     with pytest.raises(InfeasibleError, match="too short"):
         placed(query, "default", shorter)
+
+
+def test_without_bounds_the_declared_interval_is_the_longest() -> None:
+    found = placed(Q1, "default", expectations(goal="minimize acquisition interval"))
+    assert found.agenda.seconds(found.agenda.alpha) < 1
+
+
+def test_a_range_of_intervals_is_used_to_keep_what_is_expected() -> None:
+    # Every second the radios would empty the batteries in less than 100 days; every so many seconds they do not.
+    lifetime = "100 DAYS"
+    with pytest.raises(InfeasibleError, match="a lifetime of 100 DAYS cannot be reached"):
+        placed(Q1, "default", expectations(acquisition_interval="1 SECOND", lifetime=lifetime))
+    quality = expectations(acquisition_interval="1 SECOND..1 MINUTE", lifetime=lifetime)
+    plan = at_interval(physical_plan(Q1), SECOND)
+    found = place(plan, brook(), quality)
+    interval = found.agenda.milliseconds(found.agenda.alpha)
+    assert 1000 < interval < 60_000
+    with pytest.raises(InfeasibleError):
+        place(at_interval(plan, (interval - 2) * 1000), brook(), expectations(lifetime=lifetime))
 
 
 def test_a_range_of_intervals_is_used_to_live_longer() -> None:

@@ -394,8 +394,10 @@ def special_query(draw: Any) -> str:
                 if column != "name" and draw(st.booleans())
                 else ""
             )
-            form = draw(st.sampled_from(("", " PAIRS", " FLATTEN", " COUNTS")))
-            return f"SELECT * FROM SIMILAR({name}, {column}{eps}{form}) [RANGE {draw(seconds)} SECONDS]"
+            form = draw(st.sampled_from(("", " PAIRS", " FLATTEN", " COUNTS", " SAMPLE 2")))
+            own = ("x", "v", "zone") if name == "s" else ("x", "v")
+            width = draw(seconds.map(str) | st.sampled_from(own))
+            return f"SELECT * FROM SIMILAR({name}, {column}{eps}{form}) [RANGE {width} SECONDS]"
         case 2:
             return f"SELECT * FROM SILENT({name} FOR {draw(seconds)} SECONDS)"
         case 3:

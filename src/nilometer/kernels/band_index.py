@@ -20,7 +20,7 @@ import numba
 import numpy as np
 import numpy.typing as npt
 
-from nilometer.kernels.ranges import Integers
+from nilometer.kernels.ranges import Integers, first_size
 from nilometer.kernels.read_only import read_only
 
 Values = npt.NDArray[Any]
@@ -46,11 +46,13 @@ class BandIndex:
         """The pairs of probe and row."""
         probes = (read_only(first), read_only(end), read_only(low), read_only(high))
         probe, place = 0, np.int64(-1)
+        size = first_size(len(first), limit)
         while probe < len(first):
-            owners, rows = np.empty(limit, dtype=np.int64), np.empty(limit, dtype=np.int64)
+            owners, rows = np.empty(size, dtype=np.int64), np.empty(size, dtype=np.int64)
             probe, place, count = find(
                 *probes, self._starts, self._rows, self._values, self._slice_rows, probe, place, owners, rows
             )
+            size = limit
             if count:
                 yield owners[:count], rows[:count]
 

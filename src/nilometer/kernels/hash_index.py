@@ -18,7 +18,7 @@ import numba
 import numpy as np
 import numpy.typing as npt
 
-from nilometer.kernels.ranges import Integers
+from nilometer.kernels.ranges import Integers, first_size
 from nilometer.kernels.read_only import read_only
 
 Numbers = npt.NDArray[np.uint64]
@@ -48,8 +48,9 @@ class HashIndex:
             read_only(high),
         )
         probe, place = 0, np.int64(-1)
+        size = first_size(len(numbers), limit)
         while probe < len(numbers):
-            owners, rows = np.empty(limit, dtype=np.int64), np.empty(limit, dtype=np.int64)
+            owners, rows = np.empty(size, dtype=np.int64), np.empty(size, dtype=np.int64)
             probe, place, count = find(
                 *probes,
                 self._starts,
@@ -62,6 +63,7 @@ class HashIndex:
                 owners,
                 rows,
             )
+            size = limit
             if count:
                 yield owners[:count], rows[:count]
 

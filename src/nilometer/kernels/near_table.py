@@ -7,6 +7,10 @@ that cells decide nothing but the cost. Values too many cells from 0 to be told 
 The law: rows come in order, their times never falling, over all calls. Row p is like every q before it with |value p - value q| <= epsilon, time p -
 time q <= window and another source. Sources are 0, 1, ...: as many stamps are kept.
 
+The window is one for all, or each row brings its own (SNJoin section 4.2.1): then it is q's that decides, for it says how long q can be joined with.
+Such rows do not expire in their order, so that some of the ring may be dead: a probe passes over them, and when they are as many as the living the
+ring is made anew of these. What is held is at most twice what is alive, whatever the longest window.
+
 >>> table = NearTable(window=10, epsilon=0.5)
 >>> probes = table.probe(np.array([1, 2, 3]), np.array([7.0, 7.5, 8.0]), np.array([0, 1, 2]))
 >>> probes.partners.tolist(), table.expand(probes)
@@ -53,6 +57,7 @@ class NearProbes:
     values: Values
     low: Values
     high: Values
+    times: Integers
     source: Integers
     partners: Integers
     sources: Integers
@@ -63,11 +68,13 @@ class NearProbes:
 
 
 class NearTable:
-    """The occurrences of the last `window` microseconds. What `probe` gave can be expanded until the next call of it."""
+    """The occurrences of the last `window` microseconds (None: as long as each says). What `probe` gave can be expanded until the next call of it."""
 
-    def __init__(self, window: int, epsilon: float) -> None:
+    def __init__(self, window: int | None, epsilon: float) -> None:
         self._window = window
         self._epsilon = epsilon
+        self._tidy_at = SMALL
+        self._until: Integers = np.zeros(SMALL, dtype=np.int64)
         self._cells = np.zeros(SMALL, dtype=ENTRY)
         self._ring = np.zeros(SMALL, dtype=OCCURRENCE)
         self._values: Values = np.zeros(SMALL, dtype=np.float64)
@@ -78,9 +85,23 @@ class NearTable:
         """The occurrences that are held."""
         return int(self._state[END] - self._state[HEAD])
 
-    def probe(self, times: Integers, values: Values, sources: Integers) -> NearProbes:
-        """What each row is like, and each row for those after it."""
+    @property
+    def bytes(self) -> int:
+        """What it takes."""
+        arrays = self._cells, self._ring, self._values, self._until, self._stamps
+        return sum(array.nbytes for array in arrays)
+
+    def probe(
+        self, times: Integers, values: Values, sources: Integers, until: Integers | None = None
+    ) -> NearProbes:
+        """What each row is like, and each row for those after it, up to the time `until` which it may be joined with (None: its time and the
+        window)."""
         count = len(times)
+        if until is None:
+            assert self._window is not None, "every row brings its own window here"
+            until = until_of(times, self._window)
+        if count:
+            self._tidy(int(times[0]))
         self._make_room(count, values.dtype, int(sources.max()) + 1 if count else 0)
         first = int(self._state[END])
         low, high = self._bounds(values)
@@ -93,6 +114,7 @@ class NearTable:
             read_only(low),
             read_only(high),
             read_only(sources),
+            read_only(until),
         )
         given = newest, oldest, partners, others
         done = 0
@@ -101,34 +123,37 @@ class NearTable:
                 *rows,
                 self._exact(values),
                 done,
-                self._window,
                 self._state,
                 self._ring,
                 self._values,
+                self._until,
                 self._cells,
                 self._stamps,
                 *given,
             )
             if done == count:
-                return NearProbes(newest, oldest, values, low, high, sources, partners, others, first)
+                return NearProbes(newest, oldest, values, low, high, times, sources, partners, others, first)
             self._cells = resized(self._cells, int(self._state[VALUES]))
 
-    def expand(self, probes: NearProbes) -> tuple[Integers, Integers]:
+    def expand(self, probes: NearProbes, rows: slice = slice(None)) -> tuple[Integers, Integers]:
         """The pairs (row of the probes, occurrence that it is like), by row and then by occurrence."""
-        ends = np.cumsum(probes.partners)
-        owners = np.repeat(np.arange(len(probes), dtype=np.int64), probes.partners)
+        partners = probes.partners[rows]
+        ends = np.cumsum(partners)
+        owners = np.repeat(np.arange(len(probes), dtype=np.int64)[rows], partners)
         found = np.empty(len(owners), dtype=np.int64)
         expand_near(
-            read_only(probes.newest),
-            read_only(probes.oldest),
-            read_only(probes.values),
-            read_only(probes.low),
-            read_only(probes.high),
-            read_only(probes.source),
+            read_only(probes.newest[rows]),
+            read_only(probes.oldest[rows]),
+            read_only(probes.values[rows]),
+            read_only(probes.low[rows]),
+            read_only(probes.high[rows]),
+            read_only(probes.times[rows]),
+            read_only(probes.source[rows]),
             self._exact(probes.values),
             read_only(ends),
             self._ring,
             self._values,
+            self._until,
             found,
         )
         return owners, found
@@ -150,7 +175,7 @@ class NearTable:
 
     def expire(self, now: int) -> None:
         """Let go of what no row from `now` on can be like."""
-        sweep_cells(now - self._window, self._state, self._ring, self._cells)
+        sweep_cells(now, self._state, self._ring, self._until, self._cells)
 
     def _bounds(self, values: Values) -> tuple[Values, Values]:
         """Between which a whole number's like lies; of floats the difference decides alone."""
@@ -174,25 +199,57 @@ class NearTable:
     def _make_room(self, count: int, dtype: np.dtype[np.generic], sources: int) -> None:
         needed, capacity = len(self) + count, len(self._ring)
         if needed > capacity or 8 * needed < capacity > SMALL or self._values.dtype != dtype:
-            ring = np.zeros(capacity_of(2 * needed), dtype=OCCURRENCE)
-            values = np.zeros(len(ring), dtype=dtype)
-            living = np.arange(self._state[HEAD], self._state[END], dtype=np.int64)
-            ring[living & (len(ring) - 1)] = self._ring[living & (capacity - 1)]
-            values[living & (len(ring) - 1)] = self._values[living & (capacity - 1)]
-            self._ring, self._values = ring, values
+            held = np.arange(self._state[HEAD], self._state[END], dtype=np.int64)
+            self._move(held, held, capacity_of(2 * needed), dtype)
         if 16 * int(self._state[VALUES]) < len(self._cells) > SMALL:
             self._cells = resized(self._cells, int(self._state[VALUES]))
         if sources > len(self._stamps):
             more = np.full(capacity_of(sources) - len(self._stamps), -1, dtype=np.int64)
             self._stamps = np.concatenate([self._stamps, more])
 
+    def _tidy(self, now: int) -> None:
+        """Leave out what died before others that came earlier; each time there may be twice as many before it is done again."""
+        if self._window is not None or len(self) < self._tidy_at:
+            return
+        held = np.arange(self._state[HEAD], self._state[END], dtype=np.int64)
+        living = held[self._until[held & (len(self._ring) - 1)] >= now]
+        end = int(self._state[END])
+        # The numbers go on from where they were: stamps are numbers too.
+        places = np.arange(end - len(living), end, dtype=np.int64)
+        self._move(living, places, capacity_of(2 * max(len(living), 1)), self._values.dtype)
+        self._state[HEAD] = end - len(living)
+        self._cells = np.zeros_like(self._cells)
+        self._state[VALUES] = 0
+        chain_again(self._state, self._ring, self._cells)
+        self._tidy_at = 2 * len(living) + SMALL
+
+    def _move(self, old: Integers, new: Integers, capacity: int, dtype: np.dtype[np.generic]) -> None:
+        """Occurrences to their new numbers, in a ring of another capacity."""
+        ring, mask = np.zeros(capacity, dtype=OCCURRENCE), len(self._ring) - 1
+        values = np.zeros(capacity, dtype=dtype)
+        until = np.zeros(capacity, dtype=np.int64)
+        for given, taken in ((ring, self._ring), (values, self._values), (until, self._until)):
+            given[new & (capacity - 1)] = taken[old & mask]
+        self._ring, self._values, self._until = ring, values, until
+
+
+def until_of(times: Integers, windows: int | Integers) -> Integers:
+    """Until when what has come at these times can be joined with; what would be after all time is its end.
+
+    >>> until_of(np.array([5, 2**63 - 3]), np.array([-1, 7])).tolist()
+    [4, 9223372036854775807]
+    """
+    most = np.iinfo(np.int64).max
+    late = times > most - np.maximum(windows, 0)
+    return np.where(late, most, np.where(late, 0, times) + np.where(late, 0, windows))
+
 
 @numba.njit(cache=True)
-def sweep_cells(bound, state, ring, cells):  # type: ignore[no-untyped-def]
-    """Occurrences before `bound` leave, and a cell with its last one."""
+def sweep_cells(now, state, ring, until, cells):  # type: ignore[no-untyped-def]
+    """Occurrences at the head that are dead now leave, and a cell with its last one."""
     mask = len(ring) - 1
     head, end = state[HEAD], state[END]
-    while head < end and ring[head & mask].time < bound:
+    while head < end and until[head & mask] < now:
         cell = place_of(ring[head & mask].number, 0, cells)
         cells[cell].count -= 1
         if cells[cell].count == 0:
@@ -203,8 +260,29 @@ def sweep_cells(bound, state, ring, cells):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True)
+def chain_again(state, ring, cells):  # type: ignore[no-untyped-def]
+    """Chains through the occurrences of the ring, in cells that are empty."""
+    mask = len(ring) - 1
+    for at in range(state[HEAD], state[END]):
+        chain(at, ring[at & mask].number, state, ring, cells)
+
+
+@numba.njit(cache=True, inline="always")
+def chain(at, number, state, ring, cells):  # type: ignore[no-untyped-def]
+    """Make an occurrence the newest of its cell."""
+    cell = place_of(number, 0, cells)
+    if not cells[cell].used:
+        cells[cell].used, cells[cell].key, cells[cell].source = 1, number, 0
+        cells[cell].newest, cells[cell].count = -1, 0
+        state[VALUES] += 1
+    ring[at & (len(ring) - 1)].previous = cells[cell].newest
+    cells[cell].newest = at
+    cells[cell].count += 1
+
+
+@numba.njit(cache=True)
 def probe_near(  # type: ignore[no-untyped-def]
-    times, numbers, values, low, high, sources, epsilon, start, window, state, ring, ring_values, cells, stamps,
+    times, numbers, values, low, high, sources, until, epsilon, start, state, ring, ring_values, ring_until, cells, stamps,
     newest, oldest, partners, others,
 ):  # fmt: skip
     """Rows from `start` on; gives the row before which the table must grow, or how many rows there are."""
@@ -213,8 +291,8 @@ def probe_near(  # type: ignore[no-untyped-def]
         if 2 * state[VALUES] >= len(cells):
             return row
         now, source, value, least, most = times[row], sources[row], values[row], low[row], high[row]
-        if state[HEAD] < state[END] and ring[state[HEAD] & mask].time < now - window:
-            sweep_cells(now - window, state, ring, cells)
+        if state[HEAD] < state[END] and ring_until[state[HEAD] & mask] < now:
+            sweep_cells(now, state, ring, ring_until, cells)
         head, end = state[HEAD], state[END]
         count = distinct = 0
         for side in range(3):
@@ -225,7 +303,7 @@ def probe_near(  # type: ignore[no-untyped-def]
                 other = ring_values[at & mask]
                 if least <= other <= most and abs(value - other) <= epsilon:
                     theirs = ring[at & mask].source
-                    if theirs != source:
+                    if theirs != source and ring_until[at & mask] >= now:
                         count += 1
                         if stamps[theirs] != end:
                             stamps[theirs] = end
@@ -233,22 +311,17 @@ def probe_near(  # type: ignore[no-untyped-def]
                 at = ring[at & mask].previous
         oldest[row], partners[row], others[row] = head, count, distinct
         number = numbers[row]
-        cell = place_of(number, 0, cells)
-        if not cells[cell].used:
-            cells[cell].used, cells[cell].key, cells[cell].source = 1, number, 0
-            cells[cell].newest, cells[cell].count = -1, 0
-            state[VALUES] += 1
-        ring[end & mask].time, ring[end & mask].number = now, number
-        ring[end & mask].source, ring[end & mask].previous = source, cells[cell].newest
-        ring_values[end & mask] = value
+        ring[end & mask].time, ring[end & mask].number, ring[end & mask].source = now, number, source
+        ring_values[end & mask], ring_until[end & mask] = value, until[row]
+        chain(end, number, state, ring, cells)
         state[END] = end + 1
-        cells[cell].newest = end
-        cells[cell].count += 1
     return len(times)
 
 
 @numba.njit(cache=True)
-def expand_near(newest, oldest, values, low, high, sources, epsilon, ends, ring, ring_values, found):  # type: ignore[no-untyped-def]
+def expand_near(  # type: ignore[no-untyped-def]
+    newest, oldest, values, low, high, times, sources, epsilon, ends, ring, ring_values, ring_until, found
+):
     """Walk three chains back at once, the newest occurrence first, and fill `found` from each row's end."""
     mask = len(ring) - 1
     for row in range(len(oldest)):
@@ -259,7 +332,8 @@ def expand_near(newest, oldest, values, low, high, sources, epsilon, ends, ring,
             at = max(first, second, third)
             other = ring_values[at & mask]
             near = low[row] <= other <= high[row] and abs(values[row] - other) <= epsilon
-            if near and ring[at & mask].source != sources[row]:
+            alive = ring_until[at & mask] >= times[row]
+            if near and alive and ring[at & mask].source != sources[row]:
                 place -= 1
                 found[place] = at
             before = ring[at & mask].previous

@@ -113,6 +113,10 @@ class OccurrenceTable:
         )
         return owners, found
 
+    def chain(self, newest: int, oldest: int) -> Integers:
+        """The occurrences of one value from its `newest` (-1: none) back to the first that is not before `oldest`, in their order."""
+        return np.asarray(walk(newest, oldest, self._ring), dtype=np.int64)
+
     def times(self, occurrences: Integers) -> Integers:
         """Their times."""
         found: Integers = self._ring["time"][occurrences & (len(self._ring) - 1)]
@@ -198,22 +202,27 @@ def move(table, larger):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True)
+def forget(number, source, state, values, owned):  # type: ignore[no-untyped-def]
+    """Count an occurrence no more; a value goes with its last one."""
+    value, mine = place_of(number, 0, values), place_of(number, source, owned)
+    owned[mine].count -= 1
+    if owned[mine].count == 0:
+        remove(mine, owned)
+        state[OWNED] -= 1
+        values[value].distinct -= 1
+    values[value].count -= 1
+    if values[value].count == 0:
+        remove(value, values)
+        state[VALUES] -= 1
+
+
+@numba.njit(cache=True)
 def sweep(bound, state, ring, values, owned):  # type: ignore[no-untyped-def]
     """The clean sweep: occurrences before `bound` leave, and a value with its last one."""
     mask = len(ring) - 1
     head, end = state[HEAD], state[END]
     while head < end and ring[head & mask].time < bound:
-        number, source = ring[head & mask].number, ring[head & mask].source
-        value, mine = place_of(number, 0, values), place_of(number, source, owned)
-        owned[mine].count -= 1
-        if owned[mine].count == 0:
-            remove(mine, owned)
-            state[OWNED] -= 1
-            values[value].distinct -= 1
-        values[value].count -= 1
-        if values[value].count == 0:
-            remove(value, values)
-            state[VALUES] -= 1
+        forget(ring[head & mask].number, ring[head & mask].source, state, values, owned)
         head += 1
     state[HEAD] = head
 
@@ -267,3 +276,21 @@ def expand(newest, oldest, sources, ends, ring, found):  # type: ignore[no-untyp
                 place -= 1
                 found[place] = at
             at = ring[at & mask].previous
+
+
+@numba.njit(cache=True)
+def walk(newest, oldest, ring):  # type: ignore[no-untyped-def]
+    """One chain, as `expand` walks it, whatever the sources."""
+    mask = len(ring) - 1
+    count = 0
+    at = newest
+    while at >= oldest and at >= 0:
+        count += 1
+        at = ring[at & mask].previous
+    found = np.empty(count, dtype=np.int64)
+    at = newest
+    while count > 0:
+        count -= 1
+        found[count] = at
+        at = ring[at & mask].previous
+    return found

@@ -46,3 +46,8 @@ def windows(ticks: Integers, evaluations: Integers, reach: int | None, end: int)
     if reach is None:
         return np.zeros_like(high), high
     return np.searchsorted(ticks, evaluations - reach, side="right"), high
+
+
+def first_size(probes: int, limit: int) -> int:
+    """How many results to make room for at first: few probes seldom have many, and memory that is not needed is not asked for."""
+    return min(limit, max(4_096, 4 * probes))

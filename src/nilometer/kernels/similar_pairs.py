@@ -1,13 +1,14 @@
 """Similar pairs: values in time order -> (probe, earlier) pairs of other sources with like values (SNJoin, Definition 1).
 
 The law: rows 0, 1, ... are in the order (time, id, position); probe p pairs with every q < p with source q != source p,
-time p - time q <= window and |value p - value q| <= epsilon, each pair once. Candidates are one range per probe: of
+time p - time q <= window (one for all, or q's own) and |value p - value q| <= epsilon, each pair once. Candidates are one range per probe: of
 equal values in time order if epsilon is 0, else whichever of value order and time order promises fewer; what a range
 cannot say is tested pair by pair, in chunks.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -22,6 +23,22 @@ PAIRS_AT_ONCE = 2_000_000
 
 
 @dataclass(frozen=True)
+class SimilarRows:
+    """Rows in order, when they are alike, and how long each can be joined with."""
+
+    times: Integers
+    sources: Integers
+    values: Values
+    epsilon: float
+    window: int | Integers
+
+    def oldest(self, probes: Integers) -> Integers:
+        """The first row that may be within the window of each probe."""
+        longest = self.window if isinstance(self.window, int) else int(self.window.max(initial=0))
+        return np.searchsorted(self.times, self.times[probes] - longest, side="left").astype(np.int64)
+
+
+@dataclass(frozen=True)
 class _Ranges:
     """Per probe a range of `order`, a permutation of the rows."""
 
@@ -30,33 +47,47 @@ class _Ranges:
     order: Integers
 
 
-def similar_pairs(
-    times: Integers,
-    sources: Integers,
-    values: Values,
-    probes: Integers,
-    epsilon: float,
-    window: int,
-) -> tuple[Integers, Integers]:
+def similar_pairs(rows: SimilarRows, probes: Integers) -> tuple[Integers, Integers]:
     """The pairs of the given probes, in order of probes and, of one probe, of the earlier row's number."""
-    lowest, highest = value_bounds(values, epsilon)
-    oldest = np.searchsorted(times, times[probes] - window, side="left").astype(np.int64)
-    ranges = _candidates(values, probes, oldest, lowest, highest, epsilon)
-    found: list[tuple[Integers, Integers]] = []
-    for owners, places in expand_in_chunks(ranges.low, ranges.high, PAIRS_AT_ONCE):
-        probe, other = probes[owners], ranges.order[places]
-        holds = (other < probe) & (other >= oldest[owners]) & (sources[other] != sources[probe])
-        if values.dtype == np.int64:
-            holds &= (values[other] >= lowest[probe]) & (values[other] <= highest[probe])
-        else:
-            holds &= np.abs(values[probe] - values[other]) <= epsilon
-        found.append((probe[holds], other[holds]))
+    found = list(_found(rows, probes))
     if not found:
         return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
     probe = np.concatenate([pair[0] for pair in found])
     other = np.concatenate([pair[1] for pair in found])
     order = np.lexsort((other, probe))
     return probe[order], other[order]
+
+
+def similar_partners(rows: SimilarRows, probes: Integers) -> Integers:
+    """How many pairs each probe has; they are counted, and not held."""
+    counts = np.zeros(len(rows.times), dtype=np.int64)
+    for probe, _ in _found(rows, probes):
+        counts += np.bincount(probe, minlength=len(counts))
+    return counts[probes]
+
+
+def similar_candidates(rows: SimilarRows, probes: Integers) -> Integers:
+    """No fewer than the pairs that each probe has, and cheap to say."""
+    ranges = _candidates(rows, probes)
+    found: Integers = np.maximum(ranges.high - ranges.low, 0)
+    return found
+
+
+def _found(rows: SimilarRows, probes: Integers) -> Iterator[tuple[Integers, Integers]]:
+    """The pairs, a chunk at a time, in no order."""
+    times, sources, values, window = rows.times, rows.sources, rows.values, rows.window
+    lowest, highest = value_bounds(values, rows.epsilon)
+    oldest, ranges = rows.oldest(probes), _candidates(rows, probes)
+    for owners, places in expand_in_chunks(ranges.low, ranges.high, PAIRS_AT_ONCE):
+        probe, other = probes[owners], ranges.order[places]
+        holds = (other < probe) & (other >= oldest[owners]) & (sources[other] != sources[probe])
+        if not isinstance(window, int):
+            holds &= times[probe] - times[other] <= window[other]
+        if values.dtype == np.int64:
+            holds &= (values[other] >= lowest[probe]) & (values[other] <= highest[probe])
+        else:
+            holds &= np.abs(values[probe] - values[other]) <= rows.epsilon
+        yield probe[holds], other[holds]
 
 
 def value_bounds(values: Values, epsilon: float) -> tuple[Values, Values]:
@@ -87,15 +118,15 @@ def from_least(values: npt.NDArray[np.int64]) -> npt.NDArray[np.uint64]:
     return turned
 
 
-def _candidates(
-    values: Values, probes: Integers, oldest: Integers, lowest: Values, highest: Values, epsilon: float
-) -> _Ranges:
+def _candidates(rows: SimilarRows, probes: Integers) -> _Ranges:
+    values, oldest = rows.values, rows.oldest(probes)
     everything = np.arange(len(values), dtype=np.int64)
-    if epsilon < 1 if values.dtype == np.int64 else epsilon == 0:
+    if rows.epsilon < 1 if values.dtype == np.int64 else rows.epsilon == 0:
         codes = np.unique(values, return_inverse=True)[1].astype(np.int64)
         order = group_order(codes, everything)
         low, high = group_ranges(codes[order], everything[order], codes[probes], oldest, probes - 1)
         return _Ranges(low, high, order)
+    lowest, highest = value_bounds(values, rows.epsilon)
     by_value = np.argsort(values, kind="stable").astype(np.int64)
     ordered = values[by_value]
     low = np.searchsorted(ordered, lowest[probes], side="left").astype(np.int64)

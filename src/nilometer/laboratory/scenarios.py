@@ -77,17 +77,7 @@ def random_scenario(seed: int, size: int, query_name: str | None = None) -> Scen
 def running_example(query_name: str = "Q3") -> Scenario:
     """SNEE's own: ten motes (Fig. 3), every 15 minutes, delivered within 24 hours (Fig. 5)."""
     every, senses = 15 * MINUTE, {4: "Hilltop", 5: "River", 6: "River", 7: "River", 9: "River"}
-    nodes = tuple(
-        NetworkNode(
-            number,
-            9999 * 1024 if number == 0 else 4096,
-            131072,
-            31320.0,
-            None,
-            (senses[number],) if number in senses else (),
-        )
-        for number in range(10)
-    )
+    nodes = tuple(_mica2(number, senses.get(number)) for number in range(10))
     network = Network(
         "brook", 0, nodes, tuple(Link(*ends) for ends in EXAMPLE_LINKS), cost_profile("snee-2010")
     )
@@ -110,18 +100,14 @@ def random_network(
     count = max(1, min(size - 2, round(share * size)))
     senses = dict.fromkeys(others[:count], "River")
     senses |= dict.fromkeys(others[count : count + max(1, count // 10)], "Hilltop")
-    nodes = tuple(
-        NetworkNode(
-            number,
-            9999 * 1024 if number == 0 else 4096,
-            131072,
-            31320.0,
-            place,
-            (senses[number],) if number in senses else (),
-        )
-        for number, place in enumerate(places)
-    )
+    nodes = tuple(_mica2(number, senses.get(number), place) for number, place in enumerate(places))
     return Network(f"random-{size}", 0, nodes, links, cost_profile(costs))
+
+
+def _mica2(number: int, stream: str | None, place: tuple[float, float] | None = None) -> NetworkNode:
+    """A Mica2 (SNEE section 6.1, footnote 9); the sink has the memory of what it is tethered to."""
+    ram = 9999 * 1024 if number == 0 else 4096
+    return NetworkNode(number, ram, 128 * 1024, 31320.0, place, () if stream is None else (stream,))
 
 
 def _schema(interval: int) -> str:

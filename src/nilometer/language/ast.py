@@ -287,7 +287,8 @@ class AsofSource(Source):
 
 @dataclass(frozen=True, slots=True)
 class SimilarSource(Source):
-    """`SIMILAR(s, column [WITHIN eps] [PAIRS | FLATTEN | COUNTS]) [window] [alias]`; form is one of these or 'LIST'."""
+    """`SIMILAR(s, column [WITHIN eps] [PAIRS | FLATTEN | COUNTS | SAMPLE n]) [window] [alias]`; form is one of these or 'LIST', and `sample`
+    a SAMPLE's number or parameter."""
 
     source: Source
     column: Name
@@ -295,6 +296,7 @@ class SimilarSource(Source):
     form: str = "LIST"
     window: Window | None = None
     alias: str | None = None
+    sample: int | str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -82,11 +82,23 @@ def _similar(cursor: Cursor, start: int) -> ast.SimilarSource:
         else:
             epsilon = cursor.name("a number")
     form = cursor.accept_any(*_FORMS)
+    sample: int | str | None = None
+    if form is None and cursor.accept("SAMPLE"):
+        form, sample = "SAMPLE", _sample(cursor)
     cursor.expect(")")
     window, alias, form = _decorations(cursor, form, forms=form is None)
     return ast.SimilarSource(
-        source, column, epsilon, form or "LIST", window, alias, span=cursor.span_from(start)
+        source, column, epsilon, form or "LIST", window, alias, sample, span=cursor.span_from(start)
     )
+
+
+def _sample(cursor: Cursor) -> int | str:
+    """How many: a whole number, or a parameter's name."""
+    if cursor.token.kind is INT:
+        return int(parse_number(cursor))
+    if cursor.token.kind is FLOAT or not cursor.at_name():
+        cursor.fail("a whole number", "a parameter", hint="say how many: SIMILAR(river, depth SAMPLE 3)")
+    return cursor.name("a whole number")
 
 
 def _silent(cursor: Cursor, start: int) -> ast.SilentSource:

@@ -66,6 +66,8 @@ def print_source(source: ast.Source) -> str:
                 text += f" WITHIN {identifier(epsilon) if isinstance(epsilon, str) else number(epsilon)}"
             if form != "LIST":
                 text += f" {form}"
+            if source.sample is not None:
+                text += f" {identifier(source.sample) if isinstance(source.sample, str) else source.sample}"
             return _decorated(f"{text})", window, alias)
         case ast.SilentSource(inner, duration, window, alias):
             text = f"SILENT({print_source(inner)}"

@@ -3,8 +3,8 @@
     a.x < b.x + 5,   a.x - b.x <= 5,   abs(a.x - b.x) <= 5,   a.x BETWEEN b.x - 5 AND b.x + 5
 
 A band is a *necessary* condition, for finding candidates in sorted order; the condition itself is still to be tested. So `<` may be
-taken for `<=`, and whoever searches among real numbers widens a bound by more than its rounding (`scale`). Only columns are compared: an expression over them
-might overflow in a row that no pair needs.
+taken for `<=`, and whoever searches among real numbers widens a bound by more than its rounding (`scale`). Only columns are
+compared: an expression over them might overflow in a row that no pair needs.
 
 >>> from nilometer.types import BOOLEAN, INT
 >>> a, b = ColumnReference("a.x", INT), ColumnReference("b.x", INT)

@@ -70,6 +70,9 @@ def empty(columns: Mapping[str, pl.DataType]) -> pl.DataFrame:
 def conform(frame: pl.DataFrame, columns: Mapping[str, pl.DataType]) -> pl.DataFrame:
     """The frame's columns of these names, in this order and of these dtypes (a column of NULLs gets its dtype)."""
     found = frame.schema
+    if columns and all(found[name] == wanted for name, wanted in columns.items()):
+        # A lazy plan would cost more than the look-ups.
+        return pl.DataFrame([frame.get_column(name) for name in columns])
     return frame.select(
         pl.col(name) if found[name] == wanted else pl.col(name).cast(wanted)
         for name, wanted in columns.items()

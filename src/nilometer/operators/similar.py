@@ -1,12 +1,15 @@
 """SIMILAR: a stream -> each tuple with the earlier, like tuples of other sources (SNJoin, Definition 1).
 
 In the order (time, id, position), the strictly earlier tuples of other sources with |value - value'| <= epsilon and time
-difference <= window. A tuple without a source or a value is like nothing; one without a match gives no row. The forms:
+difference <= window: one for all, or the earlier tuple's own (section 4.2.1). A tuple without a source or a value is like nothing; one without a match gives no row. The forms:
 
     LIST     one row a tuple: arity, and per source the ascending times: 1 + sum |L_i| cells (algorithms, section 9.1)
     PAIRS    one row a match
-    FLATTEN  one row a combination of one match per source: prod |L_i| rows, refused beyond `limit`
+    FLATTEN  one row a combination of one match per source: prod |L_i| rows
     COUNTS   one row a tuple: arity, and how many match, none of which is looked at
+    SAMPLE   one row a tuple: arity, how many match, and as LIST `sample` of them, evenly spread over the window
+
+A round that would give more than `limit` matches (FLATTEN: rows) is refused, with the number (similar_rounds.py).
 
 A tuple waits until its tick is complete; the state is the tuples that are not older than the window, in panes. Matches are found by the one table of
 all streams, of equal values (kernels/occurrence_table.py) or of nearly equal ones (kernels/near_table.py), which is made again of the panes: a round
@@ -16,61 +19,70 @@ sorted search (kernels/similar_pairs.py): a round sorts what is new and what may
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from enum import StrEnum
 
 import numpy as np
 import polars as pl
 
+from nilometer.kernels.candidates import split
+from nilometer.kernels.near_counts import NearCounted
 from nilometer.kernels.ranges import Integers, covered
-from nilometer.kernels.similar_pairs import Values, similar_pairs, value_bounds
+from nilometer.kernels.similar_pairs import (
+    SimilarRows,
+    Values,
+    similar_candidates,
+    similar_pairs,
+    similar_partners,
+    value_bounds,
+)
 from nilometer.operators import frames
 from nilometer.operators.gathering import gather
 from nilometer.operators.logic import ID, POSITION, TICK, TIME, Output, Progress, no_evaluations
 from nilometer.operators.order import in_time
-from nilometer.operators.similar_forms import Matches, counted, flattened, listed, paired
-from nilometer.operators.similar_table import TABLED, Alike, SimilarTable
+from nilometer.operators.similar_counts import SimilarCounts
+from nilometer.operators.similar_forms import Matches
+from nilometer.operators.similar_recent import Recent
+from nilometer.operators.similar_rounds import MATCHES_AT_ONCE, Asked, Chunk, SimilarForm, answered
+from nilometer.operators.similar_table import TABLED, Alike, SimilarTable, alike_is_equal
 from nilometer.operators.stripe_home import StripeHome
 from nilometer.operators.validation import require, require_choice
 from nilometer.operators.waiting import Waiting
-from nilometer.operators.window_panes import Panes
-from nilometer.types import INT, INT_MINIMUM, Column, Kind, Schema, Type, list_of, struct_of
+from nilometer.types import INT, Column, Kind, OwnWindow, Schema, Type, list_of, struct_of
 from nilometer.types import TIME as TIME_TYPE
 
 ROWS_LIMIT = 10_000_000
 
 _NEW = "@new"
-_PANES_PER_WINDOW = 16
-
-
-class SimilarForm(StrEnum):
-    """How the matches are given."""
-
-    LIST = "LIST"
-    PAIRS = "PAIRS"
-    FLATTEN = "FLATTEN"
-    COUNTS = "COUNTS"
 
 
 @dataclass(frozen=True)
 class Similar:
-    """The variable-arity join on `column` of a stream, within `epsilon` and `window` microseconds. With a `home`, only the tuples that are at home
-    there are answered; others are copies, there to be found."""
+    """The variable-arity join on `column` of a stream, within `epsilon` and `window` microseconds, or each tuple's own. With a `home`, only the tuples
+    that are at home there are answered; others are copies, there to be found."""
 
     input: Schema
     column: str
     epsilon: float
-    window: int
+    window: int | OwnWindow
     form: str
     alias: str
     id_type: Type = INT
+    sample: int = 0
     limit: int = ROWS_LIMIT
     home: StripeHome | None = None
 
     def __post_init__(self) -> None:
         require_choice(self.form, SimilarForm, "SIMILAR in the form")
         require(self.column in self.input, f"SIMILAR on {self.column}, which is not there")
-        require(self.epsilon >= 0 and self.window >= 0, "SIMILAR within a negative distance")
+        if isinstance(self.window, OwnWindow):
+            require(self.window.column in self.input, f"SIMILAR within {self.window}, which is not there")
+        else:
+            require(self.window >= 0, "SIMILAR within a negative distance")
+        require(self.epsilon >= 0, "SIMILAR within a negative distance")
+        require(
+            (self.form == SimilarForm.SAMPLE) == (self.sample > 0), f"{self.form} of {self.sample} matches"
+        )
         require(
             self.epsilon == 0 or self.value_type.kind in (Kind.INT, Kind.FLOAT, Kind.TIME, Kind.DURATION),
             f"SIMILAR within a distance of {self.value_type}",
@@ -84,7 +96,8 @@ class Similar:
     @property
     def alike(self) -> Alike:
         """What a table goes by."""
-        return Alike(self.column, self.value_type, self.id_type, self.epsilon, self.window)
+        window = self.window if isinstance(self.window, int) else None
+        return Alike(self.column, self.value_type, self.id_type, self.epsilon, window)
 
     @property
     def schema(self) -> Schema:
@@ -106,6 +119,9 @@ class Similar:
                 tail = [Column("arity", INT), Column("members", list_of(member))]
             case SimilarForm.COUNTS:
                 tail = [Column("arity", INT), Column("matches", INT)]
+            case SimilarForm.SAMPLE:
+                member = struct_of(Column("id", id_), Column("times", list_of(TIME_TYPE)))
+                tail = [Column("arity", INT), Column("matches", INT), Column("members", list_of(member))]
         return Schema(tuple(Column(f"{self.alias}.{column.name}", column.type) for column in head + tail))
 
     def build(self) -> SimilarLogic:
@@ -118,11 +134,22 @@ class SimilarLogic:
     def __init__(self, spec: Similar) -> None:
         self._spec = spec
         self._columns = frames.stream_dtypes(spec.schema, spec.id_type)
-        value = Schema((spec.input[spec.column],))
-        self._kept = frames.stream_dtypes(value, spec.id_type)
+        names = {spec.column} | ({spec.window.column} if isinstance(spec.window, OwnWindow) else set())
+        read = Schema(tuple(column for column in spec.input if column.name in names))
+        self._kept = frames.stream_dtypes(read, spec.id_type)
         self._waiting = Waiting(self._kept)
-        self._recent = Panes(TIME, self._kept, spec.window // _PANES_PER_WINDOW)
-        self._table: SimilarTable | None = None
+        self._recent = Recent(spec.window, self._kept)
+        self._table: SimilarTable | SimilarCounts | None = None
+
+    @property
+    def occurrences(self) -> int:
+        """The tuples in the table."""
+        return 0 if self._table is None else len(self._table)
+
+    @property
+    def table_bytes(self) -> int:
+        """What the table takes."""
+        return 0 if self._table is None else self._table.bytes
 
     def update(self, port: int, rows: pl.DataFrame) -> None:  # noqa: ARG002 - one port
         self._waiting.add(rows)
@@ -131,9 +158,8 @@ class SimilarLogic:
         fresh = self._waiting.release(progress.watermark).drop_nulls([ID, self._spec.column])
         rows = frames.empty(self._columns)
         if fresh.height:
-            rows = self._matches(fresh)
-        horizon = max(progress.watermark - self._spec.window, INT_MINIMUM)
-        self._recent.expire(horizon)
+            rows = self._matches(self._recent.dated(fresh))
+        self._recent.expire(progress.watermark)
         if self._table is not None:
             self._table.expire(progress.watermark)
         return Output(rows, no_evaluations())
@@ -151,25 +177,36 @@ class SimilarLogic:
             return self._searched(fresh)
         self._recent.append(fresh)
         probes = self._table.probe(ordered)
+        asked = probes.partners
         if self._spec.home is not None:
-            probes = replace(
-                probes, partners=probes.partners * self._spec.home.holds(ordered[self._spec.column])
-            )
+            asked = asked * self._spec.home.holds(ordered[self._spec.column])
         if self._spec.form == SimilarForm.COUNTS:
-            rows = np.flatnonzero(probes.partners)
+            rows = np.flatnonzero(asked)
             head = [ordered[name].gather(rows) for name in (TIME, ID, self._spec.column)]
             arity = pl.Series("arity", 1 + probes.sources[rows])
             counts = pl.Series("matches", probes.partners[rows])
             named = [each.alias(f"@{place}") for place, each in enumerate([*head, arity, counts])]
             return self._answer(ordered, rows, pl.DataFrame(named))
-        matches, rows = self._table.matches(probes)
-        probe, visible = self._form(matches)
-        return self._answer(ordered, rows[probe], visible)
+        table = self._table
+        assert isinstance(table, SimilarTable), "counts do not say which"
+        assert not isinstance(probes, NearCounted), "counts do not say which"
+        probes = replace(probes, partners=asked)
+        chunks = (table.matches(probes, rows) for rows in split(asked, MATCHES_AT_ONCE))
+        return self._round(ordered, chunks, asked)
 
-    def _made_again(self) -> SimilarTable:
+    def _round(self, ordered: pl.DataFrame, chunks: Iterable[Chunk], partners: Integers) -> pl.DataFrame:
+        """The answers of tuples with so many partners each."""
+        asked = Asked(SimilarForm(self._spec.form), self._spec.sample, self._spec.limit)
+        answer = answered(asked, chunks, partners)
+        return frames.empty(self._columns) if answer is None else self._answer(ordered, *answer)
+
+    def _made_again(self) -> SimilarTable | SimilarCounts:
         """The table, of the tuples that are kept."""
-        table = SimilarTable(self._spec.alike)
-        recent = frames.concatenate([pane.living for pane in self._recent], self._kept)
+        alike = self._spec.alike
+        near = alike.window is not None and not alike_is_equal(alike.value, alike.epsilon)
+        counts = near and self._spec.form == SimilarForm.COUNTS
+        table: SimilarTable | SimilarCounts = SimilarCounts(alike) if counts else SimilarTable(alike)
+        recent = frames.concatenate([pane.living for pane in self._recent], self._recent.columns)
         if recent.height:
             table.probe(in_time(recent, [ID, POSITION]))
         return table
@@ -178,7 +215,7 @@ class SimilarLogic:
         """By sorted search among what may be alike."""
         recent = self._like(fresh)
         new = np.arange(recent.height + fresh.height) >= recent.height
-        both = frames.concatenate([recent, fresh], self._kept).with_columns(pl.Series(_NEW, new))
+        both = frames.concatenate([recent, fresh], self._recent.columns).with_columns(pl.Series(_NEW, new))
         ordered = in_time(both, [ID, POSITION])
         asking = ordered[_NEW].to_numpy()
         if self._spec.home is not None:
@@ -186,23 +223,21 @@ class SimilarLogic:
         probes = np.flatnonzero(asking)
         self._recent.append(fresh)
         sources = ordered[ID].rank("dense").to_numpy().astype(np.int64)
-        epsilon, window = self._spec.epsilon, self._spec.window
-        times = ordered[TIME].to_numpy()
-        probe, other = similar_pairs(times, sources, self._values(ordered), probes, epsilon, window)
-        matches = Matches(ordered[TIME], ordered[ID], ordered[self._spec.column], sources, probe, other)
-        probe, visible = self._form(matches)
-        return self._answer(ordered, probe, visible)
+        epsilon, window = self._spec.epsilon, self._recent.windows(ordered)
+        given = SimilarRows(ordered[TIME].to_numpy(), sources, self._values(ordered), epsilon, window)
+        # How many may be alike, which is cheap to say; only where that is too much are those counted that are.
+        partners = similar_candidates(given, probes)
+        chunks = (
+            (self._pairs(ordered, given, probes[part]), np.arange(ordered.height))
+            for part in split(partners, MATCHES_AT_ONCE)
+        )
+        if int(partners.sum()) > self._spec.limit:
+            partners = similar_partners(given, probes)
+        return self._round(ordered, chunks, partners)
 
-    def _form(self, matches: Matches) -> tuple[Integers, pl.DataFrame]:
-        match SimilarForm(self._spec.form):
-            case SimilarForm.LIST:
-                return listed(matches)
-            case SimilarForm.PAIRS:
-                return paired(matches)
-            case SimilarForm.FLATTEN:
-                return flattened(matches, self._spec.limit)
-            case SimilarForm.COUNTS:
-                return counted(matches)
+    def _pairs(self, ordered: pl.DataFrame, given: SimilarRows, probes: Integers) -> Matches:
+        probe, other = similar_pairs(given, probes)
+        return Matches(ordered[TIME], ordered[ID], ordered[self._spec.column], given.sources, probe, other)
 
     def _answer(self, ordered: pl.DataFrame, rows: Integers, visible: pl.DataFrame) -> pl.DataFrame:
         """The visible columns of these tuples, beside the system's."""
@@ -212,15 +247,12 @@ class SimilarLogic:
 
     def _like(self, fresh: pl.DataFrame) -> pl.DataFrame:
         """The recent tuples with values near any of the fresh ones', and perhaps some others: nothing else can match."""
-        since = int(fresh[TIME].min()) - self._spec.window  # type: ignore[arg-type]
         values = self._comparable(fresh)
         least, greatest = None, None
         if values is not None:
             least, greatest = value_bounds(values, self._spec.epsilon)
         parts = []
-        for pane in self._recent:
-            if pane.last < since:
-                continue
+        for pane in self._recent.reaching(int(fresh[TIME].min())):  # type: ignore[arg-type]
             if least is None or greatest is None:
                 parts.append(pane.living)
                 continue
@@ -237,7 +269,7 @@ class SimilarLogic:
             )
             places = np.sort(order[places])
             parts.append(pl.DataFrame(gather(pane.rows, places[places >= pane.start])))
-        return frames.concatenate(parts, self._kept)
+        return frames.concatenate(parts, self._recent.columns)
 
     def _comparable(self, rows: pl.DataFrame) -> Values | None:
         """Numbers that are as near as the values; for equality of other types hashes, equal for equal values."""

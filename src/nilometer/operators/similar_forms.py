@@ -1,19 +1,19 @@
-"""The forms of SIMILAR's answer: pairs of row numbers -> a frame of lists, of pairs, of combinations, or of counts.
+"""The forms of SIMILAR's answer: pairs of row numbers -> a frame of lists, of pairs, of combinations, of counts, or of samples.
 
-All but the last say the same (SNJoin section 4; algorithms, section 9.1): given the probing tuple, the per-source lists are
+The first three say the same (SNJoin section 4; algorithms, section 9.1): given the probing tuple, the per-source lists are
 independent, so LIST is the answer factorised, and FLATTEN its Cartesian product, counted before it is built.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import polars as pl
 
-from nilometer.errors import ResourceError
 from nilometer.kernels.nesting import nested
 from nilometer.kernels.ranges import Integers, expand
+from nilometer.kernels.spread_sample import in_sample, offsets_of
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ def paired(matches: Matches) -> tuple[Integers, pl.DataFrame]:
 
 def listed(matches: Matches) -> tuple[Integers, pl.DataFrame]:
     """One row a probing tuple: its arity, and its members with all their times."""
-    members = _members(matches)
+    members = members_of(matches)
     first = members.others[members.offsets[:-1]]
     times = nested(matches.times[members.others], members.offsets)
     structs = pl.DataFrame([matches.ids[first].alias("id"), times.alias("times")]).to_struct("members")
@@ -68,26 +68,37 @@ def listed(matches: Matches) -> tuple[Integers, pl.DataFrame]:
 
 def counted(matches: Matches) -> tuple[Integers, pl.DataFrame]:
     """One row a probing tuple: its arity, and how many match."""
-    members = _members(matches)
+    members = members_of(matches)
     arity = pl.Series("arity", 1 + np.diff(members.firsts))
     many = pl.Series("matches", np.diff(members.offsets[members.firsts]))
     return members.probes, pl.DataFrame([*matches.head(members.probes), arity, many])
 
 
-def flattened(matches: Matches, limit: int) -> tuple[Integers, pl.DataFrame]:
-    """One row a combination of one occurrence per member; refuses to build more than `limit` rows."""
-    members = _members(matches)
+def sampled(matches: Matches, count: int) -> tuple[Integers, pl.DataFrame]:
+    """One row a probing tuple: its arity, how many match, and so many of these, evenly spread over them, as members."""
+    begins = np.flatnonzero(_changes(matches.probe))
+    many = np.diff(np.append(begins, len(matches.probe)))
+    ranks = np.arange(len(matches.probe), dtype=np.int64) - np.repeat(begins, many)
+    offsets = offsets_of(matches.times.to_numpy()[matches.probe[begins]])
+    taken = np.flatnonzero(in_sample(ranks, np.repeat(many, many), np.repeat(offsets, many), count))
+    probes, frame = listed(replace(matches, probe=matches.probe[taken], other=matches.other[taken]))
+    everyone = members_of(matches)
+    arity = pl.Series("arity", 1 + np.diff(everyone.firsts))
+    head = frame.select("time", "id", "value")
+    return probes, head.with_columns(arity, pl.Series("matches", many), frame["members"])
+
+
+def combinations(members: Members) -> float:
+    """How many rows FLATTEN would make of them."""
     if not len(members.probes):
-        return listed(matches)
+        return 0.0
+    lengths = np.diff(members.offsets).astype(np.float64)
+    return float(np.multiply.reduceat(lengths, members.firsts[:-1]).sum())
+
+
+def flattened(matches: Matches, members: Members) -> tuple[Integers, pl.DataFrame]:
+    """One row a combination of one occurrence per member; of these matches, of which there is one."""
     lengths = np.diff(members.offsets)
-    expected = float(np.multiply.reduceat(lengths.astype(np.float64), members.firsts[:-1]).sum())
-    if expected > limit:
-        count = f"{int(expected):,}" if expected < 2**53 else f"{expected:.3g}"
-        raise ResourceError(
-            f"SIMILAR ... FLATTEN would build {count} rows at once",
-            detail=f"the limit is {limit:,} rows; the matches themselves are {len(matches.probe):,}",
-            hint="leave FLATTEN out: the members' lists say the same in less space",
-        )
     sizes = np.multiply.reduceat(lengths, members.firsts[:-1])
     arities = np.diff(members.firsts)
     # Cells are the members of each output row: row r of a probe takes of member m its (r // stride m) % length m -th.
@@ -104,7 +115,8 @@ def flattened(matches: Matches, limit: int) -> tuple[Integers, pl.DataFrame]:
     return probe, pl.DataFrame([*matches.head(probe), arity, nested(structs.to_struct("members"), offsets)])
 
 
-def _members(matches: Matches) -> Members:
+def members_of(matches: Matches) -> Members:
+    """The matches as lists, by probing tuple and source."""
     sources = matches.sources[matches.other]
     order = np.lexsort((matches.other, sources, matches.probe))
     probe, source, other = matches.probe[order], sources[order], matches.other[order]

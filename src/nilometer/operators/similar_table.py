@@ -13,11 +13,13 @@ import polars as pl
 
 from nilometer.kernels.near_table import NearProbes, NearTable
 from nilometer.kernels.occurrence_table import Numbers, OccurrenceTable, Probes
+from nilometer.kernels.own_window_table import OwnProbes, OwnWindowTable
 from nilometer.kernels.ranges import Integers
 from nilometer.kernels.similar_pairs import Values
 from nilometer.operators.frames import dtype
 from nilometer.operators.logic import ID, TIME
 from nilometer.operators.similar_forms import Matches
+from nilometer.operators.similar_recent import UNTIL
 from nilometer.types import Kind, Type
 
 WHOLE = (Kind.INT, Kind.TIME, Kind.DURATION)
@@ -33,7 +35,8 @@ class Alike:
     value: Type
     id_type: Type
     epsilon: float
-    window: int
+    window: int | None
+    """None: each tuple says until when it can be joined with, in the column UNTIL."""
 
 
 def alike_is_equal(value: Type, epsilon: float) -> bool:
@@ -46,17 +49,22 @@ class SimilarTable:
 
     def __init__(self, alike: Alike) -> None:
         self._alike = alike
-        self._table = (
-            OccurrenceTable(alike.window)
-            if alike_is_equal(alike.value, alike.epsilon)
-            else NearTable(alike.window, alike.epsilon)
-        )
+        self._table: OccurrenceTable | OwnWindowTable | NearTable
+        if not alike_is_equal(alike.value, alike.epsilon):
+            self._table = NearTable(alike.window, alike.epsilon)
+        else:
+            self._table = OwnWindowTable() if alike.window is None else OccurrenceTable(alike.window)
         self._texts = Codes(pl.String())
         self._names = Codes(dtype(alike.id_type))
         self.last: int | None = None
 
     def __len__(self) -> int:
         return len(self._table)
+
+    @property
+    def bytes(self) -> int:
+        """What the kernel's table takes."""
+        return self._table.bytes
 
     @property
     def crowded(self) -> bool:
@@ -68,18 +76,23 @@ class SimilarTable:
         times = ordered[TIME].to_numpy()
         values, sources = ordered[self._alike.column], self._sources(ordered[ID])
         self.last = int(times[-1])
-        if isinstance(self._table, NearTable):
-            return self._table.probe(times, values.to_numpy(), sources)
-        return self._table.probe(times, self._numbers(values), sources)
+        match self._table:
+            case OccurrenceTable():
+                return self._table.probe(times, self._numbers(values), sources)
+            case OwnWindowTable():
+                return self._table.probe(times, self._numbers(values), sources, ordered[UNTIL].to_numpy())
+            case NearTable():
+                until = ordered[UNTIL].to_numpy() if self._alike.window is None else None
+                return self._table.probe(times, values.to_numpy(), sources, until)
 
     def expire(self, watermark: int) -> None:
         """No tuple before the watermark comes any more."""
         self._table.expire(watermark)
 
-    def matches(self, probes: Probes | NearProbes) -> tuple[Matches, Integers]:
-        """The matches of the last probes, among those occurrences that take part; and of which of the probed tuples each of these is (below 0: of an
-        earlier one)."""
-        owners, others = self._expanded(probes)
+    def matches(self, probes: Probes | NearProbes, rows: slice) -> tuple[Matches, Integers]:
+        """The matches of these of the last probes, among those occurrences that take part; and of which of the probed tuples each of these is (below 0:
+        of an earlier one)."""
+        owners, others = self._expanded(probes, rows)
         owners += probes.first
         # Not all of the window: a round costs what is new in it, and what that is like.
         taking_part = np.unique(np.concatenate([np.unique(owners), others]))
@@ -96,12 +109,15 @@ class SimilarTable:
         )
         return matches, taking_part - probes.first
 
-    def _expanded(self, probes: Probes | NearProbes) -> tuple[Integers, Integers]:
-        if isinstance(self._table, NearTable):
-            assert isinstance(probes, NearProbes), "these probes are another table's"
-            return self._table.expand(probes)
-        assert isinstance(probes, Probes), "these probes are another table's"
-        return self._table.expand(probes)
+    def _expanded(self, probes: Probes | NearProbes, rows: slice) -> tuple[Integers, Integers]:
+        match self._table, probes:
+            case NearTable() as near, NearProbes():
+                return near.expand(probes, rows)
+            case OwnWindowTable() as own, OwnProbes():
+                return own.expand(probes, rows)
+            case OccurrenceTable() as table, Probes():
+                return table.expand(probes, rows)
+        raise AssertionError("these probes are another table's")
 
     def _values_of(self, occurrences: Integers) -> pl.Series:
         if isinstance(self._table, NearTable):

@@ -20,8 +20,9 @@ import polars as pl
 from nilometer.expressions import Expression, type_of
 from nilometer.operators.logic import Output, Progress
 from nilometer.operators.validation import require
-from nilometer.operators.window_join import WindowJoin, WindowJoinLogic, reads_now
+from nilometer.operators.window_join import WindowJoin
 from nilometer.operators.window_join_keys import KeyPair
+from nilometer.operators.window_join_parts import reads_now
 from nilometer.types import INT, INT_MINIMUM, Kind, Schema, Type
 
 HASHABLE = frozenset({Kind.INT, Kind.FLOAT, Kind.STRING, Kind.BOOLEAN, Kind.TIME, Kind.DURATION})
@@ -76,7 +77,7 @@ class SymmetricHashJoinLogic:
         self.shed = 0
         self._width = spec.width
         self._most = spec.most_rows
-        self._join: WindowJoinLogic = spec.as_window_join.build()
+        self._join = spec.as_window_join.build()
         self._horizon = INT_MINIMUM
 
     def update(self, port: int, rows: pl.DataFrame) -> None:

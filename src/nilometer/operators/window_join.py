@@ -8,31 +8,34 @@ Each stream's tuples are kept in panes (window_panes.py), and each round brings 
 
 so that each result is found once, in the round in which its last member arrives. A delta is extended stream by stream
 (window_join_steps.py), in an order and by searches that depend on the form (window_join_plan.py): nested loops, hashes, or a
-merge. The widths that the bounds *imply*, none wider than those given, decide what joins and say when a tuple can be
+merge. Where all streams share what must be equal, one compiled table does it (window_join_table.py). The widths that the bounds *imply*, none wider than those given, decide what joins and say when a tuple can be
 forgotten: a stream that is silent holds nothing up as long as the watermark moves (its heartbeats). Nothing waits for the watermark: a result is emitted as soon as it exists, with tick = time =
 its latest member's time, no id and no position.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, reduce
 
 import numpy as np
 import polars as pl
 
-from nilometer.expressions import Call, Expression, columns_of, conjunction, conjuncts, uses_now
+from nilometer.expressions import Expression, conjunction
 from nilometer.kernels.ranges import Integers
 from nilometer.kernels.window_bounds import UNCONNECTED, implied_widths
 from nilometer.operators import frames
 from nilometer.operators.evaluate import Predicate, compile_predicate
-from nilometer.operators.logic import ID, POSITION, TICK, TIME, Output, Progress, no_evaluations
+from nilometer.operators.logic import TIME, Output, Progress, no_evaluations
 from nilometer.operators.validation import require, require_columns, require_condition
 from nilometer.operators.window_join_keys import KeyPair, classes_of
-from nilometer.operators.window_join_plan import Form, Graph, plan_steps
+from nilometer.operators.window_join_parts import answer, conditions_of, is_local, reads_now
+from nilometer.operators.window_join_plan import Form, Graph, Steps, plan_steps
 from nilometer.operators.window_join_steps import Members, Side, column_of, extend, times_of
+from nilometer.operators.window_join_table import TableJoinLogic, one_table
 from nilometer.operators.window_panes import Panes
-from nilometer.types import BOOLEAN, INT, INT_MINIMUM, Schema, Type
+from nilometer.types import INT, INT_MINIMUM, Schema, Type
 
 Bound = tuple[int, int, int]
 
@@ -80,28 +83,34 @@ class WindowJoin:
         """The implied width between every two streams."""
         return implied_widths(len(self.streams), self.bounds)
 
-    def build(self) -> WindowJoinLogic:
-        return WindowJoinLogic(self)
+    def build(self) -> WindowJoinLogic | TableJoinLogic:
+        ports = range(len(self.streams))
+        conditions = conditions_of(self.keys, self.predicate)
+        local = [tuple(c for c in conditions if is_local(c, self.streams[port])) for port in ports]
+        filters = [compile_predicate(conjunction(parts)) for parts in local]
+        graph = Graph(
+            tuple(frozenset(schema.names) for schema in self.streams),
+            self.widths,
+            classes_of([pair for pair in self.keys if not reads_now(pair)]),
+            tuple(c for c in conditions if not any(c in parts for parts in local)),
+        )
+        steps = [plan_steps(graph, start, self.form) for start in ports]
+        if self.form is not Form.MW and one_table(graph):
+            columns = frames.stream_dtypes(self.schema, self.id_type)
+            return TableJoinLogic(self.streams, columns, graph, steps, filters, hashed=self.form is Form.HW)
+        return WindowJoinLogic(self, steps, filters)
 
 
 class WindowJoinLogic:
     """Per port the tuples that may still join, and those that came since the last round."""
 
-    def __init__(self, spec: WindowJoin) -> None:
+    def __init__(self, spec: WindowJoin, steps: Sequence[Steps], filters: Sequence[Predicate]) -> None:
         ports = range(len(spec.streams))
         self._columns = frames.stream_dtypes(spec.schema, spec.id_type)
         self._inputs: list[frames.Dtypes] = [{TIME: pl.Int64()} | frames.dtypes(one) for one in spec.streams]
         self._names = [list(schema.names) for schema in spec.streams]
-        conditions = conditions_of(spec)
-        local = [tuple(c for c in conditions if is_local(c, spec.streams[port])) for port in ports]
-        self._filters: list[Predicate] = [compile_predicate(conjunction(parts)) for parts in local]
-        graph = Graph(
-            tuple(frozenset(schema.names) for schema in spec.streams),
-            spec.widths,
-            classes_of([pair for pair in spec.keys if not reads_now(pair)]),
-            tuple(c for c in conditions if not any(c in parts for parts in local)),
-        )
-        self._steps = [plan_steps(graph, start, spec.form) for start in ports]
+        self._filters = filters
+        self._steps = steps
         # A tuple is of use while any other stream may bring one within the implied width of it.
         self._reach = [int(spec.widths[port].max()) for port in ports]
         self._kept = [
@@ -154,7 +163,6 @@ class WindowJoinLogic:
         ]
 
     def _values(self, members: Members) -> pl.DataFrame:
-        """N-tuples with their times."""
         time = reduce(np.maximum, map(times_of, members.values()))
         parts = [
             column_of(member, member[0].rows.get_column(name))
@@ -164,13 +172,8 @@ class WindowJoinLogic:
         return pl.DataFrame([pl.Series(TIME, time), *parts])
 
     def _results(self, found: list[pl.DataFrame]) -> pl.DataFrame:
-        values = frames.concatenate(found, {})
-        time, *columns = values.get_columns()
-        nothing = {
-            name: pl.Series(name, [None], dtype=self._columns[name]).new_from_index(0, values.height)
-            for name in (ID, POSITION)
-        }
-        return pl.DataFrame([time.alias(TICK), time, nothing[ID], nothing[POSITION], *columns])
+        time, *values = frames.concatenate(found, {}).get_columns()
+        return answer(self._columns, time.to_numpy(), values)
 
     # ---- state -------------------------------------------------------------------------------------------------------
 
@@ -187,20 +190,3 @@ class WindowJoinLogic:
             kept.restore(f"kept{port}", panes)
             fresh = panes.get(f"fresh{port}")
             self._fresh[port] = [] if fresh is None else [frames.from_bytes(fresh)]
-
-
-def reads_now(pair: KeyPair) -> bool:
-    """Whether an equality can be looked at only when the whole tuple is known."""
-    return uses_now(pair[1]) or uses_now(pair[3])
-
-
-def conditions_of(spec: WindowJoin) -> tuple[Expression, ...]:
-    """The predicate's conjuncts, and the keys that read NOW, which is known only when the latest member is."""
-    awkward = tuple(Call("=", (pair[1], pair[3]), BOOLEAN) for pair in spec.keys if reads_now(pair))
-    return awkward + conjuncts(spec.predicate)
-
-
-def is_local(condition: Expression, schema: Schema) -> bool:
-    """Whether a tuple of one stream decides it by itself: one that fails never joins, so it is not even kept."""
-    read = columns_of(condition)
-    return bool(read) and read <= set(schema.names) and not uses_now(condition)

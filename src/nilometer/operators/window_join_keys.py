@@ -12,7 +12,7 @@ from functools import cached_property
 import numpy as np
 import polars as pl
 
-from nilometer.expressions import Expression, type_of
+from nilometer.expressions import Expression, columns_of, type_of
 from nilometer.kernels.hash_index import Booleans, Numbers
 from nilometer.operators.evaluate import Evaluator, compile_expression
 from nilometer.operators.frames import dtype
@@ -54,13 +54,19 @@ class KeyClass:
     def _evaluators(self) -> dict[int, Evaluator]:
         return {port: compile_expression(expression) for port, expression in self.members}
 
+    def of(self, port: int, rows: pl.DataFrame) -> pl.Series:
+        """The key of rows."""
+        values = self._evaluators[port](rows)
+        return values if values.dtype == self.dtype else values.cast(self.dtype)
+
+    def columns(self, port: int) -> frozenset[str]:
+        """What the key of a stream reads."""
+        return columns_of(dict(self.members)[port])
+
     def values(self, port: int, pane: Pane) -> pl.Series:
-        """The key of a pane's rows."""
+        """The key of a pane's rows, evaluated once."""
         if ("values", self.number) not in pane.notes:
-            values = self._evaluators[port](pane.rows)
-            pane.notes["values", self.number] = (
-                values if values.dtype == self.dtype else values.cast(self.dtype)
-            )
+            pane.notes["values", self.number] = self.of(port, pane.rows)
         found: pl.Series = pane.notes["values", self.number]
         return found
 

@@ -4,7 +4,7 @@ The three forms of STEAM (section 6.2) differ in nothing else:
 
 | form | the next stream | candidates are found by |
 |---|---|---|
-| NLW | as FROM has them: a left-deep pipeline | time alone; every condition is tested |
+| NLW | as FROM has them: a left-deep pipeline | time alone; all that it leaves is compared |
 | HW | tied by an equality, then the narrowest window | time and the hash of what must be equal |
 | MW | the least fan-out: window width times the share that its conditions keep | time and hash; else time and a band's sorted values |
 
@@ -73,11 +73,13 @@ class Search:
 
 @dataclass(frozen=True)
 class Step:
-    """Add a tuple of `port`. The `hashed` classes, or the `search`, and `reach` (chosen port, implied width) find candidates; the classes
-    in `compared` and `condition`, which reads `columns` (port, name), decide. Each class is taken from a chosen port."""
+    """Add a tuple of `port`. The `hashed` classes (by an index, or by a scan: `scanned`), or the `search`, and `reach` (chosen port, implied
+    width) find candidates; the classes in `compared` and `condition`, which reads `columns` (port, name), decide. Each class is taken
+    from a chosen port."""
 
     port: int
     hashed: tuple[tuple[int, KeyClass], ...]
+    scanned: bool
     compared: tuple[tuple[int, KeyClass], ...]
     search: Search | None
     reach: tuple[tuple[int, int], ...]
@@ -139,7 +141,7 @@ def fan_out(graph: Graph, chosen: Sequence[int], port: int) -> float:
 
 def _step(graph: Graph, chosen: Sequence[int], port: int, ready: list[Expression], form: Form) -> Step:
     tied = [(next(other for other in chosen if other in one.ports), one) for one in graph.tying(port, chosen)]
-    hashed = () if form is Form.NLW else tuple((other, one) for other, one in tied if one.hashed)
+    hashed = tuple((other, one) for other, one in tied if one.hashed)
     # A whole number is its own hash: then what is found is equal.
     exact = len(hashed) == 1 and hashed[0][1].exact
     compared = tuple(pair for pair in tied if not (exact and pair in hashed))
@@ -150,7 +152,7 @@ def _step(graph: Graph, chosen: Sequence[int], port: int, ready: list[Expression
     condition = compile_predicate(conjunction(ready)) if ready else None
     reach = tuple((other, int(graph.widths[port, other])) for other in chosen)
     search = _search(graph, chosen, port, ready) if form is Form.MW and not hashed else None
-    return Step(port, hashed, compared, search, reach, condition, columns)
+    return Step(port, hashed, form is Form.NLW, compared, search, reach, condition, columns)
 
 
 def _search(graph: Graph, chosen: Sequence[int], port: int, ready: Sequence[Expression]) -> Search | None:

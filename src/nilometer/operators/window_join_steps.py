@@ -19,7 +19,8 @@ import numpy as np
 import polars as pl
 
 from nilometer.kernels.candidates import expand_in_chunks
-from nilometer.kernels.hash_index import Booleans, HashIndex
+from nilometer.kernels.hash_index import Booleans, HashIndex, Numbers
+from nilometer.kernels.range_scan import equal_in_ranges
 from nilometer.kernels.ranges import Integers
 from nilometer.operators.gathering import gathered
 from nilometer.operators.logic import TICK
@@ -106,10 +107,14 @@ def _candidates(
 ) -> Iterator[tuple[Integers, Integers]]:
     """Which of the members, and which rows of the pane beside them."""
     low = np.maximum(low, pane.first)  # what is dead there takes no part
-    if step.hashed:
-        yield from _with_equal_keys(step, members, pane, low, high)
+    if step.hashed and not step.scanned:
+        yield from _by_index(step, members, pane, low, high)
         return
     starts, ends = np.searchsorted(pane.order, low), np.searchsorted(pane.order, high, side="right")
+    if step.hashed:
+        rows = combined([one.hashes(step.port, pane) for _, one in step.hashed])
+        yield from equal_in_ranges(*_probes(step, members), starts, ends, *rows, PAIRS_AT_ONCE)
+        return
     if step.search is not None:
         near = in_bands(step.search, members, pane, starts, ends, PAIRS_AT_ONCE)
         if near is not None:
@@ -118,7 +123,7 @@ def _candidates(
     yield from expand_in_chunks(starts, ends, PAIRS_AT_ONCE)
 
 
-def _with_equal_keys(
+def _by_index(
     step: Step, members: Members, pane: Pane, low: Integers, high: Integers
 ) -> Iterator[tuple[Integers, Integers]]:
     name = ("index", *(one.number for _, one in step.hashed))
@@ -126,6 +131,11 @@ def _with_equal_keys(
         numbers, known = combined([one.hashes(step.port, pane) for _, one in step.hashed])
         pane.notes[name] = HashIndex(numbers, known, pane.order)
     index: HashIndex = pane.notes[name]
+    yield from index.matches(*_probes(step, members), low, high, PAIRS_AT_ONCE)
+
+
+def _probes(step: Step, members: Members) -> tuple[Numbers, Booleans | None]:
+    """The number that each of the members looks for."""
     parts = []
     for port, one in step.hashed:
         holder, rows = members[port]
@@ -133,7 +143,7 @@ def _with_equal_keys(
         if rows is not None:
             numbers, known = numbers[rows], None if known is None else known[rows]
         parts.append((numbers, known))
-    yield from index.matches(*combined(parts), low, high, PAIRS_AT_ONCE)
+    return combined(parts)
 
 
 def _tested(step: Step, batch: list[Members]) -> list[Members]:

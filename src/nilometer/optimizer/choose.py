@@ -35,8 +35,8 @@ def choose(node: logical.Node, _context: OptimizerContext | None = None) -> phys
             return physical.Lag(choose(input), items)
         case logical.Silent(input, duration, alias, id_type, sensors):
             return physical.Silent(choose(input), duration, alias, id_type, sensors)
-        case logical.Similar(input, column, epsilon, window, form, alias, id_type):
-            return physical.SnJoin(choose(input), column, epsilon, window, form, alias, id_type)
+        case logical.Similar(input, column, epsilon, window, form, alias, id_type, sample):
+            return physical.SnJoin(choose(input), column, epsilon, window, form, alias, id_type, sample)
         case logical.AsofJoin(left, right, keys, within):
             return physical.AsofJoin(choose(left), choose(right), keys, within)
         case logical.WindowJoin():

@@ -16,7 +16,7 @@ from nilometer.placement.fit_acquisitions import fit_acquisitions
 from nilometer.placement.partition import partition
 from nilometer.placement.placement import Placement
 from nilometer.placement.profiles import DEFAULT, PlacementProfile
-from nilometer.placement.quality import Direction, Measure, QualityOfService
+from nilometer.placement.quality import Direction, Goal, Measure, QualityOfService
 from nilometer.placement.routing import routing_trees
 from nilometer.placement.routing_tree import RoutingTree
 from nilometer.placement.sources import Sources, at_interval, declared_interval, sources_of
@@ -43,16 +43,24 @@ def place(
     cannot do at all."""
     problem = _Problem(network, _within(plan, quality or QualityOfService()), profile, rates or {})
     bounds, goal = problem.quality.acquisition_interval, problem.quality.goal
-    if not bounds:
-        return problem.solved(plan)
-    declared = declared_interval(plan)
-    interval = min(max(declared, bounds.low or 0), bounds.high or declared)
-    match goal.measure if goal is not None else None:
-        case Measure.ACQUISITION_INTERVAL if goal is not None and goal.direction is Direction.MINIMIZE:
-            return _fastest(plan, problem)
-        case Measure.ACQUISITION_INTERVAL | Measure.LIFETIME | Measure.TOTAL_ENERGY:
-            interval = bounds.high or max(declared, bounds.low or 0)
-    return problem.solved(at_interval(plan, round(interval)))
+    if not bounds and (goal is None or goal.measure is not Measure.ACQUISITION_INTERVAL):
+        return problem.solved(plan)  # as the streams declare
+    low, high = _intervals(plan, problem.quality)
+    return _at_the_shortest(plan, problem, low, high)
+
+
+def _intervals(plan: physical.Node, quality: QualityOfService) -> tuple[int, int]:
+    """The acquisition intervals between which the shortest that can be kept is wanted: from what the streams declare, as far
+    as it is allowed, to the longest that is; under a goal that a longer one serves, the longest."""
+    declared, bounds, goal = declared_interval(plan), quality.acquisition_interval, quality.goal
+    low, high = round(bounds.low or MILLISECOND), round(bounds.high or max(declared, bounds.low or 0))
+    match goal:
+        case Goal(Direction.MINIMIZE, Measure.ACQUISITION_INTERVAL):
+            return low, high
+        case Goal(_, Measure.ACQUISITION_INTERVAL | Measure.LIFETIME | Measure.TOTAL_ENERGY):
+            return high, high
+        case _:
+            return min(max(declared, low), high), high
 
 
 def _within(plan: physical.Node, quality: QualityOfService) -> QualityOfService:
@@ -64,19 +72,22 @@ def _within(plan: physical.Node, quality: QualityOfService) -> QualityOfService:
     return replace(quality, delivery_time=replace(quality.delivery_time, high=within))
 
 
-def _fastest(plan: physical.Node, problem: _Problem) -> Placement:
-    """The shortest acquisition interval within the bounds that can be kept, to the millisecond."""
-    bounds = problem.quality.acquisition_interval
-    low = max(1, round((bounds.low or MILLISECOND) / MILLISECOND))
-    high = round((bounds.high or declared_interval(plan)) / MILLISECOND)
-    best = problem.solved(at_interval(plan, high * MILLISECOND))
-    while low < high:
-        middle = (low + high) // 2
+def _at_the_shortest(plan: physical.Node, problem: _Problem, low: int, high: int) -> Placement:
+    """The placement at the shortest acquisition interval from `low` to `high` that can be kept, to the millisecond."""
+    try:
+        return problem.solved(at_interval(plan, low))
+    except InfeasibleError:
+        if low >= high:
+            raise
+    best = problem.solved(at_interval(plan, high))
+    while high - low > MILLISECOND:
+        middle = (low + high) // 2 // MILLISECOND * MILLISECOND
+        if middle <= low:
+            break
         try:
-            best = problem.solved(at_interval(plan, middle * MILLISECOND))
-            high = middle
+            best, high = problem.solved(at_interval(plan, middle)), middle
         except InfeasibleError:
-            low = middle + 1
+            low = middle
     return best
 
 

@@ -47,6 +47,7 @@ class _Clock:
         guard = costs.call_method + costs.signal_event + 2 * costs.radio_sync_window
         if profile.serial:  # SNEE counts waking and sleeping in every slot
             guard += costs.turn_on_radio + costs.turn_off_radio
+            self.turn_on = self.turn_off = 0
         self.overhead = self.ticks(guard)
 
     def ticks(self, milliseconds: float) -> int:
@@ -71,7 +72,13 @@ class _Clock:
         )
         return packets, self.overhead + self.ticks(milliseconds)
 
-    def delivery(self, work: Workload, job: Job, beta: int) -> int:
+    def job(self, work: Workload, job: Job, beta: int) -> int:
+        """The length of what is done once for all evaluations of a period."""
+        if job.fragment != 0:
+            return self.task(job.together(beta))
+        return self._delivery(work, job, beta)
+
+    def _delivery(self, work: Workload, job: Job, beta: int) -> int:
         """The length of DELIVER's task: what it computes, and the serial line."""
         costs = self.costs
         if self.profile.paper_arithmetic:
@@ -106,7 +113,7 @@ def _serial_agenda(work: Workload, alpha: int, beta: int, clock: _Clock) -> Agen
     transfers: list[Transfer] = []
     for site, site_work in work.sites.items():
         for job in site_work.others:
-            length = clock.delivery(work, job, beta) if job.fragment == 0 else clock.task(job.together(beta))
+            length = clock.job(work, job, beta)
             tasks.append(FragmentTask(site, job.fragment, free[site], free[site] + length))
             free[site] += length
             latest = max(latest, free[site])
@@ -117,16 +124,7 @@ def _serial_agenda(work: Workload, alpha: int, beta: int, clock: _Clock) -> Agen
             transfers.append(Transfer(site, parent, latest, latest + length, flows, packets))
             latest += length
             free[site] = free[parent] = latest
-    return Agenda(
-        tuple(work.sites),
-        alpha,
-        beta,
-        clock.profile.tick_rate,
-        tuple(acquisitions),
-        tuple(tasks),
-        tuple(transfers),
-        clock.profile.sleeps_alone,
-    )
+    return _agenda(work, alpha, beta, clock, acquisitions, tasks, transfers)
 
 
 def _concurrent_agenda(work: Workload, network: Network, alpha: int, beta: int, clock: _Clock) -> Agenda:
@@ -136,13 +134,7 @@ def _concurrent_agenda(work: Workload, network: Network, alpha: int, beta: int, 
     computing: dict[NodeId, list[tuple[int, int]]] = {}
     sending: dict[NodeId, tuple[int, int]] = {}
     for site, site_work in work.sites.items():
-        computing[site] = [
-            (
-                job.fragment,
-                clock.delivery(work, job, beta) if job.fragment == 0 else clock.task(job.together(beta)),
-            )
-            for job in site_work.others
-        ]
+        computing[site] = [(job.fragment, clock.job(work, job, beta)) for job in site_work.others]
         if site_work.loads:
             sending[site] = clock.transfer(site_work, beta)
     lengths = {site: length for site, (_, length) in sending.items()}
@@ -166,6 +158,18 @@ def _concurrent_agenda(work: Workload, network: Network, alpha: int, beta: int, 
                 Transfer(site, parent, start, start + length, work.placed.outgoing[site], packets)
             )
             gathered[parent] = max(gathered[parent], starts[site] + length)
+    return _agenda(work, alpha, beta, clock, acquisitions, tasks, transfers)
+
+
+def _agenda(
+    work: Workload,
+    alpha: int,
+    beta: int,
+    clock: _Clock,
+    acquisitions: list[FragmentTask],
+    tasks: list[FragmentTask],
+    transfers: list[Transfer],
+) -> Agenda:
     return Agenda(
         tuple(work.sites),
         alpha,

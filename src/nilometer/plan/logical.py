@@ -21,7 +21,19 @@ from nilometer.catalog.extents import Stream, Table
 from nilometer.errors import InternalError
 from nilometer.expressions import Aggregate as AggregateExpression
 from nilometer.expressions import Expression, columns_of, type_of, walk
-from nilometer.types import FLOAT, INT, STRING, TIME, Column, Kind, Schema, Type, list_of, struct_of
+from nilometer.types import (
+    FLOAT,
+    INT,
+    STRING,
+    TIME,
+    Column,
+    Kind,
+    OwnWindow,
+    Schema,
+    Type,
+    list_of,
+    struct_of,
+)
 
 
 class Collection(StrEnum):
@@ -330,31 +342,48 @@ class SimilarForm(StrEnum):
     PAIRS = "PAIRS"
     FLATTEN = "FLATTEN"
     COUNTS = "COUNTS"
+    SAMPLE = "SAMPLE"
 
 
 @dataclass(frozen=True)
 class Similar(_Single):
     """SNJoin's variable-arity join (Definition 1): each tuple, in the order (time, id, position), with the strictly
-    earlier tuples of other sources, |value - value'| <= epsilon and time difference <= window. Tuples without a match
-    give no row. arity = 1 + the number of other sources.
+    earlier tuples of other sources, |value - value'| <= epsilon and time difference <= window: one for all, or the
+    earlier tuple's own (section 4.2.1). Tuples without a match give no row. arity = 1 + the number of other sources.
 
     LIST: (time, id, value, arity, members LIST<STRUCT<id, times LIST<TIME>>>), members by id, times ascending.
     PAIRS: (time, id, value, other_time, other_id, other_value), one row a match.
     FLATTEN: (time, id, value, arity, members LIST<STRUCT<id, time>>), one row a combination of one tuple per member.
     COUNTS: (time, id, value, arity, matches), of how many sources and how many tuples, none of which is written out.
+    SAMPLE: (time, id, value, arity, matches, members as LIST has them), of n = `sample` of the m matches: in the order of the stream those numbered
+        floor((i + u) m / n) for i = 0 ... n - 1, where u = (time * 0x9E3779B97F4A7C15 mod 2^64) // 2^48 / 2^16; all of them if m <= n.
     """
 
     column: str
     epsilon: float
-    window: int
+    window: int | OwnWindow
     form: SimilarForm
     alias: str
     id_type: Type
+    sample: int = 0
 
     def __post_init__(self) -> None:
+        require(
+            (self.form is SimilarForm.SAMPLE) == (self.sample > 0), f"{self.form} of {self.sample} matches"
+        )
         require(self.input.collection is Collection.STREAM, "SIMILAR of what is not a stream")
-        require(self.column in self.input.schema, f"SIMILAR on {self.column}, which is not there")
-        require(self.epsilon >= 0 and self.window >= 0, "SIMILAR within a negative distance")
+        for name in self.reads:
+            require(name in self.input.schema, f"SIMILAR on {name}, which is not there")
+        require(
+            self.epsilon >= 0 and (isinstance(self.window, OwnWindow) or self.window >= 0),
+            "SIMILAR within a negative distance",
+        )
+
+    @property
+    def reads(self) -> frozenset[str]:
+        """The columns that it looks at."""
+        own = {self.window.column} if isinstance(self.window, OwnWindow) else set()
+        return frozenset({self.column} | own)
 
     @property
     def schema(self) -> Schema:
@@ -381,6 +410,9 @@ def similar_columns(form: SimilarForm, id_type: Type, value: Type) -> tuple[Colu
             return (*head, Column("arity", INT), Column("members", list_of(member)))
         case SimilarForm.COUNTS:
             return (*head, Column("arity", INT), Column("matches", INT))
+        case SimilarForm.SAMPLE:
+            member = struct_of(Column("id", id_type), Column("times", list_of(TIME)))
+            return (*head, Column("arity", INT), Column("matches", INT), Column("members", list_of(member)))
 
 
 @dataclass(frozen=True)

@@ -32,7 +32,7 @@ from nilometer.plan.logical import (
     silent_columns,
     similar_columns,
 )
-from nilometer.types import FLOAT, INT, Column, Schema, Type
+from nilometer.types import FLOAT, INT, Column, OwnWindow, Schema, Type
 
 
 @dataclass(frozen=True)
@@ -278,10 +278,11 @@ class SnJoin(Single):
 
     column: str
     epsilon: float
-    window: int
+    window: int | OwnWindow
     form: SimilarForm
     alias: str
     id_type: Type
+    sample: int = 0
 
     @property
     def schema(self) -> Schema:

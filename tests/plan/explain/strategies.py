@@ -33,8 +33,10 @@ from nilometer.types import (
     SECOND,
     STRING,
     TIME,
+    UNITS,
     Column,
     Kind,
+    OwnWindow,
     Schema,
     Type,
 )
@@ -235,7 +237,13 @@ def streams_above(draw: st.DrawFn, input: Node, alias: str) -> Node:
             column = draw(st.sampled_from(numbers)).name
             epsilon = draw(st.floats(0, 1e9))
             form = draw(st.sampled_from(logical.SimilarForm))
-            return logical.Similar(input, column, epsilon, draw(lengths), form, alias, INT)
+            sample = draw(st.integers(1, 9)) if form is logical.SimilarForm.SAMPLE else 0
+            own = st.builds(
+                OwnWindow,
+                st.sampled_from([each.name for each in numbers]),
+                st.sampled_from(list(UNITS.values())),
+            )
+            return logical.Similar(input, column, epsilon, draw(lengths | own), form, alias, INT, sample)
         case "rows":
             unbounded = draw(st.booleans())
             return logical.RowWindow(input, None if unbounded else start, end, draw(st.integers(1, 9)))

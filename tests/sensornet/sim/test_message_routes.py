@@ -16,6 +16,7 @@ from nilometer.sensornet.sim import (
     Radio,
     Traffic,
     TrafficMeter,
+    Trip,
     find_routes,
     linked_topology,
 )
@@ -82,6 +83,59 @@ def test_messages_arrive_after_their_packets_and_are_counted() -> None:
     assert meter.kinds == {"probe": Traffic(1, 2, 38, 6.0, 71), "note": Traffic(1, 1, 3, 1.0, 10)}
     assert meter.total == Traffic(2, 3, 41, 7.0, 81)
     assert network.delay(0, 2, 15) == 71
+
+
+def test_a_radio_sends_one_message_at_a_time() -> None:
+    radio = Radio(bytes_per_second=1_000_000, latency=7, packet=100, header=0)
+    events, meter = Events(), TrafficMeter(radio)
+    network = Network(linked_topology(3, [(0, 1, 1, 1), (1, 2, 1, 1)]), radio, events, (meter,))
+    seen: list[tuple[int, str]] = []
+    for name, source, size in (("first", 0, 100), ("second", 0, 50), ("other", 1, 20)):
+        network.send(Message(source, 2, name, size, name), lambda payload: seen.append((events.now, payload)))
+    events.run()
+    # Node 0 sends 0-100 and 100-150; node 1 sends 0-20, 107-207 and, when it is free, what came at 157.
+    assert seen == [(27, "other"), (214, "first"), (264, "second")]
+    assert {kind: traffic.waited for kind, traffic in meter.kinds.items()} == {
+        "other": 0,
+        "first": 0,
+        "second": 100 + 50,
+    }
+
+
+@given(
+    st.lists(
+        st.tuples(st.integers(0, 60), st.integers(0, 3), st.integers(0, 3), st.integers(0, 40)), max_size=12
+    )
+)
+def test_messages_take_what_they_take_alone_and_what_they_wait(
+    sendings: list[tuple[int, int, int, int]],
+) -> None:
+    radio = Radio(bytes_per_second=1_000_000, latency=3, packet=10, header=1)
+    trips: list[tuple[int, Trip]] = []
+    events = Events()
+
+    class Arrived:
+        def carried(self, trip: Trip) -> None:
+            trips.append((events.now, trip))
+
+    links = [(0, 1, 1, 0.5), (1, 2, 1, 1), (2, 3, 0.5, 1), (3, 0, 1, 0.25)]
+    network = Network(linked_topology(4, links), radio, events, (Arrived(),))
+    for time, source, target, size in sendings:
+        message = Message(source, target, "probe", size, time)
+        events.at(time, lambda message=message: network.send(message, lambda _: None))
+    events.run()
+    assert len(trips) == sum(source != target for _, source, target, _ in sendings)
+    sent: dict[int, int] = {}
+    for now, trip in trips:
+        message = trip.message
+        alone = network.delay(message.source, message.target, message.size)
+        assert trip.delay == alone + trip.waited == now - message.payload
+        for node, link in zip(trip.path, network.links(message.source, message.target), strict=False):
+            sent[node] = sent.get(node, 0) + radio.airtime(message.size, link)
+    # No radio can have sent more than there was time for.
+    if trips:
+        last, first = max(now for now, _ in trips), min(time for time, *_ in sendings)
+        assert all(airtime <= last - first for airtime in sent.values())
 
 
 def test_a_network_is_rerouted_when_nodes_go() -> None:

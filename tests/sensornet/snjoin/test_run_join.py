@@ -21,6 +21,7 @@ from nilometer.sensornet.snjoin import (
     EveryHead,
     Feedback,
     JoinQuery,
+    Matches,
     Outcome,
     Readings,
     Strategy,
@@ -32,6 +33,7 @@ from nilometer.sensornet.snjoin import (
     sensed,
     suggested_delay,
 )
+from nilometer.sensornet.snjoin.messages import ProbeRequest, Result
 
 FAST = Radio(bytes_per_second=10**9, latency=2)
 """A byte a nanosecond, so that a hop takes three to five of the microseconds in which these tests count."""
@@ -106,9 +108,9 @@ def worlds(draw: st.DrawFn) -> tuple[Deployment, JoinQuery, Readings, np.ndarray
         draw(st.lists(st.integers(-5, 12), min_size=len(rows), max_size=len(rows))), dtype=np.int64
     )
     latest = epsilon - skews[deployment.clusters.places()[readings.stream]] if rows else wait
-    query = JoinQuery(
-        draw(st.integers(0, 40)), epsilon, suggested_delay(deployment, period, LARGEST, reach), period
-    )
+    # Messages may wait for each other: so long in all they cannot, so few and short as they are.
+    delay = suggested_delay(deployment, period, LARGEST, reach) + 1_000
+    query = JoinQuery(draw(st.integers(0, 40)), epsilon, delay, period)
     return deployment, query, readings, readings.time + np.minimum(wait, latest), skews
 
 
@@ -216,11 +218,36 @@ def test_probes_that_come_after_the_retention_are_counted() -> None:
     slow = replace(line([0, 1, 2, 3]), radio=Radio(bytes_per_second=10**6, latency=50))
     hasty = run_join(slow, JoinQuery(60, 100, 10, 10), readings)
     assert hasty.overdue > 0
-    patient = run_join(slow, JoinQuery(60, 100, 10_000, 10), readings)
+    patient = run_join(slow, JoinQuery(60, 100, 100_000, 10), readings)
     assert patient.overdue == 0
     assert recall(hasty.answers, patient.answers) < 1
     assert patient.answers.lists() == naive(readings, slow.clusters, 60)
     assert hasty.peak_rows < patient.peak_rows
+
+
+def test_an_outer_join_answers_the_same_and_sends_a_cell_for_every_stream_it_probed() -> None:
+    readings = sensed([0, 1, 2, 3], [0, 10, 20, 500], [1, 1, 1, 9])
+    deployment, query = line([0, 0, 2, 3]), JoinQuery(60, 10, 10_000, 10)
+    sparse, outer = (run_join(deployment, query, readings, outer=each) for each in (False, True))
+    assert outer.answers.lists() == sparse.answers.lists() == naive(readings, deployment.clusters, 60)
+    assert outer.probes == sparse.probes
+
+
+def test_messages_have_the_size_of_what_they_carry() -> None:
+    rows = sensed([0, 1], [5, 6], [1, 2])
+    matches = Matches(np.array([0, 0, 1]), np.array([4, 4, 2]), np.array([1, 2, 3]))
+    asked = np.array([[False, True, True], [False, True, False]])
+    left = np.array([[False, False, True], [False, False, False]])
+    number = np.arange(2)
+    request = ProbeRequest(0, 0, 2, rows, number, asked, left, matches)
+    result = Result(0, 0, 2, rows, number, asked, matches)
+    # An envelope, two tuples of twelve bytes, three heads; two sublists of three bytes, three times of four.
+    assert request.size(False) == 8 + 2 * 12 + 3 * 2 + 2 * 3 + 3 * 4
+    assert result.size(False) == 8 + 2 * 12 + 2 * 3 + 3 * 4
+    members = np.array([2, 1, 4])
+    # An outer join's rows have a cell for each stream of the heads that they have been at, their own included.
+    assert request.size(False, members) == 8 + 2 * 12 + 3 * 2 + (3 + 3) + 3 * 4
+    assert result.size(False, members) == 8 + 2 * 12 + (7 + 3) + 3 * 4
 
 
 def test_no_readings_no_answers() -> None:

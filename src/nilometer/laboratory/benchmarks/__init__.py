@@ -3,10 +3,11 @@
 from nilometer.laboratory.benchmarks.edge import edge
 from nilometer.laboratory.benchmarks.joins import joins
 from nilometer.laboratory.benchmarks.operators import operators
+from nilometer.laboratory.benchmarks.placement import placement
 from nilometer.laboratory.benchmarks.result import Result, table
 
 SPARK, JOINS = "spark", "joins"
-BENCHMARKS = {"operators": operators, "edge": edge}
+BENCHMARKS = {"operators": operators, "edge": edge, "placement": placement}
 NAMES = (*BENCHMARKS, JOINS, SPARK)
 
 __all__ = ["BENCHMARKS", "JOINS", "NAMES", "SPARK", "Result", "joins", "table"]

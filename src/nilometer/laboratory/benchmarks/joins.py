@@ -19,12 +19,13 @@ from nilometer.engine import connect
 from nilometer.kernels.occurrence_table import OccurrenceTable
 from nilometer.kernels.ranges import Integers
 from nilometer.laboratory.baselines import Arrivals, HashMergeTree, HashMergeTreeSpec, MJoin, MJoinSpec
+from nilometer.laboratory.benchmarks.join_sizes import held_over, sizes
 from nilometer.laboratory.benchmarks.registry import check
 from nilometer.laboratory.benchmarks.result import Measurement, Result, Target
 from nilometer.laboratory.benchmarks.single_core import on_one_core
 from nilometer.laboratory.benchmarks.spark.joins import BATCH, joins_on_spark
 from nilometer.laboratory.benchmarks.spark.joins import PARTS as SPARK_PARTS
-from nilometer.types import SECOND
+from nilometer.types import HOUR, SECOND
 
 Found = TypeVar("Found")
 
@@ -62,8 +63,8 @@ def joins(
     return found
 
 
-def measure(rows: int, sensors: int) -> Result:
-    """What the process of its own runs."""
+def measure(rows: int, sensors: int, seconds: int = HOUR // SECOND) -> Result:
+    """What the process of its own runs; `seconds` is how long the stream is over which memory is watched."""
     fleets = {fleet: readings(rows, fleet, RATE) for fleet in FLEETS}
     whole = readings(rows, sensors, sensors)
     some = whole[: max(1_000, rows // FEW)]
@@ -84,11 +85,11 @@ def measure(rows: int, sensors: int) -> Result:
     slower = {}
     for name, run in (("outer MJoin", _mjoin), ("tree of HMJs", _tree)):
         run(some[:2_000], sensors)  # compiles
-        found, seconds = _timed(lambda run=run: run(some, sensors))  # type: ignore[misc]
-        slower[name] = ours / seconds
+        found, taken = _timed(lambda run=run: run(some, sensors))  # type: ignore[misc]
+        slower[name] = ours / taken
         equal = bool((found == few).all())
         measurements.append(
-            Measurement(f"table against {name}", ours, seconds, len(some), int((few > 0).sum()), equal)
+            Measurement(f"table against {name}", ours, taken, len(some), int((few > 0).sum()), equal)
         )
     targets = (
         Target("a reading by the table, microseconds", 1e6 * kernel / rows, 0.5),
@@ -98,7 +99,25 @@ def measure(rows: int, sensors: int) -> Result:
     setting = (
         f"{rows:,} readings of {sensors:,} sensors, values by Zipf {SKEW}, 10 s, one core, best of {REPEATS}"
     )
-    return Result("joins", "peer", setting, tuple(measurements), targets)
+    notes, still = _sizes(sensors, seconds)
+    return Result("joins", "peer", setting, tuple(measurements), (*targets, still), notes)
+
+
+def _sizes(sensors: int, seconds: int) -> tuple[tuple[str, ...], Target]:
+    """How large answers are at each fleet, a reading a second of each sensor; and what is held over an hour."""
+    fleets = [sizes(readings(12 * fleet, fleet, fleet), fleet, WINDOW).line() for fleet in FLEETS]
+    held = held_over(readings(seconds * sensors, sensors, sensors), seconds, WINDOW)
+    most = max(held, key=lambda each: each.table)
+    early, late = held[0], held[-1]
+    over = (
+        f"{sensors:,} sensors for {seconds // 60} minutes, a reading a second: SIMILAR holds {early.occurrences:,} readings in {early.table / 1e6:.1f} MB "
+        f"and writes {early.state / 1e6:.1f} MB of state after the first minute, {late.occurrences:,} in {late.table / 1e6:.1f} MB and "
+        f"{late.state / 1e6:.1f} MB after the last; at most {most.table / 1e6:.1f} MB"
+    )
+    growth = Target(
+        "what is held in any minute, over the first", max(each.state for each in held) / early.state, 1.5
+    )
+    return (*fleets, over), growth
 
 
 def readings(rows: int, sensors: int, rate: int) -> Arrivals:

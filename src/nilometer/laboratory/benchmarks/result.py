@@ -50,6 +50,8 @@ class Result:
     setting: str
     measurements: tuple[Measurement, ...]
     targets: tuple[Target, ...]
+    notes: tuple[str, ...] = ()
+    """What is no matter of time."""
 
     def as_dict(self) -> dict[str, Any]:
         """For `--json`."""
@@ -59,6 +61,7 @@ class Result:
             "setting": self.setting,
             "measurements": [asdict(m) | {"ratio": m.ratio} for m in self.measurements],
             "targets": [asdict(t) | {"met": t.met} for t in self.targets],
+            "notes": list(self.notes),
         }
 
     @staticmethod
@@ -70,6 +73,7 @@ class Result:
             data["setting"],
             tuple(Measurement(**{k: v for k, v in m.items() if k != "ratio"}) for m in data["measurements"]),
             tuple(Target(**{k: v for k, v in t.items() if k != "met"}) for t in data["targets"]),
+            tuple(data.get("notes", ())),
         )
 
 
@@ -89,4 +93,4 @@ def table(result: Result) -> str:
     for t in result.targets:
         measured = f"{t.measured:.2f}" if t.limit >= 0.1 else f"{t.measured:.2g}"
         lines.append(f"{'met   ' if t.met else 'MISSED'} {t.claim}: {measured} (at most {t.limit:g})")
-    return "\n".join(lines)
+    return "\n".join([*lines, *([""] if result.notes else []), *result.notes])

@@ -26,6 +26,13 @@ def steam_buffer() -> dict[str, Any]:
     return reproduce()
 
 
+def steam(plot: Path | None = None) -> dict[str, Any]:
+    """STEAM's W-joins against their rivals, imported when they are asked for; it takes a minute or two."""
+    from nilometer.laboratory.reproductions.steam import steam as reproduce
+
+    return reproduce(plot=plot)
+
+
 def fjords(plot: Path | None = None) -> dict[str, Any]:
     """Fjords' combined queries, imported when they are asked for; `plot` is where a picture of the figures goes."""
     from nilometer.laboratory.reproductions.fjords import fjords as reproduce
@@ -67,6 +74,7 @@ REPRODUCTIONS: dict[str, Callable[[], dict[str, Any]]] = {
     "snee-motes": snee_motes,
     "fjords": fjords,
     "fjords-power": fjords_power,
+    "steam": steam,
     "steam-buffer": steam_buffer,
     "snjoin-costs": snjoin_costs,
     "snjoin-network": snjoin_network,
@@ -74,6 +82,7 @@ REPRODUCTIONS: dict[str, Callable[[], dict[str, Any]]] = {
 
 PLOTS: dict[str, Callable[[Path], dict[str, Any]]] = {
     "fjords": fjords,
+    "steam": steam,
     "snjoin-costs": snjoin_costs,
     "snjoin-network": snjoin_network,
 }

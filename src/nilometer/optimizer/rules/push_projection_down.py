@@ -44,9 +44,11 @@ class _Pruning:
                 return self._aggregate(node, needed)
             case logical.Lag():
                 return self._lag(node, needed, joined)
-            case logical.Similar(form=SimilarForm.LIST) if f"{node.alias}.members" not in needed:
+            case logical.Similar(form=SimilarForm.LIST | SimilarForm.SAMPLE) if (
+                f"{node.alias}.members" not in needed
+            ):
                 # Who they are is not asked: then nobody lists them.
-                return self.prune(replace(node, form=SimilarForm.COUNTS), needed, joined)
+                return self.prune(replace(node, form=SimilarForm.COUNTS, sample=0), needed, joined)
             case _:
                 wanted = self._wanted(node, needed)
                 below = joined or isinstance(node, logical.Join | logical.WindowJoin | logical.AsofJoin)
@@ -67,8 +69,8 @@ class _Pruning:
             case logical.Rename(input):
                 pairs = zip(node.schema.names, input.schema.names, strict=True)
                 return [frozenset(old for new, old in pairs if new in needed)]
-            case logical.Similar(input, column):
-                return [_all(input) if not _has_positions(input) else frozenset((column,))]
+            case logical.Similar(input):
+                return [_all(input) if not _has_positions(input) else node.reads]
             case logical.Silent():
                 return [frozenset()]
             case logical.Join(left, right, kind, predicate):

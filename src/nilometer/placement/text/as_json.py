@@ -5,8 +5,18 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
+from nilometer.placement.agenda import Agenda, FragmentTask
 from nilometer.placement.placement import Placement
 from nilometer.placement.tuple_layout import tuple_layout
+
+
+def _task(task: FragmentTask, agenda: Agenda) -> dict[str, Any]:
+    return {
+        "site": task.site,
+        "fragment": task.fragment,
+        "start": agenda.milliseconds(task.start),
+        "end": agenda.milliseconds(task.end),
+    }
 
 
 def placement_json(placement: Placement) -> dict[str, Any]:
@@ -40,24 +50,8 @@ def placement_json(placement: Placement) -> dict[str, Any]:
             "beta": agenda.beta,
             "period": milliseconds(agenda.period),
             "delivery": milliseconds(agenda.delivery),
-            "acquisitions": [
-                {
-                    "site": task.site,
-                    "fragment": task.fragment,
-                    "start": milliseconds(task.start),
-                    "end": milliseconds(task.end),
-                }
-                for task in agenda.acquisitions
-            ],
-            "tasks": [
-                {
-                    "site": task.site,
-                    "fragment": task.fragment,
-                    "start": milliseconds(task.start),
-                    "end": milliseconds(task.end),
-                }
-                for task in agenda.tasks
-            ],
+            "acquisitions": [_task(task, agenda) for task in agenda.acquisitions],
+            "tasks": [_task(task, agenda) for task in agenda.tasks],
             "transfers": [
                 {
                     "source": transfer.source,

@@ -11,6 +11,7 @@ from nilometer.expressions import Call, Expression, columns_of, conjuncts
 from nilometer.language import ast
 from nilometer.language.walk import walk
 from nilometer.plan import logical
+from nilometer.plan.bind import similar
 from nilometer.plan.bind.expressions import ExpressionBinder
 from nilometer.plan.bind.scope import (
     Bound,
@@ -21,7 +22,7 @@ from nilometer.plan.bind.scope import (
     quoted,
     walk_outside_subqueries,
 )
-from nilometer.plan.bind.windows import amount_length, duration, window_over
+from nilometer.plan.bind.windows import duration, window_over
 from nilometer.types import INT, Type
 
 BindQuery = Callable[[Context, ast.QueryNode, Scope | None], Bound]
@@ -38,6 +39,7 @@ class SourceBinder:
         self.bind_query = bind_query
         # Static attributes are columns of the stream too (STEAM section 3.3); only those named are looked up.
         self.named = {node.parts[-1].lower() for node in walk(select) if isinstance(node, ast.Name)}
+        self.named |= set(similar.names_of_windows(select))
         self.windows = self._windows_of_aggregates()
         self.sample = None if select.sample is None else duration(self.context, select.sample, "SAMPLE EVERY")
         self._last_extent: ast.ExtentSource | None = None
@@ -226,7 +228,7 @@ class SourceBinder:
                 detail=f"'{inner.alias}' has {quoted(known)}",
                 hint=nearest(source.column.parts[-1], known),
             )
-        epsilon = self._epsilon(source)
+        epsilon = similar.epsilon(self.context, source)
         if epsilon and not column.type.numeric:
             self.context.fail(
                 f"WITHIN needs numbers, and '{source.column.text}' is {column.type}",
@@ -238,52 +240,13 @@ class SourceBinder:
             inner.node,
             column.name,
             epsilon,
-            self._similar_window(source),
+            similar.window(self.context, source, inner),
             logical.SimilarForm(source.form),
             alias,
             self._id_type(inner),
+            similar.sample(self.context, source),
         )
         return Relation(alias, node, node.schema.names, source)
-
-    def _epsilon(self, source: ast.SimilarSource) -> float:
-        value: object = source.epsilon
-        if isinstance(value, str):
-            known, value = self.context.parameter(value)
-            if not known:
-                self.context.fail(
-                    f"no value for the parameter '{source.epsilon}'",
-                    source,
-                    hint=f"give it one: --set {source.epsilon}=0.5, or db.sql(query, {source.epsilon}=0.5)",
-                )
-        if value is None:
-            return 0.0
-        if isinstance(value, bool) or not isinstance(value, int | float) or value < 0:
-            self.context.fail(
-                "WITHIN needs a number that is not negative",
-                source,
-                detail=f"found {value!r}",
-                hint="such as WITHIN 0.5: how far apart similar values may be",
-            )
-        return float(value)
-
-    def _similar_window(self, source: ast.SimilarSource) -> int:
-        hint = "write SIMILAR(...) [RANGE 10 SECONDS]: how far apart in time similar readings may be"
-        match source.window:
-            case None:
-                self.context.fail("SIMILAR needs a window", source, hint=hint)
-            case ast.RangeWindow(length=amount, slide=None):
-                pass
-            case (
-                ast.FromToWindow(start=amount, end=None, slide=None)
-                | ast.FromToWindow(start=None, end=amount, slide=None)
-            ) if amount is not None:
-                pass
-            case _:
-                self.context.fail("SIMILAR takes a plain range of time", source.window, hint=hint)
-        length = amount_length(self.context, amount)
-        if length.rows or length.value < 0:
-            self.context.fail("SIMILAR takes a plain range of time", source.window, hint=hint)
-        return length.value
 
     def _silent(self, source: ast.SilentSource) -> Relation:
         inner = self._stream(source.source, "SILENT")

@@ -12,12 +12,13 @@ from typing import Any, Protocol, TypeVar
 from nilometer.catalog.extents import Extent, Stream, Table
 from nilometer.expressions import Aggregate, Call, ColumnReference, Expression, Literal
 from nilometer.language import ast
+from nilometer.language.cursor import INT as INT_TOKEN
 from nilometer.language.cursor import Cursor
 from nilometer.language.parse_expressions import parse_expression, parse_name, parse_number
 from nilometer.plan import logical, physical
 from nilometer.plan.explain.expressions import PlanTextError, read_duration, read_expression
 from nilometer.plan.explain.windows import row_window_parameters, time_window_parameters
-from nilometer.types import Column, Kind, Schema, Type
+from nilometer.types import UNITS, Column, Kind, OwnWindow, Schema, Type
 
 
 class Extents(Protocol):
@@ -231,10 +232,19 @@ def read_similar(reading: Reading) -> Parameters:
     parameters["epsilon"] = float(parse_number(reading.cursor))
     reading.cursor.expect(";")
     reading.cursor.expect("RANGE")
-    parameters["window"] = reading.duration()
+    parameters["window"] = (
+        reading.duration() if reading.cursor.token.kind is INT_TOKEN else _own_window(reading)
+    )
     reading.cursor.expect(";")
     parameters["form"] = logical.SimilarForm(reading.cursor.expect_any(*logical.SimilarForm))
+    if parameters["form"] is logical.SimilarForm.SAMPLE:
+        parameters["sample"] = int(parse_number(reading.cursor))
     return parameters
+
+
+def _own_window(reading: Reading) -> OwnWindow:
+    column = reading.name()
+    return OwnWindow(column, UNITS[reading.cursor.expect_any(*UNITS)])
 
 
 def _equality(reading: Reading) -> tuple[Expression, Expression]:

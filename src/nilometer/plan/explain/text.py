@@ -17,7 +17,7 @@ from nilometer.expressions import Call, ColumnReference, Expression, Literal
 from nilometer.plan import logical, physical
 from nilometer.plan.explain.expressions import print_expression, print_name
 from nilometer.plan.explain.windows import print_row_window, print_time_window
-from nilometer.types import BOOLEAN, INT, STRING, Column, Type, format_duration
+from nilometer.types import BOOLEAN, INT, STRING, UNITS, Column, OwnWindow, Type, format_duration
 
 PlanNode = logical.Node | physical.Node
 
@@ -109,7 +109,8 @@ def print_parameters(node: PlanNode) -> list[str]:
         case logical.Similar() | physical.SnJoin():
             within = f"{print_name(node.column)} WITHIN {node.epsilon!r}"
             alias = f"AS {_typed_alias(node.alias, node.id_type)}"
-            return [alias, within, f"RANGE {format_duration(node.window)}", str(node.form)]
+            form = f"{node.form} {node.sample}" if node.sample else str(node.form)
+            return [alias, within, f"RANGE {_window(node.window)}", form]
         case logical.AsofJoin() | physical.AsofJoin():
             return [f"KEYS {_keys(node.keys)}", *_within(node.within)]
         case logical.WindowJoin():
@@ -132,6 +133,14 @@ def print_parameters(node: PlanNode) -> list[str]:
             return [*(["TICK"] if node.tick else []), *_within(node.within)]
         case _:  # AGGR_MERGE and AGGR_EVAL do what the AGGR_INIT below them says
             return []
+
+
+def _window(window: int | OwnWindow) -> str:
+    """A length of time, or the column that has it and the unit."""
+    if isinstance(window, int):
+        return format_duration(window)
+    unit = next(name for name, length in UNITS.items() if length == window.unit)
+    return f"{print_name(window.column)} {unit}"
 
 
 def _columns(columns: tuple[Column, ...], extent: Extent) -> str:

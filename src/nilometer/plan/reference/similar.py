@@ -8,11 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from fractions import Fraction
 from itertools import product
+from math import floor
 from typing import Any
 
 from nilometer.plan.logical import Similar, SimilarForm
 from nilometer.plan.reference.rows import Row, order_key, stream_order
+from nilometer.types import OwnWindow
 
 
 def similar(node: Similar, rows: Sequence[Row], watermark: int) -> list[Row]:
@@ -21,7 +24,7 @@ def similar(node: Similar, rows: Sequence[Row], watermark: int) -> list[Row]:
     result = []
     for index, row in enumerate(ordered):
         matches = [earlier for earlier in ordered[:index] if _alike(node, row, earlier)]
-        for tail in _tails(node, matches):
+        for tail in _tails(node, row, matches):
             head = (row.time, row.id, row.values[node.column])
             result.append(replace(row, values=dict(zip(node.schema.names, head + tail, strict=True))))
     return result
@@ -31,22 +34,29 @@ def _alike(node: Similar, row: Row, earlier: Row) -> bool:
     value, other = row.values[node.column], earlier.values[node.column]
     if row.id is None or earlier.id is None or row.id == earlier.id or value is None or other is None:
         return False
-    if row.time - earlier.time > node.window:
+    window = node.window
+    if isinstance(window, OwnWindow):
+        # How long a sensor's tuples wait to be joined with is the sensor's own matter (section 4.2.1).
+        length = window.length(earlier.values[window.column])
+    else:
+        length = window
+    if length is None or row.time - earlier.time > length:
         return False
     # Without WITHIN alike is equal, which text is too; with it, values are numbers.
     return bool(value == other if node.epsilon == 0 else abs(value - other) <= node.epsilon)
 
 
-def _tails(node: Similar, matches: Sequence[Row]) -> list[tuple[Any, ...]]:
+def _tails(node: Similar, row: Row, matches: Sequence[Row]) -> list[tuple[Any, ...]]:
     """What stands behind (time, id, value), for each row that the matches give."""
     if not matches:
         return []
     if node.form is SimilarForm.PAIRS:
         return [(other.time, other.id, other.values[node.column]) for other in matches]
-    members: dict[Any, list[int]] = {}
-    for other in sorted(matches, key=lambda row: (order_key(row.id), row.time)):
-        members.setdefault(other.id, []).append(other.time)
+    members = _members(matches)
     arity = 1 + len(members)
+    if node.form is SimilarForm.SAMPLE:
+        taken = _members(_sample(node.sample, row.time, matches))
+        return [(arity, len(matches), [{"id": source, "times": times} for source, times in taken.items()])]
     if node.form is SimilarForm.COUNTS:
         return [(arity, len(matches))]
     if node.form is SimilarForm.LIST:
@@ -55,3 +65,19 @@ def _tails(node: Similar, matches: Sequence[Row]) -> list[tuple[Any, ...]]:
         (arity, [{"id": source, "time": time} for source, time in zip(members, times, strict=True)])
         for times in product(*members.values())
     ]
+
+
+def _members(matches: Sequence[Row]) -> dict[Any, list[int]]:
+    """The times of each source."""
+    members: dict[Any, list[int]] = {}
+    for other in sorted(matches, key=lambda row: (order_key(row.id), row.time)):
+        members.setdefault(other.id, []).append(other.time)
+    return members
+
+
+def _sample(count: int, time: int, matches: Sequence[Row]) -> Sequence[Row]:
+    """So many of them, evenly spread; where the first lies follows from the tuple's time, so that it is no matter of chance which."""
+    if len(matches) <= count:
+        return matches
+    offset = Fraction(time * 0x9E3779B97F4A7C15 % 2**64 // 2**48, 2**16)
+    return [matches[floor((number + offset) * len(matches) / count)] for number in range(count)]

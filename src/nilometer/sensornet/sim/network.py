@@ -1,7 +1,9 @@
 """Messages -> the same messages at their targets, later, with every meter told what they took.
 
-Every message arrives, after as long as its packets take over its route; messages do not wait for each other.
-Meters see the path node by node, so that energy can be charged to those who sent and received; a network from
+Every message arrives, node by node: a node has one radio, which sends what it was given in the order in which it
+was given it, and one message at a time. So a message takes as long as its packets take over its route, and as
+long as it waits on the way for those before it: delay grows with load, and without bound where a radio is given
+more than it can send. (Nodes do not wait for each other's radios: no collisions, no shared channel.) Meters see the path node by node, so that energy can be charged to those who sent and received; a network from
 which nodes have gone is built from `Topology.without`, and `reroute` puts it in place of the old one.
 """
 
@@ -10,6 +12,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
+
+import numpy as np
 
 from nilometer.sensornet.sim.events import Events
 from nilometer.sensornet.sim.radio import Radio
@@ -34,13 +38,14 @@ class Message(Generic[Content]):
 
 @dataclass(frozen=True, slots=True)
 class Trip:
-    """A message under way: the nodes it passes, the expected transmissions of one packet over all links, and
-    how long it takes."""
+    """A message that arrived: the nodes it passed, the expected transmissions of one packet over all links, and
+    how long it took, of which it waited so long for radios."""
 
     message: Message[object]
     path: tuple[int, ...]
     transmissions: float
     delay: int
+    waited: int = 0
 
     @property
     def hops(self) -> int:
@@ -49,7 +54,7 @@ class Trip:
 
 
 class Meter(Protocol):
-    """Is told every message, when it is sent."""
+    """Is told every message, when it has arrived."""
 
     def carried(self, trip: Trip) -> None:
         """Take note of it."""
@@ -67,6 +72,8 @@ class Network:
         self.meters = meters
         self._routes: dict[int, Routes] = {}
         self._paths: dict[tuple[int, int], tuple[int, ...]] = {}
+        self._links: dict[tuple[int, int], tuple[float, ...]] = {}
+        self._free_at = [events.now] * topology.nodes
 
     def routes(self, source: int) -> Routes:
         """The routes from this node, found when they are first asked for."""
@@ -82,10 +89,18 @@ class Network:
             found = self._paths[source, target] = self.routes(source).path(target)
         return found
 
+    def links(self, source: int, target: int) -> tuple[float, ...]:
+        """The expected transmissions of each link of that path."""
+        found = self._links.get((source, target))
+        if found is None:
+            total = self.routes(source).transmissions[list(self.path(source, target))]
+            found = self._links[source, target] = tuple(np.diff(total).tolist())
+        return found
+
     def delay(self, source: int, target: int, size: int) -> int:
-        """How long a message of that size takes."""
-        path = self.path(source, target)
-        return self.radio.delay(size, len(path) - 1, float(self.routes(source).transmissions[target]))
+        """How long a message of that size takes if it waits for nobody."""
+        links = self.links(source, target)
+        return sum(self.radio.airtime(size, link) + self.radio.latency for link in links)
 
     def send(self, message: Message[Payload], receive: Callable[[Payload], None]) -> None:
         """Hand the payload to the receiver when the message has arrived; one to oneself arrives at once and
@@ -93,16 +108,31 @@ class Network:
         if message.source == message.target:
             self.events.after(0, lambda: receive(message.payload))
             return
-        path = self.path(message.source, message.target)
-        transmissions = float(self.routes(message.source).transmissions[message.target])
-        delay = self.radio.delay(message.size, len(path) - 1, transmissions)
-        trip = Trip(message, path, transmissions, delay)
-        for meter in self.meters:
-            meter.carried(trip)
-        self.events.after(delay, lambda: receive(message.payload))
+        path, links = (
+            self.path(message.source, message.target),
+            self.links(message.source, message.target),
+        )
+        sent_at, waited = self.events.now, 0
+
+        def hop(place: int) -> None:
+            nonlocal waited
+            if place == len(links):
+                trip = Trip(message, path, sum(links), self.events.now - sent_at, waited)
+                for meter in self.meters:
+                    meter.carried(trip)
+                receive(message.payload)
+                return
+            node, now = path[place], self.events.now
+            begin = max(now, self._free_at[node])
+            waited += begin - now
+            self._free_at[node] = begin + self.radio.airtime(message.size, links[place])
+            self.events.at(self._free_at[node] + self.radio.latency, lambda: hop(place + 1))
+
+        hop(0)
 
     def reroute(self, topology: Topology) -> None:
         """Send what is sent from now on through this topology."""
         self.topology = topology
         self._routes.clear()
         self._paths.clear()
+        self._links.clear()

@@ -51,6 +51,8 @@ class Radio:
 
         Packets that are lost are sent again, so a poor link takes longer; every message arrives.
         """
-        return hops * self.latency + math.ceil(
-            transmissions * self.bytes_on_air(size) * SECOND / self.bytes_per_second
-        )
+        return hops * self.latency + self.airtime(size, transmissions)
+
+    def airtime(self, size: int, transmissions: float) -> int:
+        """Microseconds that a radio sends a message, over a link that takes so many expected transmissions."""
+        return math.ceil(transmissions * self.bytes_on_air(size) * SECOND / self.bytes_per_second)

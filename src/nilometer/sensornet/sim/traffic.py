@@ -11,13 +11,15 @@ from nilometer.sensornet.sim.radio import Radio
 @dataclass(frozen=True, slots=True)
 class Traffic:
     """`bytes` counts each byte once for every hop, packet headers included; `transmissions` the expected
-    sendings of packets; `delay` the sum of the messages' delays."""
+    sendings of packets; `delay` the sum of the messages' delays, of which
+    they `waited` so long for radios that were sending others."""
 
     messages: int = 0
     hops: int = 0
     bytes: int = 0
     transmissions: float = 0.0
     delay: int = 0
+    waited: int = 0
 
     def __add__(self, other: Traffic) -> Traffic:
         return Traffic(
@@ -26,6 +28,7 @@ class Traffic:
             self.bytes + other.bytes,
             self.transmissions + other.transmissions,
             self.delay + other.delay,
+            self.waited + other.waited,
         )
 
 
@@ -41,7 +44,7 @@ class TrafficMeter:
         size = trip.message.size
         sent = self.radio.packets(size) * trip.transmissions
         on_air = trip.hops * self.radio.bytes_on_air(size)
-        self.add(trip.message.kind, Traffic(1, trip.hops, on_air, sent, trip.delay))
+        self.add(trip.message.kind, Traffic(1, trip.hops, on_air, sent, trip.delay, trip.waited))
 
     def add(self, kind: str, traffic: Traffic) -> None:
         """Count what was sent in bulk."""

@@ -124,15 +124,17 @@ def run_join(
     skews: Integers | None = None,
     meters: tuple[Meter, ...] = (),
     relevance: tuple[Floats, ...] = (),
+    outer: bool = False,
 ) -> Outcome:
     """Run the join until all readings have been answered.
 
     `arrivals` says when each reading reaches its head (None: as fast as the radio carries it); `skews` how
     far each head's clock is ahead; `meters` are told every message but the readings'; `relevance` is what
-    heads learned in an earlier run. The seed decides what the feedback draws, and nothing else is random.
+    heads learned in an earlier run. `outer` gives messages the size that an outer join's rows have, as a
+    distributed MJoin sends them; answers are the same. The seed decides what the feedback draws, and nothing else is random.
     """
     return _Run(
-        deployment, query, readings, strategy or EveryHead(), arrivals, seed, skews, meters, relevance
+        deployment, query, readings, strategy or EveryHead(), arrivals, seed, skews, meters, relevance, outer
     ).outcome()
 
 
@@ -150,6 +152,7 @@ class _Run:
         skews: Integers | None,
         meters: tuple[Meter, ...],
         relevance: tuple[Floats, ...],
+        outer: bool,
     ) -> None:
         clusters = deployment.clusters
         if len(readings) and np.any(clusters.head_of[readings.stream] == NO_HEAD):
@@ -160,6 +163,7 @@ class _Run:
         self.query = query
         self.strategy = strategy
         self.heads_of = clusters.places()
+        self._members = np.bincount(self.heads_of[self.heads_of >= 0]) if outer else None
         self.meter = TrafficMeter(deployment.radio)
         if arrivals is None:
             arrivals, carried = radio_arrivals(deployment, readings)
@@ -222,36 +226,24 @@ class _Run:
             self.events.after(self.query.period, partial(self._tick, head))
 
     def _send_on(self, here: int, request: ProbeRequest) -> None:
-        """Rows that have nothing left to probe go to the sink, the others to the next head of their tour."""
+        """Rows that have nothing left to probe go to the sink, the others to the next head of their own sequence:
+        those that have the same one together, and none by way of heads that it does not probe."""
         going_on = request.left.any(axis=1)
-        if going_on.all():
-            self._send_request(here, request)
+        if not going_on.all():
+            self._send_result(here, request, np.flatnonzero(~going_on))
+        if not going_on.any():
             return
-        self._send_result(here, request, np.flatnonzero(~going_on))
-        if going_on.any():
-            rows = np.flatnonzero(going_on)
-            stays = np.zeros(request.batch_rows, dtype=np.bool_)
-            stays[request.number[rows]] = True
-            self._send_request(
-                here,
-                ProbeRequest(
-                    request.origin,
-                    request.batch,
-                    request.batch_rows,
-                    request.rows.take(rows),
-                    request.number[rows],
-                    request.asked[rows],
-                    request.left[rows],
-                    request.matches.take(stays[request.matches.probe]),
-                ),
-            )
-
-    def _send_request(self, here: int, request: ProbeRequest) -> None:
         order = self.tours[request.origin]
-        target = int(order[np.argmax(request.left[:, order].any(axis=0))])
+        stop = np.where(going_on, np.argmax(request.left[:, order], axis=1), -1)
+        for place in np.unique(stop[going_on]).tolist():
+            rows = np.flatnonzero(stop == place)
+            part = request if len(rows) == len(stop) else request.part(rows)
+            self._send_request(here, part, int(order[place]))
+
+    def _send_request(self, here: int, request: ProbeRequest, target: int) -> None:
+        size = request.size(self._differ, self._members)
         self.network.send(
-            Message(self._node(here), self._node(target), "probe", request.size(self._differ), request),
-            self.heads[target].answer,
+            Message(self._node(here), self._node(target), "probe", size, request), self.heads[target].answer
         )
 
     def _send_result(self, here: int, request: ProbeRequest, rows: Integers) -> None:
@@ -274,7 +266,13 @@ class _Run:
             request.matches.take(finished[request.matches.probe]),
         )
         self.network.send(
-            Message(self._node(here), self.deployment.sink, "result", result.size(self._differ), result),
+            Message(
+                self._node(here),
+                self.deployment.sink,
+                "result",
+                result.size(self._differ, self._members),
+                result,
+            ),
             self.sink.receive,
         )
 

@@ -53,7 +53,14 @@ def similar(node: SnJoin, flow: Dataflow) -> int:
 def similar_of(node: SnJoin) -> similar_operator.Similar:
     """What SIMILAR's operator is told."""
     return similar_operator.Similar(
-        node.input.schema, node.column, node.epsilon, node.window, node.form, node.alias, node.id_type.plain
+        node.input.schema,
+        node.column,
+        node.epsilon,
+        node.window,
+        node.form,
+        node.alias,
+        node.id_type.plain,
+        node.sample,
     )
 
 

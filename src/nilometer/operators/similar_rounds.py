@@ -1,0 +1,121 @@
+"""A round of SIMILAR: its matches, a chunk at a time -> one answer in the form asked for, or a refusal with the number it would have been.
+
+Chunks are of whole probing tuples and of a bounded number of matches (one tuple may have more), so that what is needed on the way does not grow with the
+round; what the round gives is bounded by the form's limit. Nothing is built of a round that is too large: its matches are known by their number before any
+is looked at, and its combinations are counted on, chunk by chunk, when the limit has been passed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Never
+
+import numpy as np
+import polars as pl
+
+from nilometer.errors import ResourceError
+from nilometer.kernels.ranges import Integers
+from nilometer.operators.similar_forms import (
+    Matches,
+    combinations,
+    counted,
+    flattened,
+    listed,
+    members_of,
+    paired,
+    sampled,
+)
+
+MATCHES_AT_ONCE = 2_000_000
+
+Chunk = tuple[Matches, Integers]
+"""Matches, and of which of the round's tuples each of their rows is."""
+
+Answer = tuple[Integers, pl.DataFrame]
+"""Which of the round's tuples each row is of, and the rows."""
+
+
+class SimilarForm(StrEnum):
+    """How the matches are given."""
+
+    LIST = "LIST"
+    PAIRS = "PAIRS"
+    FLATTEN = "FLATTEN"
+    COUNTS = "COUNTS"
+    SAMPLE = "SAMPLE"
+
+
+@dataclass(frozen=True)
+class Asked:
+    """The form, of how many matches a sample is, and how many a round may give."""
+
+    form: SimilarForm
+    sample: int
+    limit: int
+
+    def held(self, partners: Integers) -> int:
+        """How many matches tuples with so many partners each would put into the answer."""
+        if self.form is SimilarForm.COUNTS:
+            return 0
+        return int((np.minimum(partners, self.sample) if self.sample else partners).sum())
+
+
+def answered(asked: Asked, chunks: Iterable[Chunk], partners: Integers) -> Answer | None:
+    """The answer of a round whose tuples have so many partners (or no more, where these are within the limit); None where nothing is alike."""
+    held = asked.held(partners)
+    if asked.form is SimilarForm.FLATTEN:
+        return _flattened(asked, chunks, held)
+    if held > asked.limit:
+        _refuse(asked, f"{held:,} matches", f"of {len(partners):,} readings")
+    return _joined([_in_form(asked, matches, rows) for matches, rows in chunks if len(matches.probe)])
+
+
+def _in_form(asked: Asked, matches: Matches, rows: Integers) -> Answer:
+    match asked.form:
+        case SimilarForm.LIST:
+            probe, frame = listed(matches)
+        case SimilarForm.PAIRS:
+            probe, frame = paired(matches)
+        case SimilarForm.SAMPLE:
+            probe, frame = sampled(matches, asked.sample)
+        case _:
+            probe, frame = counted(matches)
+    return rows[probe], frame
+
+
+def _flattened(asked: Asked, chunks: Iterable[Chunk], held: int) -> Answer | None:
+    parts: list[Answer] = []
+    expected = 0.0
+    for matches, rows in chunks:
+        members = members_of(matches)
+        expected += combinations(members)
+        if expected <= asked.limit and len(matches.probe):
+            probe, frame = flattened(matches, members)
+            parts.append((rows[probe], frame))
+    if expected > asked.limit:
+        count = f"{int(expected):,}" if expected < 2**53 else f"{expected:.3g}"
+        _refuse(asked, f"{count} rows", f"the matches themselves are {held:,}")
+    return _joined(parts)
+
+
+def _joined(parts: list[Answer]) -> Answer | None:
+    if len(parts) <= 1:
+        return parts[0] if parts else None
+    return np.concatenate([rows for rows, _ in parts]), pl.concat([frame for _, frame in parts])
+
+
+_HINTS = {
+    SimilarForm.FLATTEN: "leave FLATTEN out: the members' lists say the same in less space",
+    SimilarForm.SAMPLE: "ask for a smaller SAMPLE, or for COUNTS",
+}
+
+
+def _refuse(asked: Asked, number: str, detail: str) -> Never:
+    raise ResourceError(
+        f"SIMILAR ... {asked.form} would build {number} at once",
+        detail=f"{detail}; the limit is {asked.limit:,}",
+        hint=_HINTS.get(asked.form)
+        or "ask for COUNTS, which holds none of them, for a SAMPLE, or for a shorter window",
+    )
