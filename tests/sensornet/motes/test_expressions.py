@@ -15,6 +15,8 @@ from nilometer.catalog.network import Link, Network, NetworkNode
 from nilometer.errors import UnsupportedError
 from nilometer.expressions import Call, Case, ColumnReference, Expression, InList, Literal
 from nilometer.plan.scalar import evaluate
+from nilometer.sensornet.motes.c_text import identifier
+from nilometer.sensornet.motes.c_text import struct as struct_of
 from nilometer.sensornet.motes.emulate import emulate
 from nilometer.sensornet.motes.scalars import is_true, value_of
 from nilometer.sensornet.motes.toolchain import build
@@ -122,3 +124,19 @@ def test_what_may_overflow_is_refused() -> None:
     assert value_of(square, row).field.high == 1023 * 1023
     with pytest.raises(UnsupportedError, match="32 bits"):
         value_of(fourth, row)
+
+
+def test_names_of_columns_are_names_of_c() -> None:
+    names = ("River.rain", "avg_1#sum", "@site", "long", "ADC", "débit", "2nd")
+    assert [identifier(name) for name in names] == [
+        "River_rain",
+        "avg_1_sum",
+        "site_",
+        "long_",
+        "ADC_",
+        "d_e9bit",
+        "n2nd_",
+    ]
+    field = integer(0, 1, "a reading")
+    with pytest.raises(UnsupportedError, match="same name"):
+        struct_of("row", [], {"a.b_c": field, "a_b.c": field})

@@ -242,6 +242,3 @@ def _channels(acquires: list[physical.SpAcquire]) -> dict[tuple[str, str], int]:
 def _number(site: NodeId) -> int:
     assert isinstance(site, int)
     return site
-
-
-__all__ = ["GUARD", "START", "TICKS", "Motes", "Site", "Step", "Tray", "motes_of"]
