@@ -15,6 +15,7 @@ SCHEMA = "CREATE STREAM River (depth INT) SENSED EVERY 10 SECONDS;"
 
 
 @pytest.mark.motes
+@pytest.mark.slow
 def test_a_query_becomes_programs_that_run(tmp_path: Path) -> None:
     (tmp_path / "schema.sql").write_text(SCHEMA, "utf-8")
     to = tmp_path / "motes"

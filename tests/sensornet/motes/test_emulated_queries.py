@@ -12,7 +12,7 @@ from nilometer.engine.motes import measurements
 from nilometer.sensornet.motes.toolchain import RAM
 from sensornet.motes.emulated import RUNNING_EXAMPLE, Trial, grid, some_sites, tried
 
-pytestmark = pytest.mark.motes
+pytestmark = [pytest.mark.motes, pytest.mark.slow]
 
 LARGEST_FLASH = 20_000
 ERROR = 0.10

@@ -9,7 +9,7 @@ import pytest
 
 from nilometer.catalog.network import Link
 from nilometer.engine.motes import compile_query
-from nilometer.errors import DataError, UnsupportedError
+from nilometer.errors import DataError, InfeasibleError, UnsupportedError
 from nilometer.placement import QualityOfService
 from nilometer.plan.reference import same_answer
 from nilometer.sensornet.motes.compilation import Compilation, expected_rows, run
@@ -19,7 +19,7 @@ from sensornet.motes.emulated import ask, brook
 
 Q1 = "RSTREAM SELECT River.time, River.depth FROM River[NOW]"
 
-pytestmark = pytest.mark.motes
+pytestmark = [pytest.mark.motes, pytest.mark.slow]
 
 
 @pytest.fixture(scope="module")
@@ -85,9 +85,23 @@ def test_readings_that_no_converter_finds_are_refused(compilation: Compilation) 
         raw_counts(compilation.motes, readings)
 
 
-def test_what_motes_cannot_run_is_refused(tmp_path: Path) -> None:
-    query = ask(
-        "SELECT River.depth FROM River [NOW], Hilltop [NOW SLIDE 30 SECONDS] WHERE River.rain < Hilltop.rain"
-    )
-    with pytest.raises(UnsupportedError, match="every acquisition"):
-        compile_query(query, tmp_path, brook(), QualityOfService.of(buffering_factor=3))
+@pytest.mark.parametrize(
+    ("text", "beta", "what"),
+    [
+        (
+            "SELECT River.depth FROM River [NOW], Hilltop [NOW SLIDE 30 SECONDS] WHERE River.rain < Hilltop.rain",
+            3,
+            "every acquisition",
+        ),
+        ("SELECT SUM(rain * depth * depth * rain) AS s FROM River [NOW]", 3, "32 bits"),
+        (
+            "SELECT MIN(rain) AS a, SUM(moisture) AS b, SUM(temp) AS c, AVG(depth) AS d, AVG(rain) AS e FROM River [NOW]",
+            3,
+            "larger than a packet",
+        ),
+        ("SELECT id, rain, depth, moisture FROM River [NOW]", 254, "memory"),
+    ],
+)
+def test_what_motes_cannot_do_is_refused(text: str, beta: int, what: str, tmp_path: Path) -> None:
+    with pytest.raises((UnsupportedError, InfeasibleError), match=what):
+        compile_query(ask(text), tmp_path, brook(), QualityOfService.of(buffering_factor=beta))

@@ -100,6 +100,7 @@ def program(expressions: list[Expression]) -> str:
 
 
 @pytest.mark.motes
+@pytest.mark.slow
 def test_motes_compute_as_the_reference_does(tmp_path: Path) -> None:
     expressions = fitting(Random(20261116), 80)
     source = tmp_path / "expressions.c"

@@ -76,6 +76,7 @@ def test_site_3_has_the_components_of_the_figure() -> None:
 
 
 @pytest.mark.nesc
+@pytest.mark.slow
 def test_type_check(tmp_path: Path) -> None:
     nescc = nescc_program.working_copy(tmp_path / "nescc")
     checked = 0

@@ -21,6 +21,10 @@ START = TICKS
 """The tick of the first evaluation after switching on."""
 
 MAXIMUM_BETA = 254
+"""One byte says which evaluation of the period a tuple is of; the last value ends a frame of the serial line."""
+
+MAXIMUM_FRAGMENTS = 16
+"""Half a byte says which fragment made the tuples of a run."""
 
 
 @dataclass(frozen=True)
@@ -206,6 +210,12 @@ def motes_of(placement: Placement) -> Motes:
             f"a mote numbers at most {MAXIMUM_BETA} evaluations in a period",
             detail=f"the buffering factor is {agenda.beta}",
             hint="ask for an earlier delivery, or fix the buffering factor",
+        )
+    if len(placement.fragments) > MAXIMUM_FRAGMENTS:
+        raise UnsupportedError(
+            f"motes tell at most {MAXIMUM_FRAGMENTS} fragments apart",
+            detail=f"the plan has {len(placement.fragments)}",
+            hint="ask several queries",
         )
     sources: dict[str, int] = {}
     for fragment in placement.fragments.leaves:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from nilometer.errors import InfeasibleError
+from nilometer.errors import InfeasibleError, UnsupportedError
 from nilometer.placement import Placement
 from nilometer.placement.buffering import Scheduler
 from nilometer.placement.packets import Load
@@ -26,6 +26,14 @@ def sized(placement: Placement) -> Motes:
         for fragment in placement.fragments
         if not fragment.delivers
     }
+    room = placement.costs.packet_room - 1  # a run begins with a byte of its own
+    for number, size in sizes.items():
+        if size > room:
+            raise UnsupportedError(
+                f"a tuple of fragment F{number} is larger than a packet",
+                detail=f"it takes {size} bytes, and a packet has room for {room}",
+                hint="select fewer columns or aggregates",
+            )
     placed = replace(
         placement.placed,
         flows=tuple(replace(flow, size=sizes[flow.fragment]) for flow in placement.placed.flows),
