@@ -139,7 +139,7 @@ def test_running_example_at_its_own_pace(tmp_path: Path) -> None:
 @pytest.mark.long
 def test_thirty_nodes_join(tmp_path: Path) -> None:
     network = grid(6, 5, {"river": some_sites(7, 30, 6), "hilltop": [29, 17]})
-    trial = tried(RUNNING_EXAMPLE, tmp_path, network=network, beta=8, periods=2, always={"hilltop": 20})
+    trial = tried(RUNNING_EXAMPLE, tmp_path, network=network, beta=16, always={"hilltop": 20})
     check_answers(trial)
     check_sizes(trial)
     check_estimates(trial)

@@ -22,7 +22,7 @@ from nilometer.placement import CostParameters, Placement, QualityOfService, pla
 from nilometer.placement.workload import Job, workload
 from nilometer.plan import physical
 from nilometer.sensornet.motes.compilation import Compilation, Run, compile_placement, run
-from nilometer.sensornet.motes.estimate import parts, state_bytes
+from nilometer.sensornet.motes.estimate import held_bytes, parts
 from nilometer.sensornet.motes.program import SEND_MARK
 from nilometer.sensornet.motes.readings import random_readings
 from nilometer.sensornet.motes.toolchain import Built
@@ -128,8 +128,7 @@ def calibrate(experiments: Iterable[Experiment]) -> Calibration:
     ram = []
     for one, site, built in _programs(done):
         motes = one.compilation.motes
-        share = motes.site(site)
-        held = sum(tray.size for tray in share.trays) + state_bytes(motes, share)
+        held = held_bytes(motes, motes.site(site))
         ram.append((dict(parts(motes, site)), built.ram + one.result.measured[site].stack - held))
     return Calibration(cycles, _by_parts(flash), _by_parts(ram))
 

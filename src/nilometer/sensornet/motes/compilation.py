@@ -14,6 +14,7 @@ from nilometer.plan import physical
 from nilometer.plan.logical import Deliver
 from nilometer.plan.reference import evaluate
 from nilometer.sensornet.motes.emulate import Measured, emulate
+from nilometer.sensornet.motes.estimate import held_bytes
 from nilometer.sensornet.motes.gateway import answers
 from nilometer.sensornet.motes.program import Program, program_of
 from nilometer.sensornet.motes.readings import Readings, feeds_of, raw_counts
@@ -62,6 +63,14 @@ def compile_placement(placement: Placement, directory: Path, start: int = START)
     motes = sized(placement)
     placement = motes.placement
     offset = start // motes.typing.interval
+    for site in placement.routing.post_order:
+        held = held_bytes(motes, motes.site(site))
+        if held > RAM:
+            raise ResourceError(
+                f"node {site} cannot keep what passes it in a mote's {RAM} bytes of RAM",
+                detail=f"its tuples and windows take {held} bytes in a period of {placement.beta} evaluations",
+                hint="fix a smaller buffering factor, or expect an earlier delivery",
+            )
     directory.mkdir(parents=True, exist_ok=True)
     programs = {site: program_of(motes, site, offset) for site in placement.routing.post_order}
     sources = []

@@ -58,9 +58,12 @@ def flash_estimate(motes: Motes, identifier: NodeId) -> int:
 
 def ram_estimate(motes: Motes, identifier: NodeId) -> int:
     """Bytes of RAM, the stack included."""
-    site = motes.site(identifier)
-    held = sum(tray.size for tray in site.trays) + state_bytes(motes, site)
-    return round(held + _priced(parts(motes, identifier), RAM))
+    return round(held_bytes(motes, motes.site(identifier)) + _priced(parts(motes, identifier), RAM))
+
+
+def held_bytes(motes: Motes, site: Site) -> int:
+    """Bytes of the tuples that a site keeps: in trays, and in the state of operators."""
+    return sum(tray.size for tray in site.trays) + state_bytes(motes, site)
 
 
 def _priced(found: Mapping[str, int], prices: Mapping[str, float]) -> float:

@@ -109,10 +109,11 @@ def _run(command: list[str], what: str) -> str:
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         errors = done.stderr.strip()
-        if "region `data'" in errors or "region `text'" in errors or "is too large" in errors:
+        too_much = [line for line in errors.splitlines() if "region `" in line or "is too large" in line]
+        if too_much:
             raise ResourceError(
                 f"{what} does not fit a mote",
-                detail=errors.splitlines()[-1],
+                detail=too_much[0].strip(),
                 hint="ask for a smaller buffering factor or an earlier delivery, so that less has to be kept",
             )
         if "simavr/" in errors or "-lsimavr" in errors or "-lelf" in errors:
