@@ -15,7 +15,7 @@ from nilometer.plan.reference import same_answer
 from nilometer.sensornet.motes.compilation import Compilation, expected_rows, run
 from nilometer.sensornet.motes.gateway import answers
 from nilometer.sensornet.motes.readings import random_readings, raw_counts
-from sensornet.motes.emulated import ask, brook
+from sensornet.motes.emulated import SCHEMA, ask, brook
 
 Q1 = "RSTREAM SELECT River.time, River.depth FROM River[NOW]"
 
@@ -105,3 +105,9 @@ def test_readings_that_no_converter_finds_are_refused(compilation: Compilation) 
 def test_what_motes_cannot_do_is_refused(text: str, beta: int, what: str, tmp_path: Path) -> None:
     with pytest.raises((UnsupportedError, InfeasibleError), match=what):
         compile_query(ask(text), tmp_path, brook(), QualityOfService.of(buffering_factor=beta))
+
+
+def test_a_period_that_no_clock_counts_is_refused(tmp_path: Path) -> None:
+    query = ask(Q1, SCHEMA.replace("10 SECONDS", "1 DAY"))
+    with pytest.raises(UnsupportedError, match="24 days"):
+        compile_query(query, tmp_path, brook(), QualityOfService.of(buffering_factor=30))

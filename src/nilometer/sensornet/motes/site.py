@@ -211,6 +211,12 @@ def motes_of(placement: Placement) -> Motes:
             detail=f"the buffering factor is {agenda.beta}",
             hint="ask for an earlier delivery, or fix the buffering factor",
         )
+    if agenda.period * TICKS // agenda.tick_rate >= 2**31:
+        raise UnsupportedError(
+            "a mote's clock cannot count a period of more than 24 days",
+            detail=f"{agenda.beta} evaluations take {agenda.seconds(agenda.period) / 86400:.1f} days",
+            hint="fix a smaller buffering factor, or expect an earlier delivery",
+        )
     if len(placement.fragments) > MAXIMUM_FRAGMENTS:
         raise UnsupportedError(
             f"motes tell at most {MAXIMUM_FRAGMENTS} fragments apart",
