@@ -14,7 +14,7 @@ from nilometer.catalog.network import Network, NodeId
 from nilometer.placement.agenda import Agenda, FragmentTask, Transfer
 from nilometer.placement.concurrent_transfers import schedule_transfers
 from nilometer.placement.cost_parameters import CostParameters
-from nilometer.placement.packets import packets_for
+from nilometer.placement.packets import bytes_for, packets_for
 from nilometer.placement.profiles import PlacementProfile
 from nilometer.placement.workload import Job, SiteWork, Workload
 from nilometer.types import SECOND
@@ -65,11 +65,8 @@ class _Clock:
         """The packets of a hop, and the ticks that they take."""
         costs = self.costs
         packets = packets_for(site.loads, beta, costs.packet_room, self.profile.wire)
-        content = sum(load.tuples(beta) * load.size for load in site.loads)
-        bytes_sent = content + packets * costs.packet_overhead
-        milliseconds = (
-            packets * (costs.send_packet + costs.between_packets) + bytes_sent * costs.transmit_byte
-        )
+        sent = bytes_for(site.loads, beta, packets, costs.packet_overhead, self.profile.wire)
+        milliseconds = packets * (costs.send_packet + costs.between_packets) + sent * costs.transmit_byte
         return packets, self.overhead + self.ticks(milliseconds)
 
     def job(self, work: Workload, job: Job, beta: int) -> int:

@@ -182,7 +182,7 @@ def _length(job: Job, leaf: bool, beta: int) -> float:
 def _sending(one: Experiment) -> Rows:
     """A slot: what is the same for all, each packet, and each byte that the model counts (tuples and headers)."""
     rows: list[tuple[Mapping[str, float], float]] = []
-    overhead = one.placement.costs.packet_overhead
+    overhead = one.placement.costs.packet_overhead + one.placement.profile.wire.segment_size
     for transfer in one.placement.agenda.transfers:
         trays = [t for t in one.compilation.motes.site(transfer.source).trays if t.consumer is None]
         content = sum(tray.size for tray in trays)
