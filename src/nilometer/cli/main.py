@@ -14,6 +14,7 @@ import typer
 from nilometer.cli import (
     answers,
     bench,
+    compile,
     demo,
     explain,
     log,
@@ -28,7 +29,7 @@ from nilometer.cli import (
 from nilometer.cli.console import fail
 from nilometer.errors import InternalError, NilometerError
 
-VERBS = (demo, query, run, queries, answers, explain, plan, streams, sensors, log, bench, reproduce)
+VERBS = (demo, query, run, queries, answers, explain, plan, compile, streams, sensors, log, bench, reproduce)
 
 application = typer.Typer(
     name="nilometer",

@@ -72,19 +72,19 @@ class _Clock:
     def job(self, work: Workload, job: Job, beta: int) -> int:
         """The length of what is done once for all evaluations of a period."""
         if job.fragment != 0:
-            return self.task(job.milliseconds * beta)
-        return self._delivery(work, job.milliseconds, beta)
+            return self.task(job.together(beta))
+        return self._delivery(work, job, beta)
 
-    def _delivery(self, work: Workload, milliseconds: float, beta: int) -> int:
+    def _delivery(self, work: Workload, job: Job, beta: int) -> int:
         """The length of DELIVER's task: what it computes, and the serial line."""
         costs = self.costs
         if self.profile.paper_arithmetic:
             rows = work.delivered[0].rows
-            once = int(milliseconds + costs.deliver_tuple * work.serial_packets_per_row * rows)
+            once = int(job.milliseconds + costs.deliver_tuple * work.serial_packets_per_row * rows)
             return max(self.shortest, once * beta + self.overhead)
         content = sum(load.tuples(beta) * load.size for load in work.delivered)
         packets = -(-content // int(costs.serial_payload))
-        return self.task(milliseconds * beta + costs.deliver_tuple * packets)
+        return self.task(job.together(beta) + costs.deliver_tuple * packets)
 
 
 def _acquisitions(work: Workload, clock: _Clock) -> tuple[list[FragmentTask], dict[NodeId, int]]:

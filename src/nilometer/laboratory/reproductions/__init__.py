@@ -79,9 +79,17 @@ def snee_placement() -> dict[str, Any]:
     return reproduce()
 
 
+def snee_motes() -> dict[str, Any]:
+    """SNEE's running example on emulated motes, imported when it is asked for; it needs avr-gcc and libsimavr."""
+    from nilometer.laboratory.reproductions.snee_motes import snee_motes as reproduce
+
+    return reproduce()
+
+
 REPRODUCTIONS: dict[str, Callable[[], dict[str, Any]]] = {
     "snee-forms": snee_forms,
     "snee-placement": snee_placement,
+    "snee-motes": snee_motes,
     "fjords": fjords,
     "fjords-power": fjords_power,
     "steam": steam,
