@@ -8,7 +8,9 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import HealthCheck, settings
 
+import nescc_program
 import postgres_server
+from nilometer.sensornet.motes.toolchain import missing_tools
 
 # Test frames are tiny: threads of Polars would only fight each other and the other test processes.
 os.environ.setdefault("POLARS_MAX_THREADS", "1")
@@ -34,7 +36,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 @pytest.hookimpl(tryfirst=True)  # xdist reads the groups in the same hook
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave out, with the reason, tests whose marker names something that is missing here."""
+    tools = missing_tools()
     missing = {
+        "motes": None if tools is None else f"not installed: {tools}",
+        "nesc": None if nescc_program.installed() else "nescc is not installed",
         "postgres": None if postgres_server.programs() else "PostgreSQL's server programs are not installed",
         "spark": None if "JAVA_HOME" in os.environ else "no JAVA_HOME; ./nilo sets it to a Java 17 or newer",
     }

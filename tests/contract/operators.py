@@ -15,6 +15,7 @@ from nilometer.operators.lag import Lag, Lagged
 from nilometer.operators.logic import TICK, TIME, Spec
 from nilometer.operators.row_window import RowWindow
 from nilometer.operators.sample import Sample
+from nilometer.operators.shedding import Shedding
 from nilometer.operators.silent import Silent
 from nilometer.operators.similar import Similar
 from nilometer.operators.symmetric_hash_join import SymmetricHashJoin
@@ -170,6 +171,14 @@ CASES: list[Case] = [
         for form in (Form.NLW, Form.HW)
     ),
     Case("symmetric hash join", SymmetricHashJoin(R, S, 3, KEYS, LESS), (stream_of_r, stream_of_s), None),
+    Case(
+        "window join, bounded memory",
+        WindowJoin(
+            (R, S), ((0, 1, 3),), ((0, KEYS[0][0], 1, KEYS[0][1]),), shedding=Shedding((99, 99), "LIFE")
+        ),
+        (stream_of_r, stream_of_s),
+        None,
+    ),
     Case("zipper join", ZipperJoin(R, S, 4), (stream_of_r, stream_of_s)),
     Case("zipper join, keys", ZipperJoin(R, S, 4, KEYS), (stream_of_r, stream_of_s)),
     Case("RSTREAM", ToStream(R, "RSTREAM"), (windows_of_r,)),

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 from nilometer.language import ast
 from nilometer.language.vocabulary import (
     NOT_AN_ALIAS,
+    SHED_WORDS,
     SHOW_KINDS,
     STAGES,
     STREAM_WORDS,
@@ -149,6 +151,20 @@ bounds = (
 )
 
 
+row_counts = st.builds(ast.Amount, st.integers(0, 10**6), st.just("ROWS")) | st.builds(
+    ast.Amount, names, st.sampled_from([None, "ROWS"])
+)
+memories = st.tuples(st.builds(ast.MemoryBound, st.none(), row_counts)) | st.lists(
+    st.builds(ast.MemoryBound, names, row_counts), max_size=3
+).map(tuple)
+
+
+def _with_memory(select: ast.Select) -> ast.Select:
+    """The MEMORY clause stands behind a WINDOW clause, and SHED behind it."""
+    memory = select.memory if select.bounds else ()
+    return replace(select, memory=memory, shed=select.shed if memory else None)
+
+
 @cache
 def selects(depth: int = DEPTH) -> st.SearchStrategy[ast.Select]:
     """SELECT with any of its clauses."""
@@ -167,7 +183,9 @@ def selects(depth: int = DEPTH) -> st.SearchStrategy[ast.Select]:
         st.none() | values,
         optional_durations,
         optional_durations,
-    )
+        memories,
+        st.none() | st.sampled_from(SHED_WORDS),
+    ).map(_with_memory)
 
 
 @cache

@@ -33,9 +33,9 @@ def as_logical(node: physical.Node) -> logical.Node:
             return logical.Similar(inputs[0], column, epsilon, window, form, alias, id_type)
         case physical.AsofJoin(_, _, keys, within):
             return logical.AsofJoin(*inputs, keys, within)
-        case physical.WindowJoin(_, bounds, keys, predicate):
+        case physical.WindowJoin(_, bounds, keys, predicate, memory):
             equal = [Call("=", (k.left_expression, k.right_expression), BOOLEAN) for k in keys]
-            return logical.WindowJoin(inputs, bounds, conjunction([*equal, *conjuncts(predicate)]))
+            return logical.WindowJoin(inputs, bounds, conjunction([*equal, *conjuncts(predicate)]), memory)
         case physical.TimeWindow(_, start, end, slide, open_start):
             return logical.TimeWindow(inputs[0], start, end, slide, open_start)
         case physical.RowWindow(_, start, end, slide):

@@ -23,10 +23,10 @@ def _placed(query: str, schema: str = PUSHED, rates: dict[str, float] | None = N
     ("query", "reason"),
     [
         ("SELECT MEDIAN(depth) FROM River[NOW]", "motes have no AGGR"),
-        ("SELECT STDEV(depth) FROM River[NOW]", "motes have no STDEV"),
+        ("SELECT STDEV(depth * 1.5) FROM River[NOW]", "motes have STDEV of INT only"),
         ("ISTREAM SELECT depth FROM River[NOW]", "motes have no ISTREAM"),
         ("SELECT depth FROM River[UNBOUNDED]", "a window without beginning outgrows a mote"),
-        ("SELECT sqrt(depth) AS x FROM River[NOW]", "motes have no function sqrt"),
+        ("SELECT ln(depth) AS x FROM River[NOW]", "motes have no function ln"),
         ("SELECT AVG(depth) FROM River[RANGE 20 MINUTES]", "is no multiple of the acquisition interval"),
         ("SELECT LAG(depth) AS before FROM River", "motes have no LAG"),
         ("SELECT arity FROM SIMILAR(River, depth)[RANGE 1 HOUR]", "motes have no SN_JOIN"),

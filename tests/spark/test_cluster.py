@@ -60,6 +60,7 @@ def test_scripts_and_a_killed_worker(field: Path) -> None:  # noqa: F811
     check(field)
 
 
+@pytest.mark.long
 def test_a_killed_worker_changes_no_answer(tmp_path: Path) -> None:
     with Cluster() as cluster:
         job = subprocess.Popen(

@@ -39,14 +39,15 @@ CREATE QUERY lasting STARTING AT BEGINNING AS
 """
 QUERIES = ("windows", "joined", "lasting")
 
-FAILPOINTS = (
-    "during_read:2@source",
+FAILPOINTS = ("during_read:2@source", "after_state:3@stage", "after_fsync:2@results")
+OTHERS = (
+    "before_read:4@source",
+    "after_read:2@source",
     "before_state:3@stage",
-    "after_state:3@stage",
     "before_write:2@results",
-    "after_fsync:2@results",
+    "during_write:2@results",
+    "after_write:2@results",
 )
-OTHERS = ("before_read:4@source", "after_read:2@source", "during_write:2@results", "after_write:2@results")
 """Between those; a life of Spark is long."""
 READINGS = 5_000
 KILLED = -signal.SIGKILL.value

@@ -14,6 +14,7 @@ import typer
 from nilometer.cli import (
     answers,
     bench,
+    compile,
     demo,
     explain,
     log,
@@ -29,7 +30,22 @@ from nilometer.cli import (
 from nilometer.cli.console import fail
 from nilometer.errors import InternalError, NilometerError
 
-VERBS = (demo, query, run, queries, answers, explain, plan, simulate, streams, sensors, log, bench, reproduce)
+VERBS = (
+    demo,
+    query,
+    run,
+    queries,
+    answers,
+    explain,
+    plan,
+    simulate,
+    compile,
+    streams,
+    sensors,
+    log,
+    bench,
+    reproduce,
+)
 
 application = typer.Typer(
     name="nilometer",

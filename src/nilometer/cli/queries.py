@@ -49,7 +49,7 @@ def queries(
 def list_command(
     context: typer.Context, data: DataOption = None, json: JsonOption = False, catalog: CatalogOption = None
 ) -> None:
-    """List them: state, rows answered, readings behind, watermark and its lag, batch time, state, late, completeness.
+    """List them: state, rows answered, readings behind, watermark and its lag, batch time, state, late, shed, completeness.
 
     Example: nilometer queries list --data field/ --json
     """
@@ -209,6 +209,7 @@ def _text(state: QueryState) -> dict[str, Any]:
         "rows": state.rows,
         "behind": state.behind,
         "late": state.late,
+        "shed": state.shed,
         "watermark": None if state.watermark is None else format_time(state.watermark),
         "lag": None if state.lag is None else _duration(state.lag),
         "batch": None if state.batch_milliseconds is None else f"{state.batch_milliseconds} ms",

@@ -111,7 +111,9 @@ def summary(answer: Answer, shown: int) -> str:
     text = f"{count} row{'' if count == 1 else 's'}" + (f", {shown} shown" if shown != count else "")
     for name, ledger in answer.ledgers.items():
         parts = [
-            f"{ledger[key]} {key}" for key in ("read", "late", "duplicate", "garbled") if ledger.get(key)
+            f"{ledger[key]} {key}"
+            for key in ("read", "late", "duplicate", "garbled", "shed")
+            if ledger.get(key)
         ]
         text += f"; {name}: {', '.join(parts) or 'nothing read'}"
     return text

@@ -21,7 +21,7 @@ def reproduce(
         str,
         typer.Argument(
             metavar="NAME",
-            help="snee-forms, snee, snee-placement, fjords, fjords-power, steam, steam-buffer, snjoin-costs or snjoin-network",
+            help="snee-forms, snee, snee-placement, snee-motes, fjords, fjords-power, steam, steam-buffer, snjoin, snjoin-central, snjoin-costs or snjoin-network",
         ),
     ],
     json: JsonOption = False,
@@ -31,19 +31,36 @@ def reproduce(
             "--plot", metavar="FILE", envvar="NILOMETER_PLOT", help="write the figures there, as PNG"
         ),
     ] = None,
+    largest: Annotated[
+        int | None,
+        typer.Option(
+            "--largest",
+            metavar="SENSORS",
+            min=20,
+            help="leave out larger simulated networks, to be done sooner",
+        ),
+    ] = None,
 ) -> None:
     """Reproduce a figure of one of the papers.
 
     Example: nilometer reproduce snee-forms
     Example: nilometer reproduce fjords --plot fjords.png
+    Example: nilometer reproduce snjoin --largest 200
     """
     from json import dumps
 
     from nilometer.laboratory.benchmarks.registry import named
-    from nilometer.laboratory.reproductions import PLOTS, REPRODUCTIONS, text
+    from nilometer.laboratory.reproductions import PLOTS, REPRODUCTIONS, SCALED, text
 
     chosen = named(REPRODUCTIONS, name, "reproduction")
     if plot is not None and name not in PLOTS:
         raise ConfigurationError(f"no plot of '{name}'", hint=f"--plot draws {', '.join(PLOTS)}")
-    result = chosen() if plot is None else PLOTS[name](plot)
+    if largest is not None and name not in SCALED:
+        raise ConfigurationError(
+            f"no networks to leave out of '{name}'", hint=f"--largest is for {', '.join(SCALED)}"
+        )
+    if largest is not None:
+        result = SCALED[name](plot, largest)
+    else:
+        result = chosen() if plot is None else PLOTS[name](plot)
     print(dumps(result, ensure_ascii=False) if json else text(result))

@@ -53,4 +53,6 @@ def run_on_gateway(query: Query, finished: bool, batch_rows: int | None) -> Answ
     frame = run.collect()
     summary = run.summary
     ledgers = {name: {"read": ledger.received} | ledger.as_dict() for name, ledger in summary.ledgers.items()}
+    for name, shed in summary.shed.items():
+        ledgers[name] = ledgers.get(name, {}) | {"shed": shed}
     return Answer(query.schema, frame, summary.watermark, ledgers)

@@ -91,11 +91,11 @@ class Query:
 
                 return explain_verbose(self.logical, self.optimized)
             case "optimized":
-                return explain_text(self.optimized.plan)
+                return "\n".join([explain_text(self.optimized.plan), *self._notes()])
             case "physical":
                 from nilometer.optimizer import why
 
-                return explain_text(self.physical, why)
+                return "\n".join([explain_text(self.physical, why), *self._notes()])
             case "routing" | "fragments" | "placed" | "agenda":
                 return stage_text(self.placement(), stage)
             case "spark":
@@ -128,6 +128,8 @@ class Query:
             case _:
                 raise ConfigurationError(f"no stage '{stage}'", hint=f"the stages are {', '.join(STAGES)}")
         result: dict[str, Any] = {"stage": stage, "plan": to_json(plan), "text": explain_text(plan)}
+        if stage != "logical" and (notes := self._notes()):
+            result["notes"] = [note.removeprefix("-- ") for note in notes]
         if verbose:
             result["rules"] = [
                 {
@@ -139,6 +141,18 @@ class Query:
                 for step in self.optimized.trace
             ]
         return result
+
+    def _notes(self) -> list[str]:
+        """What is expected of joins with bounded memory, as lines of comment."""
+        if not any(isinstance(n, logical.WindowJoin) and n.memory for n in logical.walk_plan(self.logical)):
+            return []
+        from nilometer.optimizer import OptimizerContext
+        from nilometer.optimizer.join_memory import memory_notes
+
+        return [
+            f"-- {line}"
+            for line in memory_notes(self.optimized.plan, OptimizerContext(self.database.catalog))
+        ]
 
     def placement(
         self, network: str | Network | None = None, quality: QualityOfService | None = None

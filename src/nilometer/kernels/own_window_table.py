@@ -219,7 +219,7 @@ def probe_own(  # type: ignore[no-untyped-def]
     times,
     numbers,
     sources,
-    untils,
+    lasting,
     start,
     state,
     ring,
@@ -248,11 +248,11 @@ def probe_own(  # type: ignore[no-untyped-def]
         end = state[END]
         ring[end & mask].time, ring[end & mask].number = now, number
         ring[end & mask].source, ring[end & mask].previous = source, newest[row]
-        until[end & mask] = untils[row]
+        until[end & mask] = lasting[row]
         state[END] = end + 1
-        if untils[row] < now:
+        if lasting[row] < now:
             continue
-        push(untils[row], end, state, heap)
+        push(lasting[row], end, state, heap)
         if not there:
             values[value].used, values[value].key, values[value].source = 1, number, 0
             values[value].count, values[value].distinct = 0, 0

@@ -319,13 +319,21 @@ class WindowBound(Node):
 
 
 @dataclass(frozen=True, slots=True)
+class MemoryBound(Node):
+    """`MEMORY(a) = 1000 ROWS`; stream None is the uniform `MEMORY = 1000 ROWS`, of every stream."""
+
+    stream: str | None
+    rows: Amount
+
+
+@dataclass(frozen=True, slots=True)
 class QueryNode(Node):
     """The base of queries."""
 
 
 @dataclass(frozen=True, slots=True)
 class Select(QueryNode):
-    """One SELECT; `stream` is None, 'RSTREAM', 'ISTREAM' or 'DSTREAM'."""
+    """One SELECT; `stream` is None, 'RSTREAM', 'ISTREAM' or 'DSTREAM'; `shed` says which tuples are given up for want of memory."""
 
     items: tuple[SelectItem, ...]
     sources: tuple[Source, ...]
@@ -336,6 +344,8 @@ class Select(QueryNode):
     having: Expression | None = None
     sample: Amount | None = None
     deliver: Amount | None = None
+    memory: tuple[MemoryBound, ...] = ()
+    shed: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,8 +11,8 @@ from nilometer.language import ast
 from nilometer.language.cursor import QUOTED, WORD, Cursor
 from nilometer.language.parse_expressions import parse_expression, parse_expressions
 from nilometer.language.parse_sources import parse_source
-from nilometer.language.parse_windows import parse_duration
-from nilometer.language.vocabulary import STREAM_WORDS
+from nilometer.language.parse_windows import parse_duration, parse_rows
+from nilometer.language.vocabulary import SHED_WORDS, STREAM_WORDS
 
 
 def parse_query(cursor: Cursor) -> ast.QueryNode:
@@ -60,6 +60,7 @@ def _select(cursor: Cursor) -> ast.Select:
     while cursor.accept(","):
         sources.append(parse_source(cursor))
     bounds = _bounds(cursor)
+    memory, shed = _memory(cursor) if bounds else ((), None)
     where = parse_expression(cursor) if cursor.accept("WHERE") else None
     group_by: tuple[ast.Expression, ...] = ()
     if cursor.accept("GROUP", "GROUP BY"):
@@ -77,6 +78,8 @@ def _select(cursor: Cursor) -> ast.Select:
         having,
         sample,
         deliver,
+        memory,
+        shed,
         span=cursor.span_from(start),
     )
 
@@ -127,6 +130,37 @@ def _pair_bound(cursor: Cursor, start: int) -> ast.WindowBound:
     cursor.expect("=")
     width = parse_duration(cursor)
     return ast.WindowBound(left, right, width, span=cursor.span_from(start))
+
+
+def _memory(cursor: Cursor) -> tuple[tuple[ast.MemoryBound, ...], str | None]:
+    """`MEMORY = n ROWS`, or `MEMORY(a) = n ROWS AND MEMORY(b) = m ROWS`; then `SHED` and which tuples go."""
+    start = cursor.token.start
+    if not cursor.accept("MEMORY"):
+        return (), None
+    if cursor.accept("="):
+        bounds = [ast.MemoryBound(None, parse_rows(cursor), span=cursor.span_from(start))]
+        if cursor.at("AND"):
+            cursor.fail(
+                "SHED",
+                "WHERE",
+                hint="MEMORY = n ROWS is for every stream; or give each its own: MEMORY(a) = n ROWS",
+            )
+    else:
+        bounds = [_stream_memory(cursor, start)]
+        while cursor.accept("AND"):
+            start = cursor.expect("MEMORY").start
+            bounds.append(_stream_memory(cursor, start))
+    shed = cursor.expect_any(*SHED_WORDS) if cursor.accept("SHED") else None
+    return tuple(bounds), shed
+
+
+def _stream_memory(cursor: Cursor, start: int) -> ast.MemoryBound:
+    cursor.expect("(")
+    stream = cursor.name("an alias")
+    cursor.expect(")")
+    cursor.expect("=")
+    rows = parse_rows(cursor)
+    return ast.MemoryBound(stream, rows, span=cursor.span_from(start))
 
 
 def _service(cursor: Cursor) -> tuple[ast.Amount | None, ast.Amount | None]:

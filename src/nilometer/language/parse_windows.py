@@ -70,6 +70,18 @@ def parse_duration(cursor: Cursor) -> ast.Amount:
     return amount
 
 
+def parse_rows(cursor: Cursor) -> ast.Amount:
+    """A number of rows, or a parameter's name."""
+    amount = _amount(cursor, label="a number of rows")
+    if amount.unit is None and not isinstance(amount.count, str):
+        cursor.fail("ROWS", hint="memory is counted in rows: MEMORY = 10000 ROWS")
+    if amount.unit not in (None, "ROWS"):
+        cursor.refuse(
+            "a number of rows is needed here, not a length of time", amount.span, "write such as 10000 ROWS"
+        )
+    return amount
+
+
 def _slide(cursor: Cursor) -> ast.Amount | None:
     return _amount(cursor) if cursor.accept("SLIDE") else None
 

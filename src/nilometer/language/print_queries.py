@@ -29,6 +29,10 @@ def _select(query: ast.Select) -> str:
     parts.append("FROM " + ", ".join(map(print_source, query.sources)))
     if query.bounds:
         parts.append(" AND ".join(map(_bound, query.bounds)))
+    if query.memory:
+        parts.append(" AND ".join(map(_memory, query.memory)))
+    if query.shed is not None:
+        parts.append(f"SHED {query.shed}")
     if query.where is not None:
         parts.append(f"WHERE {print_expression(query.where)}")
     if query.group_by:
@@ -114,6 +118,11 @@ def _end(offset: ast.Amount | None) -> str:
     if isinstance(offset.count, str) or not number(offset.count).startswith("-"):
         return f"NOW - {amount(offset)}"
     return f"NOW + {amount(ast.Amount(-offset.count, offset.unit))}"
+
+
+def _memory(bound: ast.MemoryBound) -> str:
+    stream = "" if bound.stream is None else f"({identifier(bound.stream)})"
+    return f"MEMORY{stream} = {amount(bound.rows)}"
 
 
 def _bound(bound: ast.WindowBound) -> str:

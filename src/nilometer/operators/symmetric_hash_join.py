@@ -5,7 +5,7 @@
 When tuples arrive they are hashed into their side's table, and the other side's table is probed: nothing waits, and a round
 costs what is new in it, not what is kept. This is `WindowJoin` over two streams, whose panes are such tables, with a cleaner that
 can be given less memory: it takes out what no window can reach any more, and with `most_rows` it also gives up the oldest within
-reach, and counts them in `shed`.
+reach, and counts them in `shed_by_port`. `shedding` is the other way to bound it: per stream, and by a policy (shedding.py).
 """
 
 from __future__ import annotations
@@ -13,12 +13,14 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from operator import add, sub
 
 import numpy as np
 import polars as pl
 
 from nilometer.expressions import Expression, type_of
 from nilometer.operators.logic import Output, Progress
+from nilometer.operators.shedding import Shedding
 from nilometer.operators.validation import require
 from nilometer.operators.window_join import WindowJoin
 from nilometer.operators.window_join_keys import KeyPair
@@ -40,6 +42,7 @@ class SymmetricHashJoin:
     predicate: Expression | None = None
     id_type: Type = INT
     most_rows: int | None = None
+    shedding: Shedding | None = None
 
     def __post_init__(self) -> None:
         _ = self.as_window_join
@@ -50,7 +53,10 @@ class SymmetricHashJoin:
     def as_window_join(self) -> WindowJoin:
         """The join that gives the same answer."""
         keys: tuple[KeyPair, ...] = tuple((0, left, 1, right) for left, right in self.keys)
-        return WindowJoin((self.left, self.right), ((0, 1, self.width),), keys, self.predicate, self.id_type)
+        bounds = ((0, 1, self.width),)
+        return WindowJoin(
+            (self.left, self.right), bounds, keys, self.predicate, self.id_type, shedding=self.shedding
+        )
 
     @property
     def schema(self) -> Schema:
@@ -74,11 +80,21 @@ class SymmetricHashJoinLogic:
     """The W-join of both sides, and its cleaner."""
 
     def __init__(self, spec: SymmetricHashJoin) -> None:
-        self.shed = 0
+        self._cleaned: tuple[int, ...] = (0, 0)
         self._width = spec.width
         self._most = spec.most_rows
         self._join = spec.as_window_join.build()
         self._horizon = INT_MINIMUM
+
+    @property
+    def shed_by_port(self) -> tuple[int, ...]:
+        """What was given up of either side."""
+        return tuple(map(add, self._cleaned, self._join.shed_by_port))
+
+    @property
+    def shed(self) -> int:
+        """What was given up of both."""
+        return sum(self.shed_by_port)
 
     def update(self, port: int, rows: pl.DataFrame) -> None:
         self._join.update(port, rows)
@@ -95,17 +111,18 @@ class SymmetricHashJoinLogic:
         times = times[times >= reach]
         if len(times) > most:
             self._horizon = int(times[len(times) - most - 1]) + 1
-            self.shed += int(np.searchsorted(times, self._horizon))
+            before = self._join.heights
             self._join.forget(self._horizon)
+            self._cleaned = tuple(map(add, self._cleaned, map(sub, before, self._join.heights)))
 
     # ---- state -------------------------------------------------------------------------------------------------------
 
     def snapshot(self) -> dict[str, bytes]:
-        numbers = {"shed": self.shed, "horizon": self._horizon}
+        numbers = {"cleaned": self._cleaned, "horizon": self._horizon}
         return {"numbers": json.dumps(numbers).encode()} | self._join.snapshot()
 
     def restore(self, panes: dict[str, bytes]) -> None:
         numbers = json.loads(panes["numbers"])
-        self.shed, self._horizon = numbers["shed"], numbers["horizon"]
+        self._cleaned, self._horizon = tuple(numbers["cleaned"]), numbers["horizon"]
         self._join.restore(panes)
         self._join.forget(self._horizon)

@@ -28,8 +28,9 @@ from nilometer.kernels.window_bounds import UNCONNECTED, implied_widths
 from nilometer.operators import frames
 from nilometer.operators.evaluate import Predicate, compile_predicate
 from nilometer.operators.logic import TIME, Output, Progress, no_evaluations
+from nilometer.operators.shedding import NUMBERED, Shedder, Shedding
 from nilometer.operators.validation import require, require_columns, require_condition
-from nilometer.operators.window_join_keys import KeyPair, classes_of
+from nilometer.operators.window_join_keys import KeyClass, KeyPair, classes_of
 from nilometer.operators.window_join_parts import answer, conditions_of, is_local, reads_now
 from nilometer.operators.window_join_plan import Form, Graph, Steps, plan_steps
 from nilometer.operators.window_join_steps import Members, Side, column_of, extend, times_of
@@ -49,7 +50,8 @@ class WindowJoin:
 
     `bounds` are (left, right, width): |time of left - time of right| <= width; they must connect all streams. `keys` are
     (left, expression, right, expression): an equality between two of them. `predicate` is the rest of the condition;
-    NOW in it is the result's time. `id_type` is the dtype of the (null) ids. `form` says how, never what.
+    NOW in it is the result's time. `id_type` is the dtype of the (null) ids. `form` says how, never what. `shedding`
+    bounds the memory (shedding.py).
     """
 
     streams: tuple[Schema, ...]
@@ -58,6 +60,7 @@ class WindowJoin:
     predicate: Expression | None = None
     id_type: Type = INT
     form: Form = Form.HW
+    shedding: Shedding | None = None
 
     def __post_init__(self) -> None:
         ports = set(range(len(self.streams)))
@@ -95,19 +98,29 @@ class WindowJoin:
             tuple(c for c in conditions if not any(c in parts for parts in local)),
         )
         steps = [plan_steps(graph, start, self.form) for start in ports]
-        if self.form is not Form.MW and one_table(graph):
+        # A table lets go of the oldest alone: what is worth keeping is chosen among panes.
+        if self.form is not Form.MW and self.shedding is None and one_table(graph):
             columns = frames.stream_dtypes(self.schema, self.id_type)
             return TableJoinLogic(self.streams, columns, graph, steps, filters, hashed=self.form is Form.HW)
-        return WindowJoinLogic(self, steps, filters)
+        return WindowJoinLogic(self, steps, filters, graph.classes)
 
 
 class WindowJoinLogic:
     """Per port the tuples that may still join, and those that came since the last round."""
 
-    def __init__(self, spec: WindowJoin, steps: Sequence[Steps], filters: Sequence[Predicate]) -> None:
+    def __init__(
+        self,
+        spec: WindowJoin,
+        steps: Sequence[Steps],
+        filters: Sequence[Predicate],
+        classes: Sequence[KeyClass],
+    ) -> None:
         ports = range(len(spec.streams))
         self._columns = frames.stream_dtypes(spec.schema, spec.id_type)
-        self._inputs: list[frames.Dtypes] = [{TIME: pl.Int64()} | frames.dtypes(one) for one in spec.streams]
+        own = {} if spec.shedding is None else NUMBERED
+        self._inputs: list[frames.Dtypes] = [
+            {TIME: pl.Int64()} | frames.dtypes(one) | own for one in spec.streams
+        ]
         self._names = [list(schema.names) for schema in spec.streams]
         self._filters = filters
         self._steps = steps
@@ -118,34 +131,76 @@ class WindowJoinLogic:
             for columns, reach in zip(self._inputs, self._reach, strict=True)
         ]
         self._fresh: list[list[pl.DataFrame]] = [[] for _ in ports]
+        self._shedder: Shedder | None = None
+        if spec.shedding is not None:
+            self._shedder = Shedder(spec.shedding, classes, self._reach)
+
+    @property
+    def shed_by_port(self) -> tuple[int, ...]:
+        """Per port how many tuples were given up though they might still have joined."""
+        return tuple(0 for _ in self._kept) if self._shedder is None else tuple(self._shedder.shed)
 
     def update(self, port: int, rows: pl.DataFrame) -> None:
+        if self._shedder is not None:
+            rows = self._shedder.number(port, rows)
         fit = self._filters[port](frames.conform(rows, self._inputs[port]))
         if fit.height:
             self._fresh[port].append(fit)
 
     def advance(self, progress: Progress) -> Output:
-        results = frames.empty(self._columns)
+        found: list[pl.DataFrame] = []
         if any(self._fresh):
-            sides = [
-                Side(kept, kept.pane(fresh) if fresh.height else None)
-                for kept, fresh in zip(self._kept, self._fresh_rows(), strict=True)
-            ]
-            found = [self._values(members) for steps in self._steps for members in extend(sides, steps)]
-            if found:
-                results = self._results(found)
-            for side in sides:
-                if side.new is not None:
-                    side.old.add(side.new)
+            fresh = self._fresh_rows()
             self._fresh = [[] for _ in self._fresh]
+            if self._shedder is None:
+                found = self._join(fresh)
+            else:
+                for part, reached in self._shedder.slices(fresh, progress.watermark):
+                    found += self._join_and_shed(self._shedder, part, reached)
+        self._expire(progress.watermark)
+        if self._shedder is not None:
+            self._shedder.reached = progress.watermark
+        return Output(self._results(found) if found else frames.empty(self._columns), no_evaluations())
+
+    def _join(self, fresh: list[pl.DataFrame]) -> list[pl.DataFrame]:
+        """The results that new tuples bring; they are kept from now on."""
+        sides = [
+            Side(kept, kept.pane(rows) if rows.height else None)
+            for kept, rows in zip(self._kept, fresh, strict=True)
+        ]
+        if self._shedder is not None:
+            self._shedder.came([side.new for side in sides], self._kept)
+        found = []
+        for members in (members for steps in self._steps for members in extend(sides, steps)):
+            found.append(self._values(members))
+            if self._shedder is not None:
+                self._shedder.found(members)
+        for side in sides:
+            if side.new is not None:
+                side.old.add(side.new)
+        return found
+
+    def _join_and_shed(self, shedder: Shedder, fresh: list[pl.DataFrame], reached: int) -> list[pl.DataFrame]:
+        if shedder.before_probing:
+            fresh = shedder.thin(fresh, self._kept)
+        found = self._join(fresh)
+        self._expire(reached)
+        shedder.cut(self._kept)
+        return found
+
+    def _expire(self, watermark: int) -> None:
         for kept, reach in zip(self._kept, self._reach, strict=True):
-            kept.expire(max(progress.watermark - reach, INT_MINIMUM))
-        return Output(results, no_evaluations())
+            kept.expire(max(watermark - reach, INT_MINIMUM))
+
+    @property
+    def heights(self) -> tuple[int, ...]:
+        """How many tuples of each port are kept."""
+        return tuple(map(len, self._kept))
 
     @property
     def height(self) -> int:
         """How many tuples are kept."""
-        return sum(map(len, self._kept))
+        return sum(self.heights)
 
     def times(self) -> Integers:
         """The times of all tuples that are kept."""
@@ -183,10 +238,13 @@ class WindowJoinLogic:
             panes |= kept.snapshot(f"kept{port}")
             if fresh.height:
                 panes[f"fresh{port}"] = frames.to_bytes(fresh)
-        return panes
+        return panes if self._shedder is None else panes | self._shedder.snapshot()
 
     def restore(self, panes: dict[str, bytes]) -> None:
         for port, kept in enumerate(self._kept):
             kept.restore(f"kept{port}", panes)
             fresh = panes.get(f"fresh{port}")
             self._fresh[port] = [] if fresh is None else [frames.from_bytes(fresh)]
+        if self._shedder is not None:
+            self._shedder.restore(panes)
+            self._expire(self._shedder.reached)  # what had expired would take memory again

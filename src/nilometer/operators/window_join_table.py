@@ -78,6 +78,16 @@ class TableJoinLogic:
         return Output(rows, no_evaluations())
 
     @property
+    def shed_by_port(self) -> tuple[int, ...]:
+        """Per port how many tuples were given up: none, its memory is not bounded."""
+        return tuple(0 for _ in self._stores)
+
+    @property
+    def heights(self) -> tuple[int, ...]:
+        """How many tuples of each port are kept."""
+        return tuple(self._table.tables.held.tolist())
+
+    @property
     def height(self) -> int:
         """How many tuples are kept."""
         return len(self._table)

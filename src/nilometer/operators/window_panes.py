@@ -9,13 +9,14 @@ written again because rows of it have gone.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import polars as pl
 
+from nilometer.kernels.hash_index import Booleans
 from nilometer.kernels.ranges import Integers
 from nilometer.kernels.stable_order import stable_order
 from nilometer.operators.frames import Dtypes, concatenate, from_bytes, to_bytes
@@ -137,6 +138,16 @@ class Panes:
             if pane.first < bound:
                 pane.start = int(np.searchsorted(pane.order, bound, side="left"))
             kept.append(pane)
+        self._panes = kept
+
+    def retain(self, masks: Iterable[Booleans]) -> None:
+        """Forget the living rows that their pane's mask does not name."""
+        kept = []
+        for pane, mask in zip(self._panes, masks, strict=True):
+            if mask.all():
+                kept.append(pane)
+            elif mask.any():
+                kept.append(self._make(pane.living.filter(mask), pane.serial))
         self._panes = kept
 
     def rewrite(self, change: Callable[[pl.DataFrame], pl.DataFrame], columns: Dtypes | None = None) -> None:

@@ -11,12 +11,11 @@ from collections.abc import Iterable
 from nilometer.expressions import (
     Aggregate,
     Call,
-    Case,
     ColumnReference,
     Expression,
-    InList,
     Literal,
     Now,
+    type_of,
     walk,
 )
 from nilometer.placement.sources import Sources, source_key
@@ -61,13 +60,16 @@ MOTE_FUNCTIONS = frozenset(
         "negative",
         "abs",
         "sqr",
+        "sqrt",
+        "mod",
+        "is_null",
         "float",
     )
 )
 """The scalar functions that the mote runtime has."""
 
-MOTE_AGGREGATES = frozenset(("count", "sum", "avg", "min", "max"))
-"""The aggregates that the mote runtime has: the deviations of the others need more than 32 bits."""
+MOTE_AGGREGATES = frozenset(("count", "sum", "avg", "min", "max", "stdev", "variance"))
+"""The aggregates that the mote runtime has; the last two of INT only, whose squares it can sum up exactly."""
 
 MOTE_KINDS = frozenset((Kind.INT, Kind.FLOAT, Kind.TIME, Kind.BOOLEAN, Kind.DURATION))
 """The kinds of value that fit into a mote's tuple."""
@@ -101,8 +103,15 @@ def why_not_on_a_mote(node: physical.Node, sources: Sources) -> str | None:
             if node.completeness is not None:
                 return "completeness is counted at the door"
             for item in node.items:
-                if item.aggregate.function not in MOTE_AGGREGATES:
-                    return f"motes have no {item.aggregate.function.upper()}"
+                function, argument = item.aggregate.function, item.aggregate.argument
+                if function not in MOTE_AGGREGATES:
+                    return f"motes have no {function.upper()}"
+                if (
+                    function in ("stdev", "variance")
+                    and argument is not None
+                    and type_of(argument).kind is not Kind.INT
+                ):
+                    return f"motes have {function.upper()} of INT only"
             return _first(why_not_expression(item.aggregate.argument) for item in node.items)
         case _:
             return None
@@ -131,7 +140,7 @@ def why_not_expression(expression: Expression | None) -> str | None:
     for part in walk(expression):
         if isinstance(part, Call) and part.function not in MOTE_FUNCTIONS:
             return f"motes have no function {part.function}"
-        if isinstance(part, Case | InList | Now | Aggregate):
+        if isinstance(part, Now | Aggregate):
             return f"motes have no {type(part).__name__.upper()}"
         if isinstance(part, Literal | ColumnReference) and part.type.kind not in MOTE_KINDS:
             return f"motes hold numbers, and {part} is none"

@@ -27,6 +27,7 @@ class CostParameters:
     check_tuple: float
     do_calculation: float
     set_a_value: float
+    scan_waiting: float  # a tuple that waits for another evaluation, looked at and passed over
     minimum_timer_interval: float
 
     # -- the sensor board

@@ -13,6 +13,7 @@ from types import MappingProxyType
 from nilometer.catalog.network import Network, NodeId
 from nilometer.placement.agenda import Agenda
 from nilometer.placement.cost_parameters import CostParameters
+from nilometer.placement.packets import bytes_for
 from nilometer.placement.profiles import PlacementProfile
 from nilometer.placement.site_plan import Energy, Estimate, SitePlan
 from nilometer.placement.workload import SiteWork, Workload
@@ -22,7 +23,7 @@ def estimate_sites(
     agenda: Agenda, work: Workload, network: Network, costs: CostParameters, profile: PlacementProfile
 ) -> Mapping[NodeId, SitePlan]:
     """Every site of the routing tree, in post-order."""
-    active, radio, sent, received, transmitting = _usage(agenda, work, costs)
+    active, radio, sent, received, transmitting = _usage(agenda, work, costs, profile)
     awake = agenda.acquired * (agenda.beta - 1) + agenda.delivery - agenda.last_evaluation
     found: dict[NodeId, SitePlan] = {}
     for site, site_work in work.sites.items():
@@ -69,7 +70,7 @@ def estimate_network(agenda: Agenda, sites: Mapping[NodeId, SitePlan], sink: Nod
 
 
 def _usage(
-    agenda: Agenda, work: Workload, costs: CostParameters
+    agenda: Agenda, work: Workload, costs: CostParameters, profile: PlacementProfile
 ) -> tuple[dict[NodeId, int], dict[NodeId, int], dict[NodeId, int], dict[NodeId, int], dict[NodeId, float]]:
     """Per site: ticks with a task, ticks with the radio on, packets sent, packets received, seconds on the air."""
     active = dict.fromkeys(agenda.sites, 0)
@@ -87,8 +88,8 @@ def _usage(
     for transfer in agenda.transfers:
         sent[transfer.source] += transfer.packets
         received[transfer.target] += transfer.packets
-        content = sum(load.tuples(agenda.beta) * load.size for load in work.sites[transfer.source].loads)
-        on_air = content + transfer.packets * costs.packet_overhead
+        loads = work.sites[transfer.source].loads
+        on_air = bytes_for(loads, agenda.beta, transfer.packets, costs.packet_overhead, profile.wire)
         transmitting[transfer.source] += (
             transfer.packets * costs.transmit_packet + on_air * costs.transmit_byte
         ) / 1000

@@ -65,6 +65,12 @@ def packets_for(loads: Sequence[Load], beta: int, room: int, wire: WireFormat) -
     return packets
 
 
+def bytes_for(loads: Sequence[Load], beta: int, packets: int, overhead: float, wire: WireFormat) -> float:
+    """The bytes of those packets: the tuples, and in each packet its overhead and the head of a segment."""
+    content = sum(load.tuples(beta) * load.size for load in loads)
+    return content + packets * (overhead + wire.segment_size)
+
+
 def check_fits(fragment: str, size: int, room: int, wire: WireFormat) -> None:
     """Refuse a tuple that no packet can hold."""
     largest = room - wire.segment_size

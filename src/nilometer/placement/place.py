@@ -106,7 +106,7 @@ class _Problem:
         plan = fit_acquisitions(plan, sources)
         forced = forced_to_the_gateway(plan, sources)
         cuts = cuts_of(plan, frozenset(forced), sources)
-        if self.profile.paper_arithmetic:
+        if self.profile.paper_arithmetic or self.profile.in_network:
             cuts = cuts[:1]  # SNEE has no other way
         trees = routing_trees(self.network, sources.sites(self.network), self.costs, self.profile)
         tried = [(cut, self._on_the_best_of(trees, cut, sources)) for cut in cuts]

@@ -7,7 +7,7 @@ actions take is another matter, and the network's (`Network.profile`, `cost_para
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 from nilometer.errors import ConfigurationError
@@ -21,7 +21,8 @@ class PlacementProfile:
     `routing`: `takahashi-matsuyama`, or `random` with `seed` (Fig. 14 as the released code has it). `serial`: one transfer
     at a time in the whole network, else as many as do not disturb each other. `sleeps_alone`: each site sleeps when it
     has nothing to do. `keeps_exchanges`: an EXCHANGE between fragments of the same sites stays. `paper_arithmetic`: costs
-    are truncated, and a join's left input is counted twice, as in the code behind Fig. 22.
+    are truncated, and a join's left input is counted twice, as in the code behind Fig. 22. `in_network`: what motes can do
+    is never left to the gateway, even where that would be cheaper.
     """
 
     name: str
@@ -32,6 +33,7 @@ class PlacementProfile:
     sleeps_alone: bool = True
     keeps_exchanges: bool = False
     paper_arithmetic: bool = False
+    in_network: bool = False
     seed: int = 4
 
 
@@ -48,8 +50,11 @@ SNEE_2010 = PlacementProfile(
     paper_arithmetic=True,
 )
 
+MOTES = replace(DEFAULT, name="motes", in_network=True)
+"""For programs that are to be built and run: as much on motes as they can do."""
+
 PLACEMENT_PROFILES: Mapping[str, PlacementProfile] = MappingProxyType(
-    {profile.name: profile for profile in (DEFAULT, SNEE_2010)}
+    {profile.name: profile for profile in (DEFAULT, SNEE_2010, MOTES)}
 )
 
 

@@ -14,7 +14,7 @@ from nilometer.catalog.network import Network, NodeId
 from nilometer.placement.agenda import Agenda, FragmentTask, Transfer
 from nilometer.placement.concurrent_transfers import schedule_transfers
 from nilometer.placement.cost_parameters import CostParameters
-from nilometer.placement.packets import packets_for
+from nilometer.placement.packets import bytes_for, packets_for
 from nilometer.placement.profiles import PlacementProfile
 from nilometer.placement.workload import Job, SiteWork, Workload
 from nilometer.types import SECOND
@@ -65,29 +65,26 @@ class _Clock:
         """The packets of a hop, and the ticks that they take."""
         costs = self.costs
         packets = packets_for(site.loads, beta, costs.packet_room, self.profile.wire)
-        content = sum(load.tuples(beta) * load.size for load in site.loads)
-        bytes_sent = content + packets * costs.packet_overhead
-        milliseconds = (
-            packets * (costs.send_packet + costs.between_packets) + bytes_sent * costs.transmit_byte
-        )
+        sent = bytes_for(site.loads, beta, packets, costs.packet_overhead, self.profile.wire)
+        milliseconds = packets * (costs.send_packet + costs.between_packets) + sent * costs.transmit_byte
         return packets, self.overhead + self.ticks(milliseconds)
 
     def job(self, work: Workload, job: Job, beta: int) -> int:
         """The length of what is done once for all evaluations of a period."""
         if job.fragment != 0:
-            return self.task(job.milliseconds * beta)
-        return self._delivery(work, job.milliseconds, beta)
+            return self.task(job.together(beta))
+        return self._delivery(work, job, beta)
 
-    def _delivery(self, work: Workload, milliseconds: float, beta: int) -> int:
+    def _delivery(self, work: Workload, job: Job, beta: int) -> int:
         """The length of DELIVER's task: what it computes, and the serial line."""
         costs = self.costs
         if self.profile.paper_arithmetic:
             rows = work.delivered[0].rows
-            once = int(milliseconds + costs.deliver_tuple * work.serial_packets_per_row * rows)
+            once = int(job.milliseconds + costs.deliver_tuple * work.serial_packets_per_row * rows)
             return max(self.shortest, once * beta + self.overhead)
         content = sum(load.tuples(beta) * load.size for load in work.delivered)
         packets = -(-content // int(costs.serial_payload))
-        return self.task(milliseconds * beta + costs.deliver_tuple * packets)
+        return self.task(job.together(beta) + costs.deliver_tuple * packets)
 
 
 def _acquisitions(work: Workload, clock: _Clock) -> tuple[list[FragmentTask], dict[NodeId, int]]:

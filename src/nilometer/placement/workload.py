@@ -22,12 +22,18 @@ from nilometer.plan import physical
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A fragment at a site: milliseconds of one evaluation, in how many of which the sensor board works; bytes it keeps."""
+    """A fragment at a site: milliseconds of one evaluation, in how many of which the sensor board works; bytes it keeps.
+    `scanning`: milliseconds to pass, in one evaluation, the waiting tuples of one evaluation."""
 
     fragment: int
     milliseconds: float
     sensing: float
     ram: int
+    scanning: float = 0.0
+
+    def together(self, beta: int) -> float:
+        """Milliseconds of all evaluations of a period: for each of them, those of all of them are looked through."""
+        return (self.milliseconds + self.scanning * beta) * beta
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +125,19 @@ def _job(
         ram += memory(node, rows, interval, costs, profile.wire)
     if not fragment.delivers:
         total += costs.copy_tuple * volume_of(fragment.root, interval, iter(fed)).rows
-    return Job(fragment.number, int(total) if paper else total, sensing, ram)
+    if paper:
+        return Job(fragment.number, int(total), sensing, ram)
+    return Job(fragment.number, total, sensing, ram, costs.scan_waiting * _scanned(fed))
+
+
+def _scanned(fed: tuple[Volume, ...]) -> int:
+    """The tuples that one evaluation looks at, if one evaluation's are waiting: of a join, those of the right again for each of
+    the left."""
+    looked, outer = 0, 1
+    for volume in fed:
+        looked += outer * volume.rows
+        outer *= max(volume.rows, 1)
+    return looked
 
 
 def operator_rows(

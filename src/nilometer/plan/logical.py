@@ -448,6 +448,25 @@ class WindowBound:
     width: int
 
 
+class ShedPolicy(StrEnum):
+    """Which tuples a join with bounded memory gives up first: any (after probing, or before), those whose key is rare in the other
+    streams, those that are rare or have little time left, those of an age that finds little."""
+
+    RANDOM = "RANDOM"
+    SAMPLE = "SAMPLE"
+    PROB = "PROB"
+    LIFE = "LIFE"
+    AGE = "AGE"
+
+
+@dataclass(frozen=True)
+class Memory:
+    """The most rows that a join keeps of each input (None: what the windows ask for), and what goes when there are more."""
+
+    rows: tuple[int | None, ...]
+    policy: ShedPolicy = ShedPolicy.RANDOM
+
+
 @dataclass(frozen=True)
 class WindowJoin(Node):
     """STEAM's W-join over N streams: the N-tuples that satisfy the predicate and every bound. A stream of tuples whose
@@ -456,6 +475,7 @@ class WindowJoin(Node):
     streams: tuple[Node, ...]
     bounds: tuple[WindowBound, ...]
     predicate: Expression | None = None
+    memory: Memory | None = None
 
     def __post_init__(self) -> None:
         require(len(self.streams) >= 2, "a WINDOW join of fewer than two streams")
@@ -467,6 +487,10 @@ class WindowJoin(Node):
                 if bound.left in reached or bound.right in reached:
                     reached |= {bound.left, bound.right}
         require(len(reached) == len(self.streams), "windows that do not connect all streams")
+        require(
+            self.memory is None or len(self.memory.rows) == len(self.streams),
+            "bounds of memory for other streams than there are",
+        )
         if self.predicate is not None:
             _check_predicate(self.predicate, self.schema, "a WINDOW join's predicate")
 

@@ -24,6 +24,7 @@ from nilometer.plan.logical import (
     Completeness,
     JoinKind,
     Lagged,
+    Memory,
     Projection,
     Relation,
     SimilarForm,
@@ -330,6 +331,7 @@ class WindowJoin(Node):
     bounds: tuple[WindowBound, ...]
     keys: tuple[KeyPair, ...] = ()
     predicate: Expression | None = None
+    memory: Memory | None = None
 
     @property
     def inputs(self) -> tuple[Node, ...]:

@@ -10,4 +10,4 @@ def test_every_query_is_planned() -> None:
     result = measure(0, 0, {20: 1.0})
     assert [found.task for found in result.measurements] == ["Q1, 20 nodes", "Q2, 20 nodes", "Q3, 20 nodes"]
     assert all(10 <= found.rows_out <= 20 for found in result.measurements)
-    assert "seconds to plan for 20 nodes" in table(result)
+    assert "processor seconds to plan for 20 nodes" in table(result)

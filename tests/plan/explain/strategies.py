@@ -325,7 +325,10 @@ def _joined(draw: st.DrawFn, kind: str, left: Node, right: Node) -> Node:
             bounds = draw(
                 st.lists(st.builds(logical.WindowBound, st.just(0), st.just(1), lengths), min_size=1)
             )
-            return logical.WindowJoin((left, right), tuple(bounds), predicate)
+            rows = st.none() | st.integers(1, 10**6)
+            pairs = st.tuples(rows, rows).filter(any)
+            memory = st.builds(logical.Memory, pairs, st.sampled_from(logical.ShedPolicy))
+            return logical.WindowJoin((left, right), tuple(bounds), predicate, draw(st.none() | memory))
         case "join":
             if collections.count(Collection.STREAM) == 2 or set(collections) == {
                 Collection.STREAM,

@@ -196,7 +196,7 @@ PITFALLS = {
 @pytest.mark.parametrize("sql", PITFALLS.values(), ids=PITFALLS.keys())
 def test_pitfalls(sql: str, table_file: str) -> None:
     @given(st.fixed_dictionaries({name: readings() for name in STREAMS}), st.sampled_from((None, 3)))
-    @settings(max_examples=300 if LONG else 12, deadline=None)
+    @settings(max_examples=300 if LONG else 8, deadline=None)
     def agrees(logs: dict[str, list[Any]], batch_rows: int | None) -> None:
         check(Case(sql, logs), table_file, 5, batch_rows)
 

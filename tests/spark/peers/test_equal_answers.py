@@ -11,7 +11,7 @@ from nilometer.engine import connect
 from nilometer.laboratory.benchmarks.spark.answers import before, difference
 from nilometer.laboratory.benchmarks.spark.comparison import OURS, Bench, prepare, refusal_of, sides_of
 from nilometer.laboratory.benchmarks.spark.report import STOCK
-from nilometer.laboratory.benchmarks.spark.workloads import WORKLOADS, Workload, named
+from nilometer.laboratory.benchmarks.spark.workloads import JOINS, WORKLOADS, Workload, named
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -25,7 +25,11 @@ def bench(spark: SparkSession, place: Path) -> Bench:
     return Bench(spark, place, ROWS, SENSORS, BATCH, 1, lambda line: None)
 
 
-@pytest.mark.parametrize("workload", WORKLOADS, ids=lambda workload: workload.name)
+@pytest.mark.parametrize(
+    "workload",
+    [*WORKLOADS, *(pytest.param(workload, marks=pytest.mark.long) for workload in JOINS)],
+    ids=lambda workload: workload.name,
+)
 def test_equal(workload: Workload, spark: SparkSession, tmp_path: Path) -> None:
     here = bench(spark, tmp_path)
     prepared = prepare(here, workload, BATCH, SENSORS)

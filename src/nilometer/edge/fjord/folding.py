@@ -15,6 +15,7 @@ from nilometer.edge.gateway.dataflow import Dataflow
 from nilometer.edge.gateway.lowering import ABILITIES, Lower
 from nilometer.edge.gateway.lowering.leaves import scanned
 from nilometer.edge.gateway.lowering.sources_of import id_type
+from nilometer.edge.gateway.lowering.streams import shedding_of
 from nilometer.edge.gateway.sources import Extents
 from nilometer.edge.gateway.stages import Round, Stage, Transform
 from nilometer.errors import UnsupportedError
@@ -123,7 +124,8 @@ def _window_join(node: physical.WindowJoin, flow: Dataflow) -> int:
         tuple((one, other) if at == 0 else (other, one) for at, one, _, other in keys),
         node.predicate,
         id_type(node),
-        flow.join_rows if isinstance(flow, Folding) else None,
+        flow.join_rows if isinstance(flow, Folding) and node.memory is None else None,
+        shedding_of(node),
     )
     return flow.add_operator(node, spec)
 

@@ -7,7 +7,6 @@ input has the message of the round; `ScanModule` pulls a stored table in the fir
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Protocol, runtime_checkable
 
 import polars as pl
 
@@ -15,16 +14,9 @@ from nilometer.edge.fjord.books import Books
 from nilometer.edge.fjord.messages import Message, Status, Wave
 from nilometer.edge.fjord.module import Module
 from nilometer.edge.fjord.queues import Queue
-from nilometer.edge.gateway.stages import Operator, Stage
+from nilometer.edge.gateway.stages import Stage, shed_by
 from nilometer.edge.ledger import QueryLedger
 from nilometer.operators.logic import Output, no_evaluations
-
-
-@runtime_checkable
-class Sheds(Protocol):
-    """A Logic with a bound on its memory."""
-
-    shed: int
 
 
 class StageModule(Module):
@@ -87,8 +79,7 @@ class OperatorModule(StageModule):
     @property
     def shed(self) -> int:
         """The tuples that a join has given up for want of memory."""
-        worker = self.stage.worker
-        return worker.logic.shed if isinstance(worker, Operator) and isinstance(worker.logic, Sheds) else 0
+        return sum(shed_by(self.stage.worker))
 
     def _step(self) -> Status:
         for place, queue in enumerate(self._inputs):

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from nilometer.edge.gateway.sources import Extents
-from nilometer.edge.gateway.stages import Operator, Round, Stage, Transform, Worker
+from nilometer.edge.gateway.stages import Operator, Round, Stage, Transform, Worker, shed_by
 from nilometer.errors import UnsupportedError
 from nilometer.operators.logic import Logic, Output, Spec
 from nilometer.plan import physical
@@ -66,6 +66,16 @@ class Dataflow:
         for stage in self.stages:
             outputs.append(stage.step(outputs, now))
         return outputs[-1]
+
+    @property
+    def shed(self) -> dict[str, int]:
+        """What joins with bounded memory have given up, by stream; of an input of several streams, by their names together."""
+        counts: dict[str, int] = {}
+        for stage in self.stages:
+            for place, count in zip(stage.inputs, shed_by(stage.worker), strict=False):
+                name = " and ".join(sorted(self.stages[place].streams))
+                counts[name] = counts.get(name, 0) + count
+        return {name: count for name, count in counts.items() if count}
 
     def snapshot(self) -> dict[str, dict[str, bytes]]:
         """The panes of every stage, by its place and name."""

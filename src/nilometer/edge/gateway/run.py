@@ -29,12 +29,14 @@ BATCH_ROWS = 262_144
 
 @dataclass(frozen=True)
 class Summary:
-    """What a run did: rows delivered, rounds, how far event time came (None: no stream), and each stream's books."""
+    """What a run did: rows delivered, rounds, how far event time came (None: no stream), each stream's books, and by stream
+    how many accepted tuples joins have shed."""
 
     rows_out: int = 0
     rounds: int = 0
     watermark: int | None = None
     ledgers: dict[str, Ledger] = field(default_factory=dict)
+    shed: dict[str, int] = field(default_factory=dict)
 
     @property
     def rows_in(self) -> int:
@@ -124,7 +126,8 @@ class Run:
     def summary(self) -> Summary:
         """What the run has done so far."""
         ledgers = {name: inlet.door.ledger for name, inlet in self._inlets.items()}
-        return Summary(self._rows_out, self._rounds, self.watermark if self._leaves else None, ledgers)
+        watermark = self.watermark if self._leaves else None
+        return Summary(self._rows_out, self._rounds, watermark, ledgers, self._dataflow.shed)
 
     # ---- state -------------------------------------------------------------------------------------------------------
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import polars as pl
 
@@ -124,3 +124,19 @@ class Operator:
 
     def restore(self, panes: dict[str, bytes]) -> None:
         self.logic.restore(panes)
+
+
+@runtime_checkable
+class Sheds(Protocol):
+    """A Logic with a bound on its memory."""
+
+    @property
+    def shed_by_port(self) -> tuple[int, ...]:
+        """Per input, the tuples given up for want of memory."""
+
+
+def shed_by(worker: Worker) -> tuple[int, ...]:
+    """Per input of a worker, the tuples that it has given up for want of memory."""
+    if isinstance(worker, Operator) and isinstance(worker.logic, Sheds):
+        return worker.logic.shed_by_port
+    return ()

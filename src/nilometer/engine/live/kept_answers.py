@@ -25,13 +25,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class KeptAnswers:
-    """Iterate for the rows. `end` is the position after the last; `left_out` rows are of other types."""
+    """Iterate for the rows. `end` is the position after the last; `left_out` rows are of other types; `shed` readings were given up by
+    joins with bounded memory, or before them, so that rows may be missing."""
 
     schema: Schema
     end: int
     left_out: int
     position: int
     _logs: tuple[tuple[int, ResultLog], ...]
+    shed: int = 0
 
     def __iter__(self) -> Iterator[Answer]:
         for first, log in self._logs:
@@ -73,4 +75,5 @@ def kept_answers(database: Database, name: str, position: int = 0) -> KeptAnswer
         else:
             left_out += log.rows
         first += log.rows
-    return KeptAnswers(schema, first, left_out, position, tuple(logs))
+    shed = 0 if last is None else (last.earlier + last.ledger).shed
+    return KeptAnswers(schema, first, left_out, position, tuple(logs), shed)

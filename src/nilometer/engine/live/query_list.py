@@ -51,6 +51,7 @@ class QueryState:
     rows: int = 0
     read: int = 0
     late: int = 0
+    shed: int = 0
     behind: int | None = None
     watermark: int | None = None
     lag: int | None = None
@@ -117,6 +118,7 @@ def query_state(database: Database, directory: Path, name: str, now: int) -> Que
         rows=sum(log.rows for log in result_logs(directory, name)),
         read=0 if ledger is None else ledger.read,
         late=0 if ledger is None else ledger.late,
+        shed=0 if ledger is None else ledger.shed,
         behind=None if last is None else behind(directory, last.offsets),
         watermark=watermark,
         lag=None if watermark is None else now - watermark,

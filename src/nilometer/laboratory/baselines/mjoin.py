@@ -43,13 +43,14 @@ _LISTED = 4096
 
 @dataclass(frozen=True)
 class MJoinSpec:
-    """`build`: whether results are built, or only counted."""
+    """`build`: whether results are built, or only counted. `lists`: whether, though they are not built, what each tuple joins is written out."""
 
     streams: int
     window: int
     outer: bool
     build: bool = True
     estimate_every: int = 10_000
+    lists: bool = False
 
     def __post_init__(self) -> None:
         require(self.streams > 1, f"a join of {self.streams} streams")
@@ -126,7 +127,7 @@ class MJoin:
                 stop,
                 self.spec.window,
                 self.spec.outer,
-                self.spec.build,
+                self.spec.build or self.spec.lists,
                 self._sequences,
                 self._ends,
                 self._matched,

@@ -40,6 +40,24 @@ def fjords(plot: Path | None = None) -> dict[str, Any]:
     return reproduce(plot=plot)
 
 
+def snjoin(plot: Path | None = None, largest: int | None = None) -> dict[str, Any]:
+    """All of SNJoin's figures, imported when they are asked for; `largest` is the largest network that is simulated."""
+    from nilometer.laboratory.reproductions.snjoin import snjoin as reproduce
+
+    return reproduce(plot=plot, largest=largest)
+
+
+def snjoin_central(plot: Path | None = None) -> dict[str, Any]:
+    """SNJoin against its rivals on one server: Figs. 8, 9, 10 and 14."""
+    from nilometer.laboratory.reproductions.snjoin import draw
+    from nilometer.laboratory.reproductions.snjoin_central import snjoin_central as reproduce
+
+    result = reproduce()
+    if plot is not None:
+        draw(result, plot)
+    return result
+
+
 def snjoin_costs(plot: Path | None = None) -> dict[str, Any]:
     """SNJoin's cost model."""
     from nilometer.laboratory.reproductions.snjoin_costs import snjoin_costs as reproduce
@@ -61,6 +79,13 @@ def snee_placement() -> dict[str, Any]:
     return reproduce()
 
 
+def snee_motes() -> dict[str, Any]:
+    """SNEE's running example on emulated motes, imported when it is asked for; it needs avr-gcc and libsimavr."""
+    from nilometer.laboratory.reproductions.snee_motes import snee_motes as reproduce
+
+    return reproduce()
+
+
 def snee(plot: Path | None = None) -> dict[str, Any]:
     """SNEE's experiments in the network; it takes half a minute."""
     from nilometer.laboratory.reproductions.snee import snee as reproduce
@@ -72,10 +97,13 @@ REPRODUCTIONS: dict[str, Callable[[], dict[str, Any]]] = {
     "snee-forms": snee_forms,
     "snee": snee,
     "snee-placement": snee_placement,
+    "snee-motes": snee_motes,
     "fjords": fjords,
     "fjords-power": fjords_power,
     "steam": steam,
     "steam-buffer": steam_buffer,
+    "snjoin": snjoin,
+    "snjoin-central": snjoin_central,
     "snjoin-costs": snjoin_costs,
     "snjoin-network": snjoin_network,
 }
@@ -84,10 +112,15 @@ PLOTS: dict[str, Callable[[Path], dict[str, Any]]] = {
     "snee": snee,
     "fjords": fjords,
     "steam": steam,
+    "snjoin": snjoin,
+    "snjoin-central": snjoin_central,
     "snjoin-costs": snjoin_costs,
     "snjoin-network": snjoin_network,
 }
 """Those that can be drawn."""
+
+SCALED: dict[str, Callable[[Path | None, int | None], dict[str, Any]]] = {"snjoin": snjoin}
+"""Those whose largest part can be left out."""
 
 
 def text(result: dict[str, Any]) -> str:
@@ -109,4 +142,4 @@ def _verdict(figure: dict[str, Any]) -> str:
     return "the same shape" if figure["shape"] else "ANOTHER SHAPE"
 
 
-__all__ = ["PLOTS", "REPRODUCTIONS", "text"]
+__all__ = ["PLOTS", "REPRODUCTIONS", "SCALED", "text"]

@@ -13,6 +13,7 @@ from nilometer.language.walk import walk
 from nilometer.plan import logical
 from nilometer.plan.bind import similar
 from nilometer.plan.bind.expressions import ExpressionBinder
+from nilometer.plan.bind.memory import bind_memory
 from nilometer.plan.bind.scope import (
     Bound,
     Context,
@@ -412,7 +413,8 @@ def _window_join(scope: Scope, select: ast.Select) -> logical.Node:
             hint="add " + " ".join(f"AND WINDOW({named[0][0]}, {group[0]}) = ..." for group in named[1:]),
         )
     scope.time_is_tick = True
-    return logical.WindowJoin(tuple(relation.node for relation in scope.relations), tuple(bounds))
+    streams = tuple(relation.node for relation in scope.relations)
+    return logical.WindowJoin(streams, tuple(bounds), memory=bind_memory(scope, select))
 
 
 def _groups(count: int, bounds: list[logical.WindowBound]) -> list[list[int]]:

@@ -1,4 +1,4 @@
-"""Text -> a plan: the inverse of `explain_text`. Blank lines are passed over; lines take the language's comments.
+"""Text -> a plan: the inverse of `explain_text`. Blank lines and lines of comment are passed over; lines take the language's comments.
 
 Leaves are looked up in the catalog, expressions are typed by the schema of what is below them, and the nodes check
 themselves: a text that makes no sense raises.
@@ -48,7 +48,7 @@ def _tree(text: str) -> Line:
     root: Line | None = None
     for number, raw in enumerate(text.split("\n"), 1):
         body = raw.strip()
-        if not body:
+        if not body or body.startswith("--"):
             continue
         indent = len(raw) - len(raw.lstrip(" "))
         elided = body.endswith(" " + ELIDED)

@@ -289,10 +289,26 @@ def read_window_join(reading: Reading) -> Parameters:
         left_expression, right_expression = _equality(reading)
         return physical.KeyPair(left, left_expression, right, right_expression)
 
+    def memory() -> tuple[int, int]:
+        cursor.expect("MEMORY")
+        cursor.expect("(")
+        port = int(parse_number(cursor))
+        cursor.expect(")")
+        cursor.expect("=")
+        rows = int(parse_number(cursor))
+        cursor.expect("ROWS")
+        return port, rows
+
     parameters: Parameters = {"bounds": _several(reading, bound)}
     while cursor.accept(";"):
         if cursor.accept("KEYS"):
             parameters["keys"] = _several(reading, key)
+        elif cursor.at("MEMORY"):
+            found = dict(_several(reading, memory))
+            cursor.expect("SHED")
+            policy = logical.ShedPolicy(cursor.expect_any(*logical.ShedPolicy))
+            rows = tuple(found.get(port) for port in range(len(reading.inputs)))
+            parameters["memory"] = logical.Memory(rows, policy)
         else:
             cursor.expect("ON")
             parameters["predicate"] = reading.expression()

@@ -114,9 +114,10 @@ def print_parameters(node: PlanNode) -> list[str]:
         case logical.AsofJoin() | physical.AsofJoin():
             return [f"KEYS {_keys(node.keys)}", *_within(node.within)]
         case logical.WindowJoin():
-            return [_bounds(node.bounds), *_on(node.predicate)]
+            return [_bounds(node.bounds), *_memory(node.memory), *_on(node.predicate)]
         case physical.WindowJoin():
-            return [_bounds(node.bounds), *_numbered_keys(node.keys), *_on(node.predicate)]
+            memory = _memory(node.memory)
+            return [_bounds(node.bounds), *memory, *_numbered_keys(node.keys), *_on(node.predicate)]
         case logical.TimeWindow() | physical.TimeWindow():
             return [print_time_window(node.start, node.end, node.slide, node.open_start)]
         case logical.RowWindow() | physical.RowWindow():
@@ -217,6 +218,13 @@ def _on(predicate: Expression | None) -> list[str]:
 
 def _bounds(bounds: tuple[logical.WindowBound, ...]) -> str:
     return ", ".join(f"WINDOW({b.left}, {b.right}) = {format_duration(b.width)}" for b in bounds)
+
+
+def _memory(memory: logical.Memory | None) -> list[str]:
+    if memory is None:
+        return []
+    bounds = [f"MEMORY({port}) = {rows} ROWS" for port, rows in enumerate(memory.rows) if rows is not None]
+    return [f"{', '.join(bounds)} SHED {memory.policy}"]
 
 
 def _aggregate(

@@ -10,6 +10,7 @@ from nilometer.operators import sample as sample_operator
 from nilometer.operators import silent as silent_operator
 from nilometer.operators import similar as similar_operator
 from nilometer.operators import window_join as window_join_operator
+from nilometer.operators.shedding import Shedding
 from nilometer.operators.window_join_plan import Form
 from nilometer.plan.physical import (
     AsofJoin,
@@ -81,5 +82,11 @@ def window_join(node: WindowJoin, flow: Dataflow) -> int:
         node.predicate,
         id_type(node),
         FORMS[type(node)],
+        shedding_of(node),
     )
     return flow.add_operator(node, spec)
+
+
+def shedding_of(node: WindowJoin) -> Shedding | None:
+    """The bound on a join's memory."""
+    return None if node.memory is None else Shedding(node.memory.rows, node.memory.policy)

@@ -1,0 +1,98 @@
+"""`nilometer compile`: a query as programs for the motes of a network, built, and on request run in an emulator."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from nilometer.cli.console import message, parameters_of, print_records, print_table, read_sql
+from nilometer.cli.options import CatalogOption, DataOption, JsonOption, SetOption, SqlArgument, database_of
+from nilometer.errors import InternalError
+
+
+def register(application: typer.Typer) -> None:
+    """Add the verb."""
+    application.command("compile")(compile_)
+
+
+def compile_(
+    sql: SqlArgument,
+    network: Annotated[
+        str | None,
+        typer.Option(
+            "--network",
+            metavar="FILE_OR_NAME",
+            envvar="NILOMETER_NETWORK",
+            help="A network: a .toml, .csv or .geojson file, or the name of a declared one.",
+        ),
+    ] = None,
+    to: Annotated[
+        Path,
+        typer.Option("--to", metavar="DIR", help="Where the C and ELF files go, one of each for a site."),
+    ] = Path("motes"),
+    nesc: Annotated[
+        bool, typer.Option("--nesc", help="Write the nesC form for TinyOS 2 too, one folder a site.")
+    ] = False,
+    emulate: Annotated[
+        bool, typer.Option("--emulate", help="Run all motes in lock step; print answers and measurements.")
+    ] = False,
+    periods: Annotated[
+        int, typer.Option("--periods", min=1, help="How many periods of the agenda to run.")
+    ] = 2,
+    seed: Annotated[int, typer.Option("--seed", help="Of the readings that are injected.")] = 1,
+    delivery_time: Annotated[
+        str | None, typer.Option(metavar="DURATION", help="The longest that an answer may take: '1 HOUR'.")
+    ] = None,
+    buffering_factor: Annotated[
+        int | None, typer.Option(help="Evaluations that are sent together; else as many as pay.")
+    ] = None,
+    data: DataOption = None,
+    catalog: CatalogOption = None,
+    json: JsonOption = False,
+    set_: SetOption = None,
+) -> None:
+    """Compile a query for motes: one self-contained C program and one ELF file for each site (ATmega128, avr-gcc).
+
+    With --emulate the programs run under libsimavr on seeded readings; the answers at the sink are compared with the reference
+    evaluator's.
+
+    Example: nilometer compile --data field/ --network brook.toml --emulate "SELECT AVG(depth) FROM river [NOW]"
+    """
+    from json import dumps
+
+    from nilometer.catalog.network_files import import_network
+    from nilometer.engine import motes
+    from nilometer.engine.expectations import expectations
+
+    query = database_of(data, catalog).sql(read_sql(sql), **parameters_of(set_ or []))
+    is_file = network is not None and Path(network).suffix.lower() in (".toml", ".csv", ".geojson", ".json")
+    found = import_network(network, "network") if network is not None and is_file else network
+    expected = expectations(delivery_time=delivery_time, buffering_factor=buffering_factor)
+    compiled = motes.compile_query(query, to, found, expected)
+    if nesc:
+        motes.write_nesc(compiled, to)
+    message(
+        f"{len(compiled.built)} programs in {to}; {compiled.placement.beta} evaluations a period,"
+        f" {compiled.placement.agenda.seconds(compiled.placement.agenda.period):g} s"
+    )
+    if not emulate:
+        print_records(motes.sizes(compiled), json)
+        return
+    ran = motes.emulate(query, compiled, periods=periods, seed=seed)
+    if json:
+        print(dumps({"sites": motes.measurements(ran), "sound": ran.run.sound}, ensure_ascii=False))
+        for line in ran.answer.json_rows():
+            print(line)
+    else:
+        print_records(motes.measurements(ran), False)
+        print()
+        print_table(ran.answer.columns, ran.answer.text_rows())
+    if ran.difference is not None:
+        raise InternalError(
+            "the motes' answers differ from the reference's", detail=ran.difference, hint="report it"
+        )
+    message(f"{len(ran.answer)} rows, equal to the reference evaluator's on the same readings")
+    if not ran.run.sound:
+        raise InternalError("a mote met a fault", detail="see the table", hint="report it")

@@ -1,0 +1,148 @@
+"""A query to binaries for the motes of a network, and a run of them in the emulator beside the reference evaluator."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from nilometer.catalog.network import Network, NodeId
+from nilometer.catalog.profiles import cost_profile
+from nilometer.engine.answers import Answer
+from nilometer.engine.placing import network_for, with_sensors
+from nilometer.placement import QualityOfService, place, placement_profile
+from nilometer.plan.reference import same_answer
+from nilometer.sensornet.motes.compilation import Compilation, Run, compile_placement, expected_rows, run
+from nilometer.sensornet.motes.emulate import FREQUENCY
+from nilometer.sensornet.motes.estimate import flash_estimate, ram_estimate
+from nilometer.sensornet.motes.readings import Readings, random_readings
+
+if TYPE_CHECKING:
+    from nilometer.engine.query import Query
+
+FLOAT_TOLERANCE = 1e-6
+"""A mote's FLOAT has 24 bits; whole numbers are compared exactly."""
+
+COSTS = "avr"
+
+
+@dataclass(frozen=True)
+class Emulation:
+    """A run: the answer at the sink; `difference` from the reference's on the same readings (None: there is none)."""
+
+    compilation: Compilation
+    run: Run
+    answer: Answer
+    difference: str | None
+
+
+def compile_query(
+    query: Query,
+    directory: Path,
+    network: str | Network | None = None,
+    quality: QualityOfService | None = None,
+) -> Compilation:
+    """Write and build one program for each site. As much as motes can do is done by them, and time is planned by what our
+    runtime takes on an ATmega128, whatever costs the network declares."""
+    found = network if isinstance(network, Network) else network_for(query, network)
+    found = replace(with_sensors(query, found), profile=cost_profile(COSTS))
+    placement = place(query.physical, found, quality, placement_profile("motes"))
+    return compile_placement(placement, directory)
+
+
+def emulate(
+    query: Query,
+    compilation: Compilation,
+    *,
+    periods: int = 2,
+    seed: int = 1,
+    readings: Readings | None = None,
+) -> Emulation:
+    """Run the programs for some periods, on these readings or on random ones."""
+    if readings is None:
+        readings = random_readings(compilation.motes, periods * compilation.placement.beta, seed)
+    result = run(compilation, readings)
+    expected = expected_rows(compilation, readings, query.logical, result.periods)
+    difference = same_answer(expected, result.rows, FLOAT_TOLERANCE)
+    return Emulation(compilation, result, Answer(query.schema, sorted(result.rows, key=_order)), difference)
+
+
+def _order(row: tuple[Any, ...]) -> tuple[Any, ...]:
+    return tuple((value is not None, value) for value in row)
+
+
+def sizes(compilation: Compilation) -> list[dict[str, Any]]:
+    """What each site's program takes of its mote, beside the estimate: bytes of flash, and of RAM without the stack
+    (the estimate is with it)."""
+    return [
+        {
+            "site": site,
+            "does": " ".join(compilation.programs[site].tasks.values()),
+            "flash": built.flash,
+            "flash_estimate": flash_estimate(compilation.motes, site),
+            "static_ram": built.ram,
+            "ram_estimate": ram_estimate(compilation.motes, site),
+        }
+        for site, built in compilation.built.items()
+    ]
+
+
+def measurements(emulation: Emulation) -> list[dict[str, Any]]:
+    """What each mote did in a period, beside the estimate. Times are milliseconds, energy (of processor and radio)
+    millijoules; RAM is with the stack at its deepest."""
+    return [_measurement(emulation, site) for site in emulation.compilation.built]
+
+
+def _measurement(emulation: Emulation, site: NodeId) -> dict[str, Any]:
+    measured, periods = emulation.run.measured[site], emulation.run.periods
+    plan = emulation.compilation.placement.sites[site]
+
+    def milliseconds(cycles: float) -> float:
+        return round(cycles * 1000 / FREQUENCY / periods, 3)
+
+    return {
+        "site": site,
+        "busy": milliseconds(sum(task.total for task in measured.tasks.values())),
+        "busy_estimate": round(plan.active_time * 1000, 3),
+        "active": milliseconds(measured.active),
+        "idle": milliseconds(measured.idle),
+        "power_save": milliseconds(measured.power_save),
+        "receiving": milliseconds(measured.receiving),
+        "sending": milliseconds(measured.sending),
+        "energy": round(1000 * _joules(emulation, site) / periods, 4),
+        "bytes_sent": measured.bytes_sent // periods,
+        "ram": measured.ram + measured.stack,
+        "ram_estimate": ram_estimate(emulation.compilation.motes, site),
+        "stack": measured.stack,
+        "flash": measured.flash,
+        "flash_estimate": flash_estimate(emulation.compilation.motes, site),
+        "collisions": measured.collisions,
+        "faults": sum(measured.faults.values()) + measured.wrong_sleeps,
+    }
+
+
+def _joules(emulation: Emulation, site: NodeId) -> float:
+    """What processor and radio took in the whole run, by the currents of the cost profile."""
+    measured, costs = emulation.run.measured[site], emulation.compilation.placement.costs
+    charge = (
+        costs.cpu_active * measured.active
+        + costs.cpu_idle * measured.idle
+        + costs.cpu_sleep * measured.power_save
+        + costs.radio_receive * measured.receiving
+        + costs.radio_transmit * measured.sending
+    )
+    return costs.voltage * charge / FREQUENCY
+
+
+def write_nesc(compilation: Compilation, directory: Path) -> list[Path]:
+    """The nesC form of every site's program, with our library, in a folder of its own."""
+    from nilometer.sensornet.motes.nesc.application import application_of, library
+
+    folders = []
+    for site in compilation.built:
+        folder = directory / f"nesc_{site}"
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, text in {**library(), **application_of(compilation.motes, site)}.items():
+            (folder / name).write_text(text, "utf-8")
+        folders.append(folder)
+    return folders

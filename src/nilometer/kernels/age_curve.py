@@ -1,0 +1,69 @@
+"""What a tuple is worth at an age: the age-based model of Srivastava and Widom (VLDB 2004), learnt while the join runs.
+
+`matches` per age over `exposures` (pairs of a kept tuple of that age and a tuple that came) is p(age). Keeping a tuple from age a to age k
+brings C(k) - C(a) matches for k - a of memory and time, so that it is worth, at best,
+
+    V(a) = max over k > a of (C(k) - C(a)) / (k - a)
+
+which is the paper's rule in every case: p falling, the newest are kept; p rising, the oldest; a peak at k*, all up to k* and those near it
+first. An age that nothing was kept to see counts as rich (one match in one exposure), so that it is tried.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from nilometer.kernels.ranges import Integers
+
+Floats = npt.NDArray[np.float64]
+
+AGES = 32
+"""So many ages, of equal length, from 0 to the window's width."""
+MEMORY = 1_048_576.0
+"""When so many exposures have been counted, all counts are halved, so that a drift is followed and lost ages are tried again."""
+
+
+class AgeCurve:
+    """Matches and exposures by age; `reach` is the greatest age."""
+
+    def __init__(self, reach: int) -> None:
+        self._length = max(1, -(-(reach + 1) // AGES))
+        self._matches = np.zeros(AGES)
+        self._exposures = np.zeros(AGES)
+
+    def places(self, ages: Integers) -> npt.NDArray[np.intp]:
+        """Which age, of the AGES, each is."""
+        return np.clip(ages // self._length, 0, AGES - 1).astype(np.intp)
+
+    def matched(self, ages: Integers) -> None:
+        """Tuples of these ages took part in a result, one for each."""
+        self._matches += np.bincount(self.places(ages), minlength=AGES)
+
+    def exposed(self, ages: Integers, comers: int) -> None:
+        """Tuples of these ages were kept when so many came that they might join."""
+        self._exposures += np.bincount(self.places(ages), minlength=AGES) * float(comers)
+        if self._exposures.sum() > MEMORY:
+            self._exposures /= 2
+            self._matches /= 2
+
+    def worth(self, ages: Integers) -> Floats:
+        """V of each age."""
+        productive = (self._matches + 1.0) / (self._exposures + 1.0)
+        sums = np.concatenate([[0.0], np.cumsum(productive)])
+        best = np.array(
+            [
+                ((sums[start + 1 :] - sums[start]) / np.arange(1, AGES - start + 1)).max()
+                for start in range(AGES)
+            ]
+        )
+        # Rounded, for ages of equal worth must not differ by the order in which it was added up.
+        return np.asarray(np.round(best, 12)[self.places(ages)], dtype=np.float64)
+
+    def to_bytes(self) -> bytes:
+        """The whole state."""
+        return self._matches.tobytes() + self._exposures.tobytes()
+
+    def restore(self, data: bytes) -> None:
+        """Take back what `to_bytes` gave."""
+        self._matches, self._exposures = np.frombuffer(data).reshape(2, AGES).copy()

@@ -1,0 +1,91 @@
+"""The joins of SNJoin's experiments in one form: tuples -> how many partners each has; all exact, so that all say the same.
+
+MJoin and SNJoin write out the lists of what a tuple joins, none builds their product: of a value that fifty sensors repeat the flat results are without
+number. The rivals are spared, besides, the NULLs of the streams that do not join. A tree cannot be spared its partial results: it is charged, at every level above a tuple's own, for one, which is the
+least it has there, with what one was measured to cost where they are just that (`entry_cost`).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+import numpy as np
+
+from nilometer.kernels.occurrence_table import OccurrenceTable
+from nilometer.kernels.ranges import Integers
+from nilometer.laboratory.baselines import Arrivals, HashMergeTree, HashMergeTreeSpec, MJoin, MJoinSpec
+from nilometer.laboratory.reproductions.snjoin_server import Join
+from nilometer.types import SECOND
+
+WINDOW = 10 * SECOND
+LEVELS, TUPLES = 64, 12_800
+
+
+class Tree:
+    """The tree of hash-merge joins."""
+
+    rebuilt = True
+
+    def __init__(self, streams: int, entry: float) -> None:
+        self.charged = entry * streams / 2
+        self._join = HashMergeTree(HashMergeTreeSpec(streams, WINDOW, build=False))
+
+    def feed(self, arrivals: Arrivals) -> Integers:
+        return self._join.feed(arrivals).listed
+
+
+class OuterMJoin:
+    """The outer MJoin."""
+
+    charged = 0.0
+    rebuilt = True
+
+    def __init__(self, streams: int) -> None:
+        self._join = MJoin(MJoinSpec(streams, WINDOW, outer=True, build=False, lists=True))
+
+    def feed(self, arrivals: Arrivals) -> Integers:
+        return self._join.feed(arrivals).listed
+
+
+class OneTable:
+    """SNJoin. `walked`: each tuple's list is written out, as Fig. 4's step 4 does; else it stays a range of its value's list. Who comes is new to
+    the table and who goes expires, so that nothing is made anew."""
+
+    charged = 0.0
+    rebuilt = False
+
+    def __init__(self, *, walked: bool) -> None:
+        self._walked = walked
+        self._table = OccurrenceTable(WINDOW)
+
+    def feed(self, arrivals: Arrivals) -> Integers:
+        probes = self._table.probe(arrivals.times, arrivals.keys.view(np.uint64), arrivals.sources)
+        if self._walked:
+            self._table.expand(probes)
+        return probes.partners
+
+
+def joins(entry: float) -> dict[str, Callable[[int], Join]]:
+    """By the name in the tables, how one over so many streams is made."""
+    return {
+        "HMJ tree": lambda streams: Tree(streams, entry),
+        "outer MJoin": OuterMJoin,
+        "SNJoin": lambda _streams: OneTable(walked=True),
+        "factorised": lambda _streams: OneTable(walked=False),
+    }
+
+
+def entry_cost(clock: Callable[[], float] = time.process_time) -> float:
+    """Seconds that a tree takes to make, keep and take back a partial result: where no two tuples are alike it has one at every level."""
+    times = np.arange(TUPLES) * (2 * WINDOW // TUPLES)
+    sparse = Arrivals(times, np.arange(TUPLES) % LEVELS, np.arange(TUPLES), np.arange(TUPLES))
+    seconds = {}
+    for build in (True, False):
+        HashMergeTree(HashMergeTreeSpec(LEVELS, WINDOW, build=build)).feed(sparse)  # compiles
+        tree = HashMergeTree(HashMergeTreeSpec(LEVELS, WINDOW, build=build))
+        began = clock()
+        for start in range(0, TUPLES, 1_000):
+            tree.feed(sparse[start : start + 1_000])
+        seconds[build] = clock() - began
+    return max(0.0, seconds[True] - seconds[False]) / (TUPLES * LEVELS / 2)

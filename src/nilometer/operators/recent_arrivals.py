@@ -1,0 +1,36 @@
+"""How many tuples of a stream came within the window, kept or not: counts by slices of time, so in fixed memory.
+
+>>> recent = RecentArrivals(reach=10)
+>>> recent.add(np.array([1, 2, 12]))
+>>> recent.within(12)
+2
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from nilometer.kernels.ranges import Integers
+
+SLICES = 64
+
+
+class RecentArrivals:
+    """Of the last `reach`, to a slice of it."""
+
+    def __init__(self, reach: int) -> None:
+        self._reach = reach
+        self._length = max(1, -(-(reach + 1) // SLICES))
+        self.counts: dict[int, int] = {}
+
+    def add(self, times: Integers) -> None:
+        """Tuples of these times came."""
+        places, counts = np.unique(times // self._length, return_counts=True)
+        for place, count in zip(places.tolist(), counts.tolist(), strict=True):
+            self.counts[place] = self.counts.get(place, 0) + count
+
+    def within(self, now: int) -> int:
+        """How many came from `now` - `reach` on; what came earlier is forgotten."""
+        first = (now - self._reach) // self._length
+        self.counts = {place: count for place, count in self.counts.items() if place >= first}
+        return sum(self.counts.values())

@@ -1,0 +1,167 @@
+"""Load shedding in a window join that was declared with bounded memory (design, "Shedding"; DHTJoin, section 5).
+
+Of each stream at most so many tuples are kept; when there are more, those that are worth least go (worth.py), and are counted. What a
+round brings is joined in slices, in the order of time, of at most a sixteenth of the memory: a slice is all that is ever held on
+top of the bound, and how a log is cut into rounds matters little. What has expired takes no memory and is not shed.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from nilometer.operators.frames import Dtypes
+from nilometer.operators.logic import TIME
+from nilometer.operators.recent_arrivals import RecentArrivals
+from nilometer.operators.validation import require, require_choice
+from nilometer.operators.window_join_keys import KeyClass
+from nilometer.operators.window_panes import Pane, Panes
+from nilometer.operators.worth import ARRIVAL, Floats, ShedPolicy, worth_by
+from nilometer.types import INT_MINIMUM
+
+Booleans = npt.NDArray[np.bool_]
+
+SLICES_PER_MEMORY = 16
+LEAST_SLICE = 64
+
+NUMBERED: Dtypes = {ARRIVAL: pl.Int64()}
+"""The column that a join with bounded memory keeps beside those of its streams."""
+
+
+@dataclass(frozen=True)
+class Shedding:
+    """Per port the most rows to keep (None: as many as the windows ask for), and the policy, one of `ShedPolicy`."""
+
+    rows: tuple[int | None, ...]
+    policy: str = ShedPolicy.RANDOM
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        require_choice(self.policy, ShedPolicy, "shedding by")
+        require(any(bound is not None for bound in self.rows), "bounded memory without a bound")
+        require(all(bound is None or bound > 0 for bound in self.rows), "memory without room for a row")
+
+    @property
+    def slice_rows(self) -> int:
+        """How many rows are joined at once."""
+        least = min(bound for bound in self.rows if bound is not None)
+        return max(LEAST_SLICE, least // SLICES_PER_MEMORY)
+
+
+class Shedder:
+    """Numbers the tuples, decides which go, and counts them: `shed`, per port. `reached` is how far event time has come."""
+
+    def __init__(self, spec: Shedding, classes: Sequence[KeyClass], reach: Sequence[int]) -> None:
+        require(len(spec.rows) == len(reach), f"{len(spec.rows)} bounds of memory for {len(reach)} streams")
+        self.shed = [0 for _ in reach]
+        self.reached = INT_MINIMUM
+        self._spec = spec
+        self._arrived = [0 for _ in reach]
+        self._now = INT_MINIMUM
+        self._recent = [RecentArrivals(one) for one in reach]
+        self._worth = worth_by(ShedPolicy(spec.policy), spec.seed, classes, reach)
+        self.found = self._worth.found
+
+    @property
+    def before_probing(self) -> bool:
+        """Whether a tuple that is not kept takes no part."""
+        return self._spec.policy == ShedPolicy.SAMPLE
+
+    def number(self, port: int, rows: pl.DataFrame) -> pl.DataFrame:
+        """The rows with their numbers beside them."""
+        first = self._arrived[port]
+        self._arrived[port] += rows.height
+        numbers = pl.Series(ARRIVAL, np.arange(first, first + rows.height, dtype=np.int64))
+        return rows.with_columns(numbers)
+
+    def slices(
+        self, fresh: Sequence[pl.DataFrame], watermark: int
+    ) -> Iterator[tuple[list[pl.DataFrame], int]]:
+        """What came, slice by slice in the order of time, each with the time that event time has reached after it."""
+        times = np.concatenate([rows.get_column(TIME).to_numpy() for rows in fresh])
+        ports = np.repeat(np.arange(len(fresh)), [rows.height for rows in fresh])
+        order = np.argsort(times, kind="stable")
+        ordered = [rows.sort(TIME, maintain_order=True) for rows in fresh]
+        taken = np.zeros(len(fresh), dtype=np.int64)
+        for start in range(0, len(order), self._spec.slice_rows):
+            stop = min(start + self._spec.slice_rows, len(order))
+            counts = np.bincount(ports[order[start:stop]], minlength=len(fresh))
+            part = [
+                rows.slice(int(at), int(count))
+                for rows, at, count in zip(ordered, taken, counts, strict=True)
+            ]
+            taken += counts
+            reached = watermark if stop == len(order) else min(watermark, int(times[order[stop]]))
+            yield part, reached
+
+    def came(self, fresh: Sequence[Pane | None], kept: Sequence[Panes]) -> None:
+        """These tuples come to those that are kept."""
+        self._now = max([self._now, *(pane.last for pane in fresh if pane is not None)])
+        self._worth.came(fresh, kept)
+
+    def thin(self, fresh: list[pl.DataFrame], kept: Sequence[Panes]) -> list[pl.DataFrame]:
+        """Refuse new tuples before any joins, all but a share of memory / (what the window would hold); gives those that stay. Taking
+        whatever fits would favour those that come just after another has expired."""
+        stay = []
+        for port, (rows, panes) in enumerate(zip(fresh, kept, strict=True)):
+            bound = self._spec.rows[port]
+            if bound is None or rows.height == 0:
+                stay.append(rows)
+                continue
+            recent, times = self._recent[port], rows.get_column(TIME).to_numpy()
+            recent.add(times)
+            self._now = max(self._now, int(times[-1]))
+            new = panes.pane(rows)
+            share = bound / max(recent.within(self._now), bound)
+            stay.append(new.rows.filter(self._worth.of(port, new, self._now) >= 1 - share))
+            self.shed[port] += rows.height - stay[-1].height
+        return stay
+
+    def cut(self, kept: Sequence[Panes]) -> None:
+        """Give up what is beyond the bound."""
+        for port, (panes, bound) in enumerate(zip(kept, self._spec.rows, strict=True)):
+            if bound is not None and len(panes) > bound:
+                panes.retain(self._best(port, list(panes), bound))
+
+    def _best(self, port: int, panes: Sequence[Pane], bound: int) -> list[Booleans]:
+        """Per pane which of its living rows are among the `bound` that are worth most; of equal worth the newest."""
+        worth: list[Floats] = [self._worth.of(port, pane, self._now)[pane.start :] for pane in panes]
+        arrivals = [pane.living.get_column(ARRIVAL).to_numpy() for pane in panes]
+        times = [pane.order[pane.start :] for pane in panes]
+        order = np.lexsort((np.concatenate(arrivals), np.concatenate(times), np.concatenate(worth)))
+        keep = np.zeros(len(order), dtype=np.bool_)
+        keep[order[len(order) - bound :]] = True
+        self.shed[port] += len(order) - bound
+        return np.split(keep, np.cumsum([len(part) for part in worth])[:-1])
+
+    # ---- state -------------------------------------------------------------------------------------------------------
+
+    def snapshot(self) -> dict[str, bytes]:
+        """The counts, and what was learnt."""
+        numbers: dict[str, Any] = {
+            "shed": self.shed,
+            "arrived": self._arrived,
+            "now": self._now,
+            "reached": self.reached,
+        }
+        numbers["recent"] = [list(recent.counts.items()) for recent in self._recent]
+        panes = {"numbers": json.dumps(numbers).encode()} | self._worth.snapshot()
+        return {f"memory/{name}": data for name, data in panes.items()}
+
+    def restore(self, panes: Mapping[str, bytes]) -> None:
+        """Take back a snapshot."""
+        own = {
+            name.removeprefix("memory/"): data for name, data in panes.items() if name.startswith("memory/")
+        }
+        numbers = json.loads(own["numbers"])
+        self.shed, self._arrived = numbers["shed"], numbers["arrived"]
+        self._now, self.reached = numbers["now"], numbers["reached"]
+        for recent, counts in zip(self._recent, numbers["recent"], strict=True):
+            recent.counts = dict(counts)
+        self._worth.restore(own)

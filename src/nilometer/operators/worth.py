@@ -1,0 +1,189 @@
+"""What a kept tuple of a window join is worth keeping: the policies of load shedding (algorithms, section 6.6).
+
+    RANDOM   nothing more than another: a number drawn once for each tuple, so that what stays is a uniform sample
+    SAMPLE   the same, but decided before a tuple probes: of what comes a share of memory / (what the window would hold) is let in, the
+             rest takes no part at all (DHTJoin's equation (11)): what is found is a uniform sample of the results
+    PROB     the probability that its key comes in the other streams (Das, Gehrke and Riedewald), the product over those that a key ties to it
+    LIFE     PROB's probability times the time for which it may still join
+    AGE      the matches that tuples of its age have yet to find, for the memory they take (kernels/age_curve.py)
+
+Frequencies are learnt from the streams themselves (kernels/count_min.py), in fixed memory. "Drawn" means hashed from the seed and the
+tuple's number: no policy has a randomness of its own, so that a replay, or a restart in the middle, gives up the same tuples.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from enum import StrEnum
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from nilometer.kernels.age_curve import AgeCurve
+from nilometer.kernels.count_min import CountMin
+from nilometer.kernels.ranges import Integers
+from nilometer.kernels.stable_hash import hash_words
+from nilometer.operators.window_join_keys import KeyClass, combined
+from nilometer.operators.window_join_steps import Members, times_of
+from nilometer.operators.window_panes import Pane, Panes
+
+Floats = npt.NDArray[np.float64]
+
+ARRIVAL = "@arrival"
+"""The column that numbers a stream's tuples as they come."""
+
+_SEED_STEP = 0x9E3779B97F4A7C15
+_WORDS = 1 << 64
+
+
+class ShedPolicy(StrEnum):
+    """Which tuples are given up when memory is short."""
+
+    RANDOM = "RANDOM"
+    SAMPLE = "SAMPLE"
+    PROB = "PROB"
+    LIFE = "LIFE"
+    AGE = "AGE"
+
+
+class Worth(Protocol):
+    """Learns from what comes and what is found; the tuples that are worth least are given up first."""
+
+    def came(self, fresh: Sequence[Pane | None], kept: Sequence[Panes]) -> None:
+        """These tuples come, per port, and those are kept; the join has not run yet."""
+
+    def found(self, members: Members) -> None:
+        """The join found these N-tuples."""
+
+    def of(self, port: int, pane: Pane, now: int) -> Floats:
+        """Per row of a pane, dead ones too, what it is worth when the latest tuple is of the time `now`."""
+
+    def snapshot(self) -> dict[str, bytes]:
+        """What was learnt."""
+
+    def restore(self, panes: Mapping[str, bytes]) -> None:
+        """Take it back."""
+
+
+class Drawn:
+    """RANDOM and SAMPLE."""
+
+    def __init__(self, seed: int) -> None:
+        self._seed = seed
+
+    def came(self, fresh: Sequence[Pane | None], kept: Sequence[Panes]) -> None:
+        """Nothing is learnt."""
+
+    def found(self, members: Members) -> None:
+        """Nothing is learnt."""
+
+    def of(self, port: int, pane: Pane, now: int) -> Floats:  # noqa: ARG002
+        return drawn(self._seed, port, pane.rows.get_column(ARRIVAL).to_numpy())
+
+    def snapshot(self) -> dict[str, bytes]:
+        return {}
+
+    def restore(self, panes: Mapping[str, bytes]) -> None:
+        """There is nothing to take back."""
+
+
+def drawn(seed: int, port: int, arrivals: Integers) -> Floats:
+    """A number in [0, 1) for each tuple, the same whenever it is asked for."""
+    salt = np.uint64(((2 * seed + 1) * _SEED_STEP + port) % _WORDS)
+    hashes = hash_words(arrivals.view(np.uint64) ^ hash_words(np.array([salt]))[0])
+    return np.asarray(hashes / float(_WORDS), dtype=np.float64)
+
+
+class Probable:
+    """PROB, and with `reach` (per port, for how long a tuple may join) LIFE."""
+
+    def __init__(self, classes: Sequence[KeyClass], ports: int, reach: Sequence[int] | None = None) -> None:
+        self._reach = reach
+        # Per port: what is equal in it and in each stream that is tied to it.
+        self._ties: list[list[tuple[int, list[KeyClass]]]] = [
+            [(other, shared) for other in range(ports) if (shared := _shared(classes, port, other))]
+            for port in range(ports)
+        ]
+        # (port, other): how often each key between them came in `port`.
+        self._counts = {(port, other): CountMin() for port in range(ports) for other, _ in self._ties[port]}
+
+    def came(self, fresh: Sequence[Pane | None], kept: Sequence[Panes]) -> None:  # noqa: ARG002
+        for port, pane in enumerate(fresh):
+            if pane is None:
+                continue
+            for other, shared in self._ties[port]:
+                numbers, known = combined([one.hashes(port, pane) for one in shared])
+                self._counts[port, other].add(numbers if known is None else numbers[known])
+
+    def found(self, members: Members) -> None:
+        """Nothing is learnt: how often values come is enough."""
+
+    def of(self, port: int, pane: Pane, now: int) -> Floats:
+        worth = np.ones(len(pane.order))
+        for other, shared in self._ties[port]:
+            numbers, known = combined([one.hashes(port, pane) for one in shared])
+            share = self._counts[other, port].share(numbers)
+            worth *= share if known is None else np.where(known, share, 0.0)
+        if self._reach is not None:
+            worth *= np.maximum(pane.order + self._reach[port] - now, 0)
+        return worth
+
+    def snapshot(self) -> dict[str, bytes]:
+        return {f"counts{port}-{other}": counts.to_bytes() for (port, other), counts in self._counts.items()}
+
+    def restore(self, panes: Mapping[str, bytes]) -> None:
+        for (port, other), counts in self._counts.items():
+            counts.restore(panes[f"counts{port}-{other}"])
+
+
+def _shared(classes: Sequence[KeyClass], port: int, other: int) -> list[KeyClass]:
+    return [one for one in classes if one.hashed and port != other and {port, other} <= one.ports]
+
+
+class Aged:
+    """AGE: a curve for each stream."""
+
+    def __init__(self, reach: Sequence[int]) -> None:
+        self._curves = [AgeCurve(one) for one in reach]
+
+    def came(self, fresh: Sequence[Pane | None], kept: Sequence[Panes]) -> None:
+        counts = [0 if pane is None else pane.height for pane in fresh]
+        now = max((pane.last for pane in fresh if pane is not None), default=None)
+        if now is None:
+            return
+        for port, (curve, panes) in enumerate(zip(self._curves, kept, strict=True)):
+            comers = sum(counts) - counts[port]
+            for pane in panes if comers else ():
+                curve.exposed(now - pane.order[pane.start :], comers)
+
+    def found(self, members: Members) -> None:
+        times = {port: times_of(member) for port, member in members.items()}
+        last = np.maximum.reduce(list(times.values()))
+        for port, own in times.items():
+            # The member that came last had no age yet: it would have been found without memory.
+            earlier = own < last
+            self._curves[port].matched((last - own)[earlier])
+
+    def of(self, port: int, pane: Pane, now: int) -> Floats:
+        return self._curves[port].worth(now - pane.order)
+
+    def snapshot(self) -> dict[str, bytes]:
+        return {f"ages{port}": curve.to_bytes() for port, curve in enumerate(self._curves)}
+
+    def restore(self, panes: Mapping[str, bytes]) -> None:
+        for port, curve in enumerate(self._curves):
+            curve.restore(panes[f"ages{port}"])
+
+
+def worth_by(policy: ShedPolicy, seed: int, classes: Sequence[KeyClass], reach: Sequence[int]) -> Worth:
+    """What a policy asks about the streams of a join."""
+    match policy:
+        case ShedPolicy.PROB:
+            return Probable(classes, len(reach))
+        case ShedPolicy.LIFE:
+            return Probable(classes, len(reach), reach)
+        case ShedPolicy.AGE:
+            return Aged(reach)
+        case _:
+            return Drawn(seed)

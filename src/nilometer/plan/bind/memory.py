@@ -1,0 +1,53 @@
+"""The MEMORY clause of a WINDOW join -> the most rows kept of each stream, and which go when there are more."""
+
+from __future__ import annotations
+
+from nilometer.language import ast
+from nilometer.plan import logical
+from nilometer.plan.bind.scope import Scope, nearest, quoted
+from nilometer.plan.bind.windows import amount_length
+
+
+def bind_memory(scope: Scope, select: ast.Select) -> logical.Memory | None:
+    """None where the clause is not there: then all is kept that the windows ask for."""
+    if not select.memory:
+        return None
+    rows: dict[int, int] = {}
+    for bound in select.memory:
+        count = _rows(scope, bound)
+        if bound.stream is None:
+            rows = dict.fromkeys(range(len(scope.relations)), count)
+            continue
+        port = _port(scope, bound)
+        if port in rows:
+            scope.context.fail(f"a second MEMORY of '{bound.stream}'", bound, hint="keep one of them")
+        rows[port] = count
+    policy = logical.ShedPolicy(select.shed or logical.ShedPolicy.RANDOM)
+    return logical.Memory(tuple(rows.get(port) for port in range(len(scope.relations))), policy)
+
+
+def _rows(scope: Scope, bound: ast.MemoryBound) -> int:
+    length = amount_length(scope.context, bound.rows, "ROWS")
+    if not length.rows:
+        scope.context.fail(
+            "MEMORY is a number of rows, not a length of time",
+            bound,
+            hint="write such as MEMORY = 10000 ROWS",
+        )
+    if length.value < 1:
+        scope.context.fail("MEMORY without room for a row", bound, hint="such as MEMORY = 10000 ROWS")
+    return length.value
+
+
+def _port(scope: Scope, bound: ast.MemoryBound) -> int:
+    assert bound.stream is not None
+    found = scope.relation(bound.stream)
+    if found is None:
+        aliases = [relation.alias for relation in scope.relations]
+        scope.context.fail(
+            f"no stream '{bound.stream}' in FROM",
+            bound,
+            detail=f"FROM has {quoted(aliases)}",
+            hint=nearest(bound.stream, aliases),
+        )
+    return scope.relations.index(found)

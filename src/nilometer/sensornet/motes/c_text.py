@@ -1,0 +1,73 @@
+"""Pieces of C text."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+
+from nilometer.errors import UnsupportedError
+from nilometer.sensornet.motes.values import Field, Value
+
+Lines = list[str]
+
+
+def indented(lines: Iterable[str]) -> Lines:
+    """One level deeper; preprocessor lines and empty ones stay where they are."""
+    return [f"    {line}" if line and not line.startswith("#") else line for line in lines]
+
+
+def block(head: str, body: Iterable[str]) -> Lines:
+    """`head { body }`."""
+    return [f"{head} {{" if head else "{", *indented(body), "}"]
+
+
+_RESERVED = frozenset(
+    "asm auto break call case char command components const continue default do double else enum event extern float for"
+    " generic goto if implementation inline int interface long module new post provides register restrict return short signal"
+    " signed sizeof static struct switch task typedef union unsigned uses void volatile while".split()
+)
+"""Words of C and of nesC."""
+
+
+def identifier(name: str) -> str:
+    """A name of C for a column. Words of C and what could be a register's name get a line at their end, as do hidden columns;
+    what C has no letters for is written by its number.
+
+    >>> [identifier(name) for name in ("River.rain", "avg_1#sum", "@site", "long", "ADC", "débit")]
+    ['River_rain', 'avg_1_sum', 'site_', 'long_', 'ADC_', 'd_e9bit']
+    """
+    plain = re.sub(r"[.#]", "_", name.lstrip("@"))
+    plain = re.sub(r"[^A-Za-z0-9_]", lambda found: f"_{ord(found[0]):x}", plain)
+    marked = name.startswith("@") or plain in _RESERVED or plain.isupper() or plain[:1].isdigit()
+    return f"{'n' if plain[:1].isdigit() else ''}{plain}{'_' if marked else ''}"
+
+
+def struct(name: str, first: Lines, fields: Mapping[str, Field]) -> Lines:
+    """A struct without gaps."""
+    columns = [f"{field.ctype} {identifier(name)};" for name, field in fields.items()]
+    if len(set(map(identifier, fields))) < len(fields):
+        raise UnsupportedError(
+            "two columns would have the same name in C",
+            detail=", ".join(fields),
+            hint="give one of them another name, by AS",
+        )
+    return [f"struct {name} {{", *indented(first + columns), "} __attribute__((packed));"]
+
+
+def assigned(target: str, row: Mapping[str, Value], fields: Mapping[str, Field]) -> Lines:
+    """Statements that fill a struct from a row; `target` ends in `.` or `->`."""
+    lines = []
+    for name, field in fields.items():
+        value = row[name]
+        text = value.text if value.null is None else f"({value.null}) ? {field.ctype.null} : {value.text}"
+        lines.append(f"{target}{identifier(name)} = {text};")
+    return lines
+
+
+def held(target: str, fields: Mapping[str, Field]) -> dict[str, Value]:
+    """The row that a struct holds."""
+    row = {}
+    for name, field in fields.items():
+        member = f"{target}{identifier(name)}"
+        row[name] = Value(member, field, field.is_null(member) if field.nullable else None)
+    return row

@@ -1,0 +1,121 @@
+"""A placement to programs on disk: one C file and one ELF file for each site, and what they take of a mote."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from nilometer.catalog.network import NodeId
+from nilometer.errors import ResourceError
+from nilometer.placement import Placement
+from nilometer.plan import physical
+from nilometer.plan.logical import Deliver
+from nilometer.plan.reference import evaluate
+from nilometer.sensornet.motes.emulate import Measured, emulate
+from nilometer.sensornet.motes.estimate import held_bytes
+from nilometer.sensornet.motes.gateway import answers
+from nilometer.sensornet.motes.program import Program, program_of
+from nilometer.sensornet.motes.readings import Readings, feeds_of, raw_counts
+from nilometer.sensornet.motes.site import Motes
+from nilometer.sensornet.motes.sizing import sized
+from nilometer.sensornet.motes.toolchain import RAM, Built, build_all
+
+START = 1_767_225_600_000_000
+"""When the first evaluation of an emulated run is, unless it is said otherwise: 2026-01-01."""
+
+STACK = 128
+"""Bytes that a program must leave free: the deepest stacks that were measured take 80."""
+
+
+@dataclass(frozen=True)
+class Compilation:
+    """The programs of all sites of a plan."""
+
+    motes: Motes
+    start: int
+    programs: Mapping[NodeId, Program]
+    built: Mapping[NodeId, Built]
+
+    @property
+    def placement(self) -> Placement:
+        """The plan that was compiled."""
+        return self.motes.placement
+
+
+@dataclass(frozen=True)
+class Run:
+    """An emulated run: the rows that the sink delivered, and what every mote measured."""
+
+    rows: list[tuple[object, ...]]
+    measured: Mapping[NodeId, Measured]
+    periods: int
+
+    @property
+    def sound(self) -> bool:
+        """Whether no mote met a fault, a collision or a sleep from which hardware would not wake."""
+        return all(measured.sound for measured in self.measured.values())
+
+
+def compile_placement(placement: Placement, directory: Path, start: int = START) -> Compilation:
+    """Write and build the program of every site."""
+    motes = sized(placement)
+    placement = motes.placement
+    offset = start // motes.typing.interval
+    for site in placement.routing.post_order:
+        held = held_bytes(motes, motes.site(site))
+        if held > RAM:
+            raise ResourceError(
+                f"node {site} cannot keep what passes it in a mote's {RAM} bytes of RAM",
+                detail=f"its tuples and windows take {held} bytes in a period of {placement.beta} evaluations",
+                hint="fix a smaller buffering factor, or expect an earlier delivery",
+            )
+    directory.mkdir(parents=True, exist_ok=True)
+    programs = {site: program_of(motes, site, offset) for site in placement.routing.post_order}
+    sources = []
+    for site, program in programs.items():
+        sources.append(directory / f"site_{re.sub(r'[^A-Za-z0-9]', '_', str(site))}.c")
+        sources[-1].write_text(program.text, "utf-8")
+    built = dict(zip(programs, build_all(sources), strict=True))
+    for site, made in built.items():
+        if made.ram + STACK > RAM:
+            raise ResourceError(
+                f"the program of node {site} leaves too little room for its stack",
+                detail=f"its variables take {made.ram} bytes of {RAM}; {STACK} are kept free",
+                hint="fix a smaller buffering factor, or expect an earlier delivery",
+            )
+    return Compilation(motes, start, programs, built)
+
+
+def run(compilation: Compilation, readings: Readings) -> Run:
+    """Run the programs on these readings, as many whole periods as there are."""
+    motes, placement = compilation.motes, compilation.placement
+    evaluations = min(len(series) for sites in readings.values() for series in sites.values())
+    periods = evaluations // placement.beta
+    alpha = motes.ticks(placement.agenda.alpha)
+    measured = emulate(
+        {site: built.elf for site, built in compilation.built.items()},
+        placement.network,
+        raw_counts(motes, readings),
+        alpha=alpha,
+        ticks=alpha * placement.beta * periods,
+    )
+    serial = measured[placement.routing.sink].serial
+    return Run(answers(motes, serial, compilation.start), measured, periods)
+
+
+def expected_rows(
+    compilation: Compilation, readings: Readings, plan: Deliver, periods: int
+) -> list[tuple[object, ...]]:
+    """What the reference evaluator answers on the same readings, up to the last evaluation of the run."""
+    interval, beta = compilation.motes.typing.interval, compilation.placement.beta
+    count = periods * beta
+    feeds = feeds_of(compilation.motes, readings, compilation.start, count)
+    answer = evaluate(plan, feeds, {}, {})
+    last = compilation.start + (count - 1) * interval
+    # A finite log is closed by one evaluation of a window that slides, after its last reading; the motes are not there yet.
+    rows = [tuple(row) for row in answer.rows]
+    deliver = compilation.placement.fragments[0].root
+    assert isinstance(deliver, physical.Deliver)
+    return [row for row in rows if not deliver.tick or row[0] <= last]

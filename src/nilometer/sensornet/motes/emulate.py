@@ -1,0 +1,126 @@
+"""All motes of a plan in lock step under libsimavr, in a process of its own; what they measured and what the sink delivered."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from nilometer.catalog.network import Network, NodeId
+from nilometer.errors import InternalError
+from nilometer.sensornet.motes.site import START, TICKS
+from nilometer.sensornet.motes.toolchain import emulator
+
+FREQUENCY = 7_372_800
+CYCLES_PER_TICK = FREQUENCY // TICKS
+
+FAULTS = {1: "tray full", 2: "checksum", 3: "late", 4: "stranger", 5: "state full", 6: "unheard"}
+
+
+@dataclass(frozen=True)
+class TaskTimes:
+    """How often a task ran, and cycles: in all, and the longest."""
+
+    count: int
+    total: int
+    longest: int
+
+    @property
+    def mean(self) -> float:
+        """Cycles of one run."""
+        return self.total / self.count
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One mote's run: cycles by state, radio cycles, bytes, and what went wrong (`faults`, `collisions`, `wrong_sleeps`: a
+    sleep from which hardware would not wake)."""
+
+    site: NodeId
+    state: str
+    cycles: int
+    active: int
+    idle: int
+    power_save: int
+    receiving: int
+    sending: int
+    bytes_sent: int
+    bytes_received: int
+    collisions: int
+    conversions: int
+    wrong_sleeps: int
+    flash: int
+    ram: int
+    stack: int
+    faults: Mapping[str, int] = field(default_factory=dict)
+    tasks: Mapping[int, TaskTimes] = field(default_factory=dict)
+    serial: bytes = b""
+
+    @property
+    def sound(self) -> bool:
+        """Whether nothing went wrong."""
+        return self.state == "running" and not (self.faults or self.collisions or self.wrong_sleeps)
+
+
+def emulate(
+    elves: Mapping[NodeId, Path],
+    network: Network,
+    readings: Mapping[tuple[NodeId, int], Sequence[int]],
+    *,
+    alpha: int,
+    ticks: int,
+) -> dict[NodeId, Measured]:
+    """Run the programs for so many ticks after the first evaluation. `readings` are raw counts by (site, channel); every two
+    nodes that have a link hear each other, also where the plan has no use for it."""
+    lines = [
+        f"interval {alpha * CYCLES_PER_TICK}",
+        f"start {START * CYCLES_PER_TICK}",
+        f"end {(START + ticks) * CYCLES_PER_TICK}",
+        *(f"node {site} {elf.resolve()}" for site, elf in elves.items()),
+    ]
+    for link in network.links:
+        if link.source in elves and link.target in elves:
+            lines.append(f"link {link.source} {link.target}")
+            if not any((o.source, o.target) == (link.target, link.source) for o in network.links):
+                lines.append(f"link {link.target} {link.source}")
+    for (site, channel), values in readings.items():
+        lines.append(f"readings {site} {channel} {' '.join(map(str, values))}")
+    with tempfile.NamedTemporaryFile("w", suffix=".txt") as description:
+        description.write("\n".join(lines) + "\n")
+        description.flush()
+        done = subprocess.run(
+            [str(emulator()), description.name], capture_output=True, text=True, check=False
+        )
+    if done.returncode:
+        raise InternalError("the emulator failed", detail=done.stderr.strip()[-2000:])
+    reports = [json.loads(line) for line in done.stdout.splitlines()]
+    return {site: _measured(site, report) for site, report in zip(elves, reports, strict=True)}
+
+
+def _measured(site: NodeId, report: dict[str, Any]) -> Measured:
+    asleep = report["asleep"]
+    return Measured(
+        site,
+        report["state"],
+        report["cycles"],
+        report["active"],
+        asleep.get("idle", 0),
+        asleep.get("power_save", 0),
+        report["receiving"],
+        report["sending"],
+        report["sent"],
+        report["received"],
+        report["collisions"],
+        report["conversions"],
+        report["wrong_sleeps"],
+        report["flash"],
+        report["ram"],
+        report["stack"],
+        {FAULTS.get(int(code), code): count for code, count in report["faults"].items()},
+        {int(mark): TaskTimes(*times) for mark, times in report["tasks"].items()},
+        bytes.fromhex(report["serial"]),
+    )

@@ -1,0 +1,237 @@
+"""What is known of the columns of a plan, from the converter upwards: their C types and ranges, and how many rows there can be.
+
+Runs over `plan.physical` and looks through EXCHANGE, so that the two ends of a radio hop lay out a tuple alike.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from nilometer.catalog.network import NodeId
+from nilometer.errors import UnsupportedError
+from nilometer.expressions import Expression
+from nilometer.placement.tuple_layout import derived_times
+from nilometer.plan import physical
+from nilometer.plan.logical import AggregateItem, JoinKind
+from nilometer.sensornet.motes.scalars import NOW, joined, value_of
+from nilometer.sensornet.motes.values import TIME_FIELD, CType, Field, Value, integer, real
+from nilometer.types import Column, Kind
+
+SITE = "@site"
+"""A hidden column: where a row was acquired. Row windows count the rows of one tick in the order of their sites."""
+
+RAW_MAXIMUM = 1023
+FLOAT_STEP = 1 / 16
+"""An INT column is the converter's count itself; of a FLOAT one a count is this much. Both are exact in `float`."""
+
+Fields = Mapping[str, Field]
+
+
+@dataclass(frozen=True)
+class Typing:
+    """The facts that types depend on: how many sites acquire each stream (by lower-case name), the greatest site, and the
+    acquisition interval in microseconds."""
+
+    sources: Mapping[str, int]
+    greatest_site: int
+    interval: int
+
+    def ages(self, window: physical.TimeWindow) -> range:
+        """Which acquisitions are in a window, as ages: 0 is that of the evaluation itself."""
+        if window.start is None:
+            raise UnsupportedError("a mote cannot keep an UNBOUNDED window", hint="give the window a RANGE")
+        start, over = divmod(window.start, self.interval)
+        oldest = start - 1 if window.open_start and not over else start
+        newest = -(-window.end // self.interval)
+        return range(newest, oldest + 1)
+
+    def rows(self, node: physical.Node) -> int:
+        """The most rows that an evaluation of the whole plan below can have."""
+        match node:
+            case physical.SpAcquire(stream=stream):
+                return self.sources.get(stream.name.lower(), 0)
+            case physical.TimeWindow():
+                return self.rows(node.input) * len(self.ages(node))
+            case physical.RowWindow(start=start, end=end):
+                return _window_rows(start, end)
+            case physical.NlJoin() | physical.HashJoin():
+                return self.rows(node.left) * self.rows(node.right)
+            case physical.Union():
+                return self.rows(node.left) + self.rows(node.right)
+            case physical.AggregateInit(keys=()) | physical.AggregateMerge(keys=()):
+                return 1
+        return self.rows(node.inputs[0])
+
+    def fields(self, node: physical.Node, ordered: bool = False) -> Fields:
+        """The columns of a node; `ordered` adds the hidden `SITE`."""
+        if is_deferred(node):
+            return self.fields(node.inputs[0], ordered)
+        match node:
+            case physical.SpAcquire():
+                return self.acquired(node, node.columns, ordered)
+            case physical.Project(items=items):
+                below = self.fields(node.input, ordered)
+                result = {item.name: self._field(item.expression, below) for item in items}
+                return result | ({SITE: below[SITE]} if ordered else {})
+            case physical.Rename(alias=alias):
+                below = self.fields(node.input, ordered)
+                return {name if name == SITE else f"{alias}.{name}": field for name, field in below.items()}
+            case physical.RowWindow():
+                return {n: f for n, f in self.fields(node.input, True).items() if n != SITE}
+            case physical.Select() | physical.TimeWindow() | physical.Exchange() | physical.Deliver():
+                return self.fields(node.inputs[0], ordered)
+            case physical.NlJoin(kind=JoinKind.INNER) | physical.HashJoin(kind=JoinKind.INNER):
+                return {**self.fields(node.left), **self.fields(node.right)}
+            case physical.Union():
+                left, right = self.fields(node.left, ordered), self.fields(node.right, ordered)
+                pairs = zip(left.items(), right.values(), strict=True)
+                return {name: joined([one, other], name) for (name, one), other in pairs}
+            case physical.AggregateInit():
+                return self._partial(node, node.input)
+            case physical.AggregateMerge():
+                return self._partial(node, _init_of(node).input)
+        raise cannot_run(node)
+
+    def stored(self, node: physical.Node, ordered: bool = False) -> Fields:
+        """The columns that a tuple of the node carries: all but the times that follow from its evaluation."""
+        derived = self.derived(node)
+        return {name: field for name, field in self.fields(node, ordered).items() if name not in derived}
+
+    def derived(self, node: physical.Node) -> dict[str, int]:
+        """The times that follow from the evaluation: how many acquisitions before it they are."""
+        while is_deferred(node):
+            node = node.inputs[0]
+        return {name: distance // self.interval for name, distance in derived_times(node).items()}
+
+    def acquired(
+        self, node: physical.SpAcquire, columns: tuple[Column, ...], ordered: bool
+    ) -> dict[str, Field]:
+        """What an acquisition finds out."""
+        found = {f"{node.alias}.{column.name}": self._sensed(column) for column in columns}
+        return found | ({SITE: self._site()} if ordered else {})
+
+    def _site(self) -> Field:
+        return integer(0, self.greatest_site, "a site's id")
+
+    def _sensed(self, column: Column) -> Field:
+        match column.name.lower(), column.type.kind:
+            case "time", _:
+                return TIME_FIELD
+            case "id", Kind.INT:
+                return self._site()
+            case _, Kind.INT:
+                return integer(0, RAW_MAXIMUM, column.name)
+            case _, Kind.FLOAT:
+                return real(0, RAW_MAXIMUM * FLOAT_STEP, column.name)
+        raise UnsupportedError(
+            f"a mote cannot sense a {column.type.kind}",
+            detail=f"column '{column.name}'",
+            hint="its converter gives numbers: declare INT or FLOAT",
+        )
+
+    def _partial(
+        self, node: physical.AggregateInit | physical.AggregateMerge, source: physical.Node
+    ) -> Fields:
+        below = self.fields(source)
+        if node.completeness is not None:
+            raise UnsupportedError("a mote cannot tell COMPLETENESS", hint="leave it to the gateway")
+        found = {key.name: self._field(key.expression, below) for key in node.keys}
+        rows = self.rows(source)
+        for item in node.items:
+            found |= dict(self._state(item, below, rows))
+        return found
+
+    def _state(self, item: AggregateItem, below: Fields, rows: int) -> list[tuple[str, Field]]:
+        """The state of one aggregate as a mote keeps it: `physical.partial_columns`, but with sums of INT as whole numbers
+        (also for AVG, STDEV and VARIANCE, which are then divided at the gateway: their answers are exact)."""
+        aggregate, name = item.aggregate, item.name
+        count = (f"{name}#count", integer(0, rows, f"the count in {aggregate}"))
+        if aggregate.function == "count":
+            return [count]
+        assert aggregate.argument is not None
+        argument = self._field(aggregate.argument, below)
+        match aggregate.function:
+            case "min" | "max" as function:
+                return [(f"{name}#{function}", Field(argument.ctype, argument.low, argument.high, True))]
+            case "sum":
+                return [(f"{name}#sum", self._sum(argument, rows, str(aggregate), nullable=True))]
+            case "avg":
+                return [(f"{name}#sum", self._sum(argument, rows, str(aggregate))), count]
+            case "stdev" | "variance" if argument.ctype is not CType.FLOAT:
+                most = max(abs(argument.low), abs(argument.high)) ** 2
+                squares = integer(0, int(most) * rows, f"the sum of squares in {aggregate}", least=4)
+                return [
+                    count,
+                    (f"{name}#sum", self._sum(argument, rows, str(aggregate))),
+                    (f"{name}#squares", squares),
+                ]
+        raise UnsupportedError(
+            f"a mote cannot compute {aggregate}",
+            hint="motes know COUNT, SUM, AVG, MIN, MAX, and STDEV and VARIANCE of INT",
+        )
+
+    def _sum(self, argument: Field, rows: int, what: str, *, nullable: bool = False) -> Field:
+        if argument.is_time:
+            raise UnsupportedError(
+                f"a mote cannot compute {what}", hint="it knows times by their number only"
+            )
+        low, high = min(argument.low, 0) * rows, max(argument.high, 0) * rows
+        if argument.ctype is CType.FLOAT:
+            return real(low, high, what, nullable=nullable)
+        return integer(int(low), int(high), what, nullable=nullable, least=4)
+
+    def _field(self, expression: Expression, below: Fields) -> Field:
+        row = {name: Value(name, field, "0" if field.nullable else None) for name, field in below.items()}
+        found = value_of(expression, row | {NOW: Value(NOW, TIME_FIELD)})
+        return Field(found.field.ctype, found.field.low, found.field.high, found.null is not None)
+
+
+def cannot_run(node: physical.Node) -> UnsupportedError:
+    """The refusal of an operator."""
+    return UnsupportedError(
+        f"motes cannot run {node.operator}",
+        hint="place it at the gateway: what is below it can stay in the network",
+    )
+
+
+def is_deferred(node: physical.Node) -> bool:
+    """Whether a node waits for the gateway: AGGR_EVAL, and what only rearranges its rows. On motes it passes on what it gets."""
+    while len(node.inputs) == 1:
+        if isinstance(node, physical.AggregateEvaluate):
+            return True
+        node = node.inputs[0]
+    return False
+
+
+def tuple_size(fields: Fields) -> int:
+    """The bytes of a tuple: the number of its evaluation in the period, and its columns without gaps."""
+    return 1 + sum(field.ctype.size for field in fields.values())
+
+
+def has_row_window(node: physical.Node) -> bool:
+    """Whether rows are counted somewhere below (looking through EXCHANGE)."""
+    return any(isinstance(below, physical.RowWindow) for below in physical.walk_plan(node))
+
+
+def _init_of(node: physical.Node) -> physical.AggregateInit:
+    for below in physical.walk_plan(node):
+        if isinstance(below, physical.AggregateInit):
+            return below
+    raise cannot_run(node)
+
+
+def _window_rows(start: int | None, end: int) -> int:
+    if start is None:
+        raise UnsupportedError("a mote cannot keep an UNBOUNDED window", hint="give the window a RANGE")
+    return start - end + 1
+
+
+def check_sites(sites: list[NodeId]) -> None:
+    """Sites are addressed by one byte on the air."""
+    for site in sites:
+        if not isinstance(site, int) or not 0 <= site < 255:
+            raise UnsupportedError(
+                f"node {site!r} cannot be a mote's address",
+                hint="number the nodes of the network from 0 to 254",
+            )

@@ -1,0 +1,120 @@
+"""The gateway's end of the sink's serial line: frames to rows, and the operators that wait for it (AGGR_EVAL and above)."""
+
+from __future__ import annotations
+
+import binascii
+import math
+import struct
+from collections.abc import Iterator
+from typing import Any
+
+from nilometer.errors import DataError, UnsupportedError
+from nilometer.plan import physical
+from nilometer.plan.logical import AggregateItem
+from nilometer.plan.scalar import evaluate
+from nilometer.sensornet.motes.fields import Fields, is_deferred
+from nilometer.sensornet.motes.site import Motes
+from nilometer.sensornet.motes.values import CType
+
+FRAME, FRAME_END = 0x7E, 0xFF
+FORMATS = {CType.BYTE: "B", CType.SHORT: "h", CType.LONG: "i", CType.NUMBER: "I", CType.FLOAT: "f"}
+
+NULLS = {CType.BYTE: 255, CType.SHORT: -(2**15), CType.LONG: -(2**31), CType.NUMBER: 2**32 - 1}
+
+
+def answers(motes: Motes, serial: bytes, start: int) -> list[tuple[Any, ...]]:
+    """The rows of the answer, with their tick in front where the query delivers it. `start` is the time of the first
+    evaluation, in microseconds."""
+    deliver = motes.placement.fragments[0].root
+    assert isinstance(deliver, physical.Deliver)
+    ordered = 0 in motes.ordered
+    fields = motes.typing.stored(motes.delivered, ordered)
+    derived = motes.typing.derived(motes.delivered)
+    interval = motes.typing.interval
+    given = []
+    for evaluation, row in _rows(serial, fields, start, interval):
+        tick = start + evaluation * interval
+        row |= {name: tick - distance * interval for name, distance in derived.items()}
+        for finished in _finished(deliver.input, motes.delivered, row, tick):
+            values = tuple(finished[column.name] for column in deliver.schema)
+            given.append((tick, *values) if deliver.tick else values)
+    return given
+
+
+def _rows(serial: bytes, fields: Fields, start: int, interval: int) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The number of its evaluation and the columns of every tuple in the frames."""
+    layout = struct.Struct("<B" + "".join(FORMATS[f.ctype] for f in fields.values()))
+    at = 0
+    while at < len(serial):
+        if serial[at] != FRAME:
+            raise _garbled(f"byte {at} is {serial[at]:#04x}")
+        first = int.from_bytes(serial[at + 1 : at + 5], "little")
+        begin = end = at + 5
+        while end < len(serial) and serial[end] != FRAME_END:
+            end += layout.size
+        if end + 3 > len(serial):
+            return  # the run ended within a frame
+        if binascii.crc_hqx(serial[at + 1 : end + 1], 0) != int.from_bytes(serial[end + 1 : end + 3], "big"):
+            raise _garbled(f"the frame at byte {at} has a wrong checksum")
+        for epoch, *values in layout.iter_unpack(serial[begin:end]):
+            yield first + epoch, _unpacked(values, fields, start, interval)
+        at = end + 3
+
+
+def _garbled(detail: str) -> DataError:
+    return DataError(
+        "the sink's serial line is garbled", detail=detail, hint="this should not happen: report it"
+    )
+
+
+def _unpacked(values: list[Any], fields: Fields, start: int, interval: int) -> dict[str, Any]:
+    row: dict[str, Any] = {}
+    for (name, field), value in zip(fields.items(), values, strict=True):
+        null = field.nullable and (value != value or value == NULLS.get(field.ctype))
+        row[name] = None if null else start + value * interval if field.is_time else value
+    return row
+
+
+def _finished(
+    node: physical.Node, delivered: physical.Node, row: dict[str, Any], tick: int
+) -> Iterator[dict[str, Any]]:
+    """A delivered row through the operators that motes leave to the gateway; none if one of them drops it."""
+    if not is_deferred(node) and (node is delivered or isinstance(node, physical.Exchange)):
+        yield row
+        return
+    for below in _finished(node.inputs[0], delivered, row, tick):
+        match node:
+            case physical.AggregateEvaluate(keys=keys, items=items):
+                yield {key.name: below[key.name] for key in keys} | {
+                    i.name: _evaluated(i, below) for i in items
+                }
+            case physical.Project(items=projections):
+                yield {item.name: evaluate(item.expression, below, tick) for item in projections}
+            case physical.Select(predicate=predicate):
+                if evaluate(predicate, below, tick) is True:
+                    yield below
+            case physical.Rename(alias=alias):
+                yield {f"{alias}.{name}": value for name, value in below.items()}
+            case physical.Exchange():
+                yield below
+            case _:
+                raise UnsupportedError(
+                    f"{node.operator} is left to the gateway",
+                    hint="nilometer plan says why it cannot run on motes",
+                )
+
+
+def _evaluated(item: AggregateItem, row: dict[str, Any]) -> Any:
+    """AGGR_EVAL of one aggregate: states of motes are whole numbers wherever the argument is INT, so this is exact."""
+    name, function = item.name, item.aggregate.function
+    match function:
+        case "count" | "sum" | "min" | "max":
+            return row[f"{name}#{function}"]
+        case "avg":
+            count = row[f"{name}#count"]
+            return row[f"{name}#sum"] / count if count else None
+    count, total, squares = row[f"{name}#count"], row[f"{name}#sum"], row[f"{name}#squares"]
+    if count < 2:
+        return None
+    variance = (count * squares - total * total) / (count * (count - 1))
+    return math.sqrt(variance) if function == "stdev" else variance

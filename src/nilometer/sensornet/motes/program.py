@@ -1,0 +1,279 @@
+"""A site's share of a plan to one self-contained C program: the runtime's parts that it needs, its trays, its fragments, and
+the controller that runs its agenda (SNEE section 5.3, Figs. 23 and 24)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib.resources import files
+
+from nilometer.catalog.network import NodeId
+from nilometer.placement import Fragment
+from nilometer.plan import physical
+from nilometer.plan.explain import explain_text
+from nilometer.sensornet.motes.c_text import Lines, assigned, block, struct
+from nilometer.sensornet.motes.emission import Consumer, Emitter
+from nilometer.sensornet.motes.fields import Fields
+from nilometer.sensornet.motes.scalars import Row
+from nilometer.sensornet.motes.site import GUARD, START, Motes, Site, Tray
+
+SEND_MARK = 32
+RECEIVE_MARK = 33
+"""Marks of tasks in the emulator: a fragment's is its number and one, a child's is its place after this one."""
+
+
+@dataclass(frozen=True)
+class Program:
+    """The C of one site; `tasks` says what the emulator's marks mean."""
+
+    site: NodeId
+    text: str
+    tasks: Mapping[int, str]
+
+
+def program_of(motes: Motes, identifier: NodeId, offset: int = 0) -> Program:
+    """The program of a site. `offset` is the number of the first evaluation since the Unix epoch (for SLIDE)."""
+    site = motes.site(identifier)
+    return Program(identifier, "\n".join(_program(motes, site, offset)) + "\n", _tasks(site))
+
+
+def _tasks(site: Site) -> dict[int, str]:
+    tasks = {fragment.number + 1: fragment.name for fragment in (*site.leaves, *site.inner)}
+    if site.sends:
+        tasks[SEND_MARK] = f"tx{site.parent}"
+    return tasks | {RECEIVE_MARK + place: f"rx{child}" for place, child in enumerate(_children(site))}
+
+
+def _children(site: Site) -> list[int]:
+    return [step.other for step in site.steps if step.what == "receive"]
+
+
+def _program(motes: Motes, site: Site, offset: int) -> Lines:
+    delivers = any(fragment.delivers for fragment in site.inner + site.leaves)
+    senses = any(
+        column.name.lower() not in ("time", "id")
+        for fragment in site.leaves
+        for node in fragment.acquires
+        for column in node.columns + node.reads
+    )
+    fragments, declarations = [], []
+    for fragment in (*site.leaves, *site.inner):
+        written, kept = _fragment(motes, site, fragment, offset)
+        fragments += ["", *written]
+        declarations += kept
+    parts = ["clock"]
+    parts += ["tray"] if site.trays else []
+    parts += ["sense"] if senses else []
+    parts += ["radio"] if site.sends or site.receives else []
+    parts += ["send"] if site.sends else []
+    parts += ["receive"] if site.receives else []
+    parts += ["serial"] if delivers else []
+    return [
+        f"/* Site {site.id}: {_summary(site)}. Written by nilometer compile for an ATmega128 at 7.3728 MHz.",
+        *(f" *   {line}" for line in explain_text(motes.placement.plan).replace("*/", "* /").splitlines()),
+        " */",
+        *_runtime("head"),
+        "",
+        *_constants(motes, site),
+        *(line for part in parts for line in ("", *_runtime(part))),
+        "",
+        "/* ---- this site's part of the query " + "-" * 83 + " */",
+        "",
+        *(_CLOCKS if fragments else []),
+        *_trays(site),
+        *([""] if declarations else []),
+        *declarations,
+        *fragments,
+        "",
+        *_controller(site, parts),
+    ]
+
+
+_CLOCKS = [
+    "static uint8_t epoch;        /* the evaluation in this period */",
+    "static uint32_t evaluation;  /* the evaluation since the start */",
+]
+
+
+def _summary(site: Site) -> str:
+    does = [f"{'acquires' if f.is_leaf else 'runs'} {f.name}" for f in (*site.leaves, *site.inner)]
+    does += [f"listens to {', '.join(map(str, _children(site)))}"] if site.receives else []
+    does += [f"sends to {site.parent}"] if site.sends else []
+    return "; ".join(does) or "has nothing to do"
+
+
+def _runtime(part: str) -> Lines:
+    return (
+        (files("nilometer.sensornet.motes") / "runtime" / f"{part}.c").read_text("utf-8").rstrip().split("\n")
+    )
+
+
+def _constants(motes: Motes, site: Site) -> Lines:
+    payload = motes.placement.costs.packet_room
+    return [
+        f"enum {{ SITE = {site.id}, PARENT = {255 if site.parent is None else site.parent}, PAYLOAD = {payload}, BETA = {site.beta} }};",
+        f"#define ALPHA {site.alpha}UL /* ticks between acquisitions */",
+        f"#define PERIOD {site.alpha * site.beta}UL",
+        f"#define FIRST {START}UL",
+        f"#define GUARD {GUARD} /* ticks before the first byte of a slot */",
+    ]
+
+
+def _trays(site: Site) -> Lines:
+    lines: Lines = []
+    for number in dict.fromkeys(tray.fragment for tray in site.trays):
+        fields = next(tray.fields for tray in site.trays if tray.fragment == number)
+        lines += ["", *struct(f"row_{number}", ["uint8_t epoch;"], fields)]
+    for tray in site.trays:
+        lines += [
+            f"static struct {tray.row} {tray.name}_rows[{tray.capacity}];",
+            f"static struct tray {tray.name} = {{(uint8_t *){tray.name}_rows, 0, {tray.capacity}, sizeof(struct {tray.row}), {tray.fragment}}};",
+        ]
+    if site.receives:
+        choices = []
+        for number in sorted({tray.fragment for tray in site.trays}):
+            target = site.received(number)
+            choices += [] if target is None else [f"if (kind == {number}) return &{target.name};"]
+        lines += ["", *block("static struct tray *tray_of(uint8_t kind)", [*choices, "return 0;"])]
+    if site.sends:
+        outgoing = ", ".join(f"&{tray.name}" for tray in _leaving(site))
+        lines += ["", f"static struct tray *const outgoing[] = {{{outgoing}}};"]
+    return lines
+
+
+def _leaving(site: Site) -> list[Tray]:
+    return [tray for tray in site.trays if tray.consumer is None]
+
+
+def _fragment(motes: Motes, site: Site, fragment: Fragment, offset: int) -> tuple[Lines, Lines]:
+    ordered = fragment.number in motes.ordered
+    emitter = Emitter(
+        motes.typing,
+        site.id,
+        motes.channels,
+        _feeding_trays(site, fragment),
+        site.arrivals.get(fragment.number, 0),
+        f"f{fragment.number}",
+        offset,
+        ordered,
+    )
+    root = fragment.root
+    if isinstance(root, physical.Deliver):
+        fields = motes.typing.stored(motes.delivered, ordered)
+        emitter.declarations += struct("answer", ["uint8_t epoch;"], fields)
+        body = emitter.emit(motes.delivered, Consumer(lambda row: _delivered(row, fields)))
+    else:
+        fields = motes.fields(fragment.number)
+        tray = site.made(fragment.number)
+
+        def kept(row: Row) -> Lines:
+            return block(
+                "",
+                [
+                    f"struct {tray.row} *new = tray_add(&{tray.name});",
+                    "new->epoch = epoch;",
+                    *assigned("new->", row, fields),
+                ],
+            )
+
+        body = emitter.emit(root, Consumer(kept))
+    mark = [f"MARK({fragment.number + 1});"]
+    if fragment.is_leaf:
+        return block(
+            f"static void run_{fragment.number}(void)", [*mark, *body, "MARK(0);"]
+        ), emitter.declarations
+    emptied = [f"{tray.name}.count = 0;" for tray in site.trays if tray.consumer == fragment.number]
+    loop = block("for (epoch = 0; epoch < BETA; epoch++, evaluation++)", body)
+    opening = ["serial_open(first);"] if fragment.delivers else []
+    closing = ["serial_close();"] if fragment.delivers else []
+    lines = [
+        *mark,
+        "evaluation = first;",
+        *opening,
+        *loop,
+        *closing,
+        *emptied,
+        "MARK(0);",
+    ]
+    return block(f"static void run_{fragment.number}(uint32_t first)", lines), emitter.declarations
+
+
+def _feeding_trays(site: Site, fragment: Fragment) -> dict[int, list[tuple[str, str]]]:
+    exchanges = [node for node in fragment.with_exchanges if isinstance(node, physical.Exchange)]
+    found: dict[int, list[tuple[str, str]]] = {}
+    for node, producer in zip(exchanges, fragment.producers, strict=True):
+        wanted = (producer, fragment.number) if fragment.merges else (producer,)
+        found[id(node)] = [(tray.row, tray.name) for tray in site.feeding(fragment.number, wanted)]
+    return found
+
+
+def _delivered(row: Row, fields: Fields) -> Lines:
+    return block(
+        "",
+        [
+            "struct answer answer;",
+            "answer.epoch = epoch;",
+            *assigned("answer.", row, fields),
+            "serial_bytes(&answer, sizeof answer);",
+        ],
+    )
+
+
+def _controller(site: Site, parts: list[str]) -> Lines:
+    """Fig. 24, with the site's own column of the agenda only."""
+    lines = [
+        "/* Sleep until a task is due; an agenda that leaves too little time is a fault of the compiler. */",
+        *block(
+            "static void due(uint32_t at)",
+            ["wait_until(at, &never);", "if ((int32_t)(clock_base + TCNT0 - at) > GUARD) FAULT(FAULT_LATE);"],
+        ),
+        "",
+    ]
+    acquiring = [
+        *block(
+            "for (epoch = 0; epoch < BETA; epoch++)",
+            [
+                "due(period + epoch * ALPHA);",
+                "evaluation = first + epoch;",
+                *(f"run_{fragment.number}();" for fragment in site.leaves),
+            ],
+        )
+    ]
+    stepping: Lines = []
+    children = _children(site)
+    for step in site.steps:
+        stepping.append(f"due(period + {step.start}UL);")
+        match step.what:
+            case "run":
+                stepping.append(f"run_{step.other}(first);")
+            case "send":
+                stepping += [
+                    f"MARK({SEND_MARK});",
+                    f"wait_until(period + {step.start}UL + GUARD, &never);",
+                    f"send_trays(outgoing, {len(_leaving(site))});",
+                    "MARK(0);",
+                ]
+            case "receive":
+                stepping += [
+                    f"MARK({RECEIVE_MARK + children.index(step.other)});",
+                    f"receive_from({step.other}, period + {step.end}UL);",
+                    "MARK(0);",
+                ]
+    starting = ["clock_start();"]
+    starting += ["radio_start();"] if "radio" in parts else []
+    starting += ["serial_start();"] if "serial" in parts else []
+    period = [*(acquiring if site.leaves else []), *stepping]
+    numbered = site.leaves or site.inner
+    lines += block(
+        "int main(void)",
+        [
+            *starting,
+            "sei();",
+            *(["uint32_t first = 0;"] if numbered else []),
+            *block(
+                f"for (uint32_t period = FIRST;; period += PERIOD{', first += BETA' if numbered else ''})",
+                period,
+            ),
+        ],
+    )
+    return lines

@@ -1,0 +1,96 @@
+"""Readings for the emulated converters: values of columns to raw 10-bit counts, by site and channel."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from random import Random
+from typing import Any
+
+from nilometer.catalog.network import NodeId
+from nilometer.errors import DataError
+from nilometer.plan import physical
+from nilometer.plan.reference import Feed
+from nilometer.sensornet.motes.fields import FLOAT_STEP, RAW_MAXIMUM
+from nilometer.sensornet.motes.site import Motes
+from nilometer.types import Kind
+
+Readings = Mapping[str, Mapping[NodeId, Sequence[Mapping[str, Any]]]]
+"""By stream (lower case) and site: the readings of consecutive evaluations, columns by lower-case name, without time and id."""
+
+
+def raw_counts(motes: Motes, readings: Readings) -> dict[tuple[NodeId, int], list[int]]:
+    """What each channel of each converter must find for these readings."""
+    found: dict[tuple[NodeId, int], list[int]] = {}
+    for fragment in motes.placement.fragments.leaves:
+        for node in fragment.acquires:
+            for site in motes.placement.placed.sites_of[fragment.number]:
+                series = readings[node.stream.name.lower()][site]
+                for column in node.columns + node.reads:
+                    channel = motes.channels.get((node.stream.name.lower(), column.name.lower()))
+                    if channel is None:
+                        continue
+                    step = FLOAT_STEP if column.type.kind is Kind.FLOAT else 1
+                    values = [reading[column.name.lower()] for reading in series]
+                    found[(site, channel)] = [
+                        _count(value, step, node, column.name, site) for value in values
+                    ]
+    return found
+
+
+def feeds_of(motes: Motes, readings: Readings, start: int, evaluations: int) -> dict[str, Feed]:
+    """The same readings as logs for the reference evaluator: each taken at its tick, by the sensor of its site."""
+    feeds = {}
+    for name, sites in readings.items():
+        stream = next(
+            node.stream
+            for fragment in motes.placement.fragments
+            for node in fragment.acquires
+            if node.stream.name.lower() == name
+        )
+        items = []
+        for number in range(evaluations):
+            time = start + number * motes.typing.interval
+            for site, series in sites.items():
+                values = {c.name: series[number].get(c.name.lower()) for c in stream.columns}
+                own: dict[str, Any] = {c.name: time for c in stream.columns if c.name.lower() == "time"}
+                own |= {c.name: site for c in stream.columns if c.name.lower() == "id"}
+                items.append(values | own)
+        feeds[name] = Feed(tuple(items))
+    return feeds
+
+
+def _count(value: float, step: float, node: physical.SpAcquire, column: str, site: NodeId) -> int:
+    count = value / step
+    if not (0 <= count <= RAW_MAXIMUM and count == int(count)):
+        raise DataError(
+            f"no converter of 10 bits finds {value!r}",
+            detail=f"column '{column}' of '{node.stream.name}' at node {site}",
+            hint=f"give multiples of {step:g} from 0 to {RAW_MAXIMUM * step:g}",
+        )
+    return int(count)
+
+
+def random_readings(
+    motes: Motes, evaluations: int, seed: int, most: Mapping[str, int] | None = None
+) -> Readings:
+    """Seeded readings for every source. `most` bounds the raw counts of a column (by lower-case name); 31 where it is silent,
+    so that conditions on small numbers are sometimes true."""
+    random = Random(seed)
+    found: dict[str, dict[NodeId, list[dict[str, Any]]]] = {}
+    for fragment in motes.placement.fragments.leaves:
+        for node in fragment.acquires:
+            columns = [c for c in node.stream.columns if c.name.lower() not in ("time", "id")]
+            sites = found.setdefault(node.stream.name.lower(), {})
+            for site in motes.placement.placed.sites_of[fragment.number]:
+                if site in sites:
+                    continue
+                sites[site] = [
+                    {c.name.lower(): _drawn(random, c.name, c.type.kind, most or {}) for c in columns}
+                    for _ in range(evaluations)
+                ]
+    return found
+
+
+def _drawn(random: Random, name: str, kind: Kind, most: Mapping[str, int]) -> Any:
+    count = random.randint(0, most.get(name.lower(), 31))
+    return count * FLOAT_STEP if kind is Kind.FLOAT else count

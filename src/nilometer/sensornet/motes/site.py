@@ -1,0 +1,260 @@
+"""A site's share of a placed plan, as its program needs it: trays, what feeds whom, and the steps of its agenda in ticks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from nilometer.catalog.network import NodeId
+from nilometer.errors import InternalError, UnsupportedError
+from nilometer.placement import Fragment, FragmentTask, Placement
+from nilometer.plan import physical
+from nilometer.sensornet.motes.fields import Fields, Typing, check_sites, tuple_size
+
+TICKS = 1024
+"""A mote's clock: ticks a second."""
+
+GUARD = 2
+"""Ticks between the opening of a slot, when the receiver begins to listen, and the first byte."""
+
+START = TICKS
+"""The tick of the first evaluation after switching on."""
+
+MAXIMUM_BETA = 254
+"""One byte says which evaluation of the period a tuple is of; the last value ends a frame of the serial line."""
+
+MAXIMUM_FRAGMENTS = 16
+"""Half a byte says which fragment made the tuples of a run."""
+
+
+@dataclass(frozen=True)
+class Tray:
+    """Tuples of a fragment that wait at a site for the fragment `consumer` that runs there, or for the radio (None). `local`:
+    made there and consumed there."""
+
+    fragment: int
+    consumer: int | None
+    local: bool
+    capacity: int
+    fields: Fields
+
+    @property
+    def name(self) -> str:
+        """In the C program: `f3_for_f1`, `f3_for_radio`, and `f2_within` for what never leaves the site."""
+        if self.local:
+            return f"f{self.fragment}_within"
+        return f"f{self.fragment}_for_{'radio' if self.consumer is None else f'f{self.consumer}'}"
+
+    @property
+    def row(self) -> str:
+        """Its struct in the C program."""
+        return f"row_{self.fragment}"
+
+    @property
+    def size(self) -> int:
+        """Its bytes."""
+        return self.capacity * tuple_size(self.fields)
+
+
+@dataclass(frozen=True)
+class Step:
+    """What a site does once in a period: `what` is `run` (a fragment), `send`, or `receive` (from `other`)."""
+
+    start: int
+    end: int
+    what: str
+    other: int
+
+
+@dataclass(frozen=True)
+class Site:
+    """Everything that a program is written from."""
+
+    id: NodeId
+    parent: NodeId | None
+    leaves: tuple[Fragment, ...]
+    inner: tuple[Fragment, ...]
+    trays: tuple[Tray, ...]
+    steps: tuple[Step, ...]
+    arrivals: Mapping[int, int]
+    alpha: int
+    beta: int
+
+    def received(self, fragment: int) -> Tray | None:
+        """Where tuples of a fragment go that come in by radio: to the fragment that consumes them here, else on."""
+        arriving = [t for t in self.trays if t.fragment == fragment and not t.local]
+        return next((t for t in arriving if t.consumer is not None), arriving[0] if arriving else None)
+
+    def made(self, fragment: int) -> Tray:
+        """Where tuples of a fragment go that are made here."""
+        made = [t for t in self.trays if t.fragment == fragment and (t.local or t.consumer is None)]
+        if len(made) != 1:
+            raise InternalError(
+                f"fragment {fragment} at site {self.id} has {len(made)} places for its tuples"
+            )
+        return made[0]
+
+    def feeding(self, fragment: int, producers: tuple[int, ...]) -> list[Tray]:
+        """The trays of some producers that a fragment empties."""
+        return [t for t in self.trays if t.consumer == fragment and t.fragment in producers]
+
+    @property
+    def sends(self) -> bool:
+        """Whether it has a slot of its own."""
+        return any(step.what == "send" for step in self.steps)
+
+    @property
+    def receives(self) -> bool:
+        """Whether it listens to anybody."""
+        return any(step.what == "receive" for step in self.steps)
+
+
+@dataclass(frozen=True)
+class Motes:
+    """A placement seen by the code generator."""
+
+    placement: Placement
+    typing: Typing
+    ordered: frozenset[int]
+    channels: Mapping[tuple[str, str], int]
+
+    @property
+    def delivered(self) -> physical.Node:
+        """The node whose rows the sink hands to the gateway. What is above it, up to DELIVER, is the gateway's: what motes
+        cannot run, and AGGR_EVAL."""
+        first = self.placement.fragments[0]
+        node = first.root.inputs[0]
+        while first.host != "mote" and not isinstance(node, physical.Exchange):
+            if len(node.inputs) != 1:
+                raise UnsupportedError(
+                    f"{node.operator} is left to the gateway, and joins there what several fragments bring",
+                    hint="nilometer plan says why it cannot run on motes",
+                )
+            node = node.inputs[0]
+        return node
+
+    def fields(self, fragment: int) -> Fields:
+        """The columns of the tuples that a fragment makes."""
+        return self.typing.stored(self.placement.fragments[fragment].root, fragment in self.ordered)
+
+    def site(self, site: NodeId) -> Site:
+        """A site's share."""
+        placed, agenda = self.placement.placed, self.placement.agenda
+        fragments = placed.fragments_at[site]
+        arrivals = {fragment.number: 0 for fragment in fragments}
+        for flow in placed.incoming[site]:
+            arrivals[flow.consumer] += flow.rows
+        return Site(
+            site,
+            self.placement.routing.parents.get(site),
+            tuple(fragment for fragment in fragments if fragment.is_leaf),
+            tuple(fragment for fragment in fragments if not fragment.is_leaf),
+            self._trays(site),
+            self._steps(site),
+            arrivals,
+            self.ticks(agenda.alpha),
+            agenda.beta,
+        )
+
+    def _trays(self, site: NodeId) -> tuple[Tray, ...]:
+        placed, beta = self.placement.placed, self.placement.agenda.beta
+        rows: dict[tuple[int, int | None, bool], int] = {}
+        for flow in placed.incoming[site]:
+            key = flow.fragment, flow.consumer, flow.local
+            rows[key] = rows.get(key, 0) + flow.rows * -(-beta // flow.stride)
+        for flow in placed.outgoing[site]:
+            leaving = flow.fragment, None, False
+            rows[leaving] = rows.get(leaving, 0) + flow.rows * -(-beta // flow.stride)
+        return tuple(Tray(*key, count, self.fields(key[0])) for key, count in rows.items())
+
+    def _steps(self, site: NodeId) -> tuple[Step, ...]:
+        steps = []
+        for task in self.placement.agenda.column[site]:
+            start, end = self.ticks(task.start), self.ticks(task.end)
+            if isinstance(task, FragmentTask):
+                steps.append(Step(start, end, "run", task.fragment))
+            elif task.source == site:
+                steps.append(Step(start, end, "send", _number(task.target)))
+            else:
+                steps.append(Step(start, end, "receive", _number(task.source)))
+        if any(step.start < self.ticks(self.placement.agenda.last_evaluation) for step in steps):
+            raise InternalError("a mote sends only after the last acquisition of a period")
+        return tuple(sorted(steps, key=lambda step: step.start))
+
+    def ticks(self, agenda_ticks: int) -> int:
+        """A time of the agenda on the mote's clock, rounded up: both ends of a slot round alike."""
+        return -(-agenda_ticks * TICKS // self.placement.agenda.tick_rate)
+
+
+def motes_of(placement: Placement) -> Motes:
+    """The code generator's view of a placement; refuses what no mote can do."""
+    placed, agenda = placement.placed, placement.agenda
+    sites = list(placement.routing.post_order)
+    check_sites(sites)
+    interval = agenda.alpha * 1_000_000 // agenda.tick_rate
+    acquires = [node for fragment in placement.fragments for node in fragment.acquires]
+    for node in acquires:
+        if node.every is None:
+            raise UnsupportedError(
+                f"stream '{node.stream.name}' is pushed: no mote acquires it",
+                hint="declare it SENSED EVERY ...",
+            )
+    if agenda.alpha * TICKS % agenda.tick_rate:
+        raise UnsupportedError(
+            "the acquisition interval is no whole number of ticks of 1/1024 second",
+            detail=f"it is {interval / 1e6:g} s",
+            hint="a mote's clock counts these; take a multiple of 1/8 second",
+        )
+    if agenda.beta > MAXIMUM_BETA:
+        raise UnsupportedError(
+            f"a mote numbers at most {MAXIMUM_BETA} evaluations in a period",
+            detail=f"the buffering factor is {agenda.beta}",
+            hint="ask for an earlier delivery, or fix the buffering factor",
+        )
+    if agenda.period * TICKS // agenda.tick_rate >= 2**31:
+        raise UnsupportedError(
+            "a mote's clock cannot count a period of more than 24 days",
+            detail=f"{agenda.beta} evaluations take {agenda.seconds(agenda.period) / 86400:.1f} days",
+            hint="fix a smaller buffering factor, or expect an earlier delivery",
+        )
+    if len(placement.fragments) > MAXIMUM_FRAGMENTS:
+        raise UnsupportedError(
+            f"motes tell at most {MAXIMUM_FRAGMENTS} fragments apart",
+            detail=f"the plan has {len(placement.fragments)}",
+            hint="ask several queries",
+        )
+    sources: dict[str, int] = {}
+    for fragment in placement.fragments.leaves:
+        for node in fragment.acquires:
+            sources[node.stream.name.lower()] = len(placed.sites_of[fragment.number])
+    ordered: set[int] = set()
+    for fragment in placement.fragments:
+        if any(isinstance(node, physical.RowWindow) for node in fragment.operators):
+            waiting = list(fragment.producers)
+            while waiting:
+                number = waiting.pop()
+                ordered.add(number)
+                waiting += placement.fragments[number].producers
+    typing = Typing(sources, max(_number(site) for site in sites), interval)
+    return Motes(placement, typing, frozenset(ordered), _channels(acquires))
+
+
+def _channels(acquires: list[physical.SpAcquire]) -> dict[tuple[str, str], int]:
+    """A channel of the converter for each column that is sensed, the same at every site."""
+    found: dict[tuple[str, str], int] = {}
+    for node in acquires:
+        for column in node.columns + node.reads:
+            if column.name.lower() not in ("time", "id"):
+                found.setdefault((node.stream.name.lower(), column.name.lower()), len(found))
+    if len(found) > 8:
+        raise UnsupportedError(
+            "an ATmega128 has 8 channels to sense with",
+            detail=f"the query reads {len(found)} columns",
+            hint="ask for fewer columns",
+        )
+    return found
+
+
+def _number(site: NodeId) -> int:
+    assert isinstance(site, int)
+    return site

@@ -1,0 +1,59 @@
+"""A placement with the very sizes of our tuples: slots and buffers as the programs need them.
+
+The planner sizes tuples by its own rules. On motes an AVG travels as sum and count up to the gateway, and a row that will be counted
+by a row window says where it was acquired: both take bytes that it does not know of.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from nilometer.errors import InfeasibleError, UnsupportedError
+from nilometer.placement import Placement
+from nilometer.placement.buffering import Scheduler
+from nilometer.placement.packets import Load
+from nilometer.placement.workload import workload
+from nilometer.sensornet.motes.fields import tuple_size
+from nilometer.sensornet.motes.site import Motes, motes_of
+from nilometer.types import format_duration
+
+
+def sized(placement: Placement) -> Motes:
+    """The code generator's view of a placement, its agenda and estimates made anew for the same buffering factor."""
+    motes = motes_of(placement)
+    sizes = {
+        fragment.number: tuple_size(motes.fields(fragment.number))
+        for fragment in placement.fragments
+        if not fragment.delivers
+    }
+    room = placement.costs.packet_room - 1  # a run begins with a byte of its own
+    for number, size in sizes.items():
+        if size > room:
+            raise UnsupportedError(
+                f"a tuple of fragment F{number} is larger than a packet",
+                detail=f"it takes {size} bytes, and a packet has room for {room}",
+                hint="select fewer columns or aggregates",
+            )
+    placed = replace(
+        placement.placed,
+        flows=tuple(replace(flow, size=sizes[flow.fragment]) for flow in placement.placed.flows),
+    )
+    interval = motes.typing.interval
+    work = workload(placed, interval, placement.costs, placement.profile)
+    rows = sum(flow.rows for flow in placed.incoming[placement.routing.sink] if flow.consumer == 0)
+    size = tuple_size(motes.typing.stored(motes.delivered, 0 in motes.ordered))
+    work = replace(work, delivered=(Load(max(rows, 1), size),))
+    scheduler = Scheduler(work, placement.network, interval, placement.costs, placement.profile)
+    scheduled = scheduler.scheduled(placement.beta)
+    if scheduled.agenda.delivery > scheduled.agenda.period:
+        raise InfeasibleError(
+            "the agenda of the motes does not fit into its period",
+            detail=f"{placement.beta} evaluations every {format_duration(interval)} take"
+            f" {scheduled.agenda.seconds(scheduled.agenda.delivery):.3f} s of"
+            f" {scheduled.agenda.seconds(scheduled.agenda.period):.3f} s",
+            hint="acquire less often, or select fewer columns",
+        )
+    fitting = replace(
+        placement, placed=placed, agenda=scheduled.agenda, sites=scheduled.sites, estimate=scheduled.estimate
+    )
+    return replace(motes, placement=fitting)

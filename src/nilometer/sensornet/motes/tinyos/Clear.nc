@@ -1,0 +1,4 @@
+// Forget all tuples of a tray.
+interface Clear {
+  command void clear();
+}

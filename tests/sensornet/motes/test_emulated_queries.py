@@ -1,0 +1,171 @@
+"""Queries compiled, built with avr-gcc and run by emulated motes: the answers at the sink equal the reference evaluator's, and
+what was measured lies beside the cost model's estimate."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from nilometer.engine.motes import measurements
+from nilometer.sensornet.motes.toolchain import RAM
+from sensornet.motes.emulated import RUNNING_EXAMPLE, Trial, grid, some_sites, tried
+
+pytestmark = [pytest.mark.motes, pytest.mark.slow]
+
+LARGEST_FLASH = 20_000
+ERROR = 0.10
+"""The largest error of an estimate after calibration, as a share of what was measured."""
+
+
+def check_answers(trial: Trial) -> None:
+    assert trial.emulation.difference is None
+    assert trial.emulation.answer.rows, "an empty answer shows nothing"
+    assert trial.emulation.run.sound, [m for m in trial.emulation.run.measured.values() if not m.sound]
+
+
+def check_sizes(trial: Trial) -> None:
+    for row in measurements(trial.emulation):
+        assert row["flash"] <= LARGEST_FLASH
+        assert row["ram"] <= RAM
+        assert row["stack"] > 0
+
+
+def check_estimates(trial: Trial) -> None:
+    """Holds where every condition is true: the cost model plans for the most that can be."""
+    for row in measurements(trial.emulation):
+        for what in ("busy", "ram", "flash"):
+            assert row[f"{what}_estimate"] == pytest.approx(row[what], rel=ERROR), (row["site"], what)
+
+
+def test_running_example(tmp_path: Path) -> None:
+    trial = tried(RUNNING_EXAMPLE, tmp_path, beta=12, always={"hilltop": 20})
+    check_answers(trial)
+    check_sizes(trial)
+    check_estimates(trial)
+    # Every River reading but those of the first evaluation, which has no earlier Hilltop reading, has a partner.
+    assert len(trial.emulation.answer) == 4 * (12 * 3 - 1)
+
+
+@pytest.mark.long
+def test_running_example_with_conditions_that_differ(tmp_path: Path) -> None:
+    trial = tried(RUNNING_EXAMPLE, tmp_path, beta=6)
+    check_answers(trial)
+
+
+@pytest.mark.long
+def test_select_query(tmp_path: Path) -> None:
+    """SNEE's Q1."""
+    trial = tried("RSTREAM SELECT River.time, River.depth FROM River[NOW]", tmp_path, beta=20)
+    check_answers(trial)
+    check_sizes(trial)
+    check_estimates(trial)
+
+
+def test_aggregation_query(tmp_path: Path) -> None:
+    """SNEE's Q2: merged where readings meet, divided at the gateway."""
+    trial = tried("RSTREAM SELECT AVG(River.depth) FROM River[NOW]", tmp_path, beta=16)
+    check_answers(trial)
+    check_sizes(trial)
+    check_estimates(trial)
+    merging = [f for f in trial.compilation.placement.fragments if f.merges]
+    assert len(trial.compilation.placement.placed.sites_of[merging[0].number]) > 1
+
+
+def test_row_window(tmp_path: Path) -> None:
+    trial = tried("SELECT R.time, AVG(R.depth) FROM River [RANGE 8 ROWS SLIDE 4 ROWS] R", tmp_path, beta=10)
+    check_answers(trial)
+    check_sizes(trial)
+
+
+@pytest.mark.long
+def test_thirty_nodes(tmp_path: Path) -> None:
+    network = grid(6, 5, {"river": some_sites(9, 30, 5), "hilltop": [29]})
+    trial = tried(
+        "SELECT MAX(depth) AS deepest, COUNT(*) AS readings FROM River [NOW]",
+        tmp_path,
+        network=network,
+        beta=8,
+        periods=2,
+    )
+    check_answers(trial)
+    check_sizes(trial)
+    check_estimates(trial)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT SUM(depth) AS s FROM River [RANGE 30 SECONDS SLIDE 30 SECONDS]",
+        "SELECT id, COUNT(*) AS n, MIN(rain) AS m FROM River [RANGE 40 SECONDS SLIDE 20 SECONDS] WHERE depth > 10 GROUP BY id HAVING COUNT(*) > 1",
+        "SELECT rain / (depth - 12) AS q, rain * 2 + depth % 7 AS r, abs(rain - depth) AS a FROM River [NOW] WHERE NOT (rain = 3 OR depth / (rain - 5) > 2)",
+        "SELECT CASE WHEN rain > depth THEN 1 ELSE rain END AS c, moisture * 1.5 AS m FROM River [NOW] WHERE moisture > 0.5 AND rain IN (1, 2, 3, 5, 8)",
+        "SELECT R.id AS id, R.rain AS r, H.rain AS h FROM River [NOW] R, Hilltop [FROM NOW-30 SECONDS TO NOW-10 SECONDS] H WHERE R.rain = H.rain",
+        "SELECT COUNT(*) AS n, SUM(R.depth) AS s FROM River [NOW] R, Hilltop [NOW] H WHERE R.rain < H.rain",
+        "SELECT R.id, R.depth FROM River [RANGE 5 ROWS SLIDE 3 ROWS] R",
+        "SELECT rain % 4 AS k, COUNT(*) AS n, SUM(moisture) AS s FROM River [NOW] GROUP BY rain % 4",
+        "SELECT MIN(temp) AS a, MAX(temp) AS b FROM River [NOW] WHERE temp > 1.5",
+        "SELECT STDEV(depth) AS d, VARIANCE(rain) AS v FROM River [NOW]",
+        "SELECT time, depth FROM River WHERE depth > 10",
+    ],
+)
+def test_other_operators(text: str, tmp_path: Path) -> None:
+    check_answers(tried(text, tmp_path))
+
+
+@pytest.mark.long
+def test_running_example_at_its_own_pace(tmp_path: Path) -> None:
+    """A reading every 15 minutes, and the buffering factor of the paper."""
+    from sensornet.motes.emulated import SCHEMA
+
+    quarters = RUNNING_EXAMPLE.replace("10 SECONDS", "15 MINUTES")
+    trial = tried(
+        quarters,
+        tmp_path,
+        beta=29,
+        periods=2,
+        schema=SCHEMA.replace("10 SECONDS", "15 MINUTES"),
+        always={"hilltop": 20},
+    )
+    check_answers(trial)
+    check_sizes(trial)
+    check_estimates(trial)
+    asleep = min(row["power_save"] / (29 * 900_000) for row in measurements(trial.emulation))
+    assert asleep > 0.998
+
+
+@pytest.mark.long
+def test_thirty_nodes_join(tmp_path: Path) -> None:
+    network = grid(6, 5, {"river": some_sites(7, 30, 6), "hilltop": [29, 17]})
+    trial = tried(RUNNING_EXAMPLE, tmp_path, network=network, beta=16, always={"hilltop": 20})
+    check_answers(trial)
+    check_sizes(trial)
+    check_estimates(trial)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("seed", range(8))
+def test_random_networks(seed: int, tmp_path: Path) -> None:
+    """Sources anywhere, also at the sink, and streams that share a site."""
+    random = Random(seed)
+    width, height = random.randint(2, 5), random.randint(1, 4)
+    sites = range(width * height)
+    hosts = {
+        "river": sorted(random.sample(sites, random.randint(1, min(5, len(sites))))),
+        "hilltop": sorted(random.sample(sites, random.randint(1, 2))),
+    }
+    text = random.choice(
+        (
+            RUNNING_EXAMPLE,
+            "SELECT id, time, depth FROM River [NOW] WHERE rain < 9",
+            "SELECT SUM(depth) AS s, MIN(rain) AS m, COUNT(*) AS n FROM River [RANGE 20 SECONDS]",
+            "SELECT rain, COUNT(*) AS n FROM River [NOW] GROUP BY rain",
+            "SELECT id, depth FROM River [RANGE 3 ROWS SLIDE 2 ROWS]",
+        )
+    )
+    beta, most = random.randint(1, 5), {"rain": 12, "depth": 1023}
+    trial = tried(text, tmp_path, network=grid(width, height, hosts), beta=beta, periods=4, most=most)
+    assert trial.emulation.difference is None
+    assert trial.emulation.run.sound, [m for m in trial.emulation.run.measured.values() if not m.sound]

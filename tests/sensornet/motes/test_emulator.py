@@ -1,0 +1,113 @@
+"""The emulator itself: what goes wrong in a run is seen, and the same run gives the same figures."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from nilometer.catalog.network import Link
+from nilometer.engine.motes import compile_query
+from nilometer.errors import DataError, InfeasibleError, UnsupportedError
+from nilometer.placement import QualityOfService
+from nilometer.plan.reference import same_answer
+from nilometer.sensornet.motes.compilation import Compilation, expected_rows, run
+from nilometer.sensornet.motes.gateway import answers
+from nilometer.sensornet.motes.readings import random_readings, raw_counts
+from sensornet.motes.emulated import SCHEMA, ask, brook
+
+Q1 = "RSTREAM SELECT River.time, River.depth FROM River[NOW]"
+
+pytestmark = [pytest.mark.motes, pytest.mark.slow]
+
+
+@pytest.fixture(scope="module")
+def compilation(tmp_path_factory: pytest.TempPathFactory) -> Compilation:
+    query = ask(Q1)
+    directory = tmp_path_factory.mktemp("motes")
+    return compile_query(query, directory, brook(), QualityOfService.of(buffering_factor=3))
+
+
+def test_select_query(compilation: Compilation) -> None:
+    """SNEE's Q1, in three evaluations a period: its answers."""
+    readings = random_readings(compilation.motes, 6, 1)
+    result = run(compilation, readings)
+    expected = expected_rows(compilation, readings, ask(Q1).logical, result.periods)
+    assert same_answer(expected, result.rows) is None
+    assert len(result.rows) == 4 * 6
+
+
+def test_every_run_is_the_same(compilation: Compilation) -> None:
+    readings = random_readings(compilation.motes, 6, 1)
+    assert run(compilation, readings) == run(compilation, readings)
+
+
+def test_motes_that_are_nearer_than_planned_disturb_each_other(compilation: Compilation) -> None:
+    """9 and 6 send at the same time, as nobody was to hear both."""
+    placement = compilation.placement
+    together = [t for t in placement.agenda.transfers if t.start == placement.agenda.transfers[0].start]
+    assert len(together) > 1
+    extra = Link(together[0].source, together[1].target)
+    nearer = replace(placement.network, links=(*placement.network.links, extra))
+    motes = replace(compilation.motes, placement=replace(placement, network=nearer))
+    result = run(replace(compilation, motes=motes), random_readings(motes, 6, 1))
+    disturbed = result.measured[together[1].target]
+    assert disturbed.collisions > 0
+    assert disturbed.faults.keys() & {"checksum", "unheard"}
+    assert not result.sound
+
+
+def test_a_mote_out_of_reach_is_missed(compilation: Compilation) -> None:
+    placement = compilation.placement
+    first = placement.agenda.transfers[0]
+    kept = tuple(k for k in placement.network.links if {k.source, k.target} != {first.source, first.target})
+    motes = replace(
+        compilation.motes, placement=replace(placement, network=replace(placement.network, links=kept))
+    )
+    result = run(replace(compilation, motes=motes), random_readings(motes, 6, 1))
+    assert result.measured[first.target].faults == {"unheard": 2}
+
+
+def test_a_garbled_line_is_refused(compilation: Compilation) -> None:
+    serial = run(compilation, random_readings(compilation.motes, 3, 1)).measured[0].serial
+    assert answers(compilation.motes, serial, 0)
+    changed = bytearray(serial)
+    changed[7] ^= 1
+    with pytest.raises(DataError, match="garbled"):
+        answers(compilation.motes, bytes(changed), 0)
+
+
+def test_readings_that_no_converter_finds_are_refused(compilation: Compilation) -> None:
+    readings = random_readings(compilation.motes, 1, 1)
+    readings["river"][9][0]["depth"] = 1024  # type: ignore[index]
+    with pytest.raises(DataError, match="10 bits"):
+        raw_counts(compilation.motes, readings)
+
+
+@pytest.mark.parametrize(
+    ("text", "beta", "what"),
+    [
+        (
+            "SELECT River.depth FROM River [NOW], Hilltop [NOW SLIDE 30 SECONDS] WHERE River.rain < Hilltop.rain",
+            3,
+            "every acquisition",
+        ),
+        ("SELECT SUM(rain * depth * depth * rain) AS s FROM River [NOW]", 3, "32 bits"),
+        (
+            "SELECT MIN(rain) AS a, SUM(moisture) AS b, SUM(temp) AS c, AVG(depth) AS d, AVG(rain) AS e FROM River [NOW]",
+            3,
+            "larger than a packet",
+        ),
+        ("SELECT id, rain, depth, moisture FROM River [NOW]", 254, "memory"),
+    ],
+)
+def test_what_motes_cannot_do_is_refused(text: str, beta: int, what: str, tmp_path: Path) -> None:
+    with pytest.raises((UnsupportedError, InfeasibleError), match=what):
+        compile_query(ask(text), tmp_path, brook(), QualityOfService.of(buffering_factor=beta))
+
+
+def test_a_period_that_no_clock_counts_is_refused(tmp_path: Path) -> None:
+    query = ask(Q1, SCHEMA.replace("10 SECONDS", "1 DAY"))
+    with pytest.raises(UnsupportedError, match="24 days"):
+        compile_query(query, tmp_path, brook(), QualityOfService.of(buffering_factor=30))

@@ -1,0 +1,1 @@
+interface AMPacket { command am_addr_t source(message_t *msg); }
