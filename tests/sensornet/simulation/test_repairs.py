@@ -1,4 +1,4 @@
-"""Deaths, and the three ways to go on: each a sound placement with the right answers, and local tells less than partial than global."""
+"""Deaths, and the three ways to go on: each a sound placement with the right answers; local tells less than partial, than global."""
 
 from __future__ import annotations
 
@@ -46,6 +46,16 @@ def check_sound(repair: Repair, dead: set[int | str]) -> None:
         assert available is None or plan.ram <= available
 
 
+def check_what_is_told(found: tuple[Repair, ...]) -> None:
+    """Local tells less than partial, partial less than global; but where a branch can be taken over by a site that is in the tree
+    already, partial needs no new program, and may tell less than a stand-in and its neighbours are told."""
+    local, partial, everything = found
+    if local.feasible and partial.feasible and partial.dissemination.reprogrammed:
+        assert local.dissemination.packets <= partial.dissemination.packets
+    if partial.feasible and everything.feasible:
+        assert partial.dissemination.packets <= everything.dissemination.packets
+
+
 @given(st.integers(0, 10**6), st.sampled_from(["select", "aggregate", "join"]), st.integers(0, 99))
 @settings(max_examples=8)
 def test_every_repair_answers_for_the_surviving_sources(seed: int, name: str, choice: int) -> None:
@@ -66,8 +76,7 @@ def test_every_repair_answers_for_the_surviving_sources(seed: int, name: str, ch
         gone = {dead, *repair.lost}
         expected = reference(QUERIES[name], readings, repair.placement.network, 0, 2 * beta, gone)
         assert same_answer(expected, [] if run.answers is None else run.answers.rows()) is None
-    told = [repair.dissemination.packets for repair in feasible]
-    assert told == sorted(told), "local tells less than partial, partial less than global"
+    check_what_is_told(found)
 
 
 def test_the_best_repair_lives_longest() -> None:
