@@ -13,6 +13,15 @@ if TYPE_CHECKING:
 TopologyOption = Annotated[
     str | None, typer.Option("--topology", metavar="FILE", help="A network: .toml, .csv or .geojson.")
 ]
+NetworkOrFileOption = Annotated[
+    str | None,
+    typer.Option(
+        "--network",
+        metavar="NAME_OR_FILE",
+        envvar="NILOMETER_NETWORK",
+        help="The network of motes, if there are several; or its file.",
+    ),
+]
 CostsOption = Annotated[
     str | None,
     typer.Option(
