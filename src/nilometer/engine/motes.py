@@ -66,17 +66,19 @@ def emulate(
     query: Query,
     compilation: Compilation,
     *,
-    periods: int = 2,
+    periods: int | None = None,
     seed: int = 1,
     readings: Readings | None = None,
 ) -> Emulation:
-    """Run the programs for some periods at most, on these readings or on random ones."""
-    wanted = periods * compilation.placement.beta
+    """Run the programs on these readings, or on random ones (of two periods); `periods` is the most that are run."""
+    beta = compilation.placement.beta
     if readings is None:
-        readings = random_readings(compilation.motes, wanted, seed)
-    readings = {
-        name: {site: series[:wanted] for site, series in sites.items()} for name, sites in readings.items()
-    }
+        readings = random_readings(compilation.motes, (periods or 2) * beta, seed)
+    elif periods is not None:
+        readings = {
+            name: {site: series[: periods * beta] for site, series in sites.items()}
+            for name, sites in readings.items()
+        }
     result = run(compilation, readings)
     expected = expected_rows(compilation, readings, query.logical, result.periods)
     difference = same_answer(expected, result.rows, FLOAT_TOLERANCE)
