@@ -1,4 +1,4 @@
-"""Deaths, and the three ways to go on: each a sound placement with the right answers, and local tells less than partial than global."""
+"""Deaths, and the three ways to go on: each a sound placement with the right answers; local tells less than partial, than global."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from nilometer.engine import connect
 from nilometer.errors import CatalogError, ConfigurationError
+from nilometer.laboratory.reproductions.snee_networks import AlwaysTrue
 from nilometer.placement import Placement, QualityOfService, place, placement_profile
 from nilometer.plan.reference import same_answer
 from nilometer.sensornet.simulation import Conditions, Kill, SyntheticReadings, parse_kill, simulate
@@ -45,6 +46,16 @@ def check_sound(repair: Repair, dead: set[int | str]) -> None:
         assert available is None or plan.ram <= available
 
 
+def check_what_is_told(found: tuple[Repair, ...]) -> None:
+    """Local tells less than partial, partial less than global; but where a branch can be taken over by a site that is in the tree
+    already, partial needs no new program, and may tell less than a stand-in and its neighbours are told."""
+    local, partial, everything = found
+    if local.feasible and partial.feasible and partial.dissemination.reprogrammed:
+        assert local.dissemination.packets <= partial.dissemination.packets
+    if partial.feasible and everything.feasible:
+        assert partial.dissemination.packets <= everything.dissemination.packets
+
+
 @given(st.integers(0, 10**6), st.sampled_from(["select", "aggregate", "join"]), st.integers(0, 99))
 @settings(max_examples=8)
 def test_every_repair_answers_for_the_surviving_sources(seed: int, name: str, choice: int) -> None:
@@ -65,8 +76,7 @@ def test_every_repair_answers_for_the_surviving_sources(seed: int, name: str, ch
         gone = {dead, *repair.lost}
         expected = reference(QUERIES[name], readings, repair.placement.network, 0, 2 * beta, gone)
         assert same_answer(expected, [] if run.answers is None else run.answers.rows()) is None
-    told = [repair.dissemination.packets for repair in feasible]
-    assert told == sorted(told), "local tells less than partial, partial less than global"
+    check_what_is_told(found)
 
 
 def test_the_best_repair_lives_longest() -> None:
@@ -127,7 +137,7 @@ def test_sites_that_keep_their_program_keep_their_memory() -> None:
         for site in placement.routing.post_order
         if not placement.routing.children[site] and "River" in placement.network.node(site).streams
     )
-    readings = SyntheticReadings(5)
+    readings = AlwaysTrue()  # so that every evaluation has an answer
     period = placement.beta * EVERY
     conditions = Conditions(kills=(Kill(leaf, period // 2),), repair="local")
     found = simulate(placement, 4 * period, conditions, readings=readings, begin=0)
@@ -138,7 +148,7 @@ def test_sites_that_keep_their_program_keep_their_memory() -> None:
     expected = reference(QUERIES["join"], readings, placement.network, 0, 4 * placement.beta, {leaf})
     assert found.answers is not None
     after = [row for row in found.answers.rows() if row[0] >= period]
-    assert after
+    assert after[0][0] == period
     assert same_answer([row for row in expected if row[0] >= period], after) is None
 
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import importlib
 import tempfile
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from nilometer.catalog.network import NodeId
 from nilometer.laboratory.reproductions.snee_networks import (
     DAY,
     MINUTES_15,
@@ -18,6 +17,8 @@ from nilometer.laboratory.reproductions.snee_networks import (
 )
 from nilometer.placement import Energy, Placement
 from nilometer.placement.text.tables import table
+from nilometer.sensornet.motes.compilation import compile_placement
+from nilometer.sensornet.motes.toolchain import missing_tools
 from nilometer.sensornet.simulation import Conditions, SimulationResult, simulate
 from nilometer.types import SECOND
 
@@ -126,7 +127,7 @@ def _memory(placement: Placement) -> dict[str, Any]:
     if programs:
         lines.append(f"the largest program takes {largest} bytes of flash ({largest / 131072:.0%})")
     else:
-        lines.append("no programs were built: avr-gcc is not here, or this build has no code generator")
+        lines.append("no programs were built: avr-gcc is not here (apt install gcc-avr avr-libc)")
     return {
         "paper": "RAM: site 3, with the join, is the fullest of 4 kB\n"
         "flash: never above 20 kB (15 % of 128 kB); TinyDB takes 65 kB in every site",
@@ -136,14 +137,10 @@ def _memory(placement: Placement) -> dict[str, Any]:
     }
 
 
-def program_sizes(placement: Placement) -> dict[Any, tuple[int, int]] | None:
-    """Flash and static RAM of each site's program as avr-size says; None where programs cannot be built."""
-    if find_spec("nilometer.sensornet.motes") is None:
+def program_sizes(placement: Placement) -> dict[NodeId, tuple[int, int]] | None:
+    """Flash and static RAM of each site's program as avr-size says; None where there is no compiler for motes."""
+    if missing_tools() is not None:
         return None
-    toolchain = importlib.import_module("nilometer.sensornet.motes.toolchain")
-    if toolchain.missing_tools() is not None:
-        return None
-    compilation = importlib.import_module("nilometer.sensornet.motes.compilation")
     with tempfile.TemporaryDirectory() as directory:
-        built = compilation.compile_placement(placement, Path(directory)).built
+        built = compile_placement(placement, Path(directory)).built
         return {site: (program.flash, program.ram) for site, program in built.items()}

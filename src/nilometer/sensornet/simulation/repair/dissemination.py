@@ -11,16 +11,18 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 from nilometer.catalog.network import NodeId
+from nilometer.errors import NilometerError
 from nilometer.placement import FragmentTask, Placement, Transfer
+from nilometer.sensornet.motes.estimate import flash_estimate
+from nilometer.sensornet.motes.site import motes_of
 
 FLASH_CURRENT = 0.015
 """Amperes while flash is written (Mica2)."""
 FLASH_CYCLES = 20
 """Processor cycles to write a byte into flash."""
 
-RUNTIME_BYTES = 6000
-OPERATOR_BYTES = 900
-"""The program of a mote: its runtime, and each operator. Assumed; SNEE's own programs have at most 20 kB."""
+RUNTIME_BYTES, OPERATOR_BYTES = 1500, 250
+"""The program of a mote, roughly, where the code generator has none: its runtime, and each operator."""
 
 
 @dataclass(frozen=True)
@@ -41,10 +43,17 @@ class Dissemination:
         return sum(self.joules.values())
 
 
-def program_bytes(placement: Placement, site: NodeId) -> int:
-    """The size of a site's program."""
-    operators = sum(len(fragment.operators) for fragment in placement.placed.fragments_at[site])
-    return RUNTIME_BYTES + OPERATOR_BYTES * (operators + 1)
+def program_bytes(placement: Placement) -> Mapping[NodeId, int]:
+    """The size of each site's program, as the code generator expects it."""
+    try:
+        motes = motes_of(placement)
+        return {site: flash_estimate(motes, site) for site in placement.routing.post_order}
+    except NilometerError:
+        operators = {
+            site: sum(len(fragment.operators) for fragment in fragments)
+            for site, fragments in placement.placed.fragments_at.items()
+        }
+        return {site: RUNTIME_BYTES + OPERATOR_BYTES * (1 + count) for site, count in operators.items()}
 
 
 def disseminate(
@@ -79,8 +88,9 @@ def disseminate(
     alive = {node.id for node in new.network.nodes}
     deactivated = [s for s in old.routing.post_order if s not in new.routing and s in alive]
     bill = _Bill(new)
+    sizes = program_bytes(new) if reprogrammed else {}
     for site in reprogrammed:
-        bill.image(site, program_bytes(new, site))
+        bill.image(site, sizes[site])
     for site in (*redirected, *activated, *shifted):
         bill.note(site)
     for site in deactivated:
@@ -102,9 +112,10 @@ def preloaded(placement: Placement, spares: Mapping[NodeId, tuple[NodeId, ...]])
     """What it takes to prepare spares: the program of each site, to each of its stand-ins, over the site's parent."""
     bill = _Bill(placement)
     told = []
+    sizes = program_bytes(placement)
     for site, nodes in spares.items():
         for spare in nodes:
-            bill.image(placement.routing.parents[site], program_bytes(placement, site), last=spare)
+            bill.image(placement.routing.parents[site], sizes[site], last=spare)
             told.append(spare)
     return Dissemination(reprogrammed=tuple(told), packets=bill.packets, joules=bill.joules)
 
