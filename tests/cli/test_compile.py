@@ -50,3 +50,38 @@ def test_a_query_becomes_programs_that_run(tmp_path: Path) -> None:
         assert (to / f"site_{site}.elf").exists()
         assert (to / f"nesc_{site}" / "QueryAppC.nc").exists()
     assert "equal to the reference" in done.stderr
+
+
+@pytest.mark.motes
+@pytest.mark.slow
+def test_recorded_readings_run_too(tmp_path: Path) -> None:
+    (tmp_path / "schema.sql").write_text(SCHEMA, "utf-8")
+    lines = ["time,id,depth"]
+    for tick in range(5):
+        lines += [
+            f"2026-03-01T12:00:{tick * 10 + 3:02d}Z,{site},{100 * tick + site}" for site in (5, 6, 7, 9)
+        ]
+    (tmp_path / "river.csv").write_text("\n".join(lines), "utf-8")
+    arguments = [
+        "compile",
+        "--data",
+        str(tmp_path),
+        "--network",
+        str(BROOK),
+        "--to",
+        str(tmp_path / "motes"),
+        "--emulate",
+    ]
+    arguments += [
+        "--recorded",
+        "--json",
+        "--buffering-factor",
+        "2",
+        "SELECT id, depth FROM River [NOW] WHERE depth > 300",
+    ]
+    done = CliRunner().invoke(application, arguments)
+    assert done.exit_code == 0, done.output
+    rows = [json.loads(text) for text in done.stdout.splitlines()[1:]]
+    assert [(row["tick"], row["id"], row["depth"]) for row in rows] == [
+        ("2026-03-01T12:00:30Z", site, 300 + site) for site in (5, 6, 7, 9)
+    ]

@@ -42,6 +42,9 @@ def compile_(
         int, typer.Option("--periods", min=1, help="How many periods of the agenda to run.")
     ] = 2,
     seed: Annotated[int, typer.Option("--seed", help="Of the readings that are injected.")] = 1,
+    recorded: Annotated[
+        bool, typer.Option("--recorded", help="Inject the readings of --data instead of random ones.")
+    ] = False,
     delivery_time: Annotated[
         str | None, typer.Option(metavar="DURATION", help="The longest that an answer may take: '1 HOUR'.")
     ] = None,
@@ -55,7 +58,7 @@ def compile_(
 ) -> None:
     """Compile a query for motes: one self-contained C program and one ELF file for each site (ATmega128, avr-gcc).
 
-    With --emulate the programs run under libsimavr on seeded readings; the answers at the sink are compared with the reference
+    With --emulate the programs run under libsimavr on seeded or recorded readings; the answers at the sink are compared with the reference
     evaluator's.
 
     Example: nilometer compile --data field/ --network brook.toml --emulate "SELECT AVG(depth) FROM river [NOW]"
@@ -65,12 +68,14 @@ def compile_(
     from nilometer.catalog.network_files import import_network
     from nilometer.engine import motes
     from nilometer.engine.expectations import expectations
+    from nilometer.engine.recorded import recorded_readings
 
     query = database_of(data, catalog).sql(read_sql(sql), **parameters_of(set_ or []))
     is_file = network is not None and Path(network).suffix.lower() in (".toml", ".csv", ".geojson", ".json")
     found = import_network(network, "network") if network is not None and is_file else network
     expected = expectations(delivery_time=delivery_time, buffering_factor=buffering_factor)
-    compiled = motes.compile_query(query, to, found, expected)
+    readings, start = recorded_readings(query, motes.mote_network(query, found)) if recorded else (None, None)
+    compiled = motes.compile_query(query, to, found, expected, start)
     if nesc:
         motes.write_nesc(compiled, to)
     message(
@@ -80,7 +85,7 @@ def compile_(
     if not emulate:
         print_records(motes.sizes(compiled), json)
         return
-    ran = motes.emulate(query, compiled, periods=periods, seed=seed)
+    ran = motes.emulate(query, compiled, periods=periods, seed=seed, readings=readings)
     if json:
         print(dumps({"sites": motes.measurements(ran), "sound": ran.run.sound}, ensure_ascii=False))
         for line in ran.answer.json_rows():

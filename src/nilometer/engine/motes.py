@@ -12,7 +12,14 @@ from nilometer.engine.answers import Answer
 from nilometer.engine.placing import network_for, with_sensors
 from nilometer.placement import QualityOfService, place, placement_profile
 from nilometer.plan.reference import same_answer
-from nilometer.sensornet.motes.compilation import Compilation, Run, compile_placement, expected_rows, run
+from nilometer.sensornet.motes.compilation import (
+    START,
+    Compilation,
+    Run,
+    compile_placement,
+    expected_rows,
+    run,
+)
 from nilometer.sensornet.motes.emulate import FREQUENCY
 from nilometer.sensornet.motes.estimate import flash_estimate, ram_estimate
 from nilometer.sensornet.motes.readings import Readings, random_readings
@@ -41,26 +48,37 @@ def compile_query(
     directory: Path,
     network: str | Network | None = None,
     quality: QualityOfService | None = None,
+    start: int | None = None,
 ) -> Compilation:
     """Write and build one program for each site. As much as motes can do is done by them, and time is planned by what our
-    runtime takes on an ATmega128, whatever costs the network declares."""
+    runtime takes on an ATmega128, whatever costs the network declares. `start` is the time of the first evaluation."""
+    placement = place(query.physical, mote_network(query, network), quality, placement_profile("motes"))
+    return compile_placement(placement, directory, START if start is None else start)
+
+
+def mote_network(query: Query, network: str | Network | None) -> Network:
+    """The network with the streams that its nodes sense and what our runtime costs there."""
     found = network if isinstance(network, Network) else network_for(query, network)
-    found = replace(with_sensors(query, found), profile=cost_profile(COSTS))
-    placement = place(query.physical, found, quality, placement_profile("motes"))
-    return compile_placement(placement, directory)
+    return replace(with_sensors(query, found), profile=cost_profile(COSTS))
 
 
 def emulate(
     query: Query,
     compilation: Compilation,
     *,
-    periods: int = 2,
+    periods: int | None = None,
     seed: int = 1,
     readings: Readings | None = None,
 ) -> Emulation:
-    """Run the programs for some periods, on these readings or on random ones."""
+    """Run the programs on these readings, or on random ones (of two periods); `periods` is the most that are run."""
+    beta = compilation.placement.beta
     if readings is None:
-        readings = random_readings(compilation.motes, periods * compilation.placement.beta, seed)
+        readings = random_readings(compilation.motes, (periods or 2) * beta, seed)
+    elif periods is not None:
+        readings = {
+            name: {site: series[: periods * beta] for site, series in sites.items()}
+            for name, sites in readings.items()
+        }
     result = run(compilation, readings)
     expected = expected_rows(compilation, readings, query.logical, result.periods)
     difference = same_answer(expected, result.rows, FLOAT_TOLERANCE)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from nilometer.catalog.network import NodeId
-from nilometer.errors import ResourceError
+from nilometer.errors import DataError, ResourceError
 from nilometer.placement import Placement
 from nilometer.plan import physical
 from nilometer.plan.logical import Deliver
@@ -93,6 +93,12 @@ def run(compilation: Compilation, readings: Readings) -> Run:
     motes, placement = compilation.motes, compilation.placement
     evaluations = min(len(series) for sites in readings.values() for series in sites.values())
     periods = evaluations // placement.beta
+    if not periods:
+        raise DataError(
+            "there are too few readings for a period",
+            detail=f"{evaluations} evaluations have all of them, and a period takes {placement.beta}",
+            hint="fix a smaller buffering factor",
+        )
     alpha = motes.ticks(placement.agenda.alpha)
     measured = emulate(
         {site: built.elf for site, built in compilation.built.items()},

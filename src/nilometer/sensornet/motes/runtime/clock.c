@@ -1,9 +1,10 @@
 /* ---- clock: Timer0 on the 32,768 Hz watch crystal, 1024 ticks a second, which runs on in power-save ------------- */
 
-static volatile uint32_t clock_base;      /* the tick of the last compare match */
-static volatile uint8_t clock_span = 255; /* the next match comes clock_span + 1 ticks after it */
+static uint32_t clock_base;               /* the tick of the last compare match that was counted */
+static uint8_t clock_span = 255;          /* the next match comes clock_span + 1 ticks after it */
+static volatile uint16_t clock_matches;   /* matches since then: all that happens four times a second */
 
-ISR(TIMER0_COMP_vect) { clock_base += (uint16_t)clock_span + 1; }
+ISR(TIMER0_COMP_vect) { clock_matches++; }
 
 static void clock_start(void) {
     ASSR = _BV(AS0);
@@ -35,14 +36,12 @@ static void nap(void) {
 static uint8_t wait_until(uint32_t at, volatile uint8_t *flag) {
     for (;;) {
         cli();
-        if (*flag) {
-            sei();
-            return 1;
-        }
+        clock_base += (uint32_t)clock_matches * ((uint16_t)clock_span + 1);
+        clock_matches = 0;
         int32_t left = at - clock_base;
-        if (left <= 0) {
+        if (*flag || left <= 0) {
             sei();
-            return 0;
+            return *flag;
         }
         uint8_t span = left > 256 ? 255 : left - 1;
         if (span != clock_span) {
@@ -59,6 +58,10 @@ static uint8_t wait_until(uint32_t at, volatile uint8_t *flag) {
             OCR0 = clock_span = span;
             while (ASSR & _BV(OCR0UB)) ;
         }
-        nap();
+        uint16_t matches = left > 0xFFFFFFL ? 0xFFFF : left > 256 ? (left - 1) >> 8 : 1;
+        do {
+            nap();
+            cli();
+        } while (clock_matches < matches && !*flag);
     }
 }
