@@ -32,7 +32,7 @@ def placed(query: str, seed: int, profile: str, beta: int | None = None, size: i
     st.sampled_from(["default", "snee-2010"]),
     st.integers(2, 5),
 )
-@settings(max_examples=16)
+@settings(max_examples=40)
 def test_answers_are_the_references(seed: int, name: str, profile: str, periods: int) -> None:
     try:
         placement = placed(QUERIES[name], seed, profile, beta=1 + seed % 5)

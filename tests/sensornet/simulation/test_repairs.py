@@ -57,7 +57,7 @@ def check_what_is_told(found: tuple[Repair, ...]) -> None:
 
 
 @given(st.integers(0, 10**6), st.sampled_from(["select", "aggregate", "join"]), st.integers(0, 99))
-@settings(max_examples=8)
+@settings(max_examples=16)
 def test_every_repair_answers_for_the_surviving_sources(seed: int, name: str, choice: int) -> None:
     placement = placed(name, seed)
     sites = placement.routing.post_order[:-1]
