@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from importlib import import_module
 from itertools import count
 from pathlib import Path
@@ -15,7 +16,7 @@ from hypothesis import strategies as st
 from nilometer.laboratory.baselines import MJoin, MJoinSpec
 from nilometer.laboratory.reproductions import SCALED, text
 from nilometer.laboratory.reproductions.snjoin_central import JOINS, snjoin_central
-from nilometer.laboratory.reproductions.snjoin_fields import (
+from nilometer.laboratory.reproductions.snjoin_readings import (
     CHANGE_EVERY,
     DISTINCT,
     PHENOMENA,
@@ -24,7 +25,7 @@ from nilometer.laboratory.reproductions.snjoin_fields import (
     changing_fleet,
     fleet,
 )
-from nilometer.laboratory.reproductions.snjoin_rivals import WINDOW, entry_cost, joins
+from nilometer.laboratory.reproductions.snjoin_rivals import LEVELS, TUPLES, WINDOW, entry_cost, joins
 from nilometer.laboratory.reproductions.snjoin_server import Costs, fed, measured_costs, serve
 from nilometer.types import SECOND
 
@@ -104,8 +105,9 @@ def test_costs_are_those_of_the_clock() -> None:
     assert costs.slowed(2).at(0) == 2 * costs.each[0]
 
 
-def test_a_partial_result_of_a_tree_takes_time() -> None:
-    assert entry_cost() > 0
+def test_a_partial_result_costs_what_building_takes_longer() -> None:
+    moments = iter([0.0, 3.0, 10.0, 11.0])
+    assert entry_cost(lambda: next(moments)) == pytest.approx((3.0 - 1.0) / (TUPLES * LEVELS / 2))
 
 
 def test_the_board_and_the_fleet_are_the_papers() -> None:
@@ -166,7 +168,7 @@ def test_all_of_it_together(
     """With a small server and a small network, which are measured elsewhere."""
     whole = import_module("nilometer.laboratory.reproductions.snjoin")
     monkeypatch.setattr(whole, "snjoin_central", lambda: small)
-    monkeypatch.setattr(whole, "SECONDS", 5)
+    monkeypatch.setattr(whole, "snjoin_network", partial(whole.snjoin_network, seconds=5))
     result = SCALED["snjoin"](tmp_path / "all.png", 40)
     assert [path.name for path in sorted(tmp_path.iterdir())] == [
         "all-costs.png",
@@ -178,9 +180,3 @@ def test_all_of_it_together(
     }  # fmt: skip
     parts = ("snjoin-central: ", "snjoin-network: ", "snjoin-costs: ")
     assert all(assumption.startswith(parts) for assumption in result["assumptions"])
-
-
-@pytest.mark.long
-def test_the_shapes_are_the_papers() -> None:
-    figures = snjoin_central()["figures"]
-    assert {name for name, figure in figures.items() if not figure.get("shape", figure.get("same"))} == set()

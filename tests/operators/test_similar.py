@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 from itertools import product
 from typing import Any
@@ -16,6 +17,7 @@ from nilometer.operators import frames
 from nilometer.operators import similar as module
 from nilometer.operators.logic import Progress
 from nilometer.operators.similar import Similar
+from nilometer.operators.stripe_home import StripeHome, stripe_width
 from nilometer.types import BOOLEAN, FLOAT, INT, POINT, STRING, Column, OwnWindow, Schema, Type
 from operators.twins import Row, Script, counted, few, null_first, scripts
 
@@ -91,6 +93,17 @@ def test_similar_pairs_with_earlier_tuples(form: str, script: Script, data: st.D
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "MATCHES_AT_ONCE", data.draw(st.sampled_from([1, 3, 1_000])))
         assert script.play(spec) == counted(naive(script, column, epsilon, window, form))
+
+
+@few
+@given(st.sampled_from(["LIST", "COUNTS", "SAMPLE"]), scripts(R), st.sampled_from([6, OwnWindow("R.INT", 5)]))
+def test_every_tuple_is_answered_where_it_is_at_home(
+    form: str, script: Script, window: int | OwnWindow
+) -> None:
+    whole = Similar(R, "R.FLOAT", 1 / 64, window, form, "Q", sample=SAMPLE if form == "SAMPLE" else 0)
+    buckets = [replace(whole, home=StripeHome(stripe_width(whole.epsilon), 3, bucket)) for bucket in range(3)]
+    answers = sum((script.play(spec) for spec in buckets), start=counted([]))
+    assert answers == script.play(whole)
 
 
 def test_flatten_refuses_what_nobody_could_read() -> None:

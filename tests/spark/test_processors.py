@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, note, settings
 
+import nilometer
 from nilometer.engine import hosts
 from nilometer.errors import DataError
 from nilometer.plan.reference import same_answer
@@ -50,3 +52,20 @@ def test_random_queries(table_file: str, case: Case) -> None:  # noqa: F811
             assert difference is None, (
                 f"{difference} (batches of {batch_rows})\n{query.explain('physical')}\n{query.explain('spark')}"
             )
+
+
+@pytest.mark.parametrize("host", [without_jvm.run, without_jvm.forgetful])
+def test_what_a_join_sheds_is_counted(host: Any) -> None:
+    database = nilometer.connect()
+    database.execute("CREATE STREAM a (v INT) PUSHED; CREATE STREAM b (v INT) PUSHED;")
+    readings = [{"time": number * 100_000, "id": 1, "v": number % 7} for number in range(240)]
+    database.append("a", readings)
+    database.append("b", readings)
+    query = database.sql(
+        "SELECT A.v AS v FROM a A, b B WINDOW = 50 SECONDS MEMORY(A) = 10 ROWS SHED PROB WHERE A.v = B.v"
+    )
+    answer = host(query, True, 60)
+    assert 0 < len(answer) < len(query.run("reference"))
+    # Three buckets keep ten rows each, at most; all of the others were given up.
+    assert 240 - 30 <= answer.ledgers["a"]["shed"] < 240
+    assert answer.ledgers["b"]["shed"] == 0

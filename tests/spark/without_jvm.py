@@ -21,6 +21,7 @@ from nilometer.spark.faults import CarriedError, found_in
 from nilometer.spark.job import Job
 from nilometer.spark.packing import ANSWER, in_order, unpack
 from nilometer.spark.planning import Planner, read_task
+from nilometer.spark.processor import shed_of
 from nilometer.spark.reading import late_of
 from nilometer.spark.settings import SparkSettings
 from nilometer.spark.stage import Stage
@@ -97,8 +98,11 @@ def run(
             assert ours is not None
             raise ours from None
     frame = pl.concat(frames) if frames else empty(dtypes(query.schema))
-    late = {name: {"late": pipeline.counted[late_of(name)]} for name in ledgers}
-    return Answer(query.schema, frame, None, late)
+    books = {
+        name: {"late": pipeline.counted[late_of(name)], "shed": pipeline.counted[shed_of(name)]}
+        for name in ledgers
+    }
+    return Answer(query.schema, frame, None, books)
 
 
 def forgetful(query: Query, finished: bool, batch_rows: int | None) -> Answer:

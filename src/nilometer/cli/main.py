@@ -24,12 +24,28 @@ from nilometer.cli import (
     reproduce,
     run,
     sensors,
+    simulate,
     streams,
 )
 from nilometer.cli.console import fail
 from nilometer.errors import InternalError, NilometerError
 
-VERBS = (demo, query, run, queries, answers, explain, plan, compile, streams, sensors, log, bench, reproduce)
+VERBS = (
+    demo,
+    query,
+    run,
+    queries,
+    answers,
+    explain,
+    plan,
+    simulate,
+    compile,
+    streams,
+    sensors,
+    log,
+    bench,
+    reproduce,
+)
 
 application = typer.Typer(
     name="nilometer",

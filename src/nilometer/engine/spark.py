@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 def run_on_spark(query: Query, finished: bool, batch_rows: int | None) -> Answer:
     """The whole answer, as one frame."""
     from nilometer.spark.finite import run_finite
+    from nilometer.spark.processor import shed_of
     from nilometer.spark.reading import late_of
 
     session, settings = _session(query.database)
@@ -54,6 +55,10 @@ def run_on_spark(query: Query, finished: bool, batch_rows: int | None) -> Answer
         late = result.counted.get(late_of(name), 0)
         ledger += Ledger(late=late, accepted=-late)
         books[name] = {"read": ledger.received} | ledger.as_dict()
+    for name, count in result.counted.items():
+        if name.startswith(shed_of("")) and count:
+            stream = name.removeprefix(shed_of(""))
+            books[stream] = books.get(stream, {}) | {"shed": count}
     return Answer(query.schema, frame, result.watermark, books)
 
 

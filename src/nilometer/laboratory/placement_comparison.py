@@ -67,13 +67,13 @@ def compare(scenario: Scenario) -> Comparison:
     paper: Placement | None = None
     refused = ""
     try:
-        paper = _placed(scenario, "snee-2010", quality)
+        paper = placed(scenario, "snee-2010", quality)
     except (InfeasibleError, UnsupportedError) as error:
         refused = error.message
     else:
         bound = int(paper.estimate.delivery_time * SECOND)
         quality = replace(quality, delivery_time=Bounds(high=bound))
-    ours = _placed(scenario, "default", quality)
+    ours = placed(scenario, "default", quality)
     return Comparison(
         f"{len(scenario.network.nodes)} nodes, {scenario.seed}",
         scenario.query_name,
@@ -85,7 +85,8 @@ def compare(scenario: Scenario) -> Comparison:
     )
 
 
-def _placed(scenario: Scenario, profile: str, quality: QualityOfService) -> Placement:
+def placed(scenario: Scenario, profile: str, quality: QualityOfService) -> Placement:
+    """The scenario's plan under a profile, of the optimizer and of the placement."""
     database = connect()
     database.execute(scenario.schema)
     query = database.sql(scenario.query)

@@ -85,7 +85,7 @@ class TableJoinLogic:
     @property
     def heights(self) -> tuple[int, ...]:
         """How many tuples of each port are kept."""
-        return tuple(len(self._table.times(port)) for port in range(len(self._stores)))
+        return tuple(self._table.tables.held.tolist())
 
     @property
     def height(self) -> int:

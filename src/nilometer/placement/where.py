@@ -31,9 +31,11 @@ def place_fragments(
     sensed_at: Mapping[SourceKey, frozenset[NodeId]],
     interval: int,
     wire: WireFormat,
+    pinned: Mapping[int, NodeId] | None = None,
 ) -> PlacedPlan:
-    """Every fragment at its sites. `sensed_at`: the sites of each acquisition."""
-    sites = _sites(fragments, routing, sensed_at)
+    """Every fragment at its sites. `sensed_at`: the sites of each acquisition. `pinned`: where a fragment of one site shall stay, if
+    all that it consumes passes there."""
+    sites = _sites(fragments, routing, sensed_at, pinned or {})
     targets = _targets(fragments, routing, sites)
     volumes = _volumes(fragments, routing, sites, targets, interval)
     sizes = {fragment.number: tuple_layout(fragment.root, wire).size for fragment in fragments}
@@ -60,7 +62,10 @@ def place_fragments(
 
 
 def _sites(
-    fragments: FragmentTree, routing: RoutingTree, sensed_at: Mapping[SourceKey, frozenset[NodeId]]
+    fragments: FragmentTree,
+    routing: RoutingTree,
+    sensed_at: Mapping[SourceKey, frozenset[NodeId]],
+    pinned: Mapping[int, NodeId],
 ) -> dict[int, frozenset[NodeId]]:
     sites: dict[int, frozenset[NodeId]] = {}
     for fragment in fragments.post_order:
@@ -73,7 +78,10 @@ def _sites(
         elif fragment.merges:
             sites[fragment.number] = _meetings(routing, producers)
         elif any(operator.attribute_sensitive for operator in fragment.operators):
-            sites[fragment.number] = frozenset((deepest_confluence(routing, producers),))
+            deepest = deepest_confluence(routing, producers)
+            wanted = pinned.get(fragment.number, deepest)
+            stays = wanted in routing.path(deepest, routing.sink)
+            sites[fragment.number] = frozenset((wanted if stays else deepest,))
         else:
             sites[fragment.number] = producers
     return sites

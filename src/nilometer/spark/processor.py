@@ -95,13 +95,22 @@ def _step(digest: str, job: Job, packets: list[Packet], states: States) -> Itera
     place = (digest, fragment.number, packets[0].bucket)
     bucket, first = _bucket(place, job, fragment, states)
     clock = packets[0].clock
+    shed_before = bucket.flow.shed
     output = bucket.flow.step(clock, _inputs(fragment, packets), first, {})
     _write(bucket, states)
     _remember(place, bucket)
     pass_by("after_state")
     held = {"state_bytes": sum(map(len, bucket.written.values())), "state_panes": len(bucket.written)}
+    for stream, count in bucket.flow.shed.items():
+        held[shed_of(stream)] = count - shed_before.get(stream, 0)
+    held["shed"] = sum(bucket.flow.shed.values()) - sum(shed_before.values())
     yield Packet(-1, REPORT, 0, (), clock, report=held)
     yield from _packets(job, fragment, packets[0].bucket, clock, output)
+
+
+def shed_of(stream: str) -> str:
+    """Under which name is counted what joins gave up of a stream."""
+    return f"shed of {stream}"
 
 
 # ---- state -----------------------------------------------------------------------------------------------------------

@@ -16,8 +16,8 @@ def test_every_join_gives_the_same_counts() -> None:
     result = measure(5_000, 40, seconds=180)
     compared = [each for each in result.measurements if each.equal is not None]
     assert [each.task for each in compared if not each.equal] == []
-    assert len(compared) == 3
-    assert all(each.rows_out > 0 for each in compared)
+    assert len(compared) == 3 + 12
+    assert all(each.rows_out > 0 for each in compared[:3])
 
 
 def test_sizes_are_those_of_lists_that_are_written_out() -> None:

@@ -242,7 +242,9 @@ class SparkQuery:
                 detail=str(self._folder),
             )
         counted = {name: batch.counted.get(name, 0) for name in ("read", "delivered", "filtered", "late")}
-        ledger = self._ledger + QueryLedger(**counted)
+        # What a join gave up had been delivered to it.
+        shed = batch.counted.get("shed", 0)
+        ledger = self._ledger + QueryLedger(**counted) + QueryLedger(delivered=-shed, shed=shed)
         self._unkept = batch, ledger
         self._standing.commit(list(batch.rows), offsets, ledger, dict, self._clock())
         self._keep()

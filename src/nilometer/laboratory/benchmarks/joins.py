@@ -25,6 +25,7 @@ from nilometer.laboratory.benchmarks.result import Measurement, Result, Target
 from nilometer.laboratory.benchmarks.single_core import on_one_core
 from nilometer.laboratory.benchmarks.spark.joins import BATCH, joins_on_spark
 from nilometer.laboratory.benchmarks.spark.joins import PARTS as SPARK_PARTS
+from nilometer.laboratory.benchmarks.window_joins import window_joins
 from nilometer.types import HOUR, SECOND
 
 Found = TypeVar("Found")
@@ -99,6 +100,7 @@ def measure(rows: int, sensors: int, seconds: int = HOUR // SECOND) -> Result:
     setting = (
         f"{rows:,} readings of {sensors:,} sensors, values by Zipf {SKEW}, 10 s, one core, best of {REPEATS}"
     )
+    measurements += window_joins(rows // 5)
     notes, still = _sizes(sensors, seconds)
     return Result("joins", "peer", setting, tuple(measurements), (*targets, still), notes)
 

@@ -86,8 +86,16 @@ def snee_motes() -> dict[str, Any]:
     return reproduce()
 
 
+def snee(plot: Path | None = None) -> dict[str, Any]:
+    """SNEE's experiments in the network; it takes half a minute."""
+    from nilometer.laboratory.reproductions.snee import snee as reproduce
+
+    return reproduce(plot=plot)
+
+
 REPRODUCTIONS: dict[str, Callable[[], dict[str, Any]]] = {
     "snee-forms": snee_forms,
+    "snee": snee,
     "snee-placement": snee_placement,
     "snee-motes": snee_motes,
     "fjords": fjords,
@@ -101,6 +109,7 @@ REPRODUCTIONS: dict[str, Callable[[], dict[str, Any]]] = {
 }
 
 PLOTS: dict[str, Callable[[Path], dict[str, Any]]] = {
+    "snee": snee,
     "fjords": fjords,
     "steam": steam,
     "snjoin": snjoin,

@@ -9,8 +9,8 @@ from nilometer.laboratory.reproductions.snjoin_central import JOINS, snjoin_cent
 from nilometer.laboratory.reproductions.snjoin_costs import snjoin_costs
 from nilometer.laboratory.reproductions.snjoin_network import SENSORS, snjoin_network
 
-SIZES, SECONDS = (200, 1000, 2000), 20
-"""Of the networks; `snjoin-network` has more of them, for twice as long."""
+SIZES = (200, 2000)
+"""Of the networks: the ends of Fig. 12; `snjoin-network` has those between."""
 
 
 def snjoin(plot: Path | None = None, largest: int | None = None) -> dict[str, Any]:
@@ -18,7 +18,7 @@ def snjoin(plot: Path | None = None, largest: int | None = None) -> dict[str, An
     the other parts go beside it."""
     sizes = [size for size in SIZES if largest is None or size <= largest] or [largest or SENSORS[0]]
     central = snjoin_central()
-    network = snjoin_network(sizes, SECONDS, plot=None if plot is None else beside(plot, "network"))
+    network = snjoin_network(sizes, plot=None if plot is None else beside(plot, "network"))
     costs = snjoin_costs(plot=None if plot is None else beside(plot, "costs"))
     if plot is not None:
         draw(central, plot)
@@ -45,10 +45,11 @@ def draw(central: dict[str, Any], path: Path) -> None:
 
     figures = central["figures"]
     panels = [name for name in figures if name.startswith(("Fig. 8", "Fig. 9"))]
-    figure = Figure(figsize=(18, 11), layout="constrained")
+    figure = Figure(figsize=(18, 13), layout="constrained")
+    grid = figure.add_gridspec(3, 4)
     measures = ("delay", "drop", "output", "updates")
     for place, name in enumerate(panels):
-        axes = figure.add_subplot(3, 4, place + 1, title=name, xlabel="sensors")
+        axes = figure.add_subplot(grid[place // 4, place % 4], title=name, xlabel="sensors")
         rows, measure = figures[name]["data"], measures[place % 4]
         for join in JOINS:
             mine = [(row["sensors"], row[measure]) for row in rows if row["join"] == join]
@@ -57,10 +58,9 @@ def draw(central: dict[str, Any], path: Path) -> None:
             axes.set_yscale("log")
         axes.grid(alpha=0.3)
         axes.legend(fontsize="small")
-    for place, (title, which) in enumerate((("undisturbed", "steady"), ("sensors come and go", "moving"))):
-        axes = figure.add_subplot(
-            3, 2, 5 + place, title=f"Fig. 10: updates a second, {title}", xlabel="sensors"
-        )
+    for place, (state, which) in enumerate((("undisturbed", "steady"), ("sensors come and go", "moving"))):
+        title = f"Fig. 10: updates a second, {state}"
+        axes = figure.add_subplot(grid[2, 2 * place : 2 * place + 2], title=title, xlabel="sensors")
         rows = [pair[which] for pair in figures["Fig. 10, sensors that come and go"]["data"]]
         for join in JOINS:
             mine = [(row["sensors"], row["updates"]) for row in rows if row["join"] == join]

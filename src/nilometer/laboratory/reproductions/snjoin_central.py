@@ -17,7 +17,7 @@ from nilometer.kernels.occurrence_table import OccurrenceTable
 from nilometer.kernels.phenomena import PhenomenonRule, Updates, phenomenon_updates
 from nilometer.kernels.ranges import Integers
 from nilometer.laboratory.baselines import Arrivals
-from nilometer.laboratory.reproductions.snjoin_fields import board, changing_fleet, chosen, fleet
+from nilometer.laboratory.reproductions.snjoin_readings import board, changing_fleet, chosen, fleet
 from nilometer.laboratory.reproductions.snjoin_rivals import WINDOW, entry_cost, joins
 from nilometer.laboratory.reproductions.snjoin_server import (
     BATCH,
@@ -301,6 +301,9 @@ def _figure_10(pairs: list[tuple[Point, Point]]) -> dict[str, Any]:
         now = {steady.join: moving for steady, moving in pairs if steady.sensors == sensors}
         cells = (f"{now[join].updates:.1f}/s, {-found[join]:+.0f} %" for join in JOINS)
         lines.append(f"{sensors:7} " + "".join(f"{cell:>22}" for cell in cells))
+    lines.append(
+        "a rival loses the time in which it takes in the window once more, every minute; the paper's lose more"
+    )
     last = losses[max(losses)]
     return {
         "paper": "updates detected, against an undisturbed network of 2000 sensors: "

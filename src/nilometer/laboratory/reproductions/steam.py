@@ -162,9 +162,9 @@ def _figure(
             f"{_cell(means[ours + OPERATOR], ends[ours + OPERATOR]):>17}"
         )
     claim = (
-        "an order of magnitude"
+        "an order of magnitude, as the paper says"
         if min(quicker) >= 10
-        else "less than the order of magnitude that the paper speaks of"
+        else "not everywhere the order of magnitude of which the paper speaks"
     )
     lines.append(
         f"{min(quicker):.1f} to {max(quicker):.1f} times quicker: {claim}; batches of {batch:,} tuples"

@@ -86,6 +86,11 @@ class FragmentFlow:
         self.passed = output.rows.height if combined is None else combined
         return output
 
+    @property
+    def shed(self) -> dict[str, int]:
+        """What joins with bounded memory have given up so far, by stream."""
+        return self._flow.shed
+
     def snapshot(self) -> dict[str, dict[str, bytes]]:
         """The panes of every stage of the dataflow, by its name."""
         return self._flow.snapshot()

@@ -1,0 +1,72 @@
+"""What the verbs that place a query in a network share: which network, and what is expected of the plan."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from nilometer.catalog.network import Network
+    from nilometer.engine import Query
+
+NetworkOption = Annotated[
+    str | None,
+    typer.Option(
+        "--network",
+        metavar="FILE_OR_NAME",
+        envvar="NILOMETER_NETWORK",
+        help="A network: a .toml, .csv or .geojson file, or the name of a declared one.",
+    ),
+]
+CostsOption = Annotated[
+    str | None,
+    typer.Option(
+        "--costs",
+        help="What a mote's actions take: snee-2010, mica2, nrf52840 ...; else as the network says.",
+    ),
+]
+AcquisitionIntervalOption = Annotated[
+    str | None, typer.Option(metavar="DURATION", help="Between readings: '15 MINUTES'; 'A..B' for a range.")
+]
+DeliveryTimeOption = Annotated[
+    str | None, typer.Option(metavar="DURATION", help="The longest that an answer may take: '24 HOURS'.")
+]
+LifetimeOption = Annotated[
+    str | None, typer.Option(metavar="DURATION", help="How long the network must last: '100 DAYS'.")
+]
+TotalEnergyOption = Annotated[
+    float | None, typer.Option(metavar="JOULES", help="The most that all nodes may take in six months.")
+]
+BufferingFactorOption = Annotated[
+    int | None, typer.Option(help="Evaluations that are sent together; else as many as pay.")
+]
+GoalOption = Annotated[
+    str | None, typer.Option(help="What to be best at: 'maximize lifetime', 'minimize delivery time', ...")
+]
+PlotOption = Annotated[
+    str | None,
+    typer.Option("--plot", metavar="DIR", envvar="NILOMETER_PLOT", help="Draw pictures into this directory."),
+]
+
+_ENDINGS = (".toml", ".csv", ".geojson", ".json")
+
+
+def network_file(network: str | None) -> Network | None:
+    """The network of a file, if that is what is named."""
+    from nilometer.catalog.network_files import import_network
+
+    if network is None or not network.lower().endswith(_ENDINGS):
+        return None
+    return import_network(network, "network")
+
+
+def network_of(query: Query, network: str | None, costs: str | None) -> Network:
+    """The network that the options name: a file, one of the catalog, or the only one that senses what the query reads."""
+    from dataclasses import replace
+
+    from nilometer.catalog.profiles import cost_profile
+    from nilometer.engine.placing import network_for
+
+    found = network_file(network) or network_for(query, network)
+    return found if costs is None else replace(found, profile=cost_profile(costs))

@@ -1,0 +1,165 @@
+"""`nilometer simulate`: run a query on the motes of a network, in virtual time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Annotated
+
+import typer
+
+from nilometer.cli.console import RowPrinter, message, parameters_of, read_sql
+from nilometer.cli.options import (
+    CatalogOption,
+    DataOption,
+    JsonOption,
+    ProfileOption,
+    SetOption,
+    SqlArgument,
+    database_of,
+)
+from nilometer.cli.placement_options import (
+    AcquisitionIntervalOption,
+    BufferingFactorOption,
+    CostsOption,
+    DeliveryTimeOption,
+    GoalOption,
+    LifetimeOption,
+    NetworkOption,
+    PlotOption,
+    TotalEnergyOption,
+    network_of,
+)
+
+
+def register(application: typer.Typer) -> None:
+    """Add the verb."""
+    application.command("simulate")(simulate)
+
+
+def simulate(
+    sql: SqlArgument,
+    duration: Annotated[
+        str, typer.Option("--for", metavar="DURATION", help="How long: '180 DAYS', '12h'; whole periods.")
+    ] = "7 DAYS",
+    data: DataOption = None,
+    catalog: CatalogOption = None,
+    network: NetworkOption = None,
+    profile: ProfileOption = "default",
+    costs: CostsOption = None,
+    seed: Annotated[
+        int, typer.Option("--seed", help="Everything that is left to chance follows from it.")
+    ] = 0,
+    loss: Annotated[bool, typer.Option("--loss", help="Links lose packets, by their quality.")] = False,
+    retries: Annotated[
+        int, typer.Option("--retries", min=0, help="With --loss: how often a lost packet is sent again.")
+    ] = 0,
+    kill: Annotated[
+        list[str] | None,
+        typer.Option("--kill", metavar="NODE@TIME", help="A node dies: 3@40d; may be repeated."),
+    ] = None,
+    repair: Annotated[
+        str, typer.Option("--repair", help="After a death: best, local, partial, global or none.")
+    ] = "best",
+    spares: Annotated[
+        int,
+        typer.Option("--spares", min=0, help="Stand-ins that are prepared for each site, for local repairs."),
+    ] = 1,
+    drift: Annotated[
+        float | None,
+        typer.Option("--drift", metavar="PPM", min=0, help="Clocks are off by up to so many ppm."),
+    ] = None,
+    guard: Annotated[
+        str | None,
+        typer.Option(
+            "--guard",
+            metavar="DURATION",
+            help="With --drift: how long receivers listen before and after; else as long as it takes.",
+        ),
+    ] = None,
+    limit: Annotated[int | None, typer.Option("--limit", min=0, help="Show at most so many rows.")] = None,
+    acquisition_interval: AcquisitionIntervalOption = None,
+    delivery_time: DeliveryTimeOption = None,
+    lifetime: LifetimeOption = None,
+    total_energy: TotalEnergyOption = None,
+    buffering_factor: BufferingFactorOption = None,
+    goal: GoalOption = None,
+    plot: PlotOption = None,
+    json: JsonOption = False,
+    set_: SetOption = None,
+) -> None:
+    """Run a query on simulated motes: the rows that reach the sink, then energy, losses, deaths and repairs.
+
+    What the motes sense is what the data directory has; where it has nothing, it is made up from the seed. With --json the last line
+    is the report.
+
+    Example: nilometer simulate --data field/ --network brook.toml --for '180 DAYS' --kill 3@40d "SELECT AVG(depth) FROM river [NOW]"
+    """
+    from json import dumps
+
+    from nilometer.engine.expectations import expectations
+    from nilometer.engine.simulating import run_in_network
+    from nilometer.sensornet.simulation import Clocks, Conditions, Losses, parse_kill
+    from nilometer.sensornet.simulation.report import report_json, report_text
+
+    database = database_of(data, catalog)
+    query = database.sql(read_sql(sql), **parameters_of(set_ or []))
+    query.profile = profile
+    expected = expectations(
+        acquisition_interval=acquisition_interval,
+        delivery_time=delivery_time,
+        lifetime=lifetime,
+        total_energy=total_energy,
+        buffering_factor=buffering_factor,
+        goal=goal,
+    )
+    placement = query.placement(network_of(query, network, costs), expected)
+    conditions = Conditions(
+        seed=seed,
+        losses=Losses(retries) if loss else None,
+        clocks=None if drift is None else Clocks(drift / 1e6, _seconds(guard)),
+        kills=tuple(map(parse_kill, kill or ())),
+        repair=repair,
+        spares=spares,
+    )
+    printer = RowPrinter(query.columns, json, limit)
+    result = run_in_network(
+        query, placement, _microseconds(duration), conditions, take=printer.print, watch=_progress()
+    )
+    if json:
+        print(dumps({"simulation": report_json(result)}, ensure_ascii=False))
+    else:
+        message(report_text(result))
+    if plot is not None:
+        from nilometer.laboratory.pictures import draw_placement, draw_simulation
+
+        for path in (*draw_placement(placement, plot), *draw_simulation(result, plot)):
+            message(f"drawn: {path}")
+
+
+def _microseconds(text: str) -> int:
+    from nilometer.errors import ConfigurationError
+    from nilometer.plan.bind.parameters import parse_length
+
+    length = parse_length(text.strip())
+    if length is None or length.rows:
+        raise ConfigurationError(f"'{text}' is no length of time", hint="write it as '180 DAYS' or 12h")
+    return length.value
+
+
+def _seconds(text: str | None) -> float | None:
+    return None if text is None else _microseconds(text) / 1e6
+
+
+def _progress() -> Callable[[int, int], None]:
+    """Says, every few seconds, how far a long run is."""
+    from time import monotonic
+
+    said = monotonic()
+
+    def watch(done: int, whole: int) -> None:
+        nonlocal said
+        if monotonic() - said > 3:
+            said = monotonic()
+            message(f"{min(1.0, done / whole):4.0%}  {done / 86400e6:.1f} days")
+
+    return watch

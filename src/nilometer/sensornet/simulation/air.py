@@ -1,0 +1,69 @@
+"""What can happen to packets between a site and its parent: links that lose some, clocks that run apart, nodes that are dead."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from nilometer.sensornet.sim.topology import Floats, Integers
+from nilometer.sensornet.simulation.draws import uniform
+
+Booleans = npt.NDArray[np.bool_]
+
+_LINK, _CLOCK = 1, 2
+"""What a draw is for."""
+
+
+@dataclass(frozen=True)
+class Losses:
+    """Links lose packets, each with its own probability (1 - quality). `retries`: how often a packet that was not acknowledged
+    is sent again in its slot, which then takes longer."""
+
+    retries: int = 0
+
+
+@dataclass(frozen=True)
+class Clocks:
+    """Quartz crystals that are off by up to `drift` (1e-6 is one part in a million), each by its own share, drawn once.
+
+    A site sets its clock by its parent's whenever they meet, once in a period. `guard` is how long, in seconds, a
+    receiver listens before and after the slot; None: as long as it takes (`needed_guard`). Beyond the guard packets at the slot's
+    beginning or end are not heard.
+    """
+
+    drift: float
+    guard: float | None = None
+
+    def needed_guard(self, period: float) -> float:
+        """Two clocks drift apart by at most this in a period of so many seconds."""
+        return 2 * self.drift * period
+
+    def listening(self, period: float) -> float:
+        """How much longer a receiver listens for each slot, in seconds."""
+        return 2 * (self.needed_guard(period) if self.guard is None else self.guard)
+
+    def unheard(
+        self, seed: int, nodes: Integers, parents: Integers, period: float, packet: float
+    ) -> Integers:
+        """How many packets of each site's slot fall out of what its parent hears: positive ones at the beginning, negative at the
+        end. `packet`: seconds that one takes."""
+        rates = (2 * uniform(seed, np.full(len(nodes), _CLOCK), nodes) - 1) * self.drift
+        theirs = (2 * uniform(seed, np.full(len(nodes), _CLOCK), parents) - 1) * self.drift
+        early = (rates - theirs) * period  # positive: the sender's clock is fast, it begins too early
+        guard = self.needed_guard(period) if self.guard is None else self.guard
+        outside = np.maximum(0.0, np.abs(early) - guard)
+        return (np.sign(early) * np.ceil(outside / packet - 1e-9)).astype(np.int64)
+
+
+def sendings(
+    seed: int, losses: Losses, quality: Floats, nodes: Integers, periods: Integers, packets: Integers
+) -> tuple[Integers, Booleans]:
+    """How often each packet is sent, and whether it arrives at last."""
+    drawn = uniform(seed, np.full(len(nodes), _LINK), nodes, periods, packets)
+    # The first k sendings all fail with probability (1 - quality)^k.
+    with np.errstate(divide="ignore"):
+        fails = np.where(quality < 1.0, np.floor(np.log1p(-drawn) / np.log1p(-quality)), 0.0)
+    most = losses.retries + 1
+    return np.minimum(fails + 1, most).astype(np.int64), fails < most

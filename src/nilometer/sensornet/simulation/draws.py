@@ -1,0 +1,25 @@
+"""Chance, by name: numbers that say what is drawn -> the draw.
+
+A draw depends on the seed and on what it is for (this packet of this site in this period), never on the order in which draws
+are made; so how a run is cut into stretches changes nothing.
+
+>>> float(uniform(7, np.array([1, 2]), np.array([0, 0]))[1]) == float(
+...     uniform(7, np.array([2]), np.array([0]))[0]
+... )
+True
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from nilometer.kernels.stable_hash import fold, hash_words
+from nilometer.sensornet.sim.topology import Floats, Integers
+
+
+def uniform(seed: int, *names: Integers) -> Floats:
+    """A number in [0, 1) for each position of the columns."""
+    found = hash_words(np.full(len(names[0]), seed, dtype=np.int64))
+    for name in names:
+        found = fold(found, hash_words(np.ascontiguousarray(name, dtype=np.int64)))
+    return (found >> np.uint64(11)).astype(np.float64) * 2.0**-53

@@ -1,0 +1,140 @@
+"""A fragment at all its sites of one depth, in progress: what came in -> what it gives, with the site of every row.
+
+The gateway's dataflow does the work, so that a fragment means the same in the network as anywhere else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import polars as pl
+
+from nilometer.edge.gateway.dataflow import Dataflow
+from nilometer.edge.gateway.lowering.sources_of import id_type
+from nilometer.edge.gateway.sources import Extents
+from nilometer.edge.gateway.stages import Round, Stage
+from nilometer.operators.frames import Dtypes, conform, dtypes, empty, stream_dtypes, window_dtypes
+from nilometer.operators.logic import EVALUATION, TICK, Output, no_evaluations
+from nilometer.placement import Fragment
+from nilometer.plan import physical
+from nilometer.plan.logical import Collection
+from nilometer.sensornet.sim.topology import Integers
+from nilometer.sensornet.simulation.site_rows import SITE, Arrivals, can_be_lifted, lifted, with_arrivals
+
+
+class FragmentFlow:
+    """The fragment at `sites` (numbers, ascending). Rows given and taken have the column SITE."""
+
+    def __init__(self, fragment: Fragment, sites: Integers, extents: Extents) -> None:
+        self.fragment = fragment
+        self.sites = sites
+        plan = with_arrivals(fragment.root)
+        self._site: str | None = None
+        if can_be_lifted(plan):
+            plan, self._site = lifted(plan)
+        self._flow = _CutFlow(plan, extents)
+        self._completes = self._site is not None and _ungrouped(fragment.root)
+        self.delivers = fragment.delivers
+
+    def step(
+        self,
+        inputs: Sequence[Output],
+        watermark: int,
+        first_ticks: Mapping[str, int],
+        admitted: Mapping[str, pl.DataFrame],
+        *,
+        first: bool,
+    ) -> Output:
+        """One step: what came in by each EXCHANGE (left to right), the readings of the sites, how far event time has come."""
+        for intake, given in zip(self._flow.intakes, inputs, strict=True):
+            intake.receive(given, self._site is not None)
+        output = self._flow.step(Round(admitted, watermark, first_ticks, first))
+        rows = output.rows
+        if self._site is None:
+            here = int(self.sites[0])
+            return Output(rows.with_columns(pl.lit(here, pl.Int64).alias(SITE)), output.evaluations)
+        if self._site != SITE:
+            rows = rows.rename({self._site: SITE})
+        if self._completes:
+            rows = _completed(rows, output.evaluations, self.sites, self.fragment.root)
+        return Output(rows, output.evaluations)
+
+
+def _ungrouped(root: physical.Node) -> bool:
+    node = root
+    while isinstance(node, physical.Select | physical.Project | physical.Rename):
+        node = node.input
+    return isinstance(node, physical.AggregateInit) and not node.keys
+
+
+def _completed(
+    rows: pl.DataFrame, evaluations: pl.DataFrame, sites: Integers, root: physical.Node
+) -> pl.DataFrame:
+    """A partial result of every site in every evaluation: that of no rows where a site had none (COUNT 0, else NULL), as a
+    mote sends it."""
+    if rows.height == evaluations.height * len(sites):
+        return rows
+    every = evaluations.join(pl.DataFrame({SITE: sites}), how="cross")
+    whole = every.join(rows.drop(TICK), on=(EVALUATION, SITE), how="left", maintain_order="left")
+    counts = [column.name for column in root.schema if column.name.endswith("#count")]
+    return whole.with_columns(pl.col(counts).fill_null(0)).select(rows.columns)
+
+
+class _Intake:
+    """A leaf: what came in for this step."""
+
+    def __init__(self, node: physical.Node) -> None:
+        self._columns = _columns(node)
+        self._site = next((name for name in self._columns if name.endswith(SITE)), None)
+        self._given = Output(empty(self._columns), no_evaluations())
+
+    def receive(self, output: Output, with_site: bool) -> None:
+        rows = output.rows
+        if with_site and self._site is not None and self._site != SITE:
+            rows = rows.rename({SITE: self._site})
+        rows = conform(rows, self._columns) if rows.height else empty(self._columns)
+        self._given = Output(rows, output.evaluations)
+
+    def step(self, inputs: Sequence[Output], now: Round, first_tick: int | None) -> Output:  # noqa: ARG002
+        return self._given
+
+    def snapshot(self) -> dict[str, bytes]:
+        return {}
+
+    def restore(self, panes: dict[str, bytes]) -> None:
+        pass
+
+
+class _CutFlow(Dataflow):
+    """The gateway's stages of a fragment; `intakes` are where rows come in, left to right."""
+
+    def __init__(self, plan: physical.Node, extents: Extents) -> None:
+        self.intakes: list[_Intake] = []
+        super().__init__(plan, extents)
+
+    def lower(self, node: physical.Node) -> int:
+        if not isinstance(node, physical.Exchange | Arrivals):
+            return super().lower(node)
+        leaves = (leaf for leaf in physical.walk_plan(node) if isinstance(leaf, physical.SpAcquire))
+        streams = frozenset(leaf.stream.name.lower() for leaf in leaves)
+        intake = _Intake(node.input)
+        self.intakes.append(intake)
+        self.stages.append(Stage(node.operator, intake, (), streams))
+        return len(self.stages) - 1
+
+
+def _columns(node: physical.Node) -> Dtypes:
+    match node.collection:
+        case Collection.STREAM:
+            return stream_dtypes(node.schema, id_type(node))
+        case Collection.WINDOWS:
+            return window_dtypes(node.schema)
+        case Collection.TABLE:
+            return dtypes(node.schema)
+
+
+def at_sites(rows: pl.DataFrame, wanted: Integers) -> pl.DataFrame:
+    """The rows that are at one of these sites."""
+    here = np.isin(rows.get_column(SITE).to_numpy(), wanted)
+    return rows if here.all() else rows.filter(pl.Series(here))

@@ -1,0 +1,41 @@
+"""What befell a simulated network, for its report: deaths, and what was done about them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from nilometer.catalog.network import NodeId
+from nilometer.errors import ConfigurationError
+from nilometer.plan.bind.parameters import parse_length
+
+
+@dataclass(frozen=True)
+class Kill:
+    """A node that dies `after` so many microseconds of the run."""
+
+    node: NodeId
+    after: int
+
+
+@dataclass(frozen=True)
+class Death:
+    """A node that died, microseconds after the beginning, and why: `killed`, or `battery`."""
+
+    node: NodeId
+    after: int
+    reason: str
+
+
+def parse_kill(text: str) -> Kill:
+    """`3@40 DAYS`, or `3@12h`.
+
+    >>> parse_kill("3@12h")
+    Kill(node=3, after=43200000000)
+    """
+    node, at, time = text.rpartition("@")
+    length = parse_length(time.strip()) if at else None
+    if not node or length is None or length.rows:
+        raise ConfigurationError(
+            f"'{text}' does not say who dies when", hint="write NODE@TIME, such as 3@40d or '3@40 DAYS'"
+        )
+    return Kill(int(node) if node.lstrip("-").isdigit() else node, length.value)

@@ -1,0 +1,119 @@
+"""Who spent what: joules of every node by component, from the agenda (which says when processor and radio are on) and from what
+was really sent in its slots.
+
+A period costs a site the same as every other, but for its packets: so a stretch of many periods is one multiplication. Nodes that
+take no part in the plan are switched off and cost nothing, as in SNEE's figures.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import fields
+
+import numpy as np
+
+from nilometer.catalog.network import Network, NodeId
+from nilometer.placement import Energy, Placement
+from nilometer.sensornet.sim.topology import Floats, Integers
+from nilometer.sensornet.simulation.air import Clocks
+from nilometer.sensornet.simulation.books import RadioBooks
+from nilometer.sensornet.simulation.site_numbers import SiteNumbers
+
+COMPONENTS: tuple[str, ...] = tuple(entry.name for entry in fields(Energy))
+"""The components, in the order of the ledger's columns."""
+
+_ACTIVE, _RECEIVE, _TRANSMIT = map(COMPONENTS.index, ("cpu_active", "radio_receive", "radio_transmit"))
+
+
+class EnergyLedger:
+    """Joules by node (in the network's order) and component. The sink is tethered: its joules are counted, its stock has no end."""
+
+    def __init__(self, network: Network) -> None:
+        self.nodes: tuple[NodeId, ...] = tuple(node.id for node in network.nodes)
+        self._row = {node: row for row, node in enumerate(self.nodes)}
+        self.joules: Floats = np.zeros((len(self.nodes), len(COMPONENTS)))
+        self.seconds: Floats = np.zeros(len(self.nodes))  # for which a node took part
+        self.stock: Floats = np.array(
+            [np.inf if n.energy is None or n.id == network.sink else n.energy for n in network.nodes]
+        )
+
+    def add(self, numbers: SiteNumbers, books: RadioBooks, periods: Floats, clocks: Clocks | None) -> None:
+        """Count so many periods of each site (by site number; a part of one for a site that died in it)."""
+        rows = self.rows(numbers.sites)
+        self.joules[rows] += _joules(numbers, books, periods, clocks)
+        self.seconds[rows] += periods * numbers.placement.estimate.period
+
+    def rows(self, sites: Sequence[NodeId]) -> Integers:
+        """The places of nodes in the ledger."""
+        return np.array([self._row[site] for site in sites], dtype=np.int64)
+
+    def spend(self, node: NodeId, **joules: float) -> None:
+        """Count what is no part of an agenda, by component."""
+        for component, amount in joules.items():
+            self.joules[self._row[node], COMPONENTS.index(component)] += amount
+
+    def of(self, node: NodeId) -> Energy:
+        """What a node has spent."""
+        return Energy(*map(float, self.joules[self._row[node]]))
+
+    def left(self, node: NodeId) -> float:
+        """What its battery still has."""
+        row = self._row[node]
+        return float(self.stock[row] - self.joules[row].sum())
+
+
+def most_in_a_period(numbers: SiteNumbers, clocks: Clocks | None, retries: int) -> Floats:
+    """The most that each site can spend in a period: every slot full, every packet sent as often as may be."""
+    placement = numbers.placement
+    books = RadioBooks.empty(len(numbers))
+    for transfer in placement.agenda.transfers:
+        place = numbers.number[transfer.source]
+        books.packets[place] = transfer.packets
+        books.sent[place] = transfer.packets * (1 + retries)
+        books.bytes[place] = transfer.packets * (1 + retries) * placement.costs.packet_payload
+    most: Floats = _joules(numbers, books, np.ones(len(numbers)), clocks).sum(axis=1)
+    return most
+
+
+def _joules(numbers: SiteNumbers, books: RadioBooks, periods: Floats, clocks: Clocks | None) -> Floats:
+    """[site, component]."""
+    placement = numbers.placement
+    costs = placement.costs
+    plans = [placement.sites[site] for site in numbers.sites]
+    planned = np.array([[getattr(plan.energy, component) for component in COMPONENTS] for plan in plans])
+    found: Floats = planned * periods[:, None]
+    radio = np.array([plan.radio_time for plan in plans]) * periods
+    again = _on_the_air(placement, books.sent - books.packets, books.bytes * _share(books))
+    longer = again + _listening(placement, numbers, clocks) * periods
+    np.add.at(longer, np.maximum(numbers.parent, 0), np.where(numbers.parent >= 0, again, 0.0))
+    transmitting = (books.sent * costs.transmit_packet + books.bytes * costs.transmit_byte) / 1000
+    found[:, _RECEIVE] = costs.voltage * costs.radio_receive * (radio + longer - transmitting)
+    found[:, _TRANSMIT] = costs.voltage * costs.radio_transmit * transmitting
+    found[:, _ACTIVE] += costs.voltage * (costs.cpu_active - costs.cpu_sleep) * longer
+    return found
+
+
+def _share(books: RadioBooks) -> Floats:
+    """The part of a site's bytes that was sent again."""
+    share: Floats = (books.sent - books.packets) / np.maximum(books.sent, 1)
+    return share
+
+
+def _on_the_air(placement: Placement, packets: Integers, content: Floats) -> Floats:
+    """Seconds that so many packets take."""
+    costs = placement.costs
+    seconds: Floats = (
+        packets * (costs.send_packet + costs.between_packets) + content * costs.transmit_byte
+    ) / 1000
+    return seconds
+
+
+def _listening(placement: Placement, numbers: SiteNumbers, clocks: Clocks | None) -> Floats:
+    """How much longer each site listens in a period because clocks drift: around the slot of each of its children."""
+    found = np.zeros(len(numbers))
+    if clocks is not None:
+        agenda = placement.agenda
+        more = clocks.listening(agenda.seconds(agenda.period))
+        for transfer in agenda.transfers:
+            found[numbers.number[transfer.target]] += more
+    return found

@@ -1,0 +1,95 @@
+"""What the motes sense: a stream, some sites and some ticks -> their readings.
+
+`SyntheticReadings` makes them up, from a seed; `RecordedReadings` gives those of a log. Readings have the stream's columns; their
+time is the tick, for a mote reads its sensors when the agenda says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+from zlib import crc32
+
+import numpy as np
+import polars as pl
+
+from nilometer.catalog.extents import Stream
+from nilometer.catalog.network import NodeId
+from nilometer.operators.frames import conform, dtype
+from nilometer.sensornet.sim.topology import Integers
+from nilometer.sensornet.simulation.draws import uniform
+from nilometer.types import DAY, Column, Kind
+
+
+class Readings(Protocol):
+    """What can be sensed."""
+
+    def read(self, stream: Stream, sites: Sequence[NodeId], ticks: Integers) -> pl.DataFrame:
+        """The readings of these sites at these ticks, by tick and then in the order of the sites."""
+
+
+@dataclass(frozen=True)
+class SyntheticReadings:
+    """Made-up readings. Whole numbers are 0 ... `levels` - 1, each as likely; others go up and down once a day, by site, with
+    some noise."""
+
+    seed: int = 0
+    levels: int = 10
+
+    def read(self, stream: Stream, sites: Sequence[NodeId], ticks: Integers) -> pl.DataFrame:
+        """The readings of these sites at these ticks."""
+        names = np.array([crc32(str(site).encode()) for site in sites], dtype=np.int64)
+        times = np.repeat(ticks, len(sites))
+        sources = np.tile(names, len(ticks))
+        columns: list[pl.Series] = []
+        for column in stream.columns:
+            if column.name.lower() == "time":
+                columns.append(pl.Series(column.name, times))
+            elif column.name.lower() == "id":
+                ids = pl.Series(column.name, sites, dtype=dtype(stream.id_type))
+                columns.append(pl.concat([ids] * len(ticks)) if len(ticks) else ids.clear())
+            else:
+                columns.append(self._values(stream, column, times, sources))
+        return pl.DataFrame(columns)
+
+    def _values(self, stream: Stream, column: Column, times: Integers, sources: Integers) -> pl.Series:
+        name = crc32(f"{stream.name.lower()}.{column.name.lower()}".encode())
+        drawn = uniform(self.seed, np.full(len(times), name, dtype=np.int64), sources, times)
+        match column.type.kind:
+            case Kind.BOOLEAN:
+                return pl.Series(column.name, drawn < 0.5)
+            case Kind.FLOAT:
+                phase = (times % DAY) / DAY * 2 * np.pi
+                value = 10 + 5 * np.sin(phase + sources % 7) + drawn
+                return pl.Series(column.name, np.round(value, 3))
+            case Kind.STRING:
+                return pl.Series(column.name, (drawn * self.levels).astype(np.int64)).cast(pl.String())
+            case _:
+                return pl.Series(column.name, (drawn * self.levels).astype(np.int64)).cast(dtype(column.type))
+
+
+@dataclass(frozen=True)
+class RecordedReadings:
+    """Those of logs, by the stream's lower-case name; a site that has none at a tick senses nothing then."""
+
+    logs: dict[str, pl.DataFrame]
+
+    def read(self, stream: Stream, sites: Sequence[NodeId], ticks: Integers) -> pl.DataFrame:
+        """The readings of these sites at these ticks."""
+        wanted = {column.name: dtype(column.type) for column in stream.columns}
+        log = self.logs.get(stream.name.lower())
+        if log is None or not len(ticks):
+            return pl.DataFrame(schema=wanted)
+        names = {column.name.lower(): column.name for column in stream.columns}
+        every = stream.every or 1
+        at = pl.col(names["time"]) // every * every
+        known = pl.DataFrame(
+            {
+                names["id"]: pl.Series(sites, dtype=dtype(stream.id_type)),
+                "@rank": np.arange(len(sites), dtype=np.int64),
+            }
+        )
+        found = log.with_columns(at).filter(pl.col(names["time"]).is_in(pl.Series(ticks).implode()))
+        ordered = found.join(known, on=names["id"], how="inner").sort(names["time"], "@rank")
+        return conform(ordered, wanted)

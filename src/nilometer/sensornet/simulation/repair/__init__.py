@@ -1,0 +1,24 @@
+"""After a death (SNEE's open end; the released code's branches of 2011 to 2013): three ways to go on, and which is best.
+
+- `global`: the query is compiled anew, without the dead node;
+- `partial`: fragments stay where they are, and only what lost its way finds another;
+- `local`: a spare node that was prepared for it takes the dead one's place (a k-resilient overlay).
+
+Each gives a `Repair`: a placement, what it takes to tell the nodes (`Dissemination`), and how long the network then lives.
+"""
+
+from nilometer.sensornet.simulation.repair.choose import Repair, best_repair, repairs
+from nilometer.sensornet.simulation.repair.dissemination import Dissemination, disseminate
+from nilometer.sensornet.simulation.repair.overlay import Overlay, prepare_overlay
+from nilometer.sensornet.simulation.repair.survivors import survivors
+
+__all__ = [
+    "Dissemination",
+    "Overlay",
+    "Repair",
+    "best_repair",
+    "disseminate",
+    "prepare_overlay",
+    "repairs",
+    "survivors",
+]

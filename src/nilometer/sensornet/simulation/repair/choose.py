@@ -1,0 +1,112 @@
+"""A death -> the repairs that can be made, each with what it takes and what it gives, and the best of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from math import inf
+
+from nilometer.catalog.network import Network, NodeId
+from nilometer.errors import NilometerError
+from nilometer.placement import Placement, place
+from nilometer.placement.sources import sources_of
+from nilometer.sensornet.simulation.repair.dissemination import Dissemination, disseminate
+from nilometer.sensornet.simulation.repair.overlay import Overlay, stand_in
+from nilometer.sensornet.simulation.repair.rebuilt import pinned_sites, rebuilt
+from nilometer.sensornet.simulation.repair.rerouting import reroute
+from nilometer.sensornet.simulation.repair.survivors import survivors
+
+STRATEGIES = ("local", "partial", "global")
+"""The least to be told first."""
+
+ALIKE = 0.001
+"""Lifetimes that differ by less are the same: then the repair that tells less is better."""
+
+
+@dataclass(frozen=True)
+class Repair:
+    """A way to go on. `lifetime`: seconds until the first node runs dry, from now on and after the dissemination (None: none of them
+    can). `placement` is None, and `reason` says why, where it cannot be done. `lost`: sources that are gone or cut off."""
+
+    strategy: str
+    placement: Placement | None
+    dissemination: Dissemination
+    lifetime: float | None
+    lost: tuple[NodeId, ...]
+    reason: str = ""
+
+    @property
+    def feasible(self) -> bool:
+        """Whether it can be done."""
+        return self.placement is not None
+
+
+def repairs(
+    placement: Placement,
+    dead: Collection[NodeId],
+    energy: Mapping[NodeId, float] | None = None,
+    overlay: Overlay | None = None,
+) -> tuple[Repair, ...]:
+    """All three, in the order of STRATEGIES. `energy`: joules left, by node; without it, what the network says."""
+    network, _ = survivors(placement.network, dead, energy)
+    alive = {node.id for node in network.nodes}
+    lost = tuple(site for site in placement.routing.sources if site not in alive)
+    for fragment in placement.fragments.leaves:
+        for acquire in fragment.acquires:
+            if not network.hosts(acquire.stream.name):
+                reason = f"nobody senses '{acquire.stream.name}' any more"
+                return tuple(Repair(way, None, Dissemination(), None, lost, reason) for way in STRATEGIES)
+
+    def local() -> tuple[Placement, Dissemination]:
+        found, instead = stand_in(placement, network, dead, overlay or Overlay({}))
+        return found, disseminate(placement, found, prepared=instead)
+
+    def partial() -> tuple[Placement, Dissemination]:
+        sources = sources_of(placement.plan, network).sites(network)
+        tree = reroute(placement.routing, network, dead, sources, placement.costs)
+        pinned = {n: site for n, site in pinned_sites(placement).items() if site in alive}
+        found = rebuilt(placement, network, tree, pinned)
+        return found, disseminate(placement, found)
+
+    def everything() -> tuple[Placement, Dissemination]:
+        found = place(placement.plan, network, placement.quality, placement.profile)
+        return found, disseminate(placement, found, whole=True)
+
+    ways: dict[str, Callable[[], tuple[Placement, Dissemination]]] = {
+        "local": local,
+        "partial": partial,
+        "global": everything,
+    }
+    result = []
+    for strategy in STRATEGIES:
+        try:
+            found, told = ways[strategy]()
+            result.append(Repair(strategy, found, told, _lifetime(found, network, told), lost))
+        except NilometerError as error:
+            result.append(Repair(strategy, None, Dissemination(), None, lost, error.message))
+    return tuple(result)
+
+
+def best_repair(found: Collection[Repair]) -> Repair | None:
+    """The one with which the network lives longest; of those that are alike, the one that tells least."""
+    feasible = [repair for repair in found if repair.feasible]
+    if not feasible:
+        return None
+    longest = max(_or_ever(repair.lifetime) for repair in feasible)
+    alike = [r for r in feasible if _or_ever(r.lifetime) >= longest * (1 - ALIKE) or longest == inf]
+    return min(alike, key=lambda repair: repair.dissemination.packets)
+
+
+def _or_ever(lifetime: float | None) -> float:
+    return inf if lifetime is None else lifetime
+
+
+def _lifetime(placement: Placement, network: Network, told: Dissemination) -> float | None:
+    """Seconds until the first site runs dry."""
+    period = placement.estimate.period
+    found = []
+    for site, plan in placement.sites.items():
+        stock = network.node(site).energy
+        if stock is not None and site != network.sink:
+            found.append(max(0.0, stock - told.joules.get(site, 0.0)) / plan.energy.total * period)
+    return min(found, default=None)

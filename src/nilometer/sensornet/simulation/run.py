@@ -1,0 +1,295 @@
+"""A placement, readings and a duration -> a simulated run: answers, energy, deaths and repairs, in virtual time.
+
+Between two things that happen (a node is killed, a battery runs dry, the end) the agenda repeats itself: such a stretch is run at
+once, its energy a multiplication (`ledger.py`), its tuples columns (`execution.py`). In the period in which a node dies it does what it
+did up to that moment; then the repair is made, and a new stretch begins.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from nilometer.catalog.network import NodeId
+from nilometer.edge.gateway.sources import Extents, MemorySources
+from nilometer.errors import ConfigurationError
+from nilometer.placement import Placement
+from nilometer.sensornet.sim.events import Events
+from nilometer.sensornet.sim.topology import Integers
+from nilometer.sensornet.simulation.air import Clocks, Losses
+from nilometer.sensornet.simulation.books import RadioBooks
+from nilometer.sensornet.simulation.execution import Execution
+from nilometer.sensornet.simulation.happenings import Death, Kill
+from nilometer.sensornet.simulation.hops import Air
+from nilometer.sensornet.simulation.ledger import EnergyLedger, most_in_a_period
+from nilometer.sensornet.simulation.readings import Readings, SyntheticReadings
+from nilometer.sensornet.simulation.repair import Overlay, Repair, best_repair, prepare_overlay, repairs
+from nilometer.sensornet.simulation.repair.choose import STRATEGIES
+from nilometer.sensornet.simulation.repair.dissemination import preloaded
+from nilometer.sensornet.simulation.result import Mended, SimulationResult
+from nilometer.types import SECOND
+
+ROWS_AT_ONCE = 2_000_000
+"""Readings of a stretch, at most: the bound of memory."""
+
+BEGIN = 1_767_225_600 * SECOND
+"""When a run begins unless told otherwise: 2026-01-01."""
+
+REPAIRS = ("best", *STRATEGIES, "none")
+"""What may be done about a death."""
+
+Watch = Callable[[int, int], None]
+"""Is told how much of the run is done: microseconds, of how many."""
+
+
+@dataclass(frozen=True)
+class Conditions:
+    """What the run is to meet. `repair`: one of REPAIRS. `spares`: stand-ins prepared for each site (for `best` and `local`)."""
+
+    seed: int = 0
+    losses: Losses | None = None
+    clocks: Clocks | None = None
+    kills: tuple[Kill, ...] = ()
+    repair: str = "best"
+    spares: int = 1
+    batteries: bool = True
+
+
+def simulate(
+    placement: Placement,
+    duration: int,
+    conditions: Conditions | None = None,
+    *,
+    readings: Readings | None = None,
+    extents: Extents | None = None,
+    begin: int = BEGIN,
+    take: Callable[[pl.DataFrame], None] | None = None,
+    watch: Watch | None = None,
+) -> SimulationResult:
+    """Run the placement for `duration` microseconds, rounded up to whole periods. `take` is given the answers as they come;
+    without it they are kept in the result."""
+    run = _Run(placement, duration, conditions or Conditions(), readings, extents, begin, take, watch)
+    return run.whole()
+
+
+class _Run:
+    def __init__(
+        self,
+        placement: Placement,
+        duration: int,
+        conditions: Conditions,
+        readings: Readings | None,
+        extents: Extents | None,
+        begin: int,
+        take: Callable[[pl.DataFrame], None] | None,
+        watch: Watch | None,
+    ) -> None:
+        _check(placement, duration, conditions)
+        self._conditions = conditions
+        self._readings = readings or SyntheticReadings(conditions.seed)
+        self._extents = extents or MemorySources()
+        self._take, self._watch = take, watch
+        self._kept: list[pl.DataFrame] = []
+        self._events = Events(begin)
+        self._until = begin + duration
+        self._kills = sorted(conditions.kills, key=lambda kill: kill.after)
+        self._dead: dict[NodeId, int] = {}  # when, in virtual time
+        radio = RadioBooks.empty(len(placement.network.nodes))
+        self.result = SimulationResult(placement, EnergyLedger(placement.network), radio, begin)
+        self._overlay = Overlay({})
+        if conditions.repair in ("best", "local") and conditions.spares:
+            self._prepare(placement)
+        self._install(placement)
+
+    def whole(self) -> SimulationResult:
+        """From the beginning to the end."""
+        self._events.at(self._events.now, self._stretch)
+        self._events.run()
+        result = self.result
+        result.duration = self._events.now - result.begin
+        if self._take is None:
+            result.answers = pl.concat(self._kept) if self._kept else None
+        return result
+
+    # ---- stretches ---------------------------------------------------------------------------------------------------
+
+    def _install(self, placement: Placement) -> None:
+        self._placement = placement
+        self._execution = Execution(placement, self._readings, self._extents, self._events.now)
+        self._numbers = self._execution.numbers
+        self._done = 0  # periods of this placement
+        self._most = most_in_a_period(
+            self._numbers,
+            self._conditions.clocks,
+            self._conditions.losses.retries if self._conditions.losses else 0,
+        )
+        self._rows = max(1, placement.beta * len(placement.routing.sources))
+
+    @property
+    def _period(self) -> int:
+        return self._execution.interval * self._placement.beta
+
+    def _stretch(self) -> None:
+        """As many whole periods as nothing happens in; else the one in which something does."""
+        now = self._events.now
+        if now >= self._until or self.result.ended is not None:
+            return
+        left = -(-(self._until - now) // self._period)
+        quiet = min(left, self._quiet_periods(now))
+        if quiet:
+            end = self._run_periods(min(quiet, max(1, ROWS_AT_ONCE // self._rows)))
+            self._events.at(end, self._stretch)
+        else:
+            self._dead |= self._deaths(now)
+            self._events.at(self._run_periods(1), self._mend)
+
+    def _run_periods(self, periods: int) -> int:
+        """Run them, and say when they end."""
+        now = self._events.now
+        air = Air(self._conditions.seed, self._conditions.losses, self._conditions.clocks, self._silent(now))
+        answer, books = self._execution.run(self._done, periods, air)
+        self._done += periods
+        self.result.periods += periods
+        self._charge(books, periods, now)
+        self._give(answer)
+        end = now + periods * self._period
+        if self._watch is not None:
+            self._watch(end - self.result.begin, self._until - self.result.begin)
+        return end
+
+    def _silent(self, now: int) -> Integers | None:
+        """For each site the tick of its period from which it is dead."""
+        here = {node: when for node, when in self._dead.items() if node in self._placement.routing}
+        if not here:
+            return None
+        found = np.full(len(self._numbers), -1, dtype=np.int64)
+        for node, when in here.items():
+            ticks = max(0, when - now) * self._placement.agenda.tick_rate // SECOND
+            found[self._numbers.number[node]] = ticks
+        return found
+
+    def _charge(self, books: RadioBooks, periods: int, now: int) -> None:
+        alive = np.full(len(self._numbers), float(periods))
+        for node, when in self._dead.items():
+            if node in self._placement.routing:
+                alive[self._numbers.number[node]] = min(1.0, max(0, when - now) / self._period)
+        self.result.ledger.add(self._numbers, books, alive, self._conditions.clocks)
+        self.result.radio.add_at(self.result.ledger.rows(self._numbers.sites), books)
+
+    def _give(self, answer: pl.DataFrame) -> None:
+        self.result.answer_rows += answer.height
+        if not answer.height:
+            return
+        if self._take is None:
+            self._kept.append(answer)
+        else:
+            self._take(answer)
+
+    # ---- deaths ------------------------------------------------------------------------------------------------------
+
+    def _quiet_periods(self, now: int) -> int:
+        """How many periods from now on nobody can die in."""
+        found = np.iinfo(np.int64).max
+        for kill in self._kills:
+            if kill.node not in self._dead:
+                found = min(found, (self.result.begin + kill.after - now) // self._period)
+        if self._conditions.batteries:
+            for number, site in enumerate(self._numbers.sites):
+                left = self.result.ledger.left(site)
+                if left != np.inf and site not in self._dead:
+                    found = min(found, int(left // self._most[number]))
+        return max(0, int(found))
+
+    def _deaths(self, now: int) -> dict[NodeId, int]:
+        """Who dies in the period that begins now, and when."""
+        dying: dict[NodeId, int] = {}
+        for kill in self._kills:
+            when = self.result.begin + kill.after
+            if kill.node not in self._dead and when < now + self._period:
+                dying[kill.node] = when
+                self.result.deaths.append(Death(kill.node, kill.after, "killed"))
+        for number, site in enumerate(self._numbers.sites):
+            left = self.result.ledger.left(site)
+            if not self._conditions.batteries or left == np.inf or site in self._dead or site in dying:
+                continue
+            if left < self._most[number]:
+                when = now + int(left / self._most[number] * self._period)
+                dying[site] = when
+                self.result.deaths.append(Death(site, when - self.result.begin, "battery"))
+        return dying
+
+    def _prepare(self, placement: Placement) -> None:
+        """Load the programs of sites into their stand-ins, if anyone is going to die."""
+        lifetime = placement.estimate.lifetime
+        dry = lifetime is not None and (self._until - self.result.begin) / SECOND > lifetime
+        if not self._kills and not (dry and self._conditions.batteries):
+            return
+        self._overlay = prepare_overlay(placement, self._conditions.spares)
+        self.result.prepared = preloaded(placement, self._overlay.spares)
+        self._spend(self.result.prepared.joules)
+
+    def _mend(self) -> None:
+        """After the period in which somebody died: repair, and go on."""
+        gone = tuple(node for node in self._dead if node in self._placement.routing)
+        if gone:
+            self._repair(gone)
+        self._events.at(self._events.now, self._stretch)
+
+    def _repair(self, gone: tuple[NodeId, ...]) -> None:
+        after = self._events.now - self.result.begin
+        wanted = self._conditions.repair
+        if wanted == "none":
+            self.result.mended.append(Mended(after, gone, (), None))
+            self._check_alive()
+            return
+        ledger = self.result.ledger
+        left = {node: ledger.left(node) for node in ledger.nodes if ledger.left(node) != np.inf}
+        weighed = repairs(self._placement, self._dead.keys(), left, self._overlay)
+        chosen = best_repair([r for r in weighed if wanted in ("best", r.strategy)])
+        if chosen is None and wanted not in ("best", "none"):
+            chosen = best_repair(weighed)  # the wanted one cannot be: rather another than none
+        self.result.mended.append(Mended(after, gone, weighed, chosen))
+        if chosen is None:
+            self.result.ended = weighed[-1].reason
+            return
+        self._adopt(chosen)
+
+    def _adopt(self, repair: Repair) -> None:
+        assert repair.placement is not None
+        self._spend(repair.dissemination.joules)
+        before = self._placement.routing
+        self._install(repair.placement)
+        told = repair.dissemination
+        fresh = {*told.reprogrammed, *told.activated}
+        kept = [site for site in repair.placement.routing.post_order if site in before and site not in fresh]
+        self._execution.remember(kept, self.result.begin)
+        if self._conditions.repair in ("best", "local") and self._conditions.spares:
+            self._overlay = prepare_overlay(repair.placement, self._conditions.spares)
+
+    def _check_alive(self) -> None:
+        """End where nobody is left to sense."""
+        if all(source in self._dead for source in self._placement.routing.sources):
+            self.result.ended = "all nodes that sense are dead"
+
+    def _spend(self, joules: Mapping[NodeId, float]) -> None:
+        """Nearly all of a dissemination is the radio's."""
+        for node, amount in joules.items():
+            self.result.ledger.spend(node, radio_receive=amount)
+
+
+def _check(placement: Placement, duration: int, conditions: Conditions) -> None:
+    if duration <= 0:
+        raise ConfigurationError(
+            "nothing to simulate", detail=f"the duration is {duration} us", hint="give more than 0"
+        )
+    if conditions.repair not in REPAIRS:
+        raise ConfigurationError(f"no repair '{conditions.repair}'", hint=f"there are {', '.join(REPAIRS)}")
+    for kill in conditions.kills:
+        placement.network.node(kill.node)  # refuses a node that is not there
+        if kill.node == placement.network.sink:
+            raise ConfigurationError(
+                "the sink cannot be killed", hint="without it there is nobody to answer; kill another node"
+            )

@@ -1,0 +1,113 @@
+"""`nilometer simulate`: rows on stdout, the report on stderr or as the last JSON line, pictures on request, clear refusals."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from nilometer.cli import main as cli
+
+SCHEMA = """
+CREATE STREAM River (id INT, time INT UNIT 's', rain INT, depth INT) SENSED EVERY 15 MINUTES;
+CREATE STREAM Hilltop (id INT, time INT UNIT 's', rain INT) SENSED EVERY 15 MINUTES;
+"""
+TOPOLOGY = str(Path(__file__).parents[1] / "catalog" / "data" / "snee.toml")
+DEPTHS = "RSTREAM SELECT River.id, River.depth FROM River[NOW]"
+
+
+@pytest.fixture
+def field(tmp_path: Path) -> Path:
+    (tmp_path / "schema.sql").write_text(SCHEMA)
+    return tmp_path
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
+    def call(*arguments: str) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["nilometer", "simulate", *arguments])
+        with pytest.raises(SystemExit) as ended:
+            cli.main()
+        out, err = capsys.readouterr()
+        return int(ended.value.code or 0), out, err
+
+    return call
+
+
+def test_rows_and_the_report(run, field: Path) -> None:
+    code, out, err = run("--data", str(field), "--network", TOPOLOGY, "--for", "2d", "--limit", "3", DEPTHS)
+    assert code == 0
+    assert out.splitlines()[0].split() == ["tick", "id", "depth"]
+    assert len(out.splitlines()) == 5
+    assert "rows delivered" in err
+    assert "no packet lost" in err
+    assert "lifetime (days)" in err
+
+
+def test_the_motes_sense_what_the_log_has(run, field: Path) -> None:
+    (field / "river.csv").write_text("time,id,rain,depth\n0,5,1,11\n900,5,1,12\n900,9,2,13\n1800,6,1,14\n")
+    options = ("--buffering-factor", "3", "--for", "45 MINUTES", "--json")
+    code, out, _ = run("--data", str(field), "--network", TOPOLOGY, *options, DEPTHS)
+    assert code == 0
+    *rows, report = map(json.loads, out.splitlines())
+    assert [row["tick"] for row in rows] == sorted(row["tick"] for row in rows)
+    assert sorted((row["tick"], row["id"], row["depth"]) for row in rows) == [
+        ("1970-01-01T00:00:00Z", 5, 11),
+        ("1970-01-01T00:15:00Z", 5, 12),
+        ("1970-01-01T00:15:00Z", 9, 13),
+        ("1970-01-01T00:30:00Z", 6, 14),
+    ]
+    assert report["simulation"]["rows"] == 4
+
+
+def test_a_death_is_reported_with_what_was_chosen_and_why(run, field: Path) -> None:
+    options = ("--for", "6d", "--kill", "3@2d", "--loss", "--retries", "1", "--drift", "20", "--limit", "0")
+    code, out, err = run("--data", str(field), "--network", TOPOLOGY, *options, DEPTHS)
+    assert code == 0
+    assert out == ""
+    assert "node 3 was killed after 2.000 days" in err
+    assert "repaired 3 after" in err
+    assert ": partial, which tells least" in err
+    assert "nobody stands in for node 3" in err
+    code, out, _ = run("--data", str(field), "--network", TOPOLOGY, *options, "--json", DEPTHS)
+    report = json.loads(out.splitlines()[-1])["simulation"]
+    assert report["deaths"] == [{"node": 3, "after": 172800.0, "reason": "killed"}]
+    assert [repair["strategy"] for repair in report["repairs"][0]["weighed"]] == [
+        "local",
+        "partial",
+        "global",
+    ]
+
+
+def test_pictures(run, field: Path) -> None:
+    options = ("--for", "1d", "--kill", "3@6h", "--limit", "0", "--plot", str(field / "pictures"))
+    code, _, _ = run("--data", str(field), "--network", TOPOLOGY, *options, DEPTHS)
+    assert code == 0
+    drawn = {path.name: path.read_text()[:400] for path in (field / "pictures").iterdir()}
+    assert set(drawn) == {
+        "routing.svg",
+        "agenda.svg",
+        "energy.svg",
+        "simulated-energy.svg",
+        "repaired-routing.svg",
+    }
+    assert all("<svg" in text for text in drawn.values())
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--for", "a while"), "'a while' is no length of time"),
+        (("--kill", "0@1d"), "the sink cannot be killed"),
+        (("--kill", "3"), "does not say who dies when"),
+        (("--kill", "77@1d"), "has no node 77"),
+        (("--repair", "hope"), "no repair 'hope'"),
+    ],
+)
+def test_refusals(run, field: Path, options: tuple[str, ...], said: str) -> None:
+    code, _, err = run("--data", str(field), "--network", TOPOLOGY, *options, DEPTHS)
+    assert code == 1
+    assert said in err
+    assert "hint:" in err

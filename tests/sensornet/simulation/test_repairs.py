@@ -1,0 +1,188 @@
+"""Deaths, and the three ways to go on: each a sound placement with the right answers; local tells less than partial, than global."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from nilometer.engine import connect
+from nilometer.errors import CatalogError, ConfigurationError
+from nilometer.laboratory.reproductions.snee_networks import AlwaysTrue
+from nilometer.placement import Placement, QualityOfService, place, placement_profile
+from nilometer.plan.reference import same_answer
+from nilometer.sensornet.simulation import Conditions, Kill, SyntheticReadings, parse_kill, simulate
+from nilometer.sensornet.simulation.repair import Repair, best_repair, prepare_overlay, repairs
+from nilometer.types import DAY, HOUR, MINUTE
+from sensornet.simulation.running import QUERIES, SCHEMA, reference, some_network
+
+EVERY = 15 * MINUTE
+
+
+def placed(name: str, seed: int, size: int = 16, profile: str = "default") -> Placement:
+    database = connect()
+    database.execute(SCHEMA)
+    asked = database.sql(QUERIES[name])
+    asked.profile = profile
+    quality = QualityOfService.of(delivery_time=6 * HOUR)
+    return place(asked.physical, some_network(seed, size), quality, placement_profile(profile))
+
+
+def check_sound(repair: Repair, dead: set[int | str]) -> None:
+    """A tree of living nodes over links that are there, slots that follow each other up the tree, memory that is enough."""
+    placement = repair.placement
+    assert placement is not None
+    for child, parent in placement.routing.edges:
+        assert child not in dead
+        assert placement.network.link(child, parent) is not None
+    sends = {transfer.source: transfer for transfer in placement.agenda.transfers}
+    for transfer in placement.agenda.transfers:
+        above = sends.get(transfer.target)
+        assert above is None or transfer.end <= above.start
+        assert placement.routing.parents[transfer.source] == transfer.target
+    assert placement.agenda.delivery <= placement.agenda.period
+    for site, plan in placement.sites.items():
+        available = placement.network.node(site).ram
+        assert available is None or plan.ram <= available
+
+
+def check_what_is_told(found: tuple[Repair, ...]) -> None:
+    """Local tells less than partial, partial less than global; but where a branch can be taken over by a site that is in the tree
+    already, partial needs no new program, and may tell less than a stand-in and its neighbours are told."""
+    local, partial, everything = found
+    if local.feasible and partial.feasible and partial.dissemination.reprogrammed:
+        assert local.dissemination.packets <= partial.dissemination.packets
+    if partial.feasible and everything.feasible:
+        assert partial.dissemination.packets <= everything.dissemination.packets
+
+
+@given(st.integers(0, 10**6), st.sampled_from(["select", "aggregate", "join"]), st.integers(0, 99))
+@settings(max_examples=8)
+def test_every_repair_answers_for_the_surviving_sources(seed: int, name: str, choice: int) -> None:
+    placement = placed(name, seed)
+    sites = placement.routing.post_order[:-1]
+    dead = sites[choice % len(sites)]
+    found = repairs(placement, {dead}, None, prepare_overlay(placement, 3))
+    assert [repair.strategy for repair in found] == ["local", "partial", "global"]
+    feasible = [repair for repair in found if repair.placement is not None]
+    assume(feasible)
+    readings = SyntheticReadings(seed)
+    for repair in feasible:
+        check_sound(repair, {dead})
+        assert repair.placement is not None
+        assert repair.dissemination.packets >= 0
+        beta = repair.placement.beta
+        run = simulate(repair.placement, 2 * beta * EVERY, readings=readings, begin=0)
+        gone = {dead, *repair.lost}
+        expected = reference(QUERIES[name], readings, repair.placement.network, 0, 2 * beta, gone)
+        assert same_answer(expected, [] if run.answers is None else run.answers.rows()) is None
+    check_what_is_told(found)
+
+
+def test_the_best_repair_lives_longest() -> None:
+    placement = placed("join", 11)
+    for dead in placement.routing.post_order[:-1]:
+        found = repairs(placement, {dead}, None, prepare_overlay(placement, 2))
+        best = best_repair(found)
+        lifetimes = [repair.lifetime for repair in found if repair.lifetime is not None]
+        if best is not None:
+            assert best.lifetime is not None
+            assert best.lifetime >= 0.999 * max(lifetimes)
+
+
+def test_a_stand_in_takes_over_without_a_new_program() -> None:
+    """In a ladder every rung has a spare; the one prepared needs one packet, its neighbours one each."""
+    for seed in range(60):
+        placement = placed("select", seed, 24)
+        overlay = prepare_overlay(placement, 1)
+        covered = [site for site, spares in overlay.spares.items() if spares]
+        if covered:
+            break
+    (local, partial, _) = repairs(placement, {covered[0]}, None, overlay)
+    assert local.placement is not None
+    assert local.dissemination.activated == overlay.spares[covered[0]]
+    assert not local.dissemination.reprogrammed
+    assert local.placement.agenda.delivery == placement.agenda.delivery
+    assert partial.dissemination.packets >= local.dissemination.packets
+
+
+def test_a_killed_node_is_mended_and_reported() -> None:
+    placement = placed("aggregate", 4)
+    inner = next(site for site in placement.routing.post_order if placement.routing.children[site])
+    seen: list[int] = []
+    result = simulate(
+        placement,
+        4 * DAY,
+        Conditions(seed=1, kills=(Kill(inner, DAY + 5 * HOUR),)),
+        watch=lambda done, whole: seen.append(done * 100 // whole),
+    )
+    assert [(death.node, death.after, death.reason) for death in result.deaths] == [
+        (inner, DAY + 5 * HOUR, "killed")
+    ]
+    (mended,) = result.mended
+    assert mended.chosen is not None
+    assert mended.chosen in mended.weighed
+    assert result.answers is not None
+    assert seen == sorted(seen)
+    assert result.duration >= 4 * DAY
+    spent = result.ledger.of(inner).total
+    assert 0 < spent < placement.sites[inner].energy.total * result.periods
+
+
+def test_sites_that_keep_their_program_keep_their_memory() -> None:
+    """A leaf dies; from the next period on, answers are the reference's over the surviving sources, also those that look back."""
+    placement = placed("join", 21)
+    leaf = next(
+        site
+        for site in placement.routing.post_order
+        if not placement.routing.children[site] and "River" in placement.network.node(site).streams
+    )
+    readings = AlwaysTrue()  # so that every evaluation has an answer
+    period = placement.beta * EVERY
+    conditions = Conditions(kills=(Kill(leaf, period // 2),), repair="local")
+    found = simulate(placement, 4 * period, conditions, readings=readings, begin=0)
+    (mended,) = found.mended
+    assert mended.chosen is not None
+    assert mended.chosen.strategy == "local"
+    assert not mended.chosen.dissemination.reprogrammed
+    expected = reference(QUERIES["join"], readings, placement.network, 0, 4 * placement.beta, {leaf})
+    assert found.answers is not None
+    after = [row for row in found.answers.rows() if row[0] >= period]
+    assert after[0][0] == period
+    assert same_answer([row for row in expected if row[0] >= period], after) is None
+
+
+def test_without_a_repair_what_is_behind_the_dead_is_lost() -> None:
+    placement = placed("select", 4)
+    inner = next(site for site in placement.routing.post_order if placement.routing.children[site])
+    conditions = Conditions(kills=(Kill(inner, DAY),), repair="none")
+    whole = simulate(placement, 3 * DAY)
+    broken = simulate(placement, 3 * DAY, conditions)
+    assert broken.answer_rows < whole.answer_rows
+    assert broken.tuples_lost > 0
+    assert broken.mended[0].chosen is None
+    mended = simulate(placement, 3 * DAY, Conditions(kills=(Kill(inner, DAY),)))
+    assert broken.answer_rows < mended.answer_rows
+
+
+def test_batteries_run_dry_when_the_estimate_says() -> None:
+    placement = placed("select", 2)
+    lifetime = placement.estimate.lifetime
+    assert lifetime is not None
+    result = simulate(placement, int(lifetime * 1.05) * 1_000_000, Conditions(repair="none"))
+    first = min(result.deaths, key=lambda death: death.after)
+    assert first.reason == "battery"
+    assert first.after / 1e6 == pytest.approx(lifetime, rel=0.01)
+
+
+def test_what_cannot_be_killed() -> None:
+    placement = placed("select", 2)
+    with pytest.raises(ConfigurationError, match="the sink cannot be killed"):
+        simulate(placement, DAY, Conditions(kills=(Kill(0, HOUR),)))
+    with pytest.raises(CatalogError, match="has no node 'nobody'"):
+        simulate(placement, DAY, Conditions(kills=(Kill("nobody", HOUR),)))
+    with pytest.raises(ConfigurationError, match="does not say who dies when"):
+        parse_kill("7 at noon")
+    with pytest.raises(ConfigurationError, match="no repair 'prayer'"):
+        simulate(placement, DAY, Conditions(repair="prayer"))
+    assert parse_kill("gate@2 DAYS") == Kill("gate", 2 * DAY)
