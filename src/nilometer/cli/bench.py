@@ -16,7 +16,9 @@ def register(application: typer.Typer) -> None:
 
 
 def bench(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="operators, edge, placement, joins or spark")],
+    name: Annotated[
+        str, typer.Argument(metavar="NAME", help="operators, edge, placement, simulator, joins or spark")
+    ],
     json: JsonOption = False,
     rows: Annotated[int, typer.Option("--rows", min=1000, help="How many readings.")] = 1_000_000,
     sensors: Annotated[

@@ -5,9 +5,10 @@ from nilometer.laboratory.benchmarks.joins import joins
 from nilometer.laboratory.benchmarks.operators import operators
 from nilometer.laboratory.benchmarks.placement import placement
 from nilometer.laboratory.benchmarks.result import Result, table
+from nilometer.laboratory.benchmarks.simulator import simulator
 
 SPARK, JOINS = "spark", "joins"
-BENCHMARKS = {"operators": operators, "edge": edge, "placement": placement}
+BENCHMARKS = {"operators": operators, "edge": edge, "placement": placement, "simulator": simulator}
 NAMES = (*BENCHMARKS, JOINS, SPARK)
 
 __all__ = ["BENCHMARKS", "JOINS", "NAMES", "SPARK", "Result", "joins", "table"]

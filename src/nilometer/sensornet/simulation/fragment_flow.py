@@ -7,18 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-import numpy as np
 import polars as pl
 
 from nilometer.edge.gateway.dataflow import Dataflow
-from nilometer.edge.gateway.lowering.sources_of import id_type
+from nilometer.edge.gateway.intake import Intake, intake_stage, row_columns
 from nilometer.edge.gateway.sources import Extents
-from nilometer.edge.gateway.stages import Round, Stage
-from nilometer.operators.frames import Dtypes, conform, dtypes, empty, stream_dtypes, window_dtypes
-from nilometer.operators.logic import EVALUATION, TICK, Output, no_evaluations
+from nilometer.edge.gateway.stages import Round
+from nilometer.operators.logic import EVALUATION, TICK, Output
 from nilometer.placement import Fragment
 from nilometer.plan import physical
-from nilometer.plan.logical import Collection
 from nilometer.sensornet.sim.topology import Integers
 from nilometer.sensornet.simulation.site_rows import SITE, Arrivals, can_be_lifted, lifted, with_arrivals
 
@@ -47,8 +44,9 @@ class FragmentFlow:
         first: bool,
     ) -> Output:
         """One step: what came in by each EXCHANGE (left to right), the readings of the sites, how far event time has come."""
-        for intake, given in zip(self._flow.intakes, inputs, strict=True):
-            intake.receive(given, self._site is not None)
+        for (intake, site), given in zip(self._flow.intakes, inputs, strict=True):
+            rows = given.rows if site in (None, SITE) else given.rows.rename({SITE: site})
+            intake.receive(rows, given.evaluations)
         output = self._flow.step(Round(admitted, watermark, first_ticks, first))
         rows = output.rows
         if self._site is None:
@@ -81,60 +79,20 @@ def _completed(
     return whole.with_columns(pl.col(counts).fill_null(0)).select(rows.columns)
 
 
-class _Intake:
-    """A leaf: what came in for this step."""
-
-    def __init__(self, node: physical.Node) -> None:
-        self._columns = _columns(node)
-        self._site = next((name for name in self._columns if name.endswith(SITE)), None)
-        self._given = Output(empty(self._columns), no_evaluations())
-
-    def receive(self, output: Output, with_site: bool) -> None:
-        rows = output.rows
-        if with_site and self._site is not None and self._site != SITE:
-            rows = rows.rename({SITE: self._site})
-        rows = conform(rows, self._columns) if rows.height else empty(self._columns)
-        self._given = Output(rows, output.evaluations)
-
-    def step(self, inputs: Sequence[Output], now: Round, first_tick: int | None) -> Output:  # noqa: ARG002
-        return self._given
-
-    def snapshot(self) -> dict[str, bytes]:
-        return {}
-
-    def restore(self, panes: dict[str, bytes]) -> None:
-        pass
-
-
 class _CutFlow(Dataflow):
-    """The gateway's stages of a fragment; `intakes` are where rows come in, left to right."""
+    """The gateway's stages of a fragment; `intakes` are where rows come in, left to right, each with the name of its column of
+    sites, if it has one."""
 
     def __init__(self, plan: physical.Node, extents: Extents) -> None:
-        self.intakes: list[_Intake] = []
+        self.intakes: list[tuple[Intake, str | None]] = []
         super().__init__(plan, extents)
 
     def lower(self, node: physical.Node) -> int:
+        """An EXCHANGE is where rows come in; all else is the gateway's."""
         if not isinstance(node, physical.Exchange | Arrivals):
             return super().lower(node)
-        leaves = (leaf for leaf in physical.walk_plan(node) if isinstance(leaf, physical.SpAcquire))
-        streams = frozenset(leaf.stream.name.lower() for leaf in leaves)
-        intake = _Intake(node.input)
-        self.intakes.append(intake)
-        self.stages.append(Stage(node.operator, intake, (), streams))
+        columns = row_columns(node.input)
+        intake = Intake(columns)
+        self.intakes.append((intake, next((name for name in columns if name.endswith(SITE)), None)))
+        self.stages.append(intake_stage(node, intake))
         return len(self.stages) - 1
-
-
-def _columns(node: physical.Node) -> Dtypes:
-    match node.collection:
-        case Collection.STREAM:
-            return stream_dtypes(node.schema, id_type(node))
-        case Collection.WINDOWS:
-            return window_dtypes(node.schema)
-        case Collection.TABLE:
-            return dtypes(node.schema)
-
-
-def at_sites(rows: pl.DataFrame, wanted: Integers) -> pl.DataFrame:
-    """The rows that are at one of these sites."""
-    here = np.isin(rows.get_column(SITE).to_numpy(), wanted)
-    return rows if here.all() else rows.filter(pl.Series(here))

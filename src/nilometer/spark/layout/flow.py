@@ -12,26 +12,21 @@ from dataclasses import dataclass, field, replace
 import polars as pl
 
 from nilometer.edge.gateway.dataflow import Dataflow
+from nilometer.edge.gateway.intake import Intake, intake_stage, row_columns
 from nilometer.edge.gateway.lowering.partials import evaluated
-from nilometer.edge.gateway.lowering.sources_of import id_type
 from nilometer.edge.gateway.lowering.streams import similar_of
 from nilometer.edge.gateway.sources import Extents
-from nilometer.edge.gateway.stages import Operator, Round, Stage
+from nilometer.edge.gateway.stages import Operator, Round
 from nilometer.errors import InternalError
 from nilometer.expressions import Expression
 from nilometer.operators.frames import (
     Dtypes,
     concatenate,
-    conform,
     dtypes,
-    empty,
-    stream_dtypes,
-    window_dtypes,
 )
 from nilometer.operators.logic import EVALUATION, EVALUATIONS_SCHEMA, TICK, Output, no_evaluations
 from nilometer.operators.stripe_home import StripeHome, stripe_width
 from nilometer.plan import physical
-from nilometer.plan.logical import Collection
 from nilometer.spark.layout.combining import combine, parted, partial_columns, sliding_over_partials
 from nilometer.spark.layout.divide import divide
 from nilometer.spark.layout.fragments import Fragment, Layout
@@ -107,13 +102,7 @@ def columns_of(plan: physical.Node) -> Dtypes:
     if isinstance(plan, physical.Deliver):
         tick = (Column("tick", TIME),) if plan.tick else ()
         return dtypes(Schema((*tick, *plan.schema.columns)))
-    match plan.collection:
-        case Collection.STREAM:
-            return stream_dtypes(plan.schema, id_type(plan))
-        case Collection.WINDOWS:
-            return window_dtypes(plan.schema)
-        case Collection.TABLE:
-            return dtypes(plan.schema)
+    return row_columns(plan)
 
 
 def gathered(outputs: Sequence[Output], columns: Dtypes) -> Output:
@@ -158,39 +147,12 @@ def _sensors_in(
     return frozenset(parts[bucket].get_column(source)) if bucket in parts else frozenset()
 
 
-class _Door:
-    """A leaf: what was received for this step."""
-
-    def __init__(self, columns: Dtypes) -> None:
-        self._columns = columns
-        self._nothing = Output(empty(columns), no_evaluations())
-        self.given = self._nothing
-
-    def receive(self, output: Output | None) -> None:
-        """What the next step takes."""
-        if output is None:
-            self.given = self._nothing
-            return
-        rows = conform(output.rows, self._columns) if output.rows.height else self._nothing.rows
-        self.given = Output(rows, _once(output.evaluations))
-
-    def step(self, inputs: Sequence[Output], now: Round, first_tick: int | None) -> Output:  # noqa: ARG002
-        given, self.given = self.given, self._nothing
-        return given
-
-    def snapshot(self) -> dict[str, bytes]:
-        return {}
-
-    def restore(self, panes: dict[str, bytes]) -> None:
-        pass
-
-
 class _CutFlow(Dataflow):
     """The gateway's stages of a plan that is cut at its exchanges. `doors` are where rows come in, in the plan's order."""
 
     def __init__(self, plan: physical.Node, sources: Extents, buckets: int, bucket: int) -> None:
         self._place = buckets, bucket
-        self.doors: list[_Door] = []
+        self.doors: list[Intake] = []
         self._combined: int | None = None
         super().__init__(plan, sources)
 
@@ -198,8 +160,8 @@ class _CutFlow(Dataflow):
         """Put before each door what came for it."""
         if inputs and len(inputs) != len(self.doors):
             raise InternalError(f"{len(inputs)} inputs for {len(self.doors)} exchanges")
-        for place, door in enumerate(self.doors):
-            door.receive(inputs[place] if inputs else None)
+        for door, given in zip(self.doors, inputs, strict=False):
+            door.receive(given.rows, _once(given.evaluations))
 
     def rows_combined(self) -> int | None:
         """How many rows the last step combined; None where nothing is."""
@@ -235,14 +197,9 @@ class _CutFlow(Dataflow):
         return self.fuse(self.lower(stream), counted)
 
     def _lower_exchange(self, node: physical.Exchange) -> int:
-        streams = frozenset(
-            below.stream.name.lower()
-            for below in physical.walk_plan(node)
-            if isinstance(below, physical.SpAcquire)
-        )
-        door = _Door(columns_of(node.input))
+        door = Intake(columns_of(node.input))
         self.doors.append(door)
-        self.stages.append(Stage(node.operator, door, (), streams))
+        self.stages.append(intake_stage(node, door))
         return len(self.stages) - 1
 
 
