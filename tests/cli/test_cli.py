@@ -169,7 +169,7 @@ def test_what_cannot_be_drawn_is_said(run, tmp_path) -> None:
     code, _, err = run("reproduce", "snee-forms", "--plot", str(tmp_path / "a.png"))
     assert code == 1
     assert "no plot of 'snee-forms'" in err
-    assert "--plot draws fjords" in err
+    assert "--plot draws snee, fjords" in err
 
 
 def test_a_figure_is_reproduced(run) -> None:

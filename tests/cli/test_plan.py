@@ -34,7 +34,7 @@ def test_a_plan_is_tree_fragments_agenda_and_costs(field: Path) -> None:
         "plan",
         "--data",
         field,
-        "--topology",
+        "--network",
         MOTES,
         "--profile",
         "snee-2010",
@@ -49,7 +49,7 @@ def test_a_plan_is_tree_fragments_agenda_and_costs(field: Path) -> None:
 
 
 def test_a_plan_as_json(field: Path) -> None:
-    text = run("plan", "--data", field, "--topology", MOTES, "--json", "--costs", "mica2", Q3)
+    text = run("plan", "--data", field, "--network", MOTES, "--json", "--costs", "mica2", Q3)
     found = json.loads(text)
     assert found["costs"] == "mica2"
     assert {edge[0] for edge in found["routing"]["edges"]} >= {4, 5, 6, 7, 9}
@@ -61,7 +61,7 @@ def test_a_plan_as_json(field: Path) -> None:
 
 
 def test_expectations_from_the_command_line(field: Path) -> None:
-    start = ("plan", "--data", field, "--topology", MOTES, "--json")
+    start = ("plan", "--data", field, "--network", MOTES, "--json")
     soon = json.loads(run(*start, "--goal", "minimize delivery time", Q3))
     late = json.loads(run(*start, "--goal", "maximize lifetime", Q3))
     assert soon["agenda"]["beta"] == 1 < late["agenda"]["beta"]

@@ -72,6 +72,8 @@ def _from_toml(path: Path, name: str, sink: NodeId | None) -> Network:
         whole = tomllib.loads(read_text(path))
     except tomllib.TOMLDecodeError as error:
         raise CatalogError(f"{path.name} is not TOML", detail=str(error).lower()) from None
+    # Also outside of [network], where one would write it first.
+    plain = whole.pop("sink", None)
     _known_keys(whole, ("network", "defaults", "nodes", "links", "profile"), _failing(path.name))
     head, defaults = _table(path, whole, "network"), _table(path, whole, "defaults")
     _known_keys(head, ("sink", "profile"), _failing(f"{path.name}, [network]"))
@@ -87,7 +89,7 @@ def _from_toml(path: Path, name: str, sink: NodeId | None) -> Network:
     fail = _failing(f"{path.name}, [profile]")
     changed = {key: _number(value, key, fail) for key, value in _table(path, whole, "profile").items()}
     profile = cost_profile(str(head.get("profile", DEFAULT_PROFILE)), changed)
-    return _network(path, name, head.get("sink") if sink is None else sink, nodes, links, profile)
+    return _network(path, name, head.get("sink", plain) if sink is None else sink, nodes, links, profile)
 
 
 def _table(path: Path, whole: dict[str, Any], key: str) -> dict[str, Any]:

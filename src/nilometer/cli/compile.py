@@ -9,6 +9,7 @@ import typer
 
 from nilometer.cli.console import message, parameters_of, print_records, print_table, read_sql
 from nilometer.cli.options import CatalogOption, DataOption, JsonOption, SetOption, SqlArgument, database_of
+from nilometer.cli.placement_options import NetworkOption, network_file
 from nilometer.errors import InternalError
 
 
@@ -19,15 +20,7 @@ def register(application: typer.Typer) -> None:
 
 def compile_(
     sql: SqlArgument,
-    network: Annotated[
-        str | None,
-        typer.Option(
-            "--network",
-            metavar="FILE_OR_NAME",
-            envvar="NILOMETER_NETWORK",
-            help="A network: a .toml, .csv or .geojson file, or the name of a declared one.",
-        ),
-    ] = None,
+    network: NetworkOption = None,
     to: Annotated[
         Path,
         typer.Option("--to", metavar="DIR", help="Where the C and ELF files go, one of each for a site."),
@@ -65,14 +58,12 @@ def compile_(
     """
     from json import dumps
 
-    from nilometer.catalog.network_files import import_network
     from nilometer.engine import motes
     from nilometer.engine.expectations import expectations
     from nilometer.engine.recorded import recorded_readings
 
     query = database_of(data, catalog).sql(read_sql(sql), **parameters_of(set_ or []))
-    is_file = network is not None and Path(network).suffix.lower() in (".toml", ".csv", ".geojson", ".json")
-    found = import_network(network, "network") if network is not None and is_file else network
+    found = network_file(network) or network
     expected = expectations(delivery_time=delivery_time, buffering_factor=buffering_factor)
     readings, start = recorded_readings(query, motes.mote_network(query, found)) if recorded else (None, None)
     compiled = motes.compile_query(query, to, found, expected, start)

@@ -10,16 +10,13 @@ if TYPE_CHECKING:
     from nilometer.catalog.network import Network
     from nilometer.engine import Query
 
-TopologyOption = Annotated[
-    str | None, typer.Option("--topology", metavar="FILE", help="A network: .toml, .csv or .geojson.")
-]
-NetworkOrFileOption = Annotated[
+NetworkOption = Annotated[
     str | None,
     typer.Option(
         "--network",
-        metavar="NAME_OR_FILE",
+        metavar="FILE_OR_NAME",
         envvar="NILOMETER_NETWORK",
-        help="The network of motes, if there are several; or its file.",
+        help="A network: a .toml, .csv or .geojson file, or the name of a declared one.",
     ),
 ]
 CostsOption = Annotated[
@@ -55,15 +52,21 @@ PlotOption = Annotated[
 _ENDINGS = (".toml", ".csv", ".geojson", ".json")
 
 
-def network_of(query: Query, topology: str | None, network: str | None, costs: str | None) -> Network:
+def network_file(network: str | None) -> Network | None:
+    """The network of a file, if that is what is named."""
+    from nilometer.catalog.network_files import import_network
+
+    if network is None or not network.lower().endswith(_ENDINGS):
+        return None
+    return import_network(network, "network")
+
+
+def network_of(query: Query, network: str | None, costs: str | None) -> Network:
     """The network that the options name: a file, one of the catalog, or the only one that senses what the query reads."""
     from dataclasses import replace
 
-    from nilometer.catalog.network_files import import_network
     from nilometer.catalog.profiles import cost_profile
     from nilometer.engine.placing import network_for
 
-    if topology is None and network is not None and network.lower().endswith(_ENDINGS):
-        topology, network = network, None
-    found = import_network(topology, "topology") if topology is not None else network_for(query, network)
+    found = network_file(network) or network_for(query, network)
     return found if costs is None else replace(found, profile=cost_profile(costs))

@@ -21,9 +21,8 @@ from nilometer.cli.placement_options import (
     DeliveryTimeOption,
     GoalOption,
     LifetimeOption,
-    NetworkOrFileOption,
+    NetworkOption,
     PlotOption,
-    TopologyOption,
     TotalEnergyOption,
     network_of,
 )
@@ -36,10 +35,9 @@ def register(application: typer.Typer) -> None:
 
 def plan(
     sql: SqlArgument,
-    topology: TopologyOption = None,
     data: DataOption = None,
     catalog: CatalogOption = None,
-    network: NetworkOrFileOption = None,
+    network: NetworkOption = None,
     profile: ProfileOption = "default",
     costs: CostsOption = None,
     acquisition_interval: AcquisitionIntervalOption = None,
@@ -54,7 +52,7 @@ def plan(
 ) -> None:
     """Plan a query for the motes of a network: routing tree, fragments, agenda, energy and lifetime.
 
-    Example: nilometer plan --data field/ --topology brook.toml --delivery-time '24 HOURS' "SELECT AVG(depth) FROM river [NOW]"
+    Example: nilometer plan --data field/ --network brook.toml --delivery-time '24 HOURS' "SELECT AVG(depth) FROM river [NOW]"
     """
     from json import dumps
 
@@ -74,7 +72,7 @@ def plan(
         buffering_factor=buffering_factor,
         goal=goal,
     )
-    placement = query.placement(network_of(query, topology, network, costs), expected)
+    placement = query.placement(network_of(query, network, costs), expected)
     if plot is not None:
         from nilometer.laboratory.pictures import draw_placement
 

@@ -24,9 +24,8 @@ from nilometer.cli.placement_options import (
     DeliveryTimeOption,
     GoalOption,
     LifetimeOption,
-    NetworkOrFileOption,
+    NetworkOption,
     PlotOption,
-    TopologyOption,
     TotalEnergyOption,
     network_of,
 )
@@ -42,10 +41,9 @@ def simulate(
     duration: Annotated[
         str, typer.Option("--for", metavar="DURATION", help="How long: '180 DAYS', '12h'; whole periods.")
     ] = "7 DAYS",
-    topology: TopologyOption = None,
     data: DataOption = None,
     catalog: CatalogOption = None,
-    network: NetworkOrFileOption = None,
+    network: NetworkOption = None,
     profile: ProfileOption = "default",
     costs: CostsOption = None,
     seed: Annotated[
@@ -114,7 +112,7 @@ def simulate(
         buffering_factor=buffering_factor,
         goal=goal,
     )
-    placement = query.placement(network_of(query, topology, network, costs), expected)
+    placement = query.placement(network_of(query, network, costs), expected)
     conditions = Conditions(
         seed=seed,
         losses=Losses(retries) if loss else None,

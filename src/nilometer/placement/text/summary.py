@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from nilometer.placement.placement import Placement
-from nilometer.placement.text.tables import days, joules, seconds, table
+from nilometer.placement.text.tables import UNKNOWN_LIFETIME, days, joules, seconds, table
 
 MOST_SITES = 24
 """Of a large network, only those that die first are listed."""
@@ -54,7 +54,9 @@ def summary_text(placement: Placement) -> str:
         f" buffering factor {placement.beta}",
         f"a day: {estimate.packets_per_day:.0f} packets, radios on for {seconds(estimate.radio_time_per_day)},"
         f" {joules(estimate.power * 86400)} without the sink",
-        f"lifetime {days(estimate.lifetime)} days, with sensor boards that can be switched off"
+        UNKNOWN_LIFETIME
+        if estimate.lifetime is None
+        else f"lifetime {days(estimate.lifetime)} days, with sensor boards that can be switched off"
         f" {days(estimate.lifetime_without_board)} days",
         f"costs by profile {placement.costs.name}, placed by profile {placement.profile.name}",
     ]

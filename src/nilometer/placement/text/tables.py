@@ -25,6 +25,9 @@ def days(seconds: float | None) -> str:
     return "-" if seconds is None else f"{seconds / 86400:.1f}"
 
 
+UNKNOWN_LIFETIME = "lifetime unknown: no node says how much energy it has (energy = 31320, in joules, in its entry of the network)"
+
+
 def seconds(value: float) -> str:
     """A time in seconds, to the millisecond."""
     return f"{value:.3f} s"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from nilometer.placement.text.tables import days, joules, table
+from nilometer.placement.text.tables import UNKNOWN_LIFETIME, days, joules, table
 from nilometer.sensornet.simulation.ledger import COMPONENTS
 from nilometer.sensornet.simulation.repair import Dissemination, Repair
 from nilometer.sensornet.simulation.result import Mended, SimulationResult
@@ -86,7 +86,7 @@ def _summary(result: SimulationResult) -> list[str]:
     return [
         text,
         lost if result.packets_lost else "no packet lost",
-        f"the first node lasts {days(lifetime)} days",
+        UNKNOWN_LIFETIME if lifetime is None else f"the first node lasts {days(lifetime)} days",
     ]
 
 
