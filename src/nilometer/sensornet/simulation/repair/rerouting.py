@@ -27,11 +27,8 @@ def reroute(
     costs: CostParameters,
 ) -> RoutingTree:
     """The tree of the surviving network. `sources`: those that still sense."""
-    parents = {
-        child: parent
-        for child, parent in tree.edges
-        if child not in dead and parent not in dead and _alive(network, child)
-    }
+    alive = {node.id for node in network.nodes} - set(dead)
+    parents = {child: parent for child, parent in tree.edges if child in alive and parent in alive}
     weights = link_weights(network, costs)
     joined = _below(parents, network.sink)
     wanted = {site for site in sources if site not in joined}
@@ -50,10 +47,6 @@ def reroute(
     known = [child for child, _ in tree.edges if child in kept]
     order = [*known, *(site for site in kept if site not in set(known))]
     return RoutingTree(network.sink, tuple((site, parents[site]) for site in order), sources, LOCAL_REPAIR)
-
-
-def _alive(network: Network, site: NodeId) -> bool:
-    return any(node.id == site for node in network.nodes)
 
 
 def _below(parents: dict[NodeId, NodeId], sink: NodeId) -> set[NodeId]:
