@@ -84,7 +84,8 @@ def snjoin_network(
             "leave less to save), so that a figure near the paper's says that the mechanism works, not that the fields are alike",
             f"'cluster range 10 % of the total sensor space' is read as {ground}: a tenth of the area of the largest field, of which fewer sensors have a part, as "
             "dense; so 200 sensors are one cluster and feedback saves nothing, as Fig. 12's first row says. (Ground FIXED in snjoin_field.py: a tenth of the side of a "
-            "field that is always the same has some 60 clusters whatever the sensors, and as much to save with few.) Phenomena lie in the largest field",
+            "field that is always the same has some 60 clusters whatever the sensors, and as much to save with few: there feedback saves 72 % of the probes, 62 % of the delay and 77 % of the bytes at 200 sensors, 80, 95 and 77 % at "
+            "2,000. That was our first reading; this one was chosen when its growth was not the paper's.) One seed. Phenomena lie in the largest field",
             "radios reach a tenth of the largest field's side, or as far as it takes to connect the field; links fall to a quality of 0.5 at the edge of the range; "
             "the sink is in the middle",
             f"an IEEE 802.15.4 radio (250 kbit/s, 104 bytes a packet, 5 ms a hop); heads wait {EPSILON // MILLISECOND} ms for late readings "
