@@ -19,7 +19,7 @@ from nilometer.errors import DataError
 from nilometer.plan import logical
 from nilometer.plan.reference import evaluate, same_answer
 from nilometer.spark.layout import lay_out, text_of
-from properties.random_queries import SCHEMA, STREAMS, TABLE_ROWS, Case, cases, readings
+from properties.random_queries import BASE, SCHEMA, STREAMS, TABLE_ROWS, Case, cases, readings
 from scripts import Run, read_script
 from spark.layout.layered_queries import layered_cases
 from spark.layout.pipeline import Pipeline
@@ -201,3 +201,27 @@ def test_pitfalls(sql: str, table_file: str) -> None:
         check(Case(sql, logs), table_file, 5, batch_rows)
 
     agrees()
+
+
+@given(batch_rows=batch_sizes)
+@settings(deadline=None)
+def test_a_band_that_is_as_good_as_an_equality_still_rounds(table_file: str, batch_rows: int | None) -> None:
+    # Beside 1e18 all of these are equal.
+    sql = (
+        "SELECT r.v AS x, q.v AS y, p.v AS z FROM a r, b q, s p WINDOW = 2 SECONDS"
+        " WHERE r.v + 1e18 <= q.v + 1e18 AND r.v + 1e18 >= q.v + 1e18 AND ABS(q.v - p.v) <= 0.25"
+    )
+    rows = [{"time": BASE, "id": 1, "x": None, "v": v, "name": None, "ok": None} for v in (-4.0, 0.0, 4.0)]
+    check(Case(sql, dict.fromkeys(STREAMS, rows)), table_file, 5, batch_rows)
+
+
+@pytest.mark.parametrize("more", ["50", "1e-9"])
+@given(batch_rows=batch_sizes)
+@settings(deadline=None)
+def test_a_band_that_nothing_is_in(more: str, table_file: str, batch_rows: int | None) -> None:
+    sql = (
+        "SELECT r.v AS x, q.v AS y, p.v AS z FROM a r, b q, s p WINDOW = 2 SECONDS"
+        f" WHERE r.v >= q.v + {more} AND r.v <= q.v AND ABS(q.v - p.v) <= 1"
+    )
+    rows = [{"time": BASE, "id": 1, "x": None, "v": v, "name": None, "ok": None} for v in (0.0, 4.0, 1e18)]
+    check(Case(sql, dict.fromkeys(STREAMS, rows)), table_file, 5, batch_rows)

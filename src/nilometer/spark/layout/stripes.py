@@ -44,7 +44,7 @@ class Stripes:
     def spread(self, values: pl.Series, buckets: int) -> tuple[Integers, Integers]:
         """The rows bucket by bucket, and where each begins (kernels/stripes.py). NULL is near nothing: it goes where 0 goes."""
         numbers = values.cast(pl.Float64).fill_null(0.0).to_numpy()
-        if not self.below and not self.above:
+        if not self.below and not self.above and not self.scale:
             home = stripes(numbers, self.width)
             return spread(home, home, buckets)
         with np.errstate(over="ignore"):
@@ -113,6 +113,8 @@ def _around_pivot(
     bands: Sequence[Band], inputs: Sequence[physical.Node], pivots: Sequence[int]
 ) -> Striped | None:
     """By the pivot whose partners are nearest to it."""
+    # A band that nothing keeps (5 <= a - b <= 3) says nothing of where to look: of stripes from 5 up to 3 there is none.
+    bands = [band for band in bands if band.low is None or band.high is None or band.low <= band.high]
     found = []
     for pivot in sorted({column for band in bands for column in (band.plus, band.minus)}):
         if not any(pivot in inputs[port].schema for port in pivots):
