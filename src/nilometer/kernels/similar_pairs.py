@@ -86,7 +86,8 @@ def _found(rows: SimilarRows, probes: Integers) -> Iterator[tuple[Integers, Inte
         if values.dtype == np.int64:
             holds &= (values[other] >= lowest[probe]) & (values[other] <= highest[probe])
         else:
-            holds &= np.abs(values[probe] - values[other]) <= rows.epsilon
+            with np.errstate(over="ignore"):  # which is far
+                holds &= np.abs(values[probe] - values[other]) <= rows.epsilon
         yield probe[holds], other[holds]
 
 
@@ -99,8 +100,9 @@ def value_bounds(values: Values, epsilon: float) -> tuple[Values, Values]:
         highest = places + np.minimum(~places, reach)
         lowest, highest = (from_least(bound.view(np.int64)) for bound in (lowest, highest))
         return lowest.view(np.int64), highest.view(np.int64)
-    slack = (np.abs(values) + epsilon) * 2.0**-50
-    return values - epsilon - slack, values + epsilon + slack
+    with np.errstate(over="ignore"):  # then all that is greater, or less, is near enough
+        slack = (np.abs(values) + epsilon) * 2.0**-50
+        return values - epsilon - slack, values + epsilon + slack
 
 
 def reach_of(epsilon: float) -> np.uint64:

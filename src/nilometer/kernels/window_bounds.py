@@ -1,7 +1,7 @@
 """Window bounds: the widths between pairs of streams -> the widths they imply for every pair.
 
 |t_i - t_j| <= w_ij on the edges of a graph implies |t_i - t_j| <= D_ij, the shortest path (STEAM section 6.2). D narrows
-the candidates and says when a tuple is no longer needed; the given bounds alone decide what joins.
+the candidates and says when a tuple is no longer needed. None is wider than the bound given for its pair, so what is within D joins.
 
 >>> implied_widths(3, [(0, 1, 5), (1, 2, 7)]).tolist()
 [[0, 5, 12], [5, 0, 7], [12, 7, 0]]
@@ -15,14 +15,18 @@ import numpy as np
 import numpy.typing as npt
 
 UNCONNECTED = 2**61  # two of them still fit into 64 bits
+WIDEST = UNCONNECTED - 1
+"""No two times are further apart than these 73,000 years: a wider window says no more."""
 
 
 def implied_widths(count: int, bounds: Iterable[tuple[int, int, int]]) -> npt.NDArray[np.int64]:
-    """All-pairs shortest paths over (left, right, width); UNCONNECTED or more where there is no path."""
+    """All-pairs shortest paths over (left, right, width), none longer than WIDEST; UNCONNECTED where there is no path."""
     widths = np.full((count, count), UNCONNECTED, dtype=np.int64)
     np.fill_diagonal(widths, 0)
     for left, right, width in bounds:
-        widths[left, right] = widths[right, left] = min(int(widths[left, right]), width)
+        widths[left, right] = widths[right, left] = min(int(widths[left, right]), width, WIDEST)
     for middle in range(count):
-        widths = np.minimum(widths, widths[:, middle, None] + widths[None, middle, :])
+        to, onward = widths[:, middle, None], widths[None, middle, :]
+        connected = (to < UNCONNECTED) & (onward < UNCONNECTED)
+        widths = np.minimum(widths, np.where(connected, np.minimum(to + onward, WIDEST), UNCONNECTED))
     return widths

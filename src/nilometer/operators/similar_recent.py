@@ -113,8 +113,9 @@ def lengths(counts: pl.Series, unit: int) -> Integers:
     [1500000, -1, -1, 4611686018427387904]
     """
     if counts.dtype.is_float():
-        exact = np.rint(np.clip(counts.fill_null(-1).to_numpy() * float(unit), -1, float(_LONGEST)))
-        return exact.astype(np.int64)
+        with np.errstate(over="ignore"):  # then it is the longest
+            exact = counts.fill_null(-1).to_numpy() * float(unit)
+        return np.rint(np.clip(exact, -1, float(_LONGEST))).astype(np.int64)
     most = _LONGEST // unit
     whole: Integers = np.clip(counts.fill_null(-1).cast(pl.Int64).to_numpy(), -1, most) * unit
     return np.maximum(whole, -1)
