@@ -23,6 +23,7 @@ import polars as pl
 from nilometer.errors import InternalError
 from nilometer.expressions import (
     COMPARISONS,
+    MIRROR,
     Call,
     Case,
     ColumnReference,
@@ -30,6 +31,7 @@ from nilometer.expressions import (
     InList,
     Literal,
     Now,
+    columns_of,
     conjuncts,
     type_of,
 )
@@ -210,7 +212,11 @@ def _call(call: Call, overflows: list[Overflow], guards: _Guards) -> pl.Expr:
     if overflow is not None:
         overflows.append(overflow)
     if function in COMPARISONS:
-        return comparison(function, operands[0], operands[1], type_of(call.arguments[0]).kind)
+        left, right = operands
+        if not columns_of(call.arguments[0]):
+            # Of a constant and a column that is NULL all over Polars makes a column of length one, but not the other way round.
+            function, left, right = MIRROR[function], right, left
+        return comparison(function, left, right, type_of(call.arguments[0]).kind)
     return FUNCTIONS[function](call, operands)
 
 
