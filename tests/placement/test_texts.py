@@ -20,6 +20,7 @@ CREATE STREAM Wells (level INT) PUSHED FROM 'mqtt://localhost/wells' EXPECT EVER
 CREATE STREAM Springs (flow INT) SENSED EVERY 10 MINUTES;
 CREATE STREAM Gauges (depth INT) SENSED EVERY 15 MINUTES;
 CREATE SENSOR 8 OF Gauges WITH kind = 'gauge';
+CREATE STREAM Marks (id STRING, depth INT, colour STRING) SENSED EVERY 15 MINUTES;
 """
 
 NAMES = {"Q1": Q1, "Q2": Q2, "Q3": Q3}
@@ -81,6 +82,15 @@ def _network(name: str) -> Network:
             return replace(network, profile=cost_profile("snee-2010", {"packet_payload": 8.0}))
         case "small":
             return replace(network, nodes=tuple(replace(node, ram=440) for node in network.nodes))
+        case "boundless":
+            return replace(network, nodes=tuple(replace(node, ram=None) for node in network.nodes))
+        case "named":
+            return Network(
+                "named",
+                "sink",
+                (NetworkNode("sink"), NetworkNode("a", streams=("Marks",))),
+                (Link("sink", "a"),),
+            )
         case "two-rates":
             nodes = tuple(
                 replace(n, streams=(*n.streams, "Springs") if n.id == 8 else n.streams) for n in network.nodes

@@ -55,6 +55,7 @@ def _network(
             f"{path.name} does not say which node is the sink",
             hint=f"say it: CREATE NETWORK {name} FROM '{path.name}' SINK {nodes[0].id if nodes else 0}",
         )
+    _identifier({"sink": sink}, "sink", _failing(path.name))
     # A file may write an id as a number here and as text there.
     known = {str(node.id): node.id for node in nodes}
     ends = (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -58,7 +59,7 @@ def network_file(network: str | None) -> Network | None:
 
     if network is None or not network.lower().endswith(_ENDINGS):
         return None
-    return import_network(network, "network")
+    return import_network(network, Path(network).stem)
 
 
 def network_of(query: Query, network: str | None, costs: str | None) -> Network:

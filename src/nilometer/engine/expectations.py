@@ -10,6 +10,12 @@ from nilometer.errors import ConfigurationError
 from nilometer.placement import Bounds, Direction, Goal, Measure, QualityOfService
 from nilometer.plan.bind.parameters import parse_length
 
+_SENSELESS = {
+    Goal(Direction.MINIMIZE, Measure.LIFETIME): Direction.MAXIMIZE,
+    Goal(Direction.MAXIMIZE, Measure.TOTAL_ENERGY): Direction.MINIMIZE,
+}
+"""Goals that nothing but waste serves, and what was meant."""
+
 
 def expectations(
     *,
@@ -60,4 +66,9 @@ def _goal(text: str | None) -> Goal | None:
         raise ConfigurationError(
             f"'{text}' is no goal", hint=f"write minimize or maximize, and one of {', '.join(Measure)}"
         )
-    return Goal(Direction(direction), Measure(measure))
+    goal = Goal(Direction(direction), Measure(measure))
+    if goal in _SENSELESS:
+        raise ConfigurationError(
+            f"'{text}' is a goal that is always better missed", hint=f"write '{_SENSELESS[goal]} {measure}'"
+        )
+    return goal

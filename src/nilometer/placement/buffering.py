@@ -69,10 +69,11 @@ def choose_buffering(scheduler: Scheduler, quality: QualityOfService) -> Schedul
     """The agenda that keeps all expectations and is best at the goal."""
     scheduled = lru_cache(maxsize=64)(scheduler.scheduled)
     largest = _memory_bound(scheduler)
-    largest = min(largest, LARGEST_BETA, scheduler.profile.wire.evaluations)
+    numbered = min(LARGEST_BETA, scheduler.profile.wire.evaluations)
+    memory_binds, largest = largest <= numbered, min(largest, numbered)
     smallest = 1
     if quality.buffering_factor is not None:
-        _check_factor(quality.buffering_factor, largest)
+        _check_factor(quality.buffering_factor, largest, memory_binds)
         smallest = largest = quality.buffering_factor
     late = _too_late(scheduler, smallest, quality)
     if late is not None:
@@ -129,10 +130,11 @@ def _memory_bound(scheduler: Scheduler) -> int:
     return bound
 
 
-def _check_factor(factor: int, largest: int) -> None:
+def _check_factor(factor: int, largest: int, memory_binds: bool) -> None:
     if factor > largest:
+        where = "the memory of the motes" if memory_binds else "the number that a tuple has of its evaluation"
         raise InfeasibleError(
-            f"a buffering factor of {factor} does not fit into the memory of the motes",
+            f"a buffering factor of {factor} does not fit into {where}",
             detail=f"the most that fits is {largest}",
             hint=f"expect a factor of {largest} or less",
         )

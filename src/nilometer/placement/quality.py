@@ -53,7 +53,7 @@ class Goal:
 @dataclass(frozen=True)
 class QualityOfService:
     """What is expected of a plan. `total_energy` is that of all battery-powered sites over `duration`; `buffering_factor`
-    fixes beta. Without a goal the plan buffers as much as it may, as SNEE does.
+    fixes beta. Without a goal the plan buffers no more than pays; under profile `snee-2010` as much as it may.
 
     >>> QualityOfService.of(delivery_time=24 * 3600 * SECOND).delivery_time
     Bounds(low=None, high=86400000000)

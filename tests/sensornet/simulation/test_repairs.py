@@ -6,14 +6,23 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from nilometer.catalog.network import Link, Network, NetworkNode
+from nilometer.catalog.profiles import cost_profile
 from nilometer.engine import connect
 from nilometer.errors import CatalogError, ConfigurationError
 from nilometer.laboratory.reproductions.snee_networks import AlwaysTrue
 from nilometer.placement import Placement, QualityOfService, place, placement_profile
 from nilometer.plan.reference import same_answer
-from nilometer.sensornet.simulation import Conditions, Kill, SyntheticReadings, parse_kill, simulate
+from nilometer.sensornet.simulation import (
+    Conditions,
+    Kill,
+    SimulationResult,
+    SyntheticReadings,
+    parse_kill,
+    simulate,
+)
 from nilometer.sensornet.simulation.repair import Repair, best_repair, prepare_overlay, repairs
-from nilometer.types import DAY, HOUR, MINUTE
+from nilometer.types import DAY, HOUR, MINUTE, SECOND
 from sensornet.simulation.running import QUERIES, SCHEMA, reference, some_network
 
 EVERY = 15 * MINUTE
@@ -186,3 +195,37 @@ def test_what_cannot_be_killed() -> None:
     with pytest.raises(ConfigurationError, match="no repair 'prayer'"):
         simulate(placement, DAY, Conditions(repair="prayer"))
     assert parse_kill("gate@2 DAYS") == Kill("gate", 2 * DAY)
+
+
+def _chain(*, for_hours: int, kills: tuple[Kill, ...], repair: str = "best") -> SimulationResult:
+    """0 - 1 - 2, of which 2 senses."""
+    nodes = (NetworkNode(0), NetworkNode(1), NetworkNode(2, streams=("River",)))
+    network = Network("chain", 0, nodes, (Link(0, 1), Link(1, 2)), cost_profile("snee-2010"))
+    database = connect()
+    database.execute(SCHEMA)
+    found = place(database.sql(QUERIES["select"]).physical, network, QualityOfService.of(buffering_factor=4))
+    return simulate(found, for_hours * HOUR, Conditions(kills=kills, repair=repair))
+
+
+def test_a_source_that_is_cut_off_is_not_said_to_be_gone() -> None:
+    found = _chain(for_hours=4, kills=(Kill(1, HOUR),))
+    assert found.ended == "no way to the sink is left for who senses 'River': '2'"
+    assert _chain(for_hours=4, kills=(Kill(2, HOUR),)).ended == "nobody senses 'River' any more"
+
+
+def test_each_death_is_told_once() -> None:
+    found = _chain(for_hours=8, kills=(Kill(1, HOUR), Kill(2, 3 * HOUR)), repair="none")
+    assert [mended.dead for mended in found.mended] == [(1,), (2,)]
+
+
+def test_spares_are_prepared_only_for_deaths_in_the_run() -> None:
+    placement = placed("aggregate", 3)
+    victim = next(site for site in placement.routing.post_order if site != placement.network.sink)
+    period = round(placement.estimate.period * SECOND)
+
+    def prepared(after: int) -> int:
+        result = simulate(placement, period + 1, Conditions(kills=(Kill(victim, after),)))
+        return 0 if result.prepared is None else result.prepared.packets
+
+    assert prepared(2 * period - 1) > 0  # a run has whole periods
+    assert prepared(2 * period) == 0

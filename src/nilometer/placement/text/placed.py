@@ -63,7 +63,7 @@ def _alternatives(placement: Placement) -> list[str]:
             costs = (joules(daily), f"{estimate.packets_per_day:.0f}", days(estimate.lifetime_without_board))
         rows.append(("*" if option.chosen else "", option.name, *costs, option.reason))
     return table(
-        ("", "alternative", "energy a day", "packets a day", "lifetime (days)", "because"),
+        ("", "alternative, sensor boards off", "energy a day", "packets a day", "lifetime (days)", "because"),
         rows,
         left=(0, 1, 5),
     )

@@ -71,7 +71,8 @@ class SyntheticReadings:
 
 @dataclass(frozen=True)
 class RecordedReadings:
-    """Those of logs, by the stream's lower-case name; a site that has none at a tick senses nothing then."""
+    """Those of logs, by the stream's lower-case name. A mote senses once at each tick: the first reading from there to the next
+    tick, whatever the interval at which they were recorded; if it has none, nothing."""
 
     logs: dict[str, pl.DataFrame]
 
@@ -83,13 +84,15 @@ class RecordedReadings:
             return pl.DataFrame(schema=wanted)
         names = {column.name.lower(): column.name for column in stream.columns}
         every = stream.every or 1
-        at = pl.col(names["time"]) // every * every
+        time, first = pl.col(names["time"]), int(ticks[0])
+        at = (time - first) // every * every + first
         known = pl.DataFrame(
             {
                 names["id"]: pl.Series(sites, dtype=dtype(stream.id_type)),
                 "@rank": np.arange(len(sites), dtype=np.int64),
             }
         )
-        found = log.with_columns(at).filter(pl.col(names["time"]).is_in(pl.Series(ticks).implode()))
+        near = log.filter(at.is_in(pl.Series(ticks).implode())).sort(time, maintain_order=True)
+        found = near.with_columns(at).unique([names["id"], names["time"]], keep="first", maintain_order=True)
         ordered = found.join(known, on=names["id"], how="inner").sort(names["time"], "@rank")
         return conform(ordered, wanted)

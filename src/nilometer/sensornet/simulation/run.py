@@ -7,7 +7,7 @@ did up to that moment; then the repair is made, and a new stretch begins.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -100,9 +100,9 @@ class _Run:
         radio = RadioBooks.empty(len(placement.network.nodes))
         self.result = SimulationResult(placement, EnergyLedger(placement.network), radio, begin)
         self._overlay = Overlay({})
+        self._install(placement)
         if conditions.repair in ("best", "local") and conditions.spares:
             self._prepare(placement)
-        self._install(placement)
 
     def whole(self) -> SimulationResult:
         """From the beginning to the end."""
@@ -143,8 +143,9 @@ class _Run:
             end = self._run_periods(min(quiet, max(1, ROWS_AT_ONCE // self._rows)))
             self._events.at(end, self._stretch)
         else:
-            self._dead |= self._deaths(now)
-            self._events.at(self._run_periods(1), self._mend)
+            dying = self._deaths(now)
+            self._dead |= dying
+            self._events.at(self._run_periods(1), lambda: self._mend(dying))
 
     def _run_periods(self, periods: int) -> int:
         """Run them, and say when they end."""
@@ -222,18 +223,20 @@ class _Run:
         return dying
 
     def _prepare(self, placement: Placement) -> None:
-        """Load the programs of sites into their stand-ins, if anyone is going to die."""
+        """Load the programs of sites into their stand-ins, if anyone is going to die in this run."""
         lifetime = placement.estimate.lifetime
         dry = lifetime is not None and (self._until - self.result.begin) / SECOND > lifetime
-        if not self._kills and not (dry and self._conditions.batteries):
+        periods = -(-(self._until - self.result.begin) // self._period)
+        killed = any(kill.after < periods * self._period for kill in self._kills)
+        if not killed and not (dry and self._conditions.batteries):
             return
         self._overlay = prepare_overlay(placement, self._conditions.spares)
         self.result.prepared = preloaded(placement, self._overlay.spares)
         self._spend(self.result.prepared.joules)
 
-    def _mend(self) -> None:
+    def _mend(self, dying: Collection[NodeId]) -> None:
         """After the period in which somebody died: repair, and go on."""
-        gone = tuple(node for node in self._dead if node in self._placement.routing)
+        gone = tuple(node for node in dying if node in self._placement.routing)
         if gone:
             self._repair(gone)
         self._events.at(self._events.now, self._stretch)

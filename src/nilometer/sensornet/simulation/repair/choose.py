@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from math import inf
 
+from nilometer.catalog.near_misses import join_names
 from nilometer.catalog.network import Network, NodeId
 from nilometer.errors import NilometerError
 from nilometer.placement import Placement, place
@@ -48,13 +49,17 @@ def repairs(
     overlay: Overlay | None = None,
 ) -> tuple[Repair, ...]:
     """All three, in the order of STRATEGIES. `energy`: joules left, by node; without it, what the network says."""
-    network, _ = survivors(placement.network, dead, energy)
+    network, cut_off = survivors(placement.network, dead, energy)
     alive = {node.id for node in network.nodes}
     lost = tuple(site for site in placement.routing.sources if site not in alive)
     for fragment in placement.fragments.leaves:
         for acquire in fragment.acquires:
             if not network.hosts(acquire.stream.name):
+                stranded = [site for site in placement.network.hosts(acquire.stream.name) if site in cut_off]
                 reason = f"nobody senses '{acquire.stream.name}' any more"
+                if stranded:
+                    names = join_names(map(str, stranded), "and")
+                    reason = f"no way to the sink is left for who senses '{acquire.stream.name}': {names}"
                 return tuple(Repair(way, None, Dissemination(), None, lost, reason) for way in STRATEGIES)
 
     def local() -> tuple[Placement, Dissemination]:
