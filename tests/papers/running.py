@@ -11,6 +11,7 @@ import pytest
 
 from nilometer.engine import STAGES, Database
 from nilometer.engine.hosts import HOSTS
+from nilometer.engine.placing import PLACEMENT_STAGES
 from nilometer.language import parse, print_statement
 from nilometer.plan.reference import same_answer
 
@@ -34,7 +35,9 @@ def check(printed: Printed, database: Database) -> None:
     assert parse(print_statement(tree)) == tree
     query = database.sql(printed.text, **printed.parameters)
     for stage in STAGES:
-        assert query.explain(stage), f"nothing to explain at stage {stage}"
+        # Without a network there is nowhere to place it; the figures of SNEE that have one are in tests/placement.
+        if stage not in PLACEMENT_STAGES:
+            assert query.explain(stage), f"nothing to explain at stage {stage}"
     expected = query.run("reference")
     if printed.empty:
         assert not expected.rows, f"an answer in spite of: {printed.empty}"

@@ -142,7 +142,7 @@ print(spark_session({"spark.master": "local[1]"}).range(3).count())
 
 
 @pytest.mark.spark
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_java_that_does_not_start_and_one_that_was_killed() -> None:
     told = subprocess.run([sys.executable, "-c", KILLED], capture_output=True, text=True, check=False)
     assert told.stdout.splitlines() == ["Spark's Java did not start", "3"]

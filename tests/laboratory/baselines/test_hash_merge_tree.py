@@ -28,7 +28,7 @@ def naive_entries(readings: list[Reading], streams: int, window: int) -> int:
 
 
 @pytest.mark.parametrize("streams", [2, 3, 4, 5])
-@settings(max_examples=50)
+@settings(max_examples=15)
 @given(data=st.data())
 def test_results_are_those_of_the_definition(streams: int, data: st.DataObject) -> None:
     readings = data.draw(merged(streams))

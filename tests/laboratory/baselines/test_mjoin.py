@@ -16,7 +16,7 @@ from nilometer.laboratory.baselines import Arrivals, MJoin, MJoinSpec
 
 @pytest.mark.parametrize("streams", [2, 3, 4, 5])
 @pytest.mark.parametrize("outer", [False, True], ids=["inner", "outer"])
-@settings(max_examples=30)
+@settings(max_examples=15)
 @given(data=st.data())
 def test_results_are_those_of_the_definition(streams: int, outer: bool, data: st.DataObject) -> None:
     readings = data.draw(merged(streams))

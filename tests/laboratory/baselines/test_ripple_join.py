@@ -14,7 +14,7 @@ from nilometer.errors import InternalError
 from nilometer.laboratory.baselines import Arrivals, RippleJoin, RippleJoinSpec, ripple_order
 
 
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(unmerged(2), st.sampled_from([None, 0, 1]), st.sampled_from([1, 7, 100]))
 def test_pairs_are_those_of_the_cross_product(readings: list[Reading], reach: int | None, size: int) -> None:
     join = RippleJoin(RippleJoinSpec((100, 100), reach))

@@ -19,7 +19,7 @@ specs = st.builds(
 )
 
 
-@settings(max_examples=100)
+@settings(max_examples=40)
 @given(unmerged(2, 40), specs, st.sampled_from([1, 3, 8]), st.data())
 def test_every_pair_is_made_once(
     readings: list[Reading], spec: XJoinSpec, size: int, data: st.DataObject

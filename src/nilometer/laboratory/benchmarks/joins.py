@@ -97,9 +97,7 @@ def measure(rows: int, sensors: int, seconds: int = HOUR // SECOND) -> Result:
         Target("cost at 20,000 sensors over cost at 200", costs[FLEETS[-1]] / costs[FLEETS[0]], 1.3),
         *(Target(f"time, of the {name}'s", ratio, 0.1) for name, ratio in slower.items()),
     )
-    setting = (
-        f"{rows:,} readings of {sensors:,} sensors, values by Zipf {SKEW}, 10 s, one core, best of {REPEATS}"
-    )
+    setting = f"{rows:,} readings of {sensors:,} sensors, values by Zipf {SKEW}, 10 s, one core, best of {REPEATS}, peers once"
     measurements += window_joins(rows // 5)
     notes, still = _sizes(sensors, seconds)
     return Result("joins", "peer", setting, tuple(measurements), (*targets, still), notes)
