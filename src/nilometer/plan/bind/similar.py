@@ -17,15 +17,7 @@ def sample(context: Context, source: ast.SimilarSource) -> int:
     """How many matches a SAMPLE gives; 0 where none is asked for."""
     if source.sample is None:
         return 0
-    value: object = source.sample
-    if isinstance(value, str):
-        known, value = context.parameter(value)
-        if not known:
-            context.fail(
-                f"no value for the parameter '{source.sample}'",
-                source,
-                hint=f"give it one: --set {source.sample}=3, or db.sql(query, {source.sample}=3)",
-            )
+    value = _given(context, source, source.sample, "3")
     if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= LARGEST_SAMPLE:
         context.fail(
             "SAMPLE needs a whole number of matches",
@@ -36,17 +28,23 @@ def sample(context: Context, source: ast.SimilarSource) -> int:
     return value
 
 
+def _given(context: Context, source: ast.SimilarSource, written: object, example: str) -> object:
+    """What stands there, or the value of the parameter that does."""
+    if not isinstance(written, str):
+        return written
+    known, value = context.parameter(written)
+    if not known:
+        context.fail(
+            f"no value for the parameter '{written}'",
+            source,
+            hint=f"give it one: --set {written}={example}, or db.sql(query, {written}={example})",
+        )
+    return value
+
+
 def epsilon(context: Context, source: ast.SimilarSource) -> float:
     """How far apart similar values may be; 0 where they must be equal."""
-    value: object = source.epsilon
-    if isinstance(value, str):
-        known, value = context.parameter(value)
-        if not known:
-            context.fail(
-                f"no value for the parameter '{source.epsilon}'",
-                source,
-                hint=f"give it one: --set {source.epsilon}=0.5, or db.sql(query, {source.epsilon}=0.5)",
-            )
+    value = _given(context, source, source.epsilon, "0.5")
     if value is None:
         return 0.0
     if isinstance(value, bool) or not isinstance(value, int | float) or value < 0:
