@@ -12,6 +12,7 @@ from nilometer.engine.answers import Answer
 from nilometer.engine.placing import network_for, with_sensors
 from nilometer.placement import QualityOfService, place, placement_profile
 from nilometer.plan.reference import same_answer
+from nilometer.sensornet.motes.busy import expected_times
 from nilometer.sensornet.motes.compilation import (
     START,
     Compilation,
@@ -106,12 +107,15 @@ def sizes(compilation: Compilation) -> list[dict[str, Any]]:
 
 
 def measurements(emulation: Emulation) -> list[dict[str, Any]]:
-    """What each mote did in a period, beside the estimate. Times are milliseconds, energy (of processor and radio)
-    millijoules; RAM is with the stack at its deepest."""
-    return [_measurement(emulation, site) for site in emulation.compilation.built]
+    """What each mote did in a period, beside the estimate, and beside the time that the agenda reserves for it. Times are
+    milliseconds, energy (of processor and radio) millijoules; RAM is with the stack at its deepest."""
+    expected = expected_times(emulation.compilation.motes)
+    return [
+        _measurement(emulation, site, sum(expected[site].values())) for site in emulation.compilation.built
+    ]
 
 
-def _measurement(emulation: Emulation, site: NodeId) -> dict[str, Any]:
+def _measurement(emulation: Emulation, site: NodeId, busy: float) -> dict[str, Any]:
     measured, periods = emulation.run.measured[site], emulation.run.periods
     plan = emulation.compilation.placement.sites[site]
 
@@ -121,7 +125,8 @@ def _measurement(emulation: Emulation, site: NodeId) -> dict[str, Any]:
     return {
         "site": site,
         "busy": milliseconds(sum(task.total for task in measured.tasks.values())),
-        "busy_estimate": round(plan.active_time * 1000, 3),
+        "busy_estimate": round(busy, 3),
+        "reserved": round(plan.active_time * 1000, 3),
         "active": milliseconds(measured.active),
         "idle": milliseconds(measured.idle),
         "power_save": milliseconds(measured.power_save),
@@ -137,6 +142,21 @@ def _measurement(emulation: Emulation, site: NodeId) -> dict[str, Any]:
         "collisions": measured.collisions,
         "faults": sum(measured.faults.values()) + measured.wrong_sleeps,
     }
+
+
+def task_times(emulation: Emulation) -> list[dict[str, Any]]:
+    """What each task of each mote took in a period, in milliseconds, beside the estimate."""
+    expected, periods = expected_times(emulation.compilation.motes), emulation.run.periods
+    return [
+        {
+            "site": site,
+            "task": emulation.compilation.programs[site].tasks[mark],
+            "took": task.total * 1000 / FREQUENCY / periods,
+            "estimate": expected[site][mark],
+        }
+        for site, measured in emulation.run.measured.items()
+        for mark, task in measured.tasks.items()
+    ]
 
 
 def _joules(emulation: Emulation, site: NodeId) -> float:

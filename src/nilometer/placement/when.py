@@ -59,7 +59,8 @@ class _Clock:
 
     def task(self, milliseconds: float) -> int:
         """The length of a fragment's task."""
-        return max(self.shortest, self.ticks(milliseconds)) if milliseconds > 0 else 0
+        reserved = milliseconds * (1 + self.costs.task_margin)
+        return max(self.shortest, self.ticks(reserved)) if milliseconds > 0 else 0
 
     def transfer(self, site: SiteWork, beta: int) -> tuple[int, int]:
         """The packets of a hop, and the ticks that they take."""
@@ -67,7 +68,8 @@ class _Clock:
         packets = packets_for(site.loads, beta, costs.packet_room, self.profile.wire)
         sent = bytes_for(site.loads, beta, packets, costs.packet_overhead, self.profile.wire)
         milliseconds = packets * (costs.send_packet + costs.between_packets) + sent * costs.transmit_byte
-        return packets, self.overhead + self.ticks(milliseconds)
+        reserved = milliseconds * (1 + costs.slot_margin) + costs.slot_slack
+        return packets, self.overhead + self.ticks(reserved)
 
     def job(self, work: Workload, job: Job, beta: int) -> int:
         """The length of what is done once for all evaluations of a period."""
@@ -83,7 +85,7 @@ class _Clock:
             once = int(job.milliseconds + costs.deliver_tuple * work.serial_packets_per_row * rows)
             return max(self.shortest, once * beta + self.overhead)
         content = sum(load.tuples(beta) * load.size for load in work.delivered)
-        packets = -(-content // int(costs.serial_payload))
+        packets = -(-(content + int(costs.serial_frame)) // int(costs.serial_payload))
         return self.task(job.together(beta) + costs.deliver_tuple * packets)
 
 

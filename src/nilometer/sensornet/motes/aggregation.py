@@ -12,7 +12,7 @@ from nilometer.plan import physical
 from nilometer.plan.logical import AggregateItem
 from nilometer.sensornet.motes.c_text import Lines, assigned, block, held, identifier, struct
 from nilometer.sensornet.motes.emission import Consumer, Emitter
-from nilometer.sensornet.motes.fields import Fields, has_row_window
+from nilometer.sensornet.motes.fields import Fields, passes_on
 from nilometer.sensornet.motes.scalars import NOW, Row, value_of
 from nilometer.sensornet.motes.values import TIME_FIELD, Field, Value
 
@@ -21,8 +21,7 @@ Aggregation = physical.AggregateInit | physical.AggregateMerge
 
 def emit_aggregate(emitter: Emitter, node: Aggregation, above: Consumer) -> Lines:
     """The C of a partial aggregation."""
-    if isinstance(node, physical.AggregateMerge) and has_row_window(node):
-        # A row window has seen the whole extent, at one site: its partial results are whole already.
+    if passes_on(node):
         return emitter.emit(node.input, above)
     states = emitter.typing.fields(node)
     arguments = {key.name: key.expression for key in node.keys}

@@ -214,6 +214,12 @@ def has_row_window(node: physical.Node) -> bool:
     return any(isinstance(below, physical.RowWindow) for below in physical.walk_plan(node))
 
 
+def passes_on(node: physical.Node) -> bool:
+    """Whether a node does nothing on a mote: what waits for the gateway, and a MERGE above a row window, which has seen the whole
+    extent at one site, so that its partial results are whole."""
+    return is_deferred(node) or (isinstance(node, physical.AggregateMerge) and has_row_window(node))
+
+
 def _init_of(node: physical.Node) -> physical.AggregateInit:
     for below in physical.walk_plan(node):
         if isinstance(below, physical.AggregateInit):
