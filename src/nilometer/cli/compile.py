@@ -66,7 +66,7 @@ def compile_(
     found = network_file(network) or network
     expected = expectations(delivery_time=delivery_time, buffering_factor=buffering_factor)
     readings, start = recorded_readings(query, motes.mote_network(query, found)) if recorded else (None, None)
-    compiled = motes.compile_query(query, to, found, expected, start)
+    compiled = motes.compile_query(query, to, found, expected, start, emulated=emulate)
     if nesc:
         motes.write_nesc(compiled, to)
     message(
@@ -78,7 +78,8 @@ def compile_(
         return
     ran = motes.emulate(query, compiled, periods=periods, seed=seed, readings=readings)
     if json:
-        print(dumps({"sites": motes.measurements(ran), "sound": ran.run.sound}, ensure_ascii=False))
+        head = {"sites": motes.measurements(ran), "sound": ran.run.sound, "compared": len(ran.answer)}
+        print(dumps(head, ensure_ascii=False))
         for line in ran.answer.json_rows():
             print(line)
     else:
@@ -89,6 +90,10 @@ def compile_(
         raise InternalError(
             "the motes' answers differ from the reference's", detail=ran.difference, hint="report it"
         )
-    message(f"{len(ran.answer)} rows, equal to the reference evaluator's on the same readings")
+    nothing = motes.why_nothing(ran)
+    if nothing is not None:
+        message(f"no row was delivered, nor is any expected, so that NOTHING WAS COMPARED; {nothing}")
+    else:
+        message(f"{len(ran.answer)} rows, equal to the reference evaluator's on the same readings")
     if not ran.run.sound:
         raise InternalError("a mote met a fault", detail="see the table", hint="report it")

@@ -23,6 +23,7 @@ from nilometer.sensornet.motes.compilation import (
 )
 from nilometer.sensornet.motes.emulate import FREQUENCY
 from nilometer.sensornet.motes.estimate import flash_estimate, ram_estimate
+from nilometer.sensornet.motes.first_answer import first_answer
 from nilometer.sensornet.motes.readings import Readings, random_readings
 
 if TYPE_CHECKING:
@@ -50,11 +51,14 @@ def compile_query(
     network: str | Network | None = None,
     quality: QualityOfService | None = None,
     start: int | None = None,
+    *,
+    emulated: bool = False,
 ) -> Compilation:
     """Write and build one program for each site. As much as motes can do is done by them, and time is planned by what our
-    runtime takes on an ATmega128, whatever costs the network declares. `start` is the time of the first evaluation."""
+    runtime takes on an ATmega128, whatever costs the network declares. `start` is the time of the first evaluation. `emulated`: a
+    query that `emulate` would refuse is refused before anything is written."""
     placement = place(query.physical, mote_network(query, network), quality, placement_profile("motes"))
-    return compile_placement(placement, directory, START if start is None else start)
+    return compile_placement(placement, directory, START if start is None else start, emulated=emulated)
 
 
 def mote_network(query: Query, network: str | Network | None) -> Network:
@@ -84,6 +88,23 @@ def emulate(
     expected = expected_rows(compilation, readings, query.logical, result.periods)
     difference = same_answer(expected, result.rows, FLOAT_TOLERANCE)
     return Emulation(compilation, result, Answer(query.schema, sorted(result.rows, key=_order)), difference)
+
+
+def why_nothing(emulation: Emulation) -> str | None:
+    """Why a run has delivered no row, so that there was nothing to compare; None if it has."""
+    if emulation.answer.rows:
+        return None
+    compilation = emulation.compilation
+    motes, beta = compilation.motes, compilation.placement.beta
+    ran = emulation.run.periods * beta
+    offset = compilation.start // motes.typing.interval
+    needed = first_answer(compilation.placement.plan, motes.typing, offset)
+    if ran < needed:
+        return (
+            f"the first window closes after {needed} evaluations, and {ran} were run:"
+            f" run at least {-(-needed // beta)} periods (--periods)"
+        )
+    return "no reading met the query's conditions: try other readings (--seed, --recorded), or more periods"
 
 
 def _order(row: tuple[Any, ...]) -> tuple[Any, ...]:

@@ -1,5 +1,5 @@
-"""Queries compiled, built with avr-gcc and run by emulated motes: the answers at the sink equal the reference evaluator's, and
-what was measured lies beside the cost model's estimate."""
+"""Queries compiled, built with avr-gcc and run by emulated motes: the answers at the sink equal the reference evaluator's. What was
+measured lies beside the cost models' estimates in `test_estimates`."""
 
 from __future__ import annotations
 
@@ -10,14 +10,11 @@ import pytest
 
 from nilometer.engine.motes import measurements
 from nilometer.sensornet.motes.toolchain import RAM
-from sensornet.motes.emulated import RUNNING_EXAMPLE, Trial, grid, some_sites, tried
+from sensornet.motes.emulated import RUNNING_EXAMPLE, Trial, grid, tried
 
 pytestmark = [pytest.mark.motes, pytest.mark.slow]
 
 LARGEST_FLASH = 20_000
-ERROR = 0.10
-"""The largest error of an estimate after calibration, as a share of what was measured."""
-
 
 def check_answers(trial: Trial) -> None:
     assert trial.emulation.difference is None
@@ -32,18 +29,10 @@ def check_sizes(trial: Trial) -> None:
         assert row["stack"] > 0
 
 
-def check_estimates(trial: Trial) -> None:
-    """Holds where every condition is true: the cost model plans for the most that can be."""
-    for row in measurements(trial.emulation):
-        for what in ("busy", "ram", "flash"):
-            assert row[f"{what}_estimate"] == pytest.approx(row[what], rel=ERROR), (row["site"], what)
-
-
 def test_running_example(tmp_path: Path) -> None:
     trial = tried(RUNNING_EXAMPLE, tmp_path, beta=12, always={"hilltop": 20})
     check_answers(trial)
     check_sizes(trial)
-    check_estimates(trial)
     # Every River reading but those of the first evaluation, which has no earlier Hilltop reading, has a partner.
     assert len(trial.emulation.answer) == 4 * (12 * 3 - 1)
 
@@ -54,44 +43,13 @@ def test_running_example_with_conditions_that_differ(tmp_path: Path) -> None:
     check_answers(trial)
 
 
-@pytest.mark.long
-def test_select_query(tmp_path: Path) -> None:
-    """SNEE's Q1."""
-    trial = tried("RSTREAM SELECT River.time, River.depth FROM River[NOW]", tmp_path, beta=20)
-    check_answers(trial)
-    check_sizes(trial)
-    check_estimates(trial)
-
-
 def test_aggregation_query(tmp_path: Path) -> None:
     """SNEE's Q2: merged where readings meet, divided at the gateway."""
     trial = tried("RSTREAM SELECT AVG(River.depth) FROM River[NOW]", tmp_path, beta=16)
     check_answers(trial)
     check_sizes(trial)
-    check_estimates(trial)
     merging = [f for f in trial.compilation.placement.fragments if f.merges]
     assert len(trial.compilation.placement.placed.sites_of[merging[0].number]) > 1
-
-
-def test_row_window(tmp_path: Path) -> None:
-    trial = tried("SELECT R.time, AVG(R.depth) FROM River [RANGE 8 ROWS SLIDE 4 ROWS] R", tmp_path, beta=10)
-    check_answers(trial)
-    check_sizes(trial)
-
-
-@pytest.mark.long
-def test_thirty_nodes(tmp_path: Path) -> None:
-    network = grid(6, 5, {"river": some_sites(9, 30, 5), "hilltop": [29]})
-    trial = tried(
-        "SELECT MAX(depth) AS deepest, COUNT(*) AS readings FROM River [NOW]",
-        tmp_path,
-        network=network,
-        beta=8,
-        periods=2,
-    )
-    check_answers(trial)
-    check_sizes(trial)
-    check_estimates(trial)
 
 
 @pytest.mark.long
@@ -109,6 +67,7 @@ def test_thirty_nodes(tmp_path: Path) -> None:
         "SELECT MIN(temp) AS a, MAX(temp) AS b FROM River [NOW] WHERE temp > 1.5",
         "SELECT STDEV(depth) AS d, VARIANCE(rain) AS v FROM River [NOW]",
         "SELECT time, depth FROM River WHERE depth > 10",
+        "SELECT rain FROM Hilltop [RANGE 4 ROWS]",
     ],
 )
 def test_other_operators(text: str, tmp_path: Path) -> None:
@@ -131,18 +90,8 @@ def test_running_example_at_its_own_pace(tmp_path: Path) -> None:
     )
     check_answers(trial)
     check_sizes(trial)
-    check_estimates(trial)
     asleep = min(row["power_save"] / (29 * 900_000) for row in measurements(trial.emulation))
     assert asleep > 0.998
-
-
-@pytest.mark.long
-def test_thirty_nodes_join(tmp_path: Path) -> None:
-    network = grid(6, 5, {"river": some_sites(7, 30, 6), "hilltop": [29, 17]})
-    trial = tried(RUNNING_EXAMPLE, tmp_path, network=network, beta=16, always={"hilltop": 20})
-    check_answers(trial)
-    check_sizes(trial)
-    check_estimates(trial)
 
 
 @pytest.mark.long

@@ -219,10 +219,10 @@ def _fitted(names: Sequence[str], rows: Rows, *, relative: bool = True) -> dict[
     matrix = np.array([[coefficients.get(name, 0.0) for name in names] for coefficients, _ in rows])
     measured = np.array([value for _, value in rows], dtype=float)
     weights = 1 / measured if relative else np.ones_like(measured)
-    return dict(zip(names, _non_negative(matrix * weights[:, None], measured * weights), strict=True))
+    return dict(zip(names, non_negative(matrix * weights[:, None], measured * weights), strict=True))
 
 
-def _non_negative(matrix: NDArray[np.float64], wanted: NDArray[np.float64]) -> list[float]:
+def non_negative(matrix: NDArray[np.float64], wanted: NDArray[np.float64]) -> list[float]:
     """Least squares with no unknown below 0: the active-set method of Lawson and Hanson (Solving Least Squares Problems, 1974,
     chapter 23). Columns are scaled to length one, so that the order in which unknowns enter does not depend on units."""
     lengths = np.linalg.norm(matrix, axis=0)

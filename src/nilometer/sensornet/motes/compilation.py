@@ -15,7 +15,7 @@ from nilometer.plan.logical import Deliver
 from nilometer.plan.reference import evaluate
 from nilometer.sensornet.motes.emulate import Measured, emulate
 from nilometer.sensornet.motes.estimate import held_bytes
-from nilometer.sensornet.motes.gateway import answers
+from nilometer.sensornet.motes.gateway import answers, check_finishing
 from nilometer.sensornet.motes.program import Program, program_of
 from nilometer.sensornet.motes.readings import Readings, feeds_of, raw_counts
 from nilometer.sensornet.motes.site import Motes
@@ -58,9 +58,14 @@ class Run:
         return all(measured.sound for measured in self.measured.values())
 
 
-def compile_placement(placement: Placement, directory: Path, start: int = START) -> Compilation:
-    """Write and build the program of every site."""
+def compile_placement(
+    placement: Placement, directory: Path, start: int = START, *, emulated: bool = False
+) -> Compilation:
+    """Write and build the program of every site. `emulated`: they are to be run here, and refused, before anything is written,
+    if their answers could not be finished."""
     motes = sized(placement)
+    if emulated:
+        check_finishing(motes)
     placement = motes.placement
     offset = start // motes.typing.interval
     for site in placement.routing.post_order:

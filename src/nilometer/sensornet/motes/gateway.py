@@ -8,7 +8,7 @@ import struct
 from collections.abc import Iterator
 from typing import Any
 
-from nilometer.errors import DataError, UnsupportedError
+from nilometer.errors import DataError, InternalError, UnsupportedError
 from nilometer.plan import physical
 from nilometer.plan.logical import AggregateItem
 from nilometer.plan.scalar import evaluate
@@ -22,9 +22,32 @@ FORMATS = {CType.BYTE: "B", CType.SHORT: "h", CType.LONG: "i", CType.NUMBER: "I"
 NULLS = {CType.BYTE: 255, CType.SHORT: -(2**15), CType.LONG: -(2**31), CType.NUMBER: 2**32 - 1}
 
 
+def check_finishing(motes: Motes) -> None:
+    """Refuse what is left to the gateway and is more than this end of the line does: AGGR_EVAL, and what only rearranges rows."""
+    deliver = motes.placement.fragments[0].root
+    node = deliver.inputs[0]
+    while is_deferred(node) or not (node is motes.delivered or isinstance(node, physical.Exchange)):
+        if not isinstance(node, _FINISHED):
+            raise UnsupportedError(
+                f"{node.operator} is left to the gateway",
+                hint="nilometer plan says why it cannot run on motes",
+            )
+        node = node.inputs[0]
+
+
+_FINISHED = (
+    physical.AggregateEvaluate,
+    physical.Project,
+    physical.Select,
+    physical.Rename,
+    physical.Exchange,
+)
+
+
 def answers(motes: Motes, serial: bytes, start: int) -> list[tuple[Any, ...]]:
     """The rows of the answer, with their tick in front where the query delivers it. `start` is the time of the first
     evaluation, in microseconds."""
+    check_finishing(motes)
     deliver = motes.placement.fragments[0].root
     assert isinstance(deliver, physical.Deliver)
     ordered = 0 in motes.ordered
@@ -98,10 +121,7 @@ def _finished(
             case physical.Exchange():
                 yield below
             case _:
-                raise UnsupportedError(
-                    f"{node.operator} is left to the gateway",
-                    hint="nilometer plan says why it cannot run on motes",
-                )
+                raise InternalError(f"{node.operator} should have been refused")
 
 
 def _evaluated(item: AggregateItem, row: dict[str, Any]) -> Any:

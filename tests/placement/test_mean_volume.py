@@ -1,0 +1,76 @@
+"""Mean volumes against a twin that counts rows one by one, over many evaluations."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nilometer.placement.costs.aggregates import passed_over
+from nilometer.placement.costs.rows import Rows
+from nilometer.placement.mean_volume import MeanVolume, mean_rows, mean_volume_of
+from nilometer.placement.volume import Volume, volume_of
+from nilometer.plan import physical
+from nilometer.types import MINUTE
+from placement.scenarios import physical_plan
+
+EVERY = 15 * MINUTE
+
+
+def window(text: str) -> physical.Node:
+    """The window of a query, fed by an EXCHANGE."""
+    plan = physical_plan(f"SELECT depth FROM River [{text}]", "default")
+    found = next(
+        n for n in physical.walk_plan(plan) if isinstance(n, physical.RowWindow | physical.TimeWindow)
+    )
+    return found.with_inputs((physical.Exchange(found.inputs[0]),))
+
+
+@given(
+    sites=st.integers(1, 9), length=st.integers(1, 20), slide=st.integers(1, 20), beginning=st.integers(0, 50)
+)
+def test_row_windows(sites: int, length: int, slide: int, beginning: int) -> None:
+    """However many rows were counted before: windows close at every `slide`-th row."""
+    node = window(f"RANGE {length} ROWS SLIDE {slide} ROWS")
+    evaluations = 40 * slide
+    counted, windows, rows, most = beginning, 0, 0, 0
+    for _ in range(evaluations):
+        closed = 0
+        for _ in range(sites):
+            counted += 1
+            closed += counted % slide == 0
+        windows, rows, most = windows + closed, rows + closed * length, max(most, closed * length)
+    found = mean_volume_of(node, EVERY, iter([MeanVolume(sites)]))
+    assert found.windows == pytest.approx(windows / evaluations)
+    assert found.rows == pytest.approx(rows / evaluations)
+    assert most <= volume_of(node, EVERY, iter([Volume(sites)])).rows  # what is reserved is enough for any evaluation
+
+
+@given(readings=st.integers(1, 9), stride=st.integers(1, 9))
+def test_time_windows(readings: int, stride: int) -> None:
+    node = window(f"RANGE {15 * readings} MINUTES SLIDE {15 * stride} MINUTES")
+    evaluations = [number for number in range(20 * stride) if number % stride == 0]
+    found = mean_volume_of(node, EVERY, iter([MeanVolume(1.0)]))
+    assert found.windows == pytest.approx(len(evaluations) / (20 * stride))
+    assert found.rows == pytest.approx(readings * len(evaluations) / (20 * stride))
+
+
+def test_an_aggregate_gives_a_row_for_each_window() -> None:
+    plan = physical_plan("SELECT MAX(depth) AS m FROM River [RANGE 6 ROWS SLIDE 8 ROWS]", "default")
+    init = next(n for n in physical.walk_plan(plan) if isinstance(n, physical.AggregateInit))
+    fed = init.with_inputs((window("RANGE 6 ROWS SLIDE 8 ROWS"),))
+    (_, counted), (_, combined) = mean_rows(fed, EVERY, (MeanVolume(4.0),))
+    assert counted == Rows((4.0,), 3.0, 0.5)
+    assert combined == Rows((3.0,), 0.5, 0.5)
+
+
+@given(groups=st.integers(0, 12), windows=st.integers(1, 4))
+def test_groups_passed_over(groups: int, windows: int) -> None:
+    """The twin keeps a table, searched from its beginning, in which no two rows are of one group."""
+    looked = 0
+    for _ in range(windows):
+        table: list[int] = []
+        for key in range(groups):
+            looked += sum(other != key for other in table)
+            table.append(key)
+    assert passed_over(Rows((groups * windows,), groups * windows, windows)) == pytest.approx(looked)
