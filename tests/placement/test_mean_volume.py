@@ -43,7 +43,9 @@ def test_row_windows(sites: int, length: int, slide: int, beginning: int) -> Non
     found = mean_volume_of(node, EVERY, iter([MeanVolume(sites)]))
     assert found.windows == pytest.approx(windows / evaluations)
     assert found.rows == pytest.approx(rows / evaluations)
-    assert most <= volume_of(node, EVERY, iter([Volume(sites)])).rows  # what is reserved is enough for any evaluation
+    assert (
+        most <= volume_of(node, EVERY, iter([Volume(sites)])).rows
+    )  # what is reserved is enough for any evaluation
 
 
 @given(readings=st.integers(1, 9), stride=st.integers(1, 9))

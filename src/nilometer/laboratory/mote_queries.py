@@ -59,15 +59,24 @@ MOTE_QUERIES: Final = (
     MoteQuery("row window, one site", "SELECT rain FROM Hilltop [RANGE 4 ROWS SLIDE 3 ROWS]", 9, 8),
     MoteQuery("row window that slides", "SELECT id, depth FROM River [RANGE 5 ROWS SLIDE 3 ROWS]", 6, 8),
     MoteQuery("its aggregate", "SELECT AVG(depth) AS d FROM River [RANGE 8 ROWS SLIDE 4 ROWS]", 10),
-    MoteQuery("its aggregate, seldom", "SELECT MAX(depth) AS d FROM River [RANGE 24 ROWS SLIDE 12 ROWS]", 10, 12),
+    MoteQuery(
+        "its aggregate, seldom", "SELECT MAX(depth) AS d FROM River [RANGE 24 ROWS SLIDE 12 ROWS]", 10, 12
+    ),
     MoteQuery("time window", "SELECT SUM(depth) AS s, MIN(rain) AS r FROM River [RANGE 60 SECONDS]", 10),
     MoteQuery(
-        "time window that slides", "SELECT SUM(depth) AS s FROM River [RANGE 60 SECONDS SLIDE 30 SECONDS]", 10, 6
+        "time window that slides",
+        "SELECT SUM(depth) AS s FROM River [RANGE 60 SECONDS SLIDE 30 SECONDS]",
+        10,
+        6,
     ),
     MoteQuery("its rows", "SELECT id, depth FROM River [RANGE 30 SECONDS SLIDE 20 SECONDS]", 6, 12),
     MoteQuery("FLOAT aggregate", "SELECT AVG(moisture) AS m, MAX(temp) AS t FROM River [NOW]", 10),
-    MoteQuery("FLOAT arithmetic", "SELECT moisture * 1.5 AS m, temp FROM River [NOW] WHERE moisture > -1.0", 8),
-    MoteQuery("grouped aggregate", "SELECT id, COUNT(*) AS n, SUM(depth) AS d FROM River [NOW] GROUP BY id", 10),
+    MoteQuery(
+        "FLOAT arithmetic", "SELECT moisture * 1.5 AS m, temp FROM River [NOW] WHERE moisture > -1.0", 8
+    ),
+    MoteQuery(
+        "grouped aggregate", "SELECT id, COUNT(*) AS n, SUM(depth) AS d FROM River [NOW] GROUP BY id", 10
+    ),
     MoteQuery("grouped FLOAT aggregate", "SELECT id, AVG(temp) AS t FROM River [NOW] GROUP BY id", 10),
     MoteQuery("three states", "SELECT STDEV(depth) AS d, VARIANCE(rain) AS v FROM River [NOW]", 10),
     MoteQuery(

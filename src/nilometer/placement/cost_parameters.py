@@ -31,7 +31,9 @@ class CostParameters:
     calculate_float: float  # for each step with a FLOAT, beyond what it takes with an INT
     add_group: float  # a row's group begun, if it is the first of it
     compare_key: float  # a group whose key is not the row's, passed over in search of the row's group
-    move_tuple: float  # a tuple moved by a row window, which counts those of one evaluation in the order of sites
+    move_tuple: (
+        float  # a tuple moved by a row window, which counts those of one evaluation in the order of sites
+    )
     look_back: float  # a tuple that a window holds, found among those that it remembers
     set_a_value: float
     open_tray: float  # the search for an evaluation's tuples begun, among those that wait

@@ -16,6 +16,7 @@ pytestmark = [pytest.mark.motes, pytest.mark.slow]
 
 LARGEST_FLASH = 20_000
 
+
 def check_answers(trial: Trial) -> None:
     assert trial.emulation.difference is None
     assert trial.emulation.answer.rows, "an empty answer shows nothing"

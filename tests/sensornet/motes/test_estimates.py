@@ -19,7 +19,13 @@ TICK = 1000 / 1024
 """Milliseconds of the clock by which motes begin their tasks. Below it an error of a single task changes nothing: it is judged by
 this. A site's tasks together are judged by their share, whatever they are."""
 
-QUICK = ("running example", "aggregation (Q2)", "its aggregate, seldom", "its rows", "grouped FLOAT aggregate")
+QUICK = (
+    "running example",
+    "aggregation (Q2)",
+    "its aggregate, seldom",
+    "its rows",
+    "grouped FLOAT aggregate",
+)
 """Those that every run of the tests measures."""
 
 

@@ -35,7 +35,9 @@ def aggregation(node: Aggregation, rows: Rows, costs: CostParameters) -> float:
     words = MERGE_WORDS if merges else INIT_WORDS
     each = costs.do_calculation
     for item in node.items:
-        each += costs.combine_state * words.get(item.aggregate.function, 0)  # what has no states runs at the gateway
+        each += costs.combine_state * words.get(
+            item.aggregate.function, 0
+        )  # what has no states runs at the gateway
         each += costs.calculate_float * _float_steps(item, merges)
     if node.keys:
         each += costs.add_group + (0.0 if merges else costs.calculate_float * _key_steps(node))

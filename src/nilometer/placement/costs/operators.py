@@ -73,7 +73,9 @@ def duration(
             pairs = left * left if paper else left * right
             atoms = len(node.keys) + count_atoms(node.residual)
             floats = costs.calculate_float * float_steps(node.residual)
-            return call + (costs.copy_tuple + costs.apply_predicate + costs.apply_atom * atoms + floats) * pairs
+            return (
+                call + (costs.copy_tuple + costs.apply_predicate + costs.apply_atom * atoms + floats) * pairs
+            )
         case physical.Aggregate() | physical.AggregateInit() | physical.AggregateMerge():
             return call + aggregation(node, rows, costs)
         case physical.AggregateEvaluate():

@@ -15,7 +15,14 @@ from nilometer.catalog.network import NodeId
 from nilometer.placement import CostParameters, Fragment, Placement
 from nilometer.placement.costs.aggregates import kept_float_steps
 from nilometer.placement.costs.operators import duration
-from nilometer.placement.mean_volume import MeanVolume, Place, mean_fed, mean_rows, mean_volume_of, mean_volumes
+from nilometer.placement.mean_volume import (
+    MeanVolume,
+    Place,
+    mean_fed,
+    mean_rows,
+    mean_volume_of,
+    mean_volumes,
+)
 from nilometer.placement.packets import Load, bytes_for, packets_for
 from nilometer.sensornet.motes.fields import passes_on, tuple_size
 from nilometer.sensornet.motes.program import RECEIVE_MARK, SEND_MARK, children, producers_of
@@ -27,10 +34,10 @@ Milliseconds = Mapping[int, float]
 
 def expected_times(motes: Motes, costs: CostParameters | None = None) -> Mapping[NodeId, Milliseconds]:
     """What the tasks of every site take in a period."""
-    work = _Work(motes, costs or motes.placement.costs, mean_volumes(motes.placement.placed, motes.typing.interval))
-    sent = {
-        site: work.sending(site) for site in motes.placement.routing.post_order if motes.site(site).sends
-    }
+    work = _Work(
+        motes, costs or motes.placement.costs, mean_volumes(motes.placement.placed, motes.typing.interval)
+    )
+    sent = {site: work.sending(site) for site in motes.placement.routing.post_order if motes.site(site).sends}
     found: dict[NodeId, dict[int, float]] = {}
     for identifier in motes.placement.routing.post_order:
         site = motes.site(identifier)
@@ -79,7 +86,9 @@ class _Work:
         placed, beta = self.placement.placed, self.placement.beta
         tuples: dict[int, float] = {}
         for flow in placed.outgoing[site]:
-            tuples[flow.fragment] = tuples.get(flow.fragment, 0.0) + self.given[flow.fragment, flow.source].rows * beta
+            tuples[flow.fragment] = (
+                tuples.get(flow.fragment, 0.0) + self.given[flow.fragment, flow.source].rows * beta
+            )
         sizes = {flow.fragment: flow.size for flow in placed.outgoing[site]}
         over = max(number - floor(number) for number in tuples.values())
         fewer = [Load(floor(number + 1e-9), sizes[at]) for at, number in tuples.items()]

@@ -58,7 +58,8 @@ class MicroProgram:
             for site in range(number)
         )
         links = (
-            Link(max(site - 2, 1) if self.forked and site > 1 else site - 1, site) for site in range(1, number)
+            Link(max(site - 2, 1) if self.forked and site > 1 else site - 1, site)
+            for site in range(1, number)
         )
         return Network("micro", 0, tuple(nodes), tuple(links), LAVISH)
 
@@ -100,7 +101,9 @@ MICRO_PROGRAMS: Final = (
     MicroProgram("SELECT AVG(a) AS x, COUNT(*) AS n FROM s [RANGE 10 ROWS]", {"s": (1, 2)}),
     MicroProgram("SELECT s.a, h.b FROM s [NOW], h [NOW] WHERE s.a < h.a + 40", {"s": (2, 3, 4), "h": (5,)}),
     MicroProgram("SELECT s.a, h.b FROM s [NOW], h [NOW] WHERE s.a < h.a + 40", {"s": (2,), "h": (3,)}),
-    MicroProgram("SELECT s.a, h.b FROM s [NOW], h [NOW] WHERE s.a < h.a + 40 AND h.b < 40", {"s": (2, 3), "h": (3, 4)}),
+    MicroProgram(
+        "SELECT s.a, h.b FROM s [NOW], h [NOW] WHERE s.a < h.a + 40 AND h.b < 40", {"s": (2, 3), "h": (3, 4)}
+    ),
 )
 """Every condition is true of every reading."""
 

@@ -16,6 +16,8 @@ def first_answer(node: physical.Node, typing: Typing, offset: int) -> int:
             first = max(typing.ages(node).start, below - 1)
             return first + (-(first + offset)) % every + 1
         case physical.RowWindow(end=end, slide=slide):
-            rows = -(-(end + 1) // slide) * slide  # counted when a window closes for the first time that holds any
+            rows = (
+                -(-(end + 1) // slide) * slide
+            )  # counted when a window closes for the first time that holds any
             return max(below, -(-rows // max(typing.rows(node.input), 1)))
     return below
