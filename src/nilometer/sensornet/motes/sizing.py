@@ -39,7 +39,7 @@ def sized(placement: Placement) -> Motes:
         flows=tuple(replace(flow, size=sizes[flow.fragment]) for flow in placement.placed.flows),
     )
     interval = motes.typing.interval
-    work = workload(placed, interval, placement.costs, placement.profile)
+    work = workload(placed, placement.costs, placement.profile)
     rows = sum(flow.rows for flow in placed.incoming[placement.routing.sink] if flow.consumer == 0)
     size = tuple_size(motes.typing.stored(motes.delivered, 0 in motes.ordered))
     work = replace(work, delivered=(Load(max(rows, 1), size),))

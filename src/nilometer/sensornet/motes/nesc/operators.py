@@ -261,7 +261,7 @@ def aggregate(
         raise cannot_run(node)
     fields = typing.stored(node)
     row = scope("input->", typing, node.input)
-    nulls = [f"row.{identifier(n)} = {f.ctype.null};" for n, f in fields.items() if f.nullable]
+    nulls = [f"row.{identifier(n)} = {f.null};" for n, f in fields.items() if f.nullable]
     merging = isinstance(node, physical.AggregateMerge)
     body = [
         f"{name}_row_t row;",
