@@ -6,7 +6,7 @@ Runs over `plan.physical` and looks through EXCHANGE, so that the two ends of a 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from nilometer.catalog.network import NodeId
 from nilometer.errors import UnsupportedError
@@ -15,6 +15,7 @@ from nilometer.placement.population import Population
 from nilometer.placement.tuple_layout import derived_times
 from nilometer.plan import physical
 from nilometer.plan.logical import AggregateItem, JoinKind
+from nilometer.sensornet.motes.converters import PLAIN, Converter, Converters
 from nilometer.sensornet.motes.scalars import NOW, joined, value_of
 from nilometer.sensornet.motes.values import TIME_FIELD, CType, Field, Value, bounded, integer, real
 from nilometer.types import Column, Kind
@@ -22,19 +23,17 @@ from nilometer.types import Column, Kind
 SITE = "@site"
 """A hidden column: where a row was acquired. Row windows count the rows of one tick in the order of their sites."""
 
-RAW_MAXIMUM = 1023
-FLOAT_STEP = 1 / 16
-"""An INT column is the converter's count itself; of a FLOAT one a count is this much. Both are exact in `float`."""
-
 Fields = Mapping[str, Field]
 
 
 @dataclass(frozen=True)
 class Typing:
-    """The facts that types depend on: how many sites acquire what and how often, and the greatest site."""
+    """The facts that types depend on: how many sites acquire what and how often, the greatest site, and the scales of what is
+    sensed."""
 
     population: Population
     greatest_site: int
+    converters: Converters = field(default_factory=dict)
 
     @property
     def interval(self) -> int:
@@ -99,22 +98,28 @@ class Typing:
         self, node: physical.SpAcquire, columns: tuple[Column, ...], ordered: bool
     ) -> dict[str, Field]:
         """What an acquisition finds out."""
-        found = {f"{node.alias}.{column.name}": self._sensed(column) for column in columns}
+        found = {f"{node.alias}.{column.name}": self._sensed(node, column) for column in columns}
         return found | ({SITE: self._site()} if ordered else {})
 
     def _site(self) -> Field:
         return integer(0, self.greatest_site, "a site's id")
 
-    def _sensed(self, column: Column) -> Field:
+    def converter(self, node: physical.SpAcquire, column: Column) -> Converter:
+        """What a count stands for in a column that is sensed."""
+        key = node.stream.name.lower(), column.name.lower()
+        return self.converters.get(key, PLAIN.get(column.type.kind, PLAIN[Kind.INT]))
+
+    def _sensed(self, node: physical.SpAcquire, column: Column) -> Field:
+        scale = self.converter(node, column)
         match column.name.lower(), column.type.kind:
             case "time", _:
                 return TIME_FIELD
             case "id", Kind.INT:
                 return self._site()
             case _, Kind.INT:
-                return integer(0, RAW_MAXIMUM, column.name)
+                return integer(int(scale.low), int(scale.high), column.name)
             case _, Kind.FLOAT:
-                return real(0, RAW_MAXIMUM * FLOAT_STEP, column.name)
+                return real(scale.low, scale.high, column.name)
         raise UnsupportedError(
             f"a mote cannot sense a {column.type.kind}",
             detail=f"column '{column.name}'",

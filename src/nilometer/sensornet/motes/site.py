@@ -9,6 +9,7 @@ from nilometer.catalog.network import NodeId
 from nilometer.errors import InternalError, UnsupportedError
 from nilometer.placement import Fragment, FragmentTask, Placement
 from nilometer.plan import physical
+from nilometer.sensornet.motes.converters import Converters
 from nilometer.sensornet.motes.fields import Fields, Typing, check_sites, tuple_size
 
 TICKS = 1024
@@ -186,7 +187,7 @@ class Motes:
         return -(-agenda_ticks * TICKS // self.placement.agenda.tick_rate)
 
 
-def motes_of(placement: Placement) -> Motes:
+def motes_of(placement: Placement, converters: Converters | None = None) -> Motes:
     """The code generator's view of a placement; refuses what no mote can do."""
     agenda = placement.agenda
     sites = list(placement.routing.post_order)
@@ -231,7 +232,7 @@ def motes_of(placement: Placement) -> Motes:
                 number = waiting.pop()
                 ordered.add(number)
                 waiting += placement.fragments[number].producers
-    typing = Typing(placement.placed.population, max(_number(site) for site in sites))
+    typing = Typing(placement.placed.population, max(_number(site) for site in sites), converters or {})
     return Motes(placement, typing, frozenset(ordered), _channels(acquires))
 
 
