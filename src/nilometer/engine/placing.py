@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from nilometer.catalog.near_misses import join_names, near_misses
 from nilometer.catalog.network import Network
 from nilometer.catalog.statistics import stream_statistics
+from nilometer.engine.data import sensors_by_stream
 from nilometer.errors import ConfigurationError
 from nilometer.plan import physical
 
@@ -28,7 +29,14 @@ def placement_of(
 
     found = network if isinstance(network, Network) else network_for(query, network)
     profile = placement_profile(query.profile)
-    return place(query.physical, with_sensors(query, found), quality, profile, rates=_rates(query))
+    return place(
+        query.physical,
+        with_sensors(query, found),
+        quality,
+        profile,
+        rates=_rates(query),
+        sensors=sensors_by_stream(query.database.catalog),
+    )
 
 
 def _rates(query: Query) -> dict[str, float]:

@@ -7,12 +7,14 @@ from dataclasses import dataclass, replace
 
 from nilometer.catalog.network import Network
 from nilometer.errors import InfeasibleError, UnsupportedError
-from nilometer.placement.abilities import forced_to_the_gateway
+from nilometer.placement.abilities import MOTE_KINDS, forced_to_the_gateway
+from nilometer.placement.attributes_by_id import attributes_by_id
 from nilometer.placement.buffering import Scheduler, choose_buffering
 from nilometer.placement.choosing import alternatives_of, best_of, nearer
 from nilometer.placement.cost_parameters import CostParameters, cost_parameters
 from nilometer.placement.cuts import Cut, cuts_of
 from nilometer.placement.fit_acquisitions import fit_acquisitions
+from nilometer.placement.limit_acquisitions import Sensors, limit_acquisitions
 from nilometer.placement.partition import partition
 from nilometer.placement.placement import Placement
 from nilometer.placement.profiles import DEFAULT, PlacementProfile
@@ -36,12 +38,15 @@ def place(
     profile: PlacementProfile = DEFAULT,
     *,
     rates: Mapping[str, float] | None = None,
+    sensors: Sensors | None = None,
 ) -> Placement:
     """Decide who does what, where and when. `rates`: readings a second of streams that are read outside the network, by
-    alias; what is left to do there goes to Spark if they are more than one gateway takes. Refuses, with the binding reason and
+    alias; what is left to do there goes to Spark if they are more than one gateway takes. `sensors`: those that are declared, whose
+    attributes may choose nodes. Refuses, with the binding reason and
     the nearest value that can be kept, what cannot be (`InfeasibleError`), and with `UnsupportedError` what the network
     cannot do at all."""
-    problem = _Problem(network, _within(plan, quality or QualityOfService()), profile, rates or {})
+    problem = _Problem(network, _within(plan, quality or QualityOfService()), profile, rates or {}, sensors)
+    plan = limit_acquisitions(plan, network, sensors)
     bounds, goal = problem.quality.acquisition_interval, problem.quality.goal
     if not bounds and (goal is None or goal.measure is not Measure.ACQUISITION_INTERVAL):
         return problem.solved(plan)  # as the streams declare
@@ -99,10 +104,15 @@ class _Problem:
     quality: QualityOfService
     profile: PlacementProfile
     rates: Mapping[str, float]
+    sensors: Sensors | None
 
     def solved(self, plan: physical.Node) -> Placement:
         """The best placement of a plan at the acquisition interval that it has."""
         sources = sources_of(plan, self.network)
+        if self.sensors is not None:
+            # A compiled program has its own id for a constant, and so its attributes; elsewhere it is as good to send numbers.
+            sent = () if self.profile.in_network else MOTE_KINDS
+            plan = attributes_by_id(plan, sources, self.sensors, sent)
         plan = fit_acquisitions(plan, sources)
         forced = forced_to_the_gateway(plan, sources)
         cuts = cuts_of(plan, frozenset(forced), sources)
