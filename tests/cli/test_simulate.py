@@ -99,7 +99,18 @@ def test_pictures(run, field: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (("--for", "a while"), "'a while' is no length of time"),
+        (("--for", "a while"), "--for is a length of time"),
+        (("--for", "99999999999999d"), "longer than time itself"),
+        (("--kill", "3@soon"), "the time of '3@soon' is a length of time"),
+        (("--drift", "100000"), "no clock drifts by 100000 ppm"),
+        (("--drift", "-1"), "no clock drifts by -1 ppm"),
+        (
+            ("--drift", "5000", "--acquisition-interval", "20s", "--delivery-time", "1d"),
+            "listen for longer than",
+        ),
+        (("--drift", "50", "--guard", "1h"), "the guard is 3600 s"),
+        (("--guard", "5ms"), "--guard without --drift"),
+        (("--retries", "2"), "--retries without --loss"),
         (("--kill", "0@1d"), "the sink cannot be killed"),
         (("--kill", "3"), "does not say who dies when"),
         (("--kill", "77@1d"), "has no node 77"),
@@ -111,3 +122,10 @@ def test_refusals(run, field: Path, options: tuple[str, ...], said: str) -> None
     assert code == 1
     assert said in err
     assert "hint:" in err
+
+
+def test_drift_that_motes_have_is_taken(run, field: Path) -> None:
+    options = ("--drift", "100", "--guard", "1m", "--for", "1h30m", "--limit", "1")
+    code, out, _ = run("--data", str(field), "--network", TOPOLOGY, *options, DEPTHS)
+    assert code == 0
+    assert len(out.splitlines()) == 3

@@ -281,6 +281,8 @@ def _slowest(agenda: Agenda) -> str:
     """What takes most of the last evaluation, in words."""
     radio = sum(transfer.end - transfer.start for transfer in agenda.transfers)
     computing = sum(task.end - task.start for task in agenda.tasks)
+    if agenda.acquired > max(radio, computing):
+        return "the acquisition itself"
     if radio >= computing:
         packets = sum(transfer.packets for transfer in agenda.transfers)
         return f"the radio ({packets} packets over {len(agenda.transfers)} hops)"
