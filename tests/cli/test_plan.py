@@ -90,7 +90,7 @@ def test_explain_takes_a_file_too(field: Path) -> None:
     assert "AVG" in run("explain", "--data", field, "--network", MOTES, "SELECT AVG(depth) FROM River[NOW]")
     other = field / "motes.yaml"
     other.write_text("sink: 0", encoding="utf-8")
-    with pytest.raises(CatalogError, match="cannot tell what 'motes.yaml' is"):
+    with pytest.raises(CatalogError, match=r"cannot tell what 'motes\.yaml' is"):
         run("explain", "--data", field, "--network", other, "--stage", "routing", Q3)
 
 

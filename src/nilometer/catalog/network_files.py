@@ -157,7 +157,8 @@ def _from_csv(path: Path, name: str, sink: NodeId | None) -> Network:
     links = [_csv_link(row, identifiers) for row in link_file.rows]
     if node_file is None:
         ids = dict.fromkeys(end for link in links for end in (link.source, link.target))
-        nodes, marked = [NetworkNode(identifier) for identifier in ids], []
+        nodes = [NetworkNode(identifier) for identifier in ids]
+        marked: list[NodeId] = []
     else:
         nodes, marked = _csv_nodes(node_file, identifiers)
     if sink is None:
