@@ -6,7 +6,9 @@ import pytest
 
 from nilometer.engine import Database, connect
 from nilometer.engine.answers import Answer
+from nilometer.engine.recorded import recorded_readings
 from nilometer.engine.simulating import run_in_network
+from nilometer.errors import DataError
 from nilometer.plan.reference import same_answer
 from nilometer.sensornet.simulation import Conditions
 from nilometer.types import MINUTE
@@ -72,3 +74,16 @@ def test_only_nodes_that_can_answer_are_asked(river: Database, query: str, sourc
     within = [row for row in rows if row[0] < 8 * 15 * MINUTE]  # a period may be longer than the log
     assert expected
     assert same_answer([row for row in expected if row[0] < 8 * 15 * MINUTE], within) is None
+
+
+def test_recorded_readings_are_those_of_the_nodes_that_are_asked(river: Database) -> None:
+    found, start = recorded_readings(river.sql("SELECT depth FROM River[NOW] WHERE id IN (5, 7)"), brook())
+    assert start == 0
+    assert {site: len(series) for site, series in found["river"].items()} == {5: 8, 7: 8}
+
+
+def test_a_stream_that_was_not_recorded(river: Database) -> None:
+    river.execute("CREATE STREAM Hilltop (id INT, time TIME, rain INT) SENSED EVERY 15 MINUTES")
+    query = river.sql("SELECT r.depth FROM River[NOW] r, Hilltop[NOW] h WHERE r.rain < h.rain")
+    with pytest.raises(DataError, match="there are no readings of 'Hilltop' from a node that senses it"):
+        recorded_readings(query, brook())

@@ -97,6 +97,7 @@ def simulate(
     from json import dumps
 
     from nilometer.engine.expectations import expectations
+    from nilometer.engine.logs_at_hand import logs_at_hand
     from nilometer.engine.simulating import run_in_network
     from nilometer.errors import ConfigurationError
     from nilometer.plan.bind.parameters import given_duration
@@ -132,10 +133,13 @@ def simulate(
         repair=repair,
         spares=spares,
     )
+    length = given_duration(duration, "--for")
+    at_hand = logs_at_hand(query)
+    at_hand.check(placement)
+    for note in at_hand.lacks(placement, length):
+        message(note)
     printer = RowPrinter(query.columns, json, limit)
-    result = run_in_network(
-        query, placement, given_duration(duration, "--for"), conditions, take=printer.print, watch=_progress()
-    )
+    result = run_in_network(query, placement, length, conditions, take=printer.print, watch=_progress())
     if json:
         print(dumps({"simulation": report_json(result)}, ensure_ascii=False))
     else:
