@@ -9,7 +9,7 @@ import typer
 
 from nilometer.cli.console import message, parameters_of, print_records, print_table, read_sql
 from nilometer.cli.options import CatalogOption, DataOption, JsonOption, SetOption, SqlArgument, database_of
-from nilometer.cli.placement_options import NetworkOption, network_file
+from nilometer.cli.placement_options import NetworkOption, network_of
 from nilometer.errors import InternalError
 
 
@@ -63,7 +63,7 @@ def compile_(
     from nilometer.engine.recorded import recorded_readings
 
     query = database_of(data, catalog).sql(read_sql(sql), **parameters_of(set_ or []))
-    found = network_file(network) or network
+    found = network_of(query, network, None)
     expected = expectations(delivery_time=delivery_time, buffering_factor=buffering_factor)
     readings, start = recorded_readings(query, motes.mote_network(query, found)) if recorded else (None, None)
     compiled = motes.compile_query(query, to, found, expected, start)
