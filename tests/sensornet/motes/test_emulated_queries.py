@@ -69,6 +69,9 @@ def test_aggregation_query(tmp_path: Path) -> None:
         "SELECT STDEV(depth) AS d, VARIANCE(rain) AS v FROM River [NOW]",
         "SELECT time, depth FROM River WHERE depth > 10",
         "SELECT rain FROM Hilltop [RANGE 4 ROWS]",
+        # 80 readings: sums of three bytes, counts of one; SUM of nothing is NULL
+        "SELECT SUM(depth) AS s, SUM(rain - depth) AS t, AVG(depth) AS a FROM River [RANGE 200 SECONDS SLIDE 20 SECONDS] WHERE depth > 29",
+        "SELECT rain, SUM(0 - depth) AS s FROM River [RANGE 200 SECONDS SLIDE 50 SECONDS] GROUP BY rain",
     ],
 )
 def test_other_operators(text: str, tmp_path: Path) -> None:

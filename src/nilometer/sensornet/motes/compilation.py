@@ -10,9 +10,11 @@ from pathlib import Path
 from nilometer.catalog.network import NodeId
 from nilometer.errors import DataError, ResourceError
 from nilometer.placement import Placement
+from nilometer.placement.limit_acquisitions import Sensors
 from nilometer.plan import physical
 from nilometer.plan.logical import Deliver
 from nilometer.plan.reference import evaluate
+from nilometer.sensornet.motes.converters import Converters
 from nilometer.sensornet.motes.emulate import Measured, emulate
 from nilometer.sensornet.motes.estimate import held_bytes
 from nilometer.sensornet.motes.gateway import answers, check_finishing
@@ -59,15 +61,22 @@ class Run:
 
 
 def compile_placement(
-    placement: Placement, directory: Path, start: int = START, *, emulated: bool = False
+    placement: Placement,
+    directory: Path,
+    start: int = START,
+    converters: Converters | None = None,
+    *,
+    emulated: bool = False,
 ) -> Compilation:
-    """Write and build the program of every site. `emulated`: they are to be run here, and refused, before anything is written,
-    if their answers could not be finished."""
-    motes = sized(placement)
+    """Write and build the program of every site. `start` is the time of the first evaluation, or a little before: evaluations
+    are at multiples of the acquisition interval. `emulated`: they are to be run here, and refused, before anything is written, if
+    their answers could not be finished."""
+    motes = sized(placement, converters)
     if emulated:
         check_finishing(motes)
     placement = motes.placement
-    offset = start // motes.typing.interval
+    offset = -(-start // motes.typing.interval)
+    start = offset * motes.typing.interval
     for site in placement.routing.post_order:
         held = held_bytes(motes, motes.site(site))
         if held > RAM:
@@ -117,13 +126,14 @@ def run(compilation: Compilation, readings: Readings) -> Run:
 
 
 def expected_rows(
-    compilation: Compilation, readings: Readings, plan: Deliver, periods: int
+    compilation: Compilation, readings: Readings, plan: Deliver, periods: int, sensors: Sensors | None = None
 ) -> list[tuple[object, ...]]:
-    """What the reference evaluator answers on the same readings, up to the last evaluation of the run."""
+    """What the reference evaluator answers on the same readings (and with the attributes of declared sensors), up to the last
+    evaluation of the run."""
     interval, beta = compilation.motes.typing.interval, compilation.placement.beta
     count = periods * beta
     feeds = feeds_of(compilation.motes, readings, compilation.start, count)
-    answer = evaluate(plan, feeds, {}, {})
+    answer = evaluate(plan, feeds, {}, sensors)
     last = compilation.start + (count - 1) * interval
     # A finite log is closed by one evaluation of a window that slides, after its last reading; the motes are not there yet.
     rows = [tuple(row) for row in answer.rows]

@@ -88,7 +88,7 @@ def parts(motes: Motes, identifier: NodeId) -> Counter[str]:
     found["receive"] = int(site.receives)
     for fragment in (*site.leaves, *site.inner):
         found["feeding tray"] += sum(tray.consumer == fragment.number for tray in site.trays)
-        for node in fragment.operators:
+        for node in fragment.mote_operators:
             if not passes_on(node):
                 found += _operator(node)
         root = motes.delivered if fragment.delivers else fragment.root
@@ -124,7 +124,7 @@ def _float_routines(motes: Motes, fragments: tuple[Fragment, ...]) -> Counter[st
         root = motes.delivered if fragment.delivers else fragment.root
         kept = motes.typing.stored(root, fragment.number in motes.ordered).values()
         found["float comparison"] |= int(any(f.ctype is CType.FLOAT and f.nullable for f in kept))
-        for node in fragment.operators:
+        for node in fragment.mote_operators:
             if passes_on(node):
                 continue
             for function in _float_functions(node):
@@ -163,7 +163,7 @@ def state_bytes(motes: Motes, site: Site) -> int:
     """Bytes of what operators remember: rings of windows, states and groups of aggregates."""
     total = 0
     for fragment in (*site.leaves, *site.inner):
-        for node in fragment.operators:
+        for node in fragment.mote_operators:
             match node:
                 case physical.TimeWindow() if list(motes.typing.ages(node)) != [0]:
                     total += motes.typing.ages(node).stop * tuple_size(motes.typing.stored(node.input)) + 1
