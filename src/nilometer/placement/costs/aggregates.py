@@ -16,12 +16,9 @@ from nilometer.plan.logical import AggregateItem
 
 Aggregation = physical.Aggregate | physical.AggregateInit | physical.AggregateMerge
 
-STATES: Final = {"avg": 2, "stdev": 3, "variance": 3}
-"""States of an aggregate, where it is not one."""
-
 INIT_WORDS: Final = {"count": 1, "avg": 3, "stdev": 7, "variance": 7, "sum": 4, "min": 2, "max": 2}
-"""Words of 16 bits that a row asks for or changes: counts, MIN and MAX have one, sums two. A square is a product of two more; SUM, MIN
-and MAX, which are NULL of nothing, are first asked whether they have a value."""
+"""Words of 16 bits that a row asks for or changes: counts, MIN and MAX have one, sums two where they are of many rows. A square is a
+product of two more; SUM, MIN and MAX, which are NULL of nothing, are first asked whether they have a value."""
 
 MERGE_WORDS: Final = {"count": 2, "avg": 6, "stdev": 10, "variance": 10, "sum": 6, "min": 3, "max": 3}
 """The same for a partial result: it is read from memory, too, and asked whether it is NULL."""
@@ -46,11 +43,6 @@ def aggregation(node: Aggregation, rows: Rows, costs: CostParameters) -> float:
         + each * rows.all_in
         + (_passing(node, costs) * passed_over(rows) if node.keys else 0.0)
     )
-
-
-def state_count(node: Aggregation) -> int:
-    """The states that a row changes."""
-    return sum(STATES.get(item.aggregate.function, 1) for item in node.items)
 
 
 def kept_float_steps(node: physical.Node) -> int:

@@ -86,7 +86,10 @@ MICRO_PROGRAMS: Final = (
     MicroProgram("SELECT SUM(f) AS x FROM s [NOW]", {"s": (1, 2)}),
     MicroProgram("SELECT MIN(f) AS x, AVG(f) AS y FROM s [RANGE 30 SECONDS]", {"s": (1, 2, 3)}),
     MicroProgram("SELECT AVG(a) AS x, AVG(b) AS y, COUNT(*) AS n FROM s [NOW]", {"s": (1, 2)}),
+    MicroProgram("SELECT SUM(a) AS x, AVG(b) AS y FROM s [RANGE 100 SECONDS]", {"s": (1, 2, 3, 4)}),
     MicroProgram("SELECT VARIANCE(a) AS x FROM s [NOW]", {"s": (1, 2, 3)}),
+    MicroProgram("SELECT STDEV(a) AS x, COUNT(*) AS n FROM s [RANGE 50 SECONDS]", {"s": (1, 2, 3)}),
+    MicroProgram("SELECT SUM(s.a) AS x FROM s [NOW], h [NOW] WHERE s.a < h.a + 40", {"s": (1, 2), "h": (3,)}),
     MicroProgram("SELECT id, COUNT(*) AS n FROM s [NOW] GROUP BY id", {"s": (1, 2)}),
     MicroProgram("SELECT id, MAX(a) AS x FROM s [NOW] GROUP BY id", {"s": (1, 2, 3, 4, 5, 6)}),
     MicroProgram("SELECT id, MIN(f) AS x FROM s [NOW] GROUP BY id", {"s": (1, 2, 3, 4)}),
@@ -108,7 +111,8 @@ MICRO_PROGRAMS: Final = (
 """Every condition is true of every reading."""
 
 BUFFERING: Final = (4, 16)
-PERIODS: Final = 12
+EVALUATIONS: Final = 192
+"""So many that it does not show that windows are empty at first."""
 
 FITTED: Final = (
     "keep_tuple",
@@ -159,8 +163,7 @@ def experiment(program: MicroProgram, plan: physical.Node, beta: int, directory:
     quality = QualityOfService.of(buffering_factor=beta)
     placement = place(plan, program.network, quality, placement_profile("motes"))
     compilation = compile_placement(placement, directory)
-    # So long that it does not show that windows are empty at first.
-    result = run(compilation, random_readings(compilation.motes, PERIODS * beta, 1))
+    result = run(compilation, random_readings(compilation.motes, EVALUATIONS, 1))
     if not result.sound:
         raise InternalError("a micro-program went wrong", detail=str(result.measured))
     return Experiment(compilation, result)

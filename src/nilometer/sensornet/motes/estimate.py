@@ -13,7 +13,6 @@ from typing import Final
 from nilometer.catalog.network import NodeId
 from nilometer.expressions import Call, Expression, walk
 from nilometer.placement import Fragment
-from nilometer.placement.costs.aggregates import state_count
 from nilometer.placement.costs.float_steps import acquired_float_steps, is_float
 from nilometer.plan import physical
 from nilometer.sensornet.motes.fields import passes_on, tuple_size
@@ -21,44 +20,44 @@ from nilometer.sensornet.motes.site import Motes, Site
 from nilometer.sensornet.motes.values import CType
 
 FLASH: Final[Mapping[str, float]] = {
-    "base": 1098,
-    "tray": 4,
-    "send": 418,
-    "receive": 612,
-    "second child": 16,
-    "sense": 175,
-    "sensed column": 20,
-    "written column": 3,
-    "feeding tray": 157,
-    "window": 202,
-    "row window": 601,
-    "join": 159,
-    "init": 1,
-    "state": 56,
-    "merge": 334,
-    "merged state": 61,
-    "grouping": 150,
-    "float": 180,
-    "float reading": 454,
-    "float addition": 164,
-    "float comparison": 196,
+    "base": 1099,
+    "send": 424,
+    "receive": 613,
+    "second child": 33,
+    "sense": 170,
+    "sensed column": 27,
+    "feeding tray": 165,
+    "window": 200,
+    "row window": 592,
+    "join": 126,
+    "byte of states": 17,
+    "merge": 176,
+    "byte of merged states": 45,
+    "grouping": 201,
+    "float": 169,
+    "float reading": 444,
+    "float addition": 187,
+    "float comparison": 175,
 }
 """Bytes of program memory for each part. A program that does not send delivers: its serial line is in the base."""
 
 RAM: Final[Mapping[str, float]] = {
-    "base": 66.9,
-    "tray": 6.2,
-    "send": 25.6,
-    "receive": 44.9,
-    "second child": 12.6,
-    "written column": 0.4,
-    "window": 3,
-    "row window": 7.3,
-    "join": 11.7,
-    "merge": 10.3,
-    "float comparison": 1.4,
+    "base": 66.1,
+    "tray": 6.6,
+    "send": 26.3,
+    "receive": 44.8,
+    "second child": 13.2,
+    "sense": 0.5,
+    "feeding tray": 0.5,
+    "window": 1.6,
+    "row window": 7,
+    "join": 8.8,
+    "merge": 7.8,
+    "grouping": 0.6,
+    "float addition": 0.5,
+    "float comparison": 1.3,
 }
-"""Bytes of RAM for each part beside its tuples, the stack included; what is not here takes none."""
+"""Bytes of RAM for each part beside its tuples, the stack included; what is not here takes less than one."""
 
 
 def flash_estimate(motes: Motes, identifier: NodeId) -> int:
@@ -90,15 +89,13 @@ def parts(motes: Motes, identifier: NodeId) -> Counter[str]:
         found["feeding tray"] += sum(tray.consumer == fragment.number for tray in site.trays)
         for node in fragment.mote_operators:
             if not passes_on(node):
-                found += _operator(node)
-        root = motes.delivered if fragment.delivers else fragment.root
-        found["written column"] += len(motes.typing.stored(root, fragment.number in motes.ordered))
+                found += _operator(motes, node)
     found["sense"] = int(bool(found["sensed column"]))
     found["second child"] = int(sum(step.what == "receive" for step in site.steps) > 1)
     return found + _float_routines(motes, (*site.leaves, *site.inner))
 
 
-def _operator(node: physical.Node) -> Counter[str]:
+def _operator(motes: Motes, node: physical.Node) -> Counter[str]:
     match node:
         case physical.SpAcquire():
             sensed = [c for c in node.columns + node.reads if c.name.lower() not in ("time", "id")]
@@ -109,10 +106,16 @@ def _operator(node: physical.Node) -> Counter[str]:
             return Counter({"row window": 1})
         case physical.NlJoin() | physical.HashJoin():
             return Counter({"join": 1})
-        case physical.AggregateInit(keys=keys):
-            return Counter({"init": 1, "state": state_count(node), "grouping": int(bool(keys))})
-        case physical.AggregateMerge(keys=keys):
-            return Counter({"merge": 1, "merged state": state_count(node), "grouping": int(bool(keys))})
+        case physical.AggregateInit() | physical.AggregateMerge():
+            merges = isinstance(node, physical.AggregateMerge)
+            states = sum(field.size for name, field in motes.typing.fields(node).items() if "#" in name)
+            return Counter(
+                {
+                    "merge": int(merges),
+                    "byte of merged states" if merges else "byte of states": states,
+                    "grouping": int(bool(node.keys)),
+                }
+            )
     return Counter()
 
 
