@@ -66,13 +66,31 @@ def test_an_aggregate_gives_a_row_for_each_window() -> None:
     assert combined == Rows((3.0,), 0.5, 0.5)
 
 
-@given(groups=st.integers(0, 12), windows=st.integers(1, 4))
-def test_groups_passed_over(groups: int, windows: int) -> None:
-    """The twin keeps a table, searched from its beginning, in which no two rows are of one group."""
+@given(rows=st.integers(0, 12), windows=st.integers(1, 4), alike=st.booleans())
+def test_groups_passed_over(rows: int, windows: int, alike: bool) -> None:
+    """The twin keeps a table; no two rows are of one group, or all are."""
     looked = 0
     for _ in range(windows):
         table: list[int] = []
-        for key in range(groups):
-            looked += sum(other != key for other in table)
-            table.append(key)
-    assert passed_over(Rows((groups * windows,), groups * windows, windows)) == pytest.approx(looked)
+        for number in range(rows):
+            key = 0 if alike else number
+            looked += table.index(key) if key in table else len(table)
+            table += [] if key in table else [key]
+    groups = min(rows, 1) if alike else rows
+    assert passed_over(Rows((rows * windows,), groups * windows, windows)) == pytest.approx(looked)
+
+
+@pytest.mark.parametrize(
+    ("query", "rows"),
+    [
+        ("SELECT id, MAX(depth) AS m FROM River [RANGE 1 HOUR] GROUP BY id", 1),
+        ("SELECT id, rain, MAX(depth) AS m FROM River [RANGE 1 HOUR] GROUP BY id, rain", 4),
+        ("SELECT rain, MAX(depth) AS m FROM River [RANGE 1 HOUR] GROUP BY rain", 4),
+    ],
+)
+def test_groups_of_one_site(query: str, rows: int) -> None:
+    """Of four readings: a site has one id, and may have found four amounts of rain."""
+    plan = physical_plan(query, "default")
+    init = next(n for n in physical.walk_plan(plan) if isinstance(n, physical.AggregateInit))
+    assert volume_of(init, EVERY, iter(())).rows == rows
+    assert mean_volume_of(init, EVERY, iter(())).rows == rows

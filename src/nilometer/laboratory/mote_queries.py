@@ -78,6 +78,12 @@ MOTE_QUERIES: Final = (
         "grouped aggregate", "SELECT id, COUNT(*) AS n, SUM(depth) AS d FROM River [NOW] GROUP BY id", 10
     ),
     MoteQuery("grouped FLOAT aggregate", "SELECT id, AVG(temp) AS t FROM River [NOW] GROUP BY id", 10),
+    MoteQuery(
+        "grouped time window",
+        "SELECT id, MAX(depth) AS d, AVG(temp) AS t FROM River [RANGE 40 SECONDS SLIDE 20 SECONDS] GROUP BY id",
+        6,
+        8,
+    ),
     MoteQuery("three states", "SELECT STDEV(depth) AS d, VARIANCE(rain) AS v FROM River [NOW]", 10),
     MoteQuery(
         "aggregated join",

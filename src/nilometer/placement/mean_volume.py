@@ -14,7 +14,7 @@ from nilometer.catalog.network import NodeId
 from nilometer.placement.costs.rows import Rows
 from nilometer.placement.fragments import Fragment
 from nilometer.placement.placed_plan import PlacedPlan
-from nilometer.placement.volume import readings_covered
+from nilometer.placement.volume import groups_by_source, readings_covered
 from nilometer.plan import physical
 
 Place = tuple[int, NodeId]
@@ -100,6 +100,8 @@ def _given(node: physical.Node, interval: int, below: tuple[MeanVolume, ...]) ->
             left, right = below
             return MeanVolume(left.rows + right.rows, max(left.windows, right.windows))
         case physical.Aggregate(keys=()) | physical.AggregateInit(keys=()) | physical.AggregateMerge(keys=()):
+            return MeanVolume(below[0].windows, below[0].windows)
+        case _ if groups_by_source(node):
             return MeanVolume(below[0].windows, below[0].windows)
         case _:
             return below[0]

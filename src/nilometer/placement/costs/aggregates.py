@@ -36,13 +36,11 @@ def aggregation(node: Aggregation, rows: Rows, costs: CostParameters) -> float:
             item.aggregate.function, 0
         )  # what has no states runs at the gateway
         each += costs.calculate_float * _float_steps(item, merges)
+    total = costs.copy_tuple * rows.windows
     if node.keys:
-        each += costs.add_group + (0.0 if merges else costs.calculate_float * _key_steps(node))
-    return (
-        costs.copy_tuple * rows.windows
-        + each * rows.all_in
-        + (_passing(node, costs) * passed_over(rows) if node.keys else 0.0)
-    )
+        each += 0.0 if merges else costs.calculate_float * _key_steps(node)
+        total += costs.add_group * rows.output + _passing(node, costs) * passed_over(rows)
+    return total + each * rows.all_in
 
 
 def kept_float_steps(node: physical.Node) -> int:
@@ -57,11 +55,10 @@ def kept_float_steps(node: physical.Node) -> int:
 
 
 def passed_over(rows: Rows) -> float:
-    """The groups that are not a row's and are looked at before it is in its own: every row is taken to have one for itself."""
-    if not rows.windows:
-        return 0.0
-    together = rows.all_in / rows.windows
-    return rows.windows * together * max(together - 1, 0) / 2
+    """The groups that are not a row's and are looked at before its own is found, in tables that are searched from their beginning: if
+    every row has a group for itself, or all have the same."""
+    groups = rows.output / rows.windows if rows.windows else 0.0
+    return rows.all_in * max(groups - 1, 0.0) / 2
 
 
 def _passing(node: Aggregation, costs: CostParameters) -> float:

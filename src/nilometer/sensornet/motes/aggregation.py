@@ -76,10 +76,10 @@ def _grouped(
     emitter: Emitter, node: Aggregation, states: Fields, keys: Keys, update: Update, above: Consumer
 ) -> Lines:
     table = emitter.name("groups")
-    capacity = emitter.arrivals if emitter.arrivals else emitter.typing.rows(node.input)
+    capacity = emitter.typing.groups(node, emitter.arrivals)
     emitter.declarations += [
         *struct(table, [], states),
-        f"static struct {table} {table}[{max(capacity, 1)}];",
+        f"static struct {table} {table}[{capacity}];",
         f"static uint8_t {table}_count;",
     ]
 
@@ -92,7 +92,7 @@ def _grouped(
         )
         blank = {name: states[name] for name in found}
         adding = [
-            f"if ({table}_count == {max(capacity, 1)}) {{ FAULT(FAULT_STATE_FULL); group--; }} else {{",
+            f"if ({table}_count == {capacity}) {{ FAULT(FAULT_STATE_FULL); group--; }} else {{",
             f"    {table}_count++;",
             "    memset(group, 0, sizeof *group);",
             *[f"    {line}" for line in assigned("group->", found, blank)],

@@ -176,6 +176,6 @@ def state_bytes(motes: Motes, site: Site) -> int:
                 case physical.AggregateInit() | physical.AggregateMerge() if not node.keys:
                     total += tuple_size(motes.typing.fields(node))
                 case physical.AggregateInit() | physical.AggregateMerge():
-                    groups = site.arrivals.get(fragment.number, 0) or motes.typing.rows(node.input)
-                    total += max(groups, 1) * (tuple_size(motes.typing.fields(node)) - 1) + 1
+                    groups = motes.typing.groups(node, site.arrivals.get(fragment.number, 0))
+                    total += groups * (tuple_size(motes.typing.fields(node)) - 1) + 1
     return total

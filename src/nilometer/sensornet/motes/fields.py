@@ -13,6 +13,7 @@ from nilometer.errors import UnsupportedError
 from nilometer.expressions import Expression
 from nilometer.placement.population import Population
 from nilometer.placement.tuple_layout import derived_times
+from nilometer.placement.volume import groups_by_source
 from nilometer.plan import physical
 from nilometer.plan.logical import AggregateItem, JoinKind
 from nilometer.sensornet.motes.converters import PLAIN, Converter, Converters
@@ -52,6 +53,10 @@ class Typing:
     def rows(self, node: physical.Node) -> int:
         """The most rows that an evaluation of the whole plan below can have."""
         return self.population.rows(node)
+
+    def groups(self, node: physical.AggregateInit | physical.AggregateMerge, arrivals: int) -> int:
+        """The most groups of one evaluation at a site to which so many rows come (0: it acquires them itself)."""
+        return 1 if groups_by_source(node) else max(arrivals or self.rows(node.input), 1)
 
     def fields(self, node: physical.Node, ordered: bool = False) -> Fields:
         """The columns of a node; `ordered` adds the hidden `SITE`."""
