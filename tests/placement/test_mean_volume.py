@@ -33,19 +33,18 @@ def test_row_windows(sites: int, length: int, slide: int, beginning: int) -> Non
     """However many rows were counted before: windows close at every `slide`-th row."""
     node = window(f"RANGE {length} ROWS SLIDE {slide} ROWS")
     evaluations = 40 * slide
-    counted, windows, rows, most = beginning, 0, 0, 0
+    counted, closed = beginning, []
     for _ in range(evaluations):
-        closed = 0
-        for _ in range(sites):
-            counted += 1
-            closed += counted % slide == 0
-        windows, rows, most = windows + closed, rows + closed * length, max(most, closed * length)
+        before, counted = counted, counted + sites
+        closed.append(sum(row % slide == 0 for row in range(before + 1, counted + 1)))
     found = mean_volume_of(node, EVERY, iter([MeanVolume(sites)]))
-    assert found.windows == pytest.approx(windows / evaluations)
-    assert found.rows == pytest.approx(rows / evaluations)
-    assert (
-        most <= volume_of(node, EVERY, iter([Volume(sites)])).rows
-    )  # what is reserved is enough for any evaluation
+    assert found.windows == pytest.approx(sum(closed) / evaluations)
+    assert found.rows == pytest.approx(length * sum(closed) / evaluations)
+    # What is reserved is enough for any evaluation, and for any period.
+    most = volume_of(node, EVERY, iter([Volume(sites)]))
+    for beta in (1, 2, 3, 7, 10):
+        periods = (sum(closed[at : at + beta]) for at in range(evaluations - beta))
+        assert max(periods) * length <= most.rows * -(-beta // most.stride)
 
 
 @given(readings=st.integers(1, 9), stride=st.integers(1, 9))

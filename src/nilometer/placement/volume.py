@@ -42,7 +42,9 @@ def volume_of(node: physical.Node, interval: int, fed: Iterator[Volume]) -> Volu
             below = volume_of(input, interval, fed)
             held = below.rows if start is None else start - end + 1
             windows = max(1, -(-below.rows // slide))
-            return Volume(held * windows, windows, below.stride)
+            # With few rows in an evaluation, the next window closes some evaluations later.
+            stride = below.stride * max(1, slide // max(below.rows, 1))
+            return Volume(held * windows, windows, stride)
         case physical.NlJoin() | physical.HashJoin():
             left, right = (volume_of(child, interval, fed) for child in node.inputs)
             rows = left.rows if node.kind in (JoinKind.SEMI, JoinKind.ANTI) else left.rows * right.rows
