@@ -32,7 +32,9 @@ def test_an_acknowledgement_ends_before_it_is_given_up() -> None:
 
 def test_shares_of_processor_and_radio_add_up_to_what_was_measured() -> None:
     assert COSTS.cpu_active + COSTS.radio_transmit == pytest.approx(8.1e-3)  # IS0
-    assert COSTS.cpu_active + COSTS.radio_receive == pytest.approx(8.87e-3)  # IS1, 802.15.4 instead of Bluetooth LE
+    assert COSTS.cpu_active + COSTS.radio_receive == pytest.approx(
+        8.87e-3
+    )  # IS1, 802.15.4 instead of Bluetooth LE
     assert COSTS.cpu_idle + COSTS.radio_transmit == pytest.approx(6.40e-3)  # IRADIO_TX5
     assert COSTS.cpu_active == pytest.approx(52e-6 * 64, rel=0.01)
 

@@ -59,6 +59,11 @@ def check_transfers_do_not_disturb_each_other(placement: Placement) -> None:
         assert {one.source, one.target}.isdisjoint({other.source, other.target})
         assert network.link(other.source, one.target) is None, "a receiver hears another sender"
         assert network.link(one.source, other.target) is None, "a receiver hears another sender"
+        if network.retries:  # receivers send acknowledgements, and senders hear them
+            assert network.link(one.target, other.target) is None, "a receiver hears an acknowledgement"
+            assert network.link(one.source, other.source) is None, (
+                "a sender hears another, not its acknowledgement"
+            )
 
 
 def check_every_flow_arrives(placement: Placement) -> None:

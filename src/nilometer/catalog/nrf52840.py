@@ -22,12 +22,18 @@ CPU_RUNNING: Final = 3.3e-3  # PS, Current consumption, CPU running: from flash,
 CPU_ASLEEP: Final = 3.16e-6  # PS, Sleep, ION_RAMON_RTC: System ON, all RAM kept, woken by the RTC
 
 # -- the radio; the chip has one supply, so the shares of processor and radio are differences of what the PS measures
-RADIO_SENDING: Final = 6.40e-3  # PS, Radio transmitting/receiving, IRADIO_TX5: 0 dBm, 802.15.4; processor waits
+RADIO_SENDING: Final = (
+    6.40e-3  # PS, Radio transmitting/receiving, IRADIO_TX5: 0 dBm, 802.15.4; processor waits
+)
 RADIO_RECEIVING: Final = 6.53e-3  # PS, IRADIO_RX2: 802.15.4; processor waits
 RECEIVING_BLUETOOTH: Final = 6.26e-3  # PS, IRADIO_RX0: 1 Mbit/s Bluetooth LE; processor waits
-RUNNING_AND_SENDING: Final = 8.1e-3  # PS, Compounded, IS0: processor runs, 0 dBm, Bluetooth LE (sends like TX5)
+RUNNING_AND_SENDING: Final = (
+    8.1e-3  # PS, Compounded, IS0: processor runs, 0 dBm, Bluetooth LE (sends like TX5)
+)
 RUNNING_AND_RECEIVING: Final = 8.6e-3  # PS, Compounded, IS1: processor runs, Bluetooth LE
-CRYSTAL_START: Final = 0.36  # ours: a usual start of the 32 MHz crystal; the PS has no one figure for all crystals
+CRYSTAL_START: Final = (
+    0.36  # ours: a usual start of the 32 MHz crystal; the PS has no one figure for all crystals
+)
 RAMP_UP: Final = 0.13  # PS of the nRF5340, whose radio is a sister: tTXEN, 802.15.4, 130 us (40 us if fast)
 
 # -- the frame
@@ -38,7 +44,9 @@ TURNING_ROUND: Final = 12 * SYMBOL  # 802.15.4: aTurnaroundTime
 SPACING: Final = 40 * SYMBOL  # 802.15.4: LIFS, after a frame of more than 18 bytes
 LONGEST_FRAME: Final = 127  # 802.15.4: aMaxPHYPacketSize
 PHYSICAL_HEADER: Final = 4 + 1 + 1  # 802.15.4: preamble, start of frame, length
-FRAME_HEADER: Final = 2 + 1 + 2 + 2 + 2 + 2  # 802.15.4: control, number, network, two short addresses; checksum
+FRAME_HEADER: Final = (
+    2 + 1 + 2 + 2 + 2 + 2
+)  # 802.15.4: control, number, network, two short addresses; checksum
 ACKNOWLEDGEMENT: Final = 5  # 802.15.4: control, number, checksum
 AWAITING_ACKNOWLEDGEMENT: Final = 54 * SYMBOL  # 802.15.4: macAckWaitDuration
 

@@ -48,6 +48,7 @@ def placement_json(placement: Placement) -> dict[str, Any]:
         "agenda": {
             "alpha": milliseconds(agenda.alpha),
             "beta": agenda.beta,
+            "retries": placement.network.retries,
             "period": milliseconds(agenda.period),
             "delivery": milliseconds(agenda.delivery),
             "acquisitions": [_task(task, agenda) for task in agenda.acquisitions],
@@ -59,6 +60,7 @@ def placement_json(placement: Placement) -> dict[str, Any]:
                     "start": milliseconds(transfer.start),
                     "end": milliseconds(transfer.end),
                     "packets": transfer.packets,
+                    "reserved": transfer.sendings,
                 }
                 for transfer in agenda.transfers
             ],

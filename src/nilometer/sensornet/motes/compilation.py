@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from nilometer.catalog.network import NodeId
-from nilometer.errors import DataError, ResourceError
+from nilometer.errors import DataError, ResourceError, UnsupportedError
 from nilometer.placement import Placement
 from nilometer.plan import physical
 from nilometer.plan.logical import Deliver
@@ -60,6 +60,12 @@ class Run:
 
 def compile_placement(placement: Placement, directory: Path, start: int = START) -> Compilation:
     """Write and build the program of every site."""
+    if placement.network.retries:
+        raise UnsupportedError(
+            "our runtime for motes sends each packet once, and acknowledges none",
+            detail=f"network '{placement.network.name}' says retries = {placement.network.retries}",
+            hint="compile for the network with retries = 0; `nilometer plan` and `simulate` know retries",
+        )
     motes = sized(placement)
     placement = motes.placement
     offset = start // motes.typing.interval

@@ -15,8 +15,8 @@ import numpy as np
 from nilometer.catalog.network import Network, NodeId
 from nilometer.placement import Energy, Placement
 from nilometer.sensornet.sim.topology import Floats, Integers
-from nilometer.sensornet.simulation.air import Clocks
 from nilometer.sensornet.simulation.books import RadioBooks
+from nilometer.sensornet.simulation.clocks import Clocks
 from nilometer.sensornet.simulation.site_numbers import SiteNumbers
 
 COMPONENTS: tuple[str, ...] = tuple(entry.name for entry in fields(Energy))
@@ -62,16 +62,21 @@ class EnergyLedger:
         return float(self.stock[row] - self.joules[row].sum())
 
 
-def most_in_a_period(numbers: SiteNumbers, clocks: Clocks | None, retries: int) -> Floats:
-    """The most that each site can spend in a period: every slot full, every packet sent as often as may be."""
+def most_in_a_period(numbers: SiteNumbers, clocks: Clocks | None) -> Floats:
+    """The most that each site can spend in a period: every slot full, or, where listening is dearer than sending, empty."""
     placement = numbers.placement
-    books = RadioBooks.empty(len(numbers))
+    full, empty = RadioBooks.empty(len(numbers)), RadioBooks.empty(len(numbers))
     for transfer in placement.agenda.transfers:
         place = numbers.number[transfer.source]
-        books.packets[place] = transfer.packets
-        books.sent[place] = transfer.packets * (1 + retries)
-        books.bytes[place] = transfer.packets * (1 + retries) * placement.costs.packet_payload
-    most: Floats = _joules(numbers, books, np.ones(len(numbers)), clocks).sum(axis=1)
+        full.packets[place] = transfer.packets
+        full.sent[place] = transfer.sendings
+        full.bytes[place] = transfer.sendings * placement.costs.packet_payload
+        if transfer.reserved is not None:
+            full.acknowledged[numbers.number[transfer.target]] += transfer.reserved
+    once = np.ones(len(numbers))
+    most: Floats = np.maximum(
+        _joules(numbers, full, once, clocks).sum(axis=1), _joules(numbers, empty, once, clocks).sum(axis=1)
+    )
     return most
 
 
@@ -83,29 +88,13 @@ def _joules(numbers: SiteNumbers, books: RadioBooks, periods: Floats, clocks: Cl
     planned = np.array([[getattr(plan.energy, component) for component in COMPONENTS] for plan in plans])
     found: Floats = planned * periods[:, None]
     radio = np.array([plan.radio_time for plan in plans]) * periods
-    again = _on_the_air(placement, books.sent - books.packets, books.bytes * _share(books))
-    longer = again + _listening(placement, numbers, clocks) * periods
-    np.add.at(longer, np.maximum(numbers.parent, 0), np.where(numbers.parent >= 0, again, 0.0))
-    transmitting = (books.sent * costs.transmit_packet + books.bytes * costs.transmit_byte) / 1000
+    longer = _listening(placement, numbers, clocks) * periods
+    packets = books.sent * costs.transmit_packet + books.bytes * costs.transmit_byte
+    transmitting = (packets + books.acknowledged * costs.transmit_acknowledgement) / 1000
     found[:, _RECEIVE] = costs.voltage * costs.radio_receive * (radio + longer - transmitting)
     found[:, _TRANSMIT] = costs.voltage * costs.radio_transmit * transmitting
     found[:, _ACTIVE] += costs.voltage * (costs.cpu_active - costs.cpu_sleep) * longer
     return found
-
-
-def _share(books: RadioBooks) -> Floats:
-    """The part of a site's bytes that was sent again."""
-    share: Floats = (books.sent - books.packets) / np.maximum(books.sent, 1)
-    return share
-
-
-def _on_the_air(placement: Placement, packets: Integers, content: Floats) -> Floats:
-    """Seconds that so many packets take."""
-    costs = placement.costs
-    seconds: Floats = (
-        packets * (costs.send_packet + costs.between_packets) + content * costs.transmit_byte
-    ) / 1000
-    return seconds
 
 
 def _listening(placement: Placement, numbers: SiteNumbers, clocks: Clocks | None) -> Floats:
