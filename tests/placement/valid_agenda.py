@@ -96,8 +96,11 @@ def check_resources(placement: Placement) -> None:
 
 
 def check_packets(placement: Placement) -> None:
+    retries = placement.network.retries
     for transfer in placement.agenda.transfers:
         assert transfer.packets == packets_one_by_one(transfer, placement)
+        assert (transfer.reserved is not None) == (retries > 0)
+        assert transfer.packets <= transfer.sendings <= transfer.packets * (retries + 1)
 
 
 def packets_one_by_one(transfer: Transfer, placement: Placement) -> int:

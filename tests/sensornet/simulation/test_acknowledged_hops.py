@@ -14,6 +14,7 @@ from nilometer.placement import Placement, QualityOfService, place
 from nilometer.placement.acknowledgements import hop_of
 from nilometer.placement.text import agenda_text, placement_json
 from nilometer.sensornet.simulation import Clocks, Conditions, Kill, SimulationResult, simulate
+from nilometer.sensornet.simulation.repair import prepare_overlay
 from nilometer.sensornet.simulation.report import report_json, report_text
 from nilometer.types import HOUR, MINUTE
 from placement.valid_agenda import check_placement
@@ -226,3 +227,26 @@ def test_batteries_run_dry_no_later_than_the_most_that_a_period_can_take() -> No
     for death in result.deaths:
         row = result.ledger.nodes.index(death.node)
         assert np.isclose(result.ledger.joules[row].sum(), 2.0, rtol=0.01)
+
+
+@pytest.mark.parametrize("repair", ["local", "partial", "global"])
+def test_a_repaired_network_goes_on_with_retries(repair: str) -> None:
+    """The stand-in, the turned branch and the plan made anew have slots with retries too."""
+    for seed in range(60):
+        network = some_network(seed, 24)
+        links = tuple(replace(link, quality=0.8) for link in network.links)
+        placement = planned(replace(network, links=links, retries=3))
+        spares = prepare_overlay(placement, 1).spares
+        covered = [site for site, others in spares.items() if others]
+        if covered:
+            break
+    killed = (Kill(covered[0], 10 * placement.beta * EVERY + MINUTE),)
+    result = ran(placement, 30, kills=killed, repair=repair)
+    chosen = result.mended[0].chosen
+    assert chosen is not None
+    assert chosen.strategy == repair
+    assert chosen.placement is not None
+    assert chosen.placement.network.retries == 3
+    assert all(transfer.reserved is not None for transfer in chosen.placement.agenda.transfers)
+    sources = len(placement.routing.sources) - 1
+    assert result.answer_rows > 0.9 * 30 * placement.beta * sources
