@@ -20,6 +20,7 @@ from nilometer.sensornet.motes.compilation import (
     expected_rows,
     run,
 )
+from nilometer.sensornet.motes.converters import Converters
 from nilometer.sensornet.motes.emulate import FREQUENCY
 from nilometer.sensornet.motes.estimate import flash_estimate, ram_estimate
 from nilometer.sensornet.motes.readings import Readings, random_readings
@@ -49,11 +50,13 @@ def compile_query(
     network: str | Network | None = None,
     quality: QualityOfService | None = None,
     start: int | None = None,
+    converters: Converters | None = None,
 ) -> Compilation:
     """Write and build one program for each site. As much as motes can do is done by them, and time is planned by what our
-    runtime takes on an ATmega128, whatever costs the network declares. `start` is the time of the first evaluation."""
+    runtime takes on an ATmega128, whatever costs the network declares. `start` is the time of the first evaluation;
+    `converters` are the scales of sensed columns that have not the plain ones."""
     placement = place(query.physical, mote_network(query, network), quality, placement_profile("motes"))
-    return compile_placement(placement, directory, START if start is None else start)
+    return compile_placement(placement, directory, START if start is None else start, converters)
 
 
 def mote_network(query: Query, network: str | Network | None) -> Network:

@@ -13,6 +13,7 @@ from nilometer.placement import Placement
 from nilometer.plan import physical
 from nilometer.plan.logical import Deliver
 from nilometer.plan.reference import evaluate
+from nilometer.sensornet.motes.converters import Converters
 from nilometer.sensornet.motes.emulate import Measured, emulate
 from nilometer.sensornet.motes.estimate import held_bytes
 from nilometer.sensornet.motes.gateway import answers
@@ -58,17 +59,21 @@ class Run:
         return all(measured.sound for measured in self.measured.values())
 
 
-def compile_placement(placement: Placement, directory: Path, start: int = START) -> Compilation:
-    """Write and build the program of every site."""
+def compile_placement(
+    placement: Placement, directory: Path, start: int = START, converters: Converters | None = None
+) -> Compilation:
+    """Write and build the program of every site. `start` is the time of the first evaluation, or a little before: evaluations
+    are at multiples of the acquisition interval."""
     if placement.network.retries:
         raise UnsupportedError(
             "our runtime for motes sends each packet once, and acknowledges none",
             detail=f"network '{placement.network.name}' says retries = {placement.network.retries}",
             hint="compile for the network with retries = 0; `nilometer plan` and `simulate` know retries",
         )
-    motes = sized(placement)
+    motes = sized(placement, converters)
     placement = motes.placement
-    offset = start // motes.typing.interval
+    offset = -(-start // motes.typing.interval)
+    start = offset * motes.typing.interval
     for site in placement.routing.post_order:
         held = held_bytes(motes, motes.site(site))
         if held > RAM:
