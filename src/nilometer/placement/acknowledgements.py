@@ -4,6 +4,9 @@ As in IEEE 802.15.4 (macMaxFrameRetries) and TinyOS's PacketLink: who receives a
 acknowledgement; who misses that sends the packet again, up to `Network.retries` times. All sendings of a slot are as long as the
 longest (the beat of TSCH's timeslots), with the wait for the acknowledgement in it. The slot has T beats, so many that with
 probability 0.999 no retry is cut off by its end; see `kernels.acknowledged_sendings` for the law of T.
+
+A sender whose last packet was acknowledged, or given up, sleeps: sending is the last that a site does in a period. The receiver, who cannot
+know whether its last acknowledgement arrived, listens to the end of the slot.
 """
 
 from __future__ import annotations
@@ -11,6 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from nilometer.catalog.network import Network, NodeId
+from nilometer.placement.agenda import Transfer
 
 TARGET = 0.999
 """The probability with which a slot is long enough. Of 0.99 a day of 96 slots would lose one; beyond 0.999 the radios listen
@@ -49,3 +53,10 @@ def hop_of(network: Network, site: NodeId, parent: NodeId) -> Hop:
     assert forward is not None
     assert backward is not None
     return Hop(forward.quality, backward.quality, network.retries)
+
+
+def expected_sendings_of(network: Network, transfer: Transfer) -> float:
+    """The mean number of sendings in a slot; without retries, its packets."""
+    if transfer.reserved is None:
+        return float(transfer.packets)
+    return hop_of(network, transfer.source, transfer.target).expected(transfer.packets, transfer.reserved)

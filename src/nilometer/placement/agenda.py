@@ -33,7 +33,7 @@ class Transfer:
     """`source` transmits to its parent `target`, which receives: the tuples of all `flows`, `beta` evaluations of them, in
     `packets` packets. Both radios are on from `start` to `end`; what it takes to turn them on and off is before and after
     that (`Agenda.turn_on`, `turn_off`), or, under `snee-2010`, within. `reserved`: how many sendings there is time for,
-    where packets are acknowledged and sent again; None: each is sent once."""
+    where packets are acknowledged and sent again, each taking `beat` milliseconds; None: each is sent once."""
 
     source: NodeId
     target: NodeId
@@ -42,6 +42,7 @@ class Transfer:
     flows: tuple[Flow, ...]
     packets: int
     reserved: int | None = None
+    beat: float = 0.0
 
     @property
     def sendings(self) -> int:

@@ -72,10 +72,12 @@ def estimate_network(agenda: Agenda, sites: Mapping[NodeId, SitePlan], sink: Nod
 
 def _usage(
     agenda: Agenda, work: Workload, network: Network, costs: CostParameters, profile: PlacementProfile
-) -> tuple[dict[NodeId, int], dict[NodeId, int], dict[NodeId, int], dict[NodeId, int], dict[NodeId, float]]:
+) -> tuple[
+    dict[NodeId, float], dict[NodeId, float], dict[NodeId, int], dict[NodeId, int], dict[NodeId, float]
+]:
     """Per site: ticks with a task, ticks with the radio on, packets sent, packets received, seconds on the air."""
-    active = dict.fromkeys(agenda.sites, 0)
-    radio = dict.fromkeys(agenda.sites, 0)
+    active: dict[NodeId, float] = dict.fromkeys(agenda.sites, 0)
+    radio: dict[NodeId, float] = dict.fromkeys(agenda.sites, 0)
     sent = dict.fromkeys(agenda.sites, 0)
     received = dict.fromkeys(agenda.sites, 0)
     transmitting = dict.fromkeys(agenda.sites, 0.0)
@@ -99,6 +101,10 @@ def _usage(
             # Each packet that arrives is acknowledged (Wald: of a mean number of sendings the share that arrives).
             answers = sendings * hop.forward
             transmitting[transfer.target] += answers * costs.transmit_acknowledgement / 1000
+            if agenda.sleeps_alone:  # whoever is done before the slot is over
+                spared = (transfer.reserved - sendings) * transfer.beat * agenda.tick_rate / 1000
+                radio[transfer.source] -= spared
+                active[transfer.source] -= spared
         transmitting[transfer.source] += (
             often * (transfer.packets * costs.transmit_packet + on_air * costs.transmit_byte) / 1000
         )
@@ -136,7 +142,7 @@ def _site_plan(
     costs: CostParameters,
     energy: Energy,
     *,
-    times: tuple[int, int, int, int],
+    times: tuple[float, float, float, float],
     packets: tuple[int, int],
 ) -> SitePlan:
     node = network.node(site)

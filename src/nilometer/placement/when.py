@@ -17,6 +17,7 @@ from nilometer.placement.agenda import Agenda, FragmentTask, Transfer
 from nilometer.placement.concurrent_transfers import schedule_transfers
 from nilometer.placement.cost_parameters import CostParameters
 from nilometer.placement.packets import bytes_for, packets_for
+from nilometer.placement.placed_plan import Flow
 from nilometer.placement.profiles import PlacementProfile
 from nilometer.placement.workload import Job, Workload
 from nilometer.types import SECOND
@@ -39,11 +40,18 @@ def build_agenda(
 
 
 class _Sending(NamedTuple):
-    """The packets of a hop, the sendings that are reserved for them (None: one each), and the ticks of the slot."""
+    """The packets of a hop, the ticks of its slot; the sendings that are reserved for them (None: one each), and the
+    milliseconds of each."""
 
     packets: int
-    reserved: int | None
     length: int
+    reserved: int | None = None
+    beat: float = 0.0
+
+    def between(self, site: NodeId, parent: NodeId, start: int, flows: tuple[Flow, ...]) -> Transfer:
+        """The transfer, from a time on."""
+        end = start + self.length
+        return Transfer(site, parent, start, end, flows, self.packets, self.reserved, self.beat)
 
 
 class _Clock:
@@ -79,13 +87,11 @@ class _Clock:
         sent = bytes_for(loads, beta, packets, costs.packet_overhead, self.profile.wire)
         each = costs.send_packet + costs.between_packets
         if not self.network.retries:
-            return _Sending(
-                packets, None, self.overhead + self.ticks(packets * each + sent * costs.transmit_byte)
-            )
+            return _Sending(packets, self.overhead + self.ticks(packets * each + sent * costs.transmit_byte))
         reserved = hop_of(self.network, site, work.placed.routing.parents[site]).reserved(packets)
         longest = min(costs.packet_payload, sent)
         beat = each + longest * costs.transmit_byte + costs.await_acknowledgement
-        return _Sending(packets, reserved, self.overhead + self.ticks(reserved * beat))
+        return _Sending(packets, self.overhead + self.ticks(reserved * beat), reserved, beat)
 
     def job(self, work: Workload, job: Job, beta: int) -> int:
         """The length of what is done once for all evaluations of a period."""
@@ -133,11 +139,10 @@ def _serial_agenda(work: Workload, alpha: int, beta: int, clock: _Clock) -> Agen
             free[site] += length
             latest = max(latest, free[site])
         if site_work.loads:
-            packets, reserved, length = clock.transfer(work, site, beta)
+            sent = clock.transfer(work, site, beta)
             parent = routing.parents[site]
-            flows = work.placed.outgoing[site]
-            transfers.append(Transfer(site, parent, latest, latest + length, flows, packets, reserved))
-            latest += length
+            transfers.append(sent.between(site, parent, latest, work.placed.outgoing[site]))
+            latest += sent.length
             free[site] = free[parent] = latest
     return _agenda(work, alpha, beta, clock, acquisitions, tasks, transfers)
 
@@ -166,12 +171,9 @@ def _concurrent_agenda(work: Workload, network: Network, alpha: int, beta: int, 
             tasks.append(FragmentTask(site, fragment, at, at + length))
             at += length
         if site in sending:
-            packets, reserved, length = sending[site]
-            start = last + starts[site]
-            parent = routing.parents[site]
-            flows = work.placed.outgoing[site]
-            transfers.append(Transfer(site, parent, start, start + length, flows, packets, reserved))
-            gathered[parent] = max(gathered[parent], starts[site] + length)
+            sent, parent = sending[site], routing.parents[site]
+            transfers.append(sent.between(site, parent, last + starts[site], work.placed.outgoing[site]))
+            gathered[parent] = max(gathered[parent], starts[site] + sent.length)
     return _agenda(work, alpha, beta, clock, acquisitions, tasks, transfers)
 
 

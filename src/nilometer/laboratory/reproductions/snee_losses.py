@@ -59,7 +59,7 @@ def snee_losses(days: int = DAYS, qualities: tuple[float, ...] = QUALITIES) -> d
         "assumptions": [
             "sensor boards are switched off between readings, else they take most of a Mica2's energy",
             "a link is as good for acknowledgements as for packets; each sending is lost or not by itself",
-            "both radios stay on for all of a reserved slot, used or not: that is what retries cost",
+            "a receiver listens to the end of a reserved slot, used or not: that is what retries cost",
             "every minute, and nothing is buffered (beta is 1): radios take most; where readings may wait, retries cost next to no life",
         ],
     }

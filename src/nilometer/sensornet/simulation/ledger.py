@@ -14,6 +14,7 @@ import numpy as np
 
 from nilometer.catalog.network import Network, NodeId
 from nilometer.placement import Energy, Placement
+from nilometer.placement.acknowledgements import expected_sendings_of
 from nilometer.sensornet.sim.topology import Floats, Integers
 from nilometer.sensornet.simulation.books import RadioBooks
 from nilometer.sensornet.simulation.clocks import Clocks
@@ -63,20 +64,21 @@ class EnergyLedger:
 
 
 def most_in_a_period(numbers: SiteNumbers, clocks: Clocks | None) -> Floats:
-    """The most that each site can spend in a period: every slot full, or, where listening is dearer than sending, empty."""
-    placement = numbers.placement
-    full, empty = RadioBooks.empty(len(numbers)), RadioBooks.empty(len(numbers))
-    for transfer in placement.agenda.transfers:
-        place = numbers.number[transfer.source]
-        full.packets[place] = transfer.packets
-        full.sent[place] = transfer.sendings
-        full.bytes[place] = transfer.sendings * placement.costs.packet_payload
-        if transfer.reserved is not None:
-            full.acknowledged[numbers.number[transfer.target]] += transfer.reserved
-    once = np.ones(len(numbers))
-    most: Floats = np.maximum(
-        _joules(numbers, full, once, clocks).sum(axis=1), _joules(numbers, empty, once, clocks).sum(axis=1)
-    )
+    """The most that each site can spend in a period: it sends as much as it can or nothing, and acknowledges all or nothing. (To listen
+    may be dearer than to send.)"""
+    most: Floats = np.zeros(len(numbers))
+    for sends in (True, False):
+        for answers in (True, False):
+            books = RadioBooks.empty(len(numbers))
+            for transfer in numbers.placement.agenda.transfers:
+                place = numbers.number[transfer.source]
+                if sends:
+                    books.sent[place] = transfer.sendings
+                    books.bytes[place] = transfer.sendings * numbers.placement.costs.packet_payload
+                if answers and transfer.reserved is not None:
+                    books.acknowledged[numbers.number[transfer.target]] += transfer.reserved
+            spent = _joules(numbers, books, np.ones(len(numbers)), clocks).sum(axis=1)
+            most = np.maximum(most, spent)
     return most
 
 
@@ -88,12 +90,25 @@ def _joules(numbers: SiteNumbers, books: RadioBooks, periods: Floats, clocks: Cl
     planned = np.array([[getattr(plan.energy, component) for component in COMPONENTS] for plan in plans])
     found: Floats = planned * periods[:, None]
     radio = np.array([plan.radio_time for plan in plans]) * periods
-    longer = _listening(placement, numbers, clocks) * periods
+    longer = _listening(placement, numbers, clocks) * periods + _sending(numbers, books, periods)
     packets = books.sent * costs.transmit_packet + books.bytes * costs.transmit_byte
     transmitting = (packets + books.acknowledged * costs.transmit_acknowledgement) / 1000
     found[:, _RECEIVE] = costs.voltage * costs.radio_receive * (radio + longer - transmitting)
     found[:, _TRANSMIT] = costs.voltage * costs.radio_transmit * transmitting
     found[:, _ACTIVE] += costs.voltage * (costs.cpu_active - costs.cpu_sleep) * longer
+    return found
+
+
+def _sending(numbers: SiteNumbers, books: RadioBooks, periods: Floats) -> Floats:
+    """How much longer than expected each site sends: where packets are acknowledged, it sleeps when it is through with them."""
+    placement = numbers.placement
+    found = np.zeros(len(numbers))
+    if placement.agenda.sleeps_alone:
+        for transfer in placement.agenda.transfers:
+            if transfer.reserved is not None:
+                place = numbers.number[transfer.source]
+                expected = expected_sendings_of(placement.network, transfer) * periods[place]
+                found[place] += (books.sent[place] - expected) * transfer.beat / 1000
     return found
 
 
