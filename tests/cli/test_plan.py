@@ -9,6 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from nilometer.cli.main import application
+from nilometer.engine import connect
 from nilometer.errors import ConfigurationError, InfeasibleError, NilometerError
 from placement.scenarios import Q3, SCHEMA
 
@@ -57,6 +58,7 @@ def test_what_is_reserved_for_retries(field: Path) -> None:
     schema = f"{SCHEMA}\nCREATE NETWORK brook FROM '{MOTES}' RETRIES 3;"
     (field / "schema.sql").write_text(schema, encoding="utf-8")
     assert "retries 3]" in run("explain", "--data", field, "--stage", "agenda", Q3)
+    assert connect(field).show("NETWORKS")[0]["retries"] == 3
     (field / "schema.sql").write_text(schema.replace("RETRIES 3", "RETRIES 8"), encoding="utf-8")
     with pytest.raises(NilometerError, match="impossible number of retries"):
         run("explain", "--data", field, "--stage", "agenda", Q3)

@@ -204,7 +204,13 @@ class Database:
                 return self.catalog.sensor_rows()
             case "NETWORKS":
                 return [
-                    {"name": n.name, "sink": n.sink, "nodes": len(n.nodes), "links": len(n.links)}
+                    {
+                        "name": n.name,
+                        "sink": n.sink,
+                        "nodes": len(n.nodes),
+                        "links": len(n.links),
+                        "retries": n.retries,
+                    }
                     for n in self.catalog.networks()
                 ]
             case "QUERIES":
