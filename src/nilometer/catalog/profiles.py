@@ -1,8 +1,8 @@
 """Cost profiles of mote networks, as data: what primitive actions take, as SNEE's compiler has them.
 
 `snee-2010` are the figures behind the agenda of SNEE's Fig. 22; `snee-thesis` and `snee-hardware` are the two later sets
-of the same parameters. `mica2` are the cycle-level figures of SNEE's Tables 2 and 3, `nrf52840` those of a current mote (`catalog.nrf52840`), `avr`
-those of the programs that `nilometer compile` makes.
+of the same parameters. `mica2` are the cycle-level figures of SNEE's Tables 2 and 3, `nrf52840` those of a current mote
+(`catalog.nrf52840`), `avr` those of the programs that `nilometer compile` makes.
 Times are milliseconds, sizes bytes, currents amperes, rates hertz. `placement.cost_parameters` says what each one means.
 """
 
@@ -105,7 +105,9 @@ _MICA2: Final[dict[str, float]] = {
 
 # Our own runtime on the Mica2's processor, measured: cycles fitted to emulated micro-programs (`sensornet.motes.calibration`;
 # a test fits them again). A radio slot begins with two ticks of the clock in which only the receiver is on; two milliseconds
-# are added to it, as slots begin at whole ticks, and 1.5 % to every byte, as interrupts may meet. The serial line is counted by bytes. RAM and the currents are the Mica2's; `fixed_ram` is what the largest runtime takes, with its stack.
+# are added to it, as slots begin at whole ticks, and 1.5 % to every byte, as interrupts may meet. The
+# serial line is counted by bytes. RAM and the currents are the Mica2's; `fixed_ram` is what the largest runtime takes, with
+# its stack.
 _AVR: Final[dict[str, float]] = {
     **dict.fromkeys(("apply_predicate", "apply_atom", "check_tuple", "concatenate", "scan_tuple"), 0.0),
     **dict.fromkeys(("call_method", "signal_event", "turn_on_radio", "turn_off_radio"), 0.0),

@@ -5,8 +5,8 @@ acknowledgement; who misses that sends the packet again, up to `Network.retries`
 longest (the beat of TSCH's timeslots), with the wait for the acknowledgement in it. The slot has T beats, so many that with
 probability 0.999 no retry is cut off by its end; see `kernels.acknowledged_sendings` for the law of T.
 
-A sender whose last packet was acknowledged, or given up, sleeps: sending is the last that a site does in a period. The receiver, who cannot
-know whether its last acknowledgement arrived, listens to the end of the slot.
+A sender whose last packet was acknowledged, or given up, sleeps: sending is the last that a site does in a period. The
+receiver, who cannot know whether its last acknowledgement arrived, listens to the end of the slot.
 """
 
 from __future__ import annotations

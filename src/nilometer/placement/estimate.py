@@ -2,7 +2,8 @@
 
 The processor is active while a site has a task, idle while the network is awake without it (only where all sleep together), and
 asleep else. The radio of both ends is on around a transfer: it listens, but for the sender's packets. The sensor board works
-while an acquisition reads. Where packets are acknowledged and sent again, the means over what the links may lose are taken. Energy is voltage times current times time, by component (SNEE sections 4.6 and 6.1).
+while an acquisition reads. Where packets are acknowledged and sent again, the means over what the links may lose are
+taken. Energy is voltage times current times time, by component (SNEE sections 4.6 and 6.1).
 """
 
 from __future__ import annotations

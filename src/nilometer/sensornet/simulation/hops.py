@@ -29,8 +29,8 @@ PERIOD = "@period"
 
 @dataclass(frozen=True)
 class Air:
-    """What may happen. `lossy`: links lose packets, by their quality. `silent`: for each site the time of its period (ticks; -1: never) from which it is dead, in the periods that
-    are being run."""
+    """What may happen. `lossy`: links lose packets, by their quality. `silent`: for each site the time of its period
+    (ticks; -1: never) from which it is dead, in the periods that are being run."""
 
     seed: int
     lossy: bool = False

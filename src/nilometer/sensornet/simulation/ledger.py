@@ -64,8 +64,8 @@ class EnergyLedger:
 
 
 def most_in_a_period(numbers: SiteNumbers, clocks: Clocks | None) -> Floats:
-    """The most that each site can spend in a period: it sends as much as it can or nothing, and acknowledges all or nothing. (To listen
-    may be dearer than to send.)"""
+    """The most that each site can spend in a period: it sends as much as it can or nothing, and acknowledges all or
+    nothing. (To listen may be dearer than to send.)"""
     most: Floats = np.zeros(len(numbers))
     for sends in (True, False):
         for answers in (True, False):

@@ -47,7 +47,8 @@ Watch = Callable[[int, int], None]
 
 @dataclass(frozen=True)
 class Conditions:
-    """What the run is to meet. `losses`: links lose packets, by their quality. `repair`: one of REPAIRS. `spares`: stand-ins prepared for each site (for `best` and `local`)."""
+    """What the run is to meet. `losses`: links lose packets, by their quality. `repair`: one of REPAIRS. `spares`:
+    stand-ins prepared for each site (for `best` and `local`)."""
 
     seed: int = 0
     losses: bool = False

@@ -25,8 +25,8 @@ _LINK, _ACKNOWLEDGEMENT = 1, 3
 """What a draw is for; `clocks.py` has another."""
 
 REASONS = ("link", "slot", "clock", "death")
-"""Why a packet is lost: no sending of it arrived; its slot was over before it could be sent (again); the receiver did not listen yet or
-any more; one of the two was dead. The index is the reason's number."""
+"""Why a packet is lost: no sending of it arrived; its slot was over before it could be sent (again); the receiver did
+not listen yet, or any more; one of the two was dead. The index is the reason's number."""
 LINK, SLOT, CLOCK, DEATH = range(len(REASONS))
 
 
@@ -42,8 +42,9 @@ class Packets:
 
 @dataclass(frozen=True)
 class Link:
-    """What each packet meets. `forward` and `backward`: the probability that it, or its acknowledgement, arrives. `reserved`: the sendings of its
-    slot; so many of them at the beginning (`deaf` > 0) or at the end (< 0) are not listened to. `cut`: an end is dead."""
+    """What each packet meets. `forward` and `backward`: the probability that it, or its acknowledgement, arrives.
+    `reserved`: the sendings of its slot; so many of them at the beginning (`deaf` > 0) or at the end (< 0) are not
+    listened to. `cut`: an end is dead."""
 
     forward: Floats
     backward: Floats
