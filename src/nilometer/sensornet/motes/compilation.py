@@ -10,6 +10,7 @@ from pathlib import Path
 from nilometer.catalog.network import NodeId
 from nilometer.errors import DataError, ResourceError, UnsupportedError
 from nilometer.placement import Placement
+from nilometer.placement.limit_acquisitions import Sensors
 from nilometer.plan import physical
 from nilometer.plan.logical import Deliver
 from nilometer.plan.reference import evaluate
@@ -123,13 +124,14 @@ def run(compilation: Compilation, readings: Readings) -> Run:
 
 
 def expected_rows(
-    compilation: Compilation, readings: Readings, plan: Deliver, periods: int
+    compilation: Compilation, readings: Readings, plan: Deliver, periods: int, sensors: Sensors | None = None
 ) -> list[tuple[object, ...]]:
-    """What the reference evaluator answers on the same readings, up to the last evaluation of the run."""
+    """What the reference evaluator answers on the same readings (and with the attributes of declared sensors), up to the last
+    evaluation of the run."""
     interval, beta = compilation.motes.typing.interval, compilation.placement.beta
     count = periods * beta
     feeds = feeds_of(compilation.motes, readings, compilation.start, count)
-    answer = evaluate(plan, feeds, {}, {})
+    answer = evaluate(plan, feeds, {}, sensors)
     last = compilation.start + (count - 1) * interval
     # A finite log is closed by one evaluation of a window that slides, after its last reading; the motes are not there yet.
     rows = [tuple(row) for row in answer.rows]

@@ -96,7 +96,7 @@ def _finished(
                     yield below
             case physical.Rename(alias=alias):
                 yield {f"{alias}.{name}": value for name, value in below.items()}
-            case physical.Exchange():
+            case physical.Exchange() | physical.TimeWindow(elided=True):
                 yield below
             case _:
                 raise UnsupportedError(
