@@ -1,6 +1,6 @@
 """A TOML, CSV or GeoJSON file -> a network.
 
-TOML: `[network]` with `sink` and `profile`, `[defaults]` for all nodes, `[[nodes]]`, `[[links]]`, `[profile]` with
+TOML: `[network]` with `sink`, `profile` and `retries`, `[defaults]` for all nodes, `[[nodes]]`, `[[links]]`, `[profile]` with
 parameters that differ. CSV: a file of links (`source,target,quality,cost`) and beside it, if there is one, a file of nodes
 (`links.csv` and `nodes.csv`, `brook.csv` and `brook-nodes.csv`). GeoJSON: Points are nodes, LineStrings are links, by
 the properties `source` and `target` or by the places of their ends.
@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -26,9 +27,15 @@ Fail = Callable[[str, str | None, str | None], NoReturn]
 """Raises a CatalogError with message, detail and hint, and the place in the file."""
 
 
-def import_network(path: str | Path, name: str, sink: NodeId | None = None) -> Network:
-    """The network in the file, under that name; `sink` overrides the one in the file."""
-    path = Path(path)
+def import_network(
+    path: str | Path, name: str, sink: NodeId | None = None, retries: int | None = None
+) -> Network:
+    """The network in the file, under that name; `sink` and `retries` override those in the file."""
+    found = _read(Path(path), name, sink)
+    return found if retries is None else replace(found, retries=retries)
+
+
+def _read(path: Path, name: str, sink: NodeId | None) -> Network:
     match path.suffix.lower():
         case ".toml":
             return _from_toml(path, name, sink)
@@ -49,6 +56,7 @@ def _network(
     nodes: list[NetworkNode],
     links: list[Link],
     profile: CostProfile,
+    retries: Any = 0,
 ) -> Network:
     if not nodes:
         raise CatalogError(
@@ -71,7 +79,9 @@ def _network(
         (known.get(str(link.source), link.source), known.get(str(link.target), link.target)) for link in links
     )
     joined = tuple(Link(*pair, link.quality, link.cost) for pair, link in zip(ends, links, strict=True))
-    return Network(name, known.get(str(sink), sink), tuple(nodes), joined, profile)
+    if isinstance(retries, bool) or not isinstance(retries, int):
+        _failing(path.name)("'retries' is not a whole number", f"retries is {retries!r}", "write retries = 3")
+    return Network(name, known.get(str(sink), sink), tuple(nodes), joined, profile, retries)
 
 
 # ---- TOML ------------------------------------------------------------------------------------------------------------
@@ -83,11 +93,11 @@ def _from_toml(path: Path, name: str, sink: NodeId | None) -> Network:
     except tomllib.TOMLDecodeError as error:
         raise CatalogError(f"{path.name} is not TOML", detail=str(error).lower()) from None
     # Also outside of [network], where one would write it first.
-    plain = whole.pop("sink", None)
+    plain, again = whole.pop("sink", None), whole.pop("retries", 0)
     profile_name = whole.pop("profile") if isinstance(whole.get("profile"), str) else DEFAULT_PROFILE
     _known_keys(whole, ("network", "defaults", "nodes", "links", "profile"), _failing(path.name))
     head, defaults = _table(path, whole, "network"), _table(path, whole, "defaults")
-    _known_keys(head, ("sink", "profile"), _failing(f"{path.name}, [network]"))
+    _known_keys(head, ("sink", "profile", "retries"), _failing(f"{path.name}, [network]"))
     _known_keys(defaults, ("ram", "flash", "energy"), _failing(f"{path.name}, [defaults]"))
     rows = _rows(path, whole, "nodes")
     nodes = [
@@ -108,7 +118,7 @@ def _from_toml(path: Path, name: str, sink: NodeId | None) -> Network:
     marked = [node.id for node, row in zip(nodes, rows, strict=True) if row.get("sink") is True]
     if sink is None:
         sink = _only_sink(path, marked if said is None else (said, *marked))
-    return _network(path, name, sink, nodes, links, profile)
+    return _network(path, name, sink, nodes, links, profile, head.get("retries", again))
 
 
 def _only_sink(path: Path, marked: Iterable[NodeId]) -> NodeId | None:
@@ -230,7 +240,8 @@ def _from_geojson(path: Path, name: str, sink: NodeId | None) -> Network:
             raw.setdefault(end, places.get(place))
         links.append(_link(raw, _failing(f"{path.name}, feature {feature.number}")))
     profile = cost_profile(str(whole.get("profile", DEFAULT_PROFILE)))
-    return _network(path, name, _only_sink(path, marked) if sink is None else sink, nodes, links, profile)
+    sink = _only_sink(path, marked) if sink is None else sink
+    return _network(path, name, sink, nodes, links, profile, whole.get("retries", 0))
 
 
 # ---- nodes and links from plain values -------------------------------------------------------------------------------
