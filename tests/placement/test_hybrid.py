@@ -31,6 +31,7 @@ def _placed(query: str, schema: str = PUSHED, rates: dict[str, float] | None = N
         ("SELECT LAG(depth) AS before FROM River", "motes have no LAG"),
         ("SELECT arity FROM SIMILAR(River, depth)[RANGE 1 HOUR]", "motes have no SN_JOIN"),
         ("SELECT level FROM Wells[NOW] w, River[NOW] r", "'Wells' is pushed, not sensed"),
+        ("SELECT COUNT(*) FROM River[NOW] GROUP BY ln(depth)", "motes have no function ln"),
         (
             "SELECT depth FROM River[NOW] WHERE depth IN (SELECT rain FROM Hilltop[NOW])",
             "motes have no SEMI join",

@@ -15,13 +15,14 @@ from nilometer.expressions import (
     Expression,
     Literal,
     Now,
+    transform,
     type_of,
     walk,
 )
 from nilometer.placement.sources import Sources, source_key
 from nilometer.plan import physical
 from nilometer.plan.logical import Collection, JoinKind
-from nilometer.types import Kind, format_duration
+from nilometer.types import BOOLEAN, Kind, format_duration
 
 MOTE_OPERATORS: tuple[type[physical.Node], ...] = (
     physical.SpAcquire,
@@ -72,7 +73,8 @@ MOTE_AGGREGATES = frozenset(("count", "sum", "avg", "min", "max", "stdev", "vari
 """The aggregates that the mote runtime has; the last two of INT only, whose squares it can sum up exactly."""
 
 MOTE_KINDS = frozenset((Kind.INT, Kind.FLOAT, Kind.TIME, Kind.BOOLEAN, Kind.DURATION))
-"""The kinds of value that fit into a mote's tuple."""
+"""The kinds of value that fit into a mote's tuple. A STRING is there only as the id of a sensor: motes know nodes by number, and
+the gateway knows their names. Such an id can be passed on, grouped by, and compared with another one; no more."""
 
 
 def why_not_on_a_mote(node: physical.Node, sources: Sources) -> str | None:
@@ -106,13 +108,17 @@ def why_not_on_a_mote(node: physical.Node, sources: Sources) -> str | None:
                 function, argument = item.aggregate.function, item.aggregate.argument
                 if function not in MOTE_AGGREGATES:
                     return f"motes have no {function.upper()}"
+                if function != "count" and argument is not None and _is_name(argument):
+                    return f"motes know nodes by number, and {function.upper()} would be one of names"
                 if (
                     function in ("stdev", "variance")
                     and argument is not None
                     and type_of(argument).kind is not Kind.INT
                 ):
                     return f"motes have {function.upper()} of INT only"
-            return _first(why_not_expression(item.aggregate.argument) for item in node.items)
+            return _first(why_not_expression(key.expression) for key in node.keys) or _first(
+                why_not_expression(item.aggregate.argument) for item in node.items
+            )
         case _:
             return None
 
@@ -135,9 +141,9 @@ def forced_to_the_gateway(plan: physical.Node, sources: Sources) -> dict[int, st
 
 def why_not_expression(expression: Expression | None) -> str | None:
     """Why a mote cannot compute an expression; None if it can."""
-    if expression is None:
+    if expression is None or _is_name(expression):
         return None
-    for part in walk(expression):
+    for part in walk(_without_equal_names(expression)):
         if isinstance(part, Call) and part.function not in MOTE_FUNCTIONS:
             return f"motes have no function {part.function}"
         if isinstance(part, Now | Aggregate):
@@ -145,6 +151,21 @@ def why_not_expression(expression: Expression | None) -> str | None:
         if isinstance(part, Literal | ColumnReference) and part.type.kind not in MOTE_KINDS:
             return f"motes hold numbers, and {part} is none"
     return None
+
+
+def _is_name(expression: Expression) -> bool:
+    """Whether it is a column of names; those that are acquired are ids."""
+    return isinstance(expression, ColumnReference) and expression.type.kind is Kind.STRING
+
+
+def _without_equal_names(expression: Expression) -> Expression:
+    """The expression with every `id = other.id` made TRUE, which a mote decides by their numbers."""
+
+    def change(part: Expression) -> Expression:
+        equal = isinstance(part, Call) and part.function in ("=", "!=") and all(map(_is_name, part.arguments))
+        return Literal(True, BOOLEAN) if equal else part
+
+    return transform(expression, change)
 
 
 def _window(node: physical.TimeWindow, interval: int) -> str | None:

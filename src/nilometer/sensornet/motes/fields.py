@@ -118,7 +118,7 @@ class Typing:
         match column.name.lower(), column.type.kind:
             case "time", _:
                 return TIME_FIELD
-            case "id", Kind.INT:
+            case "id", Kind.INT | Kind.STRING:
                 return self._site()
             case _, Kind.INT:
                 return integer(0, RAW_MAXIMUM, column.name)
