@@ -24,6 +24,7 @@ from nilometer.sensornet.motes.compilation import (
     expected_rows,
     run,
 )
+from nilometer.sensornet.motes.converters import Converters
 from nilometer.sensornet.motes.emulate import FREQUENCY
 from nilometer.sensornet.motes.estimate import flash_estimate, ram_estimate
 from nilometer.sensornet.motes.readings import Readings, random_readings
@@ -53,10 +54,12 @@ def compile_query(
     network: str | Network | None = None,
     quality: QualityOfService | None = None,
     start: int | None = None,
+    converters: Converters | None = None,
 ) -> Compilation:
     """Write and build one program for each site. As much as motes can do is done by them, and time is planned by what our
-    runtime takes on an ATmega128, whatever costs the network declares. `start` is the time of the first evaluation. Nodes that have
-    names are numbered (`Compilation.names`)."""
+    runtime takes on an ATmega128, whatever costs the network declares. `start` is the time of the first evaluation;
+    `converters` are the scales of sensed columns that have not the plain ones. Nodes that have names are numbered
+    (`Compilation.names`)."""
     found = mote_network(query, network)
     sensors = sensors_by_stream(query.database.catalog)
     profile = placement_profile("motes")
@@ -67,7 +70,7 @@ def compile_query(
     if named:
         placement = place(numbered_plan(plan, numbers), numbered_network(found, numbers), quality, profile)
     names = {number: identifier for identifier, number in numbers.items()} if named else {}
-    return compile_placement(placement, directory, START if start is None else start, names)
+    return compile_placement(placement, directory, START if start is None else start, converters, names)
 
 
 def mote_network(query: Query, network: str | Network | None) -> Network:

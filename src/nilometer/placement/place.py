@@ -149,7 +149,7 @@ class _Problem:
             rest_on="spark" if many else "gateway",
         )
         placed = place_fragments(fragments, routing, sources.sensed_at, interval, profile.wire)
-        work = workload(placed, interval, costs, profile)
+        work = workload(placed, costs, profile)
         scheduled = choose_buffering(Scheduler(work, self.network, interval, costs, profile), self.quality)
         return Placement(
             cut.plan,

@@ -14,6 +14,7 @@ from nilometer.placement.limit_acquisitions import Sensors
 from nilometer.plan import physical
 from nilometer.plan.logical import Deliver
 from nilometer.plan.reference import evaluate
+from nilometer.sensornet.motes.converters import Converters
 from nilometer.sensornet.motes.emulate import Measured, emulate
 from nilometer.sensornet.motes.estimate import held_bytes
 from nilometer.sensornet.motes.gateway import answers
@@ -61,12 +62,18 @@ class Run:
 
 
 def compile_placement(
-    placement: Placement, directory: Path, start: int = START, names: Mapping[int, NodeId] | None = None
+    placement: Placement,
+    directory: Path,
+    start: int = START,
+    converters: Converters | None = None,
+    names: Mapping[int, NodeId] | None = None,
 ) -> Compilation:
-    """Write and build the program of every site, and beside them a table of names, if there are `names`."""
-    motes = sized(placement)
+    """Write and build the program of every site, and beside them a table of names, if there are `names`. `start` is the time of
+    the first evaluation, or a little before: evaluations are at multiples of the acquisition interval."""
+    motes = sized(placement, converters)
     placement = motes.placement
-    offset = start // motes.typing.interval
+    offset = -(-start // motes.typing.interval)
+    start = offset * motes.typing.interval
     for site in placement.routing.post_order:
         held = held_bytes(motes, motes.site(site))
         if held > RAM:
