@@ -135,6 +135,9 @@ def test_pictures(run, field: Path) -> None:
         ),
         (("--drift", "50", "--guard", "1h"), "the guard is 3600 s"),
         (("--guard", "5ms"), "--guard without --drift"),
+        (("--kill", "3@1d", "--kill", "3@2d"), "node 3 is killed twice"),
+        (("--acquisition-interval", ".."), "is a length of time, or a range"),
+        (("--plot", "/dev/null/pictures"), "--plot: cannot write into"),
         (("--retries", "2"), "--retries without --loss"),
         (("--kill", "0@1d"), "the sink cannot be killed"),
         (("--kill", "3"), "does not say who dies when"),
@@ -150,7 +153,8 @@ def test_refusals(run, field: Path, options: tuple[str, ...], said: str) -> None
 
 
 def test_drift_that_motes_have_is_taken(run, field: Path) -> None:
-    options = ("--drift", "100", "--guard", "1m", "--for", "1h30m", "--limit", "1")
-    code, out, _ = run("--data", str(field), "--network", TOPOLOGY, *options, DEPTHS)
+    options = ("--drift", "100", "--guard", "1m", "--for", "1h30m", "--limit", "1", "--kill", "3@2d")
+    code, out, err = run("--data", str(field), "--network", TOPOLOGY, *options, DEPTHS)
     assert code == 0
     assert len(out.splitlines()) == 3
+    assert "--kill 3@2d is after the end of the run" in err

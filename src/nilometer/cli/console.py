@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from nilometer.errors import NilometerError
+from nilometer.errors import ConfigurationError, NilometerError
 
 if TYPE_CHECKING:
     from nilometer.engine import Answer
@@ -28,6 +29,21 @@ def fail(error: NilometerError, as_json: bool) -> NoReturn:
         label = "\033[1;31merror:\033[0m " if colour else "error: "
         message(label + str(error))
     sys.exit(error.exit_code)
+
+
+def output_directory(path: str | Path, option: str) -> Path:
+    """The directory that an option names, made if it is not there; asked for before long work, not after it."""
+    folder = Path(path)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        reason = None if os.access(folder, os.W_OK) else "permission denied"
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+    if reason is not None:
+        raise ConfigurationError(
+            f"{option}: cannot write into '{path}'", detail=reason, hint="name a directory of your own"
+        )
+    return folder
 
 
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from nilometer.cli.console import message, parameters_of, read_sql
+from nilometer.cli.console import message, output_directory, parameters_of, read_sql
 from nilometer.cli.options import (
     CatalogOption,
     DataOption,
@@ -76,7 +76,7 @@ def plan(
     if plot is not None:
         from nilometer.laboratory.pictures import draw_placement
 
-        for path in draw_placement(placement, plot):
+        for path in draw_placement(placement, output_directory(plot, "--plot")):
             message(f"drawn: {path}")
     if json:
         print(dumps(placement_json(placement), ensure_ascii=False))

@@ -11,18 +11,17 @@ from collections.abc import Iterable
 from nilometer.expressions import (
     Aggregate,
     Call,
+    Case,
     ColumnReference,
     Expression,
     Literal,
     Now,
-    transform,
     type_of,
-    walk,
 )
 from nilometer.placement.sources import Sources, source_key
 from nilometer.plan import physical
 from nilometer.plan.logical import Collection, JoinKind
-from nilometer.types import BOOLEAN, Kind, format_duration
+from nilometer.types import Kind, format_duration
 
 MOTE_OPERATORS: tuple[type[physical.Node], ...] = (
     physical.SpAcquire,
@@ -141,31 +140,37 @@ def forced_to_the_gateway(plan: physical.Node, sources: Sources) -> dict[int, st
 
 def why_not_expression(expression: Expression | None) -> str | None:
     """Why a mote cannot compute an expression; None if it can."""
-    if expression is None or _is_name(expression):
-        return None
-    for part in walk(_without_equal_names(expression)):
-        if isinstance(part, Call) and part.function not in MOTE_FUNCTIONS:
-            return f"motes have no function {part.function}"
-        if isinstance(part, Now | Aggregate):
+    return None if expression is None or _is_name(expression) else _why_not(expression)
+
+
+def _why_not(part: Expression) -> str | None:
+    children = part.children()
+    match part:
+        case Call("=" | "!=", arguments) if all(map(_is_name, arguments)):
+            return None  # decided by their numbers
+        case Call(function) if function not in MOTE_FUNCTIONS:
+            return f"motes have no function {function}"
+        case Now() | Aggregate():
             return f"motes have no {type(part).__name__.upper()}"
-        if isinstance(part, Literal | ColumnReference) and part.type.kind not in MOTE_KINDS:
+        case Case(conditions, values, otherwise):
+            arms = tuple(arm for arm in (*values, otherwise) if not _is_null(arm))
+            children = (*conditions, *(arms or (otherwise,)))  # an arm of NULL is no value, and costs none
+        case Literal() if _is_null(part):
+            return "motes have no constant NULL"
+        case Literal() | ColumnReference() if part.type.kind not in MOTE_KINDS:
             return f"motes hold numbers, and {part} is none"
-    return None
+    if not isinstance(part, ColumnReference) and type_of(part).kind in (Kind.TIME, Kind.DURATION):
+        return f"motes know times by the number of the acquisition, and cannot compute {part}"
+    return _first(map(_why_not, children))
+
+
+def _is_null(expression: Expression) -> bool:
+    return isinstance(expression, Literal) and expression.value is None
 
 
 def _is_name(expression: Expression) -> bool:
     """Whether it is a column of names; those that are acquired are ids."""
     return isinstance(expression, ColumnReference) and expression.type.kind is Kind.STRING
-
-
-def _without_equal_names(expression: Expression) -> Expression:
-    """The expression with every `id = other.id` made TRUE, which a mote decides by their numbers."""
-
-    def change(part: Expression) -> Expression:
-        equal = isinstance(part, Call) and part.function in ("=", "!=") and all(map(_is_name, part.arguments))
-        return Literal(True, BOOLEAN) if equal else part
-
-    return transform(expression, change)
 
 
 def _window(node: physical.TimeWindow, interval: int) -> str | None:
