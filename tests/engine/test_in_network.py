@@ -133,13 +133,23 @@ def test_nodes_that_have_names(query: str, profile: str) -> None:
 
 
 def test_recorded_readings_are_those_of_the_nodes_that_are_asked(river: Database) -> None:
-    found, start = recorded_readings(river.sql("SELECT depth FROM River[NOW] WHERE id IN (5, 7)"), brook())
-    assert start == 0
-    assert {site: len(series) for site, series in found["river"].items()} == {5: 8, 7: 8}
+    query = river.sql("SELECT depth FROM River[NOW] WHERE id IN (5, 7)")
+    found = recorded_readings(query, brook(), 100)
+    assert found.start == 0
+    assert {site: len(series) for site, series in found.readings["river"].items()} == {5: 8, 7: 8}
+    assert found.missing == (0,) * 8
+    assert len(recorded_readings(query, brook(), 3).missing) == 3
+
+
+def test_attributes_are_not_looked_for_among_readings(river: Database) -> None:
+    query = river.sql("SELECT height, depth FROM River[NOW] WHERE depth >= 0 OR height > 3")
+    found = recorded_readings(query, brook(), 100)
+    assert sum(found.missing) == 0
+    assert {column for _, column in found.converters} <= {"depth"}
 
 
 def test_a_stream_that_was_not_recorded(river: Database) -> None:
     river.execute("CREATE STREAM Hilltop (id INT, time TIME, rain INT) SENSED EVERY 15 MINUTES")
     query = river.sql("SELECT r.depth FROM River[NOW] r, Hilltop[NOW] h WHERE r.rain < h.rain")
     with pytest.raises(DataError, match="there are no readings of 'Hilltop' from a node that senses it"):
-        recorded_readings(query, brook())
+        recorded_readings(query, brook(), 100)

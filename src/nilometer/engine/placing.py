@@ -95,14 +95,15 @@ def with_sensors(query: Query, network: Network) -> Network:
     return network
 
 
-def unknown_streams(query: Query, network: Network) -> list[str]:
-    """What to say of streams that nodes of the network sense, and nobody declared."""
+def misspelt_streams(query: Query, network: Network) -> list[str]:
+    """What to say of streams that nodes of the network sense, and that are nearly called as one that was declared."""
     known = [stream.name for stream in query.database.catalog.streams()]
     named = dict.fromkeys(name for node in network.nodes for name in node.streams)
+    unknown = {name: near_misses(name, known) for name in named if name.lower() not in map(str.lower, known)}
     return [
-        f"nodes of network '{network.name}' sense '{name}', and there is no such stream: {near_misses(name, known)}"
-        for name in named
-        if name.lower() not in map(str.lower, known)
+        f"nodes of network '{network.name}' sense '{name}', and there is no such stream: {meant}"
+        for name, meant in unknown.items()
+        if meant is not None and meant.endswith("?")  # a network may sense what others ask for
     ]
 
 
