@@ -104,6 +104,8 @@ def test_a_death_is_reported_with_what_was_chosen_and_why(run, field: Path) -> N
         "partial",
         "global",
     ]
+    code, _, err = run("--data", str(field), "--network", TOPOLOGY, *options, "--repair", "global", DEPTHS)
+    assert ": global, as it was asked for" in err
 
 
 def test_pictures(run, field: Path) -> None:

@@ -88,6 +88,7 @@ def compile_placement(
     for site, program in programs.items():
         sources.append(directory / f"site_{re.sub(r'[^A-Za-z0-9]', '_', str(site))}.c")
         sources[-1].write_text(program.text, "utf-8")
+    (directory / "names.csv").unlink(missing_ok=True)  # of an earlier query
     if names:
         table = [f"{site},{names[site]}" for site in sorted(names) if site in programs]
         (directory / "names.csv").write_text("\n".join(["number,id", *table, ""]), "utf-8")
