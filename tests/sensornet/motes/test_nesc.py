@@ -86,8 +86,7 @@ def test_site_3_has_the_components_of_the_figure() -> None:
 def test_what_only_the_c_programs_have(text: str, what: str) -> None:
     motes = default(text)
     with pytest.raises(UnsupportedError, match=f"the nesC form has no {what}"):
-        for site in motes.placement.routing.post_order:
-            application_of(motes, site)
+        [application_of(motes, site) for site in motes.placement.routing.post_order]
 
 
 @pytest.mark.nesc
