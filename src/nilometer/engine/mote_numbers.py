@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from nilometer.catalog.network import Link, Network, NodeId
+from nilometer.catalog.network import Network, NodeId
 from nilometer.errors import UnsupportedError
 from nilometer.plan import physical
 
@@ -35,8 +35,7 @@ def numbered_network(network: Network, numbers: Mapping[NodeId, int]) -> Network
         sink=numbers[network.sink],
         nodes=tuple(replace(node, id=numbers[node.id]) for node in network.nodes),
         links=tuple(
-            Link(numbers[link.source], numbers[link.target], link.quality, link.cost)
-            for link in network.links
+            replace(link, source=numbers[link.source], target=numbers[link.target]) for link in network.links
         ),
     )
 
