@@ -177,3 +177,13 @@ def test_drift_that_motes_have_is_taken(run, field: Path) -> None:
     assert code == 0
     assert len(out.splitlines()) == 3
     assert "--kill 3@2d is after the end of the run" in err
+
+
+def test_a_path_that_fails_later_is_no_bug_of_ours(run, field: Path) -> None:
+    pictures = field / "pictures"
+    (pictures / "routing.svg").mkdir(parents=True)
+    options = ("--for", "1h", "--limit", "0", "--plot", str(pictures))
+    code, _, err = run("--data", str(field), "--network", TOPOLOGY, *options, DEPTHS)
+    assert code == 1
+    assert f"cannot use '{pictures / 'routing.svg'}'" in err
+    assert "bug" not in err

@@ -8,8 +8,8 @@ from typing import Annotated
 import typer
 
 from nilometer.cli.console import (
+    check_output,
     message,
-    output_directory,
     parameters_of,
     print_records,
     print_table,
@@ -72,7 +72,7 @@ def compile_(
 
     query = database_of(data, catalog).sql(read_sql(sql), **parameters_of(set_ or []))
     found = network_of(query, network, None)
-    output_directory(to, "--to")
+    check_output(to, "--to")
     expected = expectations(delivery_time=delivery_time, buffering_factor=buffering_factor)
     log = (
         recorded_readings(query, motes.mote_network(query, found), periods * MAXIMUM_BETA)

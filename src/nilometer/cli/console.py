@@ -31,19 +31,20 @@ def fail(error: NilometerError, as_json: bool) -> NoReturn:
     sys.exit(error.exit_code)
 
 
-def output_directory(path: str | Path, option: str) -> Path:
-    """The directory that an option names, made if it is not there; asked for before long work, not after it."""
-    folder = Path(path)
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        reason = None if os.access(folder, os.W_OK) else "permission denied"
-    except OSError as error:
-        reason = (error.strerror or str(error)).lower()
+def check_output(path: str | Path, option: str) -> None:
+    """Refuse a directory that cannot be made or written: before long work, not after it. Nothing is made yet."""
+    nearest = next(
+        folder for folder in (Path(path).absolute(), *Path(path).absolute().parents) if folder.exists()
+    )
+    reason = None
+    if not nearest.is_dir():
+        reason = f"'{nearest}' is no directory"
+    elif not os.access(nearest, os.W_OK | os.X_OK):
+        reason = f"no permission to write into '{nearest}'"
     if reason is not None:
         raise ConfigurationError(
             f"{option}: cannot write into '{path}'", detail=reason, hint="name a directory of your own"
         )
-    return folder
 
 
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from nilometer.cli.console import message, output_directory, parameters_of, read_sql
+from nilometer.cli.console import check_output, message, parameters_of, read_sql
 from nilometer.cli.options import (
     CatalogOption,
     DataOption,
@@ -78,7 +78,8 @@ def plan(
     if plot is not None:
         from nilometer.laboratory.pictures import draw_placement
 
-        for path in draw_placement(placement, output_directory(plot, "--plot")):
+        check_output(plot, "--plot")
+        for path in draw_placement(placement, plot):
             message(f"drawn: {path}")
     if json:
         print(dumps(placement_json(placement), ensure_ascii=False))

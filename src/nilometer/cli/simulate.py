@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from nilometer.cli.console import RowPrinter, message, output_directory, parameters_of, read_sql
+from nilometer.cli.console import RowPrinter, check_output, message, parameters_of, read_sql
 from nilometer.cli.options import (
     CatalogOption,
     DataOption,
@@ -134,7 +134,7 @@ def simulate(
         if death.after >= -(-length // period) * period:
             message(f"--kill {given} is after the end of the run (--for {duration}, whole periods)")
     if plot is not None:
-        output_directory(plot, "--plot")
+        check_output(plot, "--plot")
     at_hand = logs_at_hand(query)
     at_hand.check(placement)
     for note in at_hand.lacks(placement, length):
