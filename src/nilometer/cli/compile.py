@@ -7,7 +7,14 @@ from typing import Annotated
 
 import typer
 
-from nilometer.cli.console import message, parameters_of, print_records, print_table, read_sql
+from nilometer.cli.console import (
+    check_output,
+    message,
+    parameters_of,
+    print_records,
+    print_table,
+    read_sql,
+)
 from nilometer.cli.options import CatalogOption, DataOption, JsonOption, SetOption, SqlArgument, database_of
 from nilometer.cli.placement_options import NetworkOption, network_of
 from nilometer.errors import InternalError
@@ -65,6 +72,7 @@ def compile_(
 
     query = database_of(data, catalog).sql(read_sql(sql), **parameters_of(set_ or []))
     found = network_of(query, network, None)
+    check_output(to, "--to")
     expected = expectations(delivery_time=delivery_time, buffering_factor=buffering_factor)
     log = (
         recorded_readings(query, motes.mote_network(query, found), periods * MAXIMUM_BETA)

@@ -10,8 +10,11 @@ from nilometer.catalog.network import Network, NodeId
 from nilometer.catalog.profiles import cost_profile
 from nilometer.engine.answers import Answer
 from nilometer.engine.data import sensors_by_stream
+from nilometer.engine.mote_numbers import mote_numbers, numbered_network, numbered_plan
 from nilometer.engine.placing import network_for, with_sensors
 from nilometer.placement import QualityOfService, place, placement_profile
+from nilometer.placement.attributes_by_id import attributes_by_id
+from nilometer.placement.limit_acquisitions import limit_acquisitions
 from nilometer.plan.reference import same_answer
 from nilometer.sensornet.motes.busy import expected_times
 from nilometer.sensornet.motes.compilation import (
@@ -59,17 +62,20 @@ def compile_query(
 ) -> Compilation:
     """Write and build one program for each site. As much as motes can do is done by them, and time is planned by what our
     runtime takes on an ATmega128, whatever costs the network declares. `start` is the time of the first evaluation;
-    `converters` are the scales of sensed columns that have not the plain ones. `emulated`: a query that `emulate` would refuse is
-    refused before anything is written."""
-    placement = place(
-        query.physical,
-        mote_network(query, network),
-        quality,
-        placement_profile("motes"),
-        sensors=sensors_by_stream(query.database.catalog),
-    )
+    `converters` are the scales of sensed columns that have not the plain ones. Nodes that have names are numbered
+    (`Compilation.names`). `emulated`: a query that `emulate` would refuse is refused before anything is written."""
+    found = mote_network(query, network)
+    sensors = sensors_by_stream(query.database.catalog)
+    profile = placement_profile("motes")
+    plan = attributes_by_id(limit_acquisitions(query.physical, found, sensors), found, sensors)
+    numbers = mote_numbers(found)
+    named = any(number != identifier for identifier, number in numbers.items())
+    placement = place(plan, found, quality, profile)  # also where nodes have names: refusals say these
+    if named:
+        placement = place(numbered_plan(plan, numbers), numbered_network(found, numbers), quality, profile)
+    names = {number: identifier for identifier, number in numbers.items()} if named else {}
     return compile_placement(
-        placement, directory, START if start is None else start, converters, emulated=emulated
+        placement, directory, START if start is None else start, converters, names, emulated=emulated
     )
 
 
@@ -87,13 +93,16 @@ def emulate(
     seed: int = 1,
     readings: Readings | None = None,
 ) -> Emulation:
-    """Run the programs on these readings, or on random ones (of two periods); `periods` is the most that are run."""
+    """Run the programs on these readings (by the nodes' ids), or on random ones (of two periods); `periods` is the most that
+    are run."""
     beta = compilation.placement.beta
     if readings is None:
         readings = random_readings(compilation.motes, (periods or 2) * beta, seed)
-    elif periods is not None:
+    else:
+        numbers = {identifier: number for number, identifier in compilation.names.items()}
+        most = None if periods is None else periods * beta
         readings = {
-            name: {site: series[: periods * beta] for site, series in sites.items()}
+            name: {numbers.get(site, site): series[:most] for site, series in sites.items()}
             for name, sites in readings.items()
         }
     result = run(compilation, readings)
@@ -129,7 +138,7 @@ def sizes(compilation: Compilation) -> list[dict[str, Any]]:
     (the estimate is with it)."""
     return [
         {
-            "site": site,
+            **_called(compilation, site),
             "does": " ".join(compilation.programs[site].tasks.values()),
             "flash": built.flash,
             "flash_estimate": flash_estimate(compilation.motes, site),
@@ -138,6 +147,18 @@ def sizes(compilation: Compilation) -> list[dict[str, Any]]:
         }
         for site, built in compilation.built.items()
     ]
+
+
+def _called(compilation: Compilation, site: NodeId) -> dict[str, NodeId]:
+    """A site by its number, and by its name if it has one."""
+    if not compilation.names:
+        return {"site": site}
+    return {"site": compilation.names[_number(site)], "number": site}
+
+
+def _number(site: NodeId) -> int:
+    assert isinstance(site, int)
+    return site
 
 
 def measurements(emulation: Emulation) -> list[dict[str, Any]]:
@@ -157,7 +178,7 @@ def _measurement(emulation: Emulation, site: NodeId, busy: float) -> dict[str, A
         return round(cycles * 1000 / FREQUENCY / periods, 3)
 
     return {
-        "site": site,
+        **_called(emulation.compilation, site),
         "busy": milliseconds(sum(task.total for task in measured.tasks.values())),
         "busy_estimate": round(busy, 3),
         "reserved": round(plan.active_time * 1000, 3),

@@ -8,6 +8,7 @@ from random import Random
 
 import pytest
 
+from nilometer.catalog.network import Link, Network, NetworkNode
 from nilometer.engine.motes import measurements
 from nilometer.sensornet.motes.toolchain import RAM
 from sensornet.motes.emulated import RUNNING_EXAMPLE, Trial, grid, tried
@@ -51,6 +52,64 @@ def test_aggregation_query(tmp_path: Path) -> None:
     check_sizes(trial)
     merging = [f for f in trial.compilation.placement.fragments if f.merges]
     assert len(trial.compilation.placement.placed.sites_of[merging[0].number]) > 1
+
+
+NAMED = """
+CREATE STREAM River (id STRING, rain INT, depth INT) SENSED EVERY 10 SECONDS;
+CREATE SENSOR 'ford' OF River WITH kind = 'gauge', height = 9;
+CREATE SENSOR 'mill' OF River WITH kind = 'radar', height = 12;
+"""
+
+
+def _named() -> Network:
+    nodes = (
+        NetworkNode("gateway"),
+        NetworkNode("bridge"),
+        NetworkNode("ford", 4096, streams=("River",)),
+        NetworkNode("mill", 4096, streams=("River",)),
+    )
+    links = (Link("gateway", "bridge"), Link("bridge", "ford"), Link("ford", "mill"))
+    return Network("valley", "gateway", nodes, links)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT id, kind, height, depth FROM River [NOW] WHERE depth > height",
+        pytest.param(
+            "SELECT id, AVG(depth) AS a FROM River [RANGE 30 SECONDS] GROUP BY id", marks=pytest.mark.long
+        ),
+        pytest.param(
+            "SELECT a.depth, b.id FROM River [NOW] a, River [AT NOW - 10 SECONDS] b WHERE a.id = b.id",
+            marks=pytest.mark.long,
+        ),
+    ],
+)
+def test_nodes_that_have_names(text: str, tmp_path: Path) -> None:
+    """They are numbered, and the gateway knows their names and what was declared of them."""
+    trial = tried(text, tmp_path, network=_named(), schema=NAMED)
+    check_answers(trial)
+    assert {row["site"]: row["number"] for row in measurements(trial.emulation)} == {
+        "gateway": 0,
+        "bridge": 1,
+        "ford": 2,
+        "mill": 3,
+    }
+    assert (tmp_path / "names.csv").read_text() == "number,id\n0,gateway\n1,bridge\n2,ford\n3,mill\n"
+    index = trial.emulation.answer.columns.index("id")
+    assert {row[index] for row in trial.emulation.answer.rows} == {"ford", "mill"}
+
+
+def test_attributes_are_constants_of_a_program(tmp_path: Path) -> None:
+    schema = NAMED.replace("STRING", "INT").replace("'ford'", "5").replace("'mill'", "7")
+    trial = tried(
+        "SELECT id, height, depth FROM River [NOW] WHERE id < 9 AND id <> 6 AND depth > height",
+        tmp_path,
+        schema=schema,
+    )
+    check_answers(trial)
+    assert {row[1:3] for row in trial.emulation.answer.rows} == {(5, 9), (7, 12)}
+    assert trial.compilation.placement.fragments[0].host == "mote"
 
 
 @pytest.mark.long

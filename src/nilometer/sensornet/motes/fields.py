@@ -119,7 +119,7 @@ class Typing:
         match column.name.lower(), column.type.kind:
             case "time", _:
                 return TIME_FIELD
-            case "id", Kind.INT:
+            case "id", Kind.INT | Kind.STRING:
                 return self._site()
             case _, Kind.INT:
                 return integer(int(scale.low), int(scale.high), column.name)

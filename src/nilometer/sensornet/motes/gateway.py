@@ -5,9 +5,10 @@ from __future__ import annotations
 import binascii
 import math
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
+from nilometer.catalog.network import NodeId
 from nilometer.errors import DataError, InternalError, UnsupportedError
 from nilometer.plan import physical
 from nilometer.plan.logical import AggregateItem
@@ -15,6 +16,7 @@ from nilometer.plan.scalar import evaluate
 from nilometer.sensornet.motes.fields import Fields, is_deferred
 from nilometer.sensornet.motes.site import Motes
 from nilometer.sensornet.motes.values import MEDIUM, CType
+from nilometer.types import Kind
 
 FRAME, FRAME_END = 0x7E, 0xFF
 FORMATS = {CType.BYTE: "B", CType.SHORT: "h", CType.LONG: "i", CType.NUMBER: "I", CType.FLOAT: "f"}
@@ -43,9 +45,11 @@ _FINISHED = (
 )
 
 
-def answers(motes: Motes, serial: bytes, start: int) -> list[tuple[Any, ...]]:
+def answers(
+    motes: Motes, serial: bytes, start: int, names: Mapping[int, NodeId] | None = None
+) -> list[tuple[Any, ...]]:
     """The rows of the answer, with their tick in front where the query delivers it. `start` is the time of the first
-    evaluation, in microseconds."""
+    evaluation, in microseconds. `names` are those of nodes: what is a STRING on a mote is a node's number."""
     check_finishing(motes)
     deliver = motes.placement.fragments[0].root
     assert isinstance(deliver, physical.Deliver)
@@ -53,9 +57,14 @@ def answers(motes: Motes, serial: bytes, start: int) -> list[tuple[Any, ...]]:
     fields = motes.typing.stored(motes.delivered, ordered)
     derived = motes.typing.derived(motes.delivered)
     interval = motes.typing.interval
+    sent = motes.delivered
+    while is_deferred(sent):
+        sent = sent.inputs[0]
+    named = [column.name for column in sent.schema if column.type.kind is Kind.STRING]
     given = []
     for evaluation, row in _rows(serial, fields, start, interval):
         tick = start + evaluation * interval
+        row |= {name: (names or {}).get(row[name], row[name]) for name in named}
         row |= {name: tick - distance * interval for name, distance in derived.items()}
         for finished in _finished(deliver.input, motes.delivered, row, tick):
             values = tuple(finished[column.name] for column in deliver.schema)
