@@ -173,3 +173,24 @@ def test_explain_shows_the_refresh() -> None:
     plan = plans(sql)[-1]
     assert "REFRESH EVERY 1 HOUR" in explain_text(plan)
     assert parse_physical_plan(explain_text(plan), catalog()) == plan
+
+
+def test_a_table_meets_the_join_of_windows_at_its_tick() -> None:
+    """`b` is evaluated at 6 and 12, `a` at 4, 8 and 12: at 8 the window of 6 meets the table as it is at 8, whatever the order in FROM
+    and although the table is smaller than the other window."""
+    reading = {"id": 1, "x": 1, "v": None, "name": None}
+    logs = {name: [] for name in STREAMS}
+    logs |= {"a": [reading | {"time": at * SECOND} for at in (3, 7, 12)]}
+    logs |= {"b": [reading | {"time": at * SECOND} for at in (6, 12)]}
+    first = {"t": [{"k": 1, "label": "old", "weight": None}], "u": []}
+    versions = {7 * SECOND: ("t", [{"k": 1, "label": "new", "weight": None}])}
+    expected = [(6, "old"), (8, "new"), (8, "new"), (12, "new"), (12, "new"), (12, "new")]
+    for order in ("{a}, t T, {b}", "t T, {a}, {b}", "{b}, t T, {a}", "{a}, {b}, t T"):
+        extents = order.format(a="a [RANGE 4 HOURS SLIDE 4 SECONDS] A", b="b [NOW] B")
+        sql = f"SELECT T.label AS label FROM {extents} WHERE A.id = T.k AND B.id = A.id AND T.k = B.id"
+        feeds = {name: Feed(tuple(items)) for name, items in logs.items()}
+        judged = [ReferenceVersion(at, {name: rows}) for at, (name, rows) in versions.items()]
+        found = evaluate(bound(sql), feeds, first, versions=judged)
+        assert [(tick // SECOND, label) for tick, label in found.rows] == expected
+        for plan in plans(sql):
+            assert answers(plan, logs, first, versions, 1, False) == [*found.rows]
