@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from nilometer.engine.live.live_query import LiveQuery
 from nilometer.engine.live.spark_query import SparkQuery
 from nilometer.engine.live.starts import Start
+from nilometer.engine.spark import refuse_refresh
 from nilometer.errors import ResourceError
 from nilometer.spark.settings import SparkSettings
 
@@ -60,6 +61,7 @@ class OnSpark:
         self, name: str, query: Query, streams: Mapping[str, Stream], start: Start, *, durable: bool
     ) -> LiveQuery:
         """Let it run."""
+        refuse_refresh(query)
         asked = None
         if not durable:
             place = self._directory / ".nilometer"
