@@ -23,7 +23,7 @@ from nilometer.plan.reference import TableVersion as ReferenceVersion
 from nilometer.types import FLOAT, HOUR, INT, SECOND, STRING, Column
 
 LONG = os.environ.get("HYPOTHESIS_PROFILE") == "long"
-RELAXED = settings(deadline=None, suppress_health_check=list(HealthCheck), max_examples=1_000 if LONG else 50)
+RELAXED = settings(deadline=None, suppress_health_check=list(HealthCheck), max_examples=1_000 if LONG else 30)
 TABLES = {
     "t": Table(
         "t",

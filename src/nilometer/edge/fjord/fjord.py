@@ -264,7 +264,7 @@ class Fjord:
         heard = [
             tick for door in doors for tick in (door.greatest_tick, door.greatest_time) if tick is not None
         ]
-        marks = [each.watermark for each in (*doors, *pacers)]
+        marks = [door.watermark for door in doors] + [pacer.watermark for pacer in pacers]
         return max((*heard, *(mark for mark in marks if mark > INT_MINIMUM)), default=None)
 
     def end(self, stream: str, *, start: object = EVERY_START) -> None:
