@@ -110,6 +110,7 @@ def job_of_query(
     buckets: int | None = None,
     partitions: int | None = None,
     ends: bool = False,
+    ends_at: str | None = None,
     max_rows: int | None = None,
 ) -> Job:
     """A query over the logs at a place, as Spark's workers get it: from the logs' beginning, in as many buckets and partitions as the
@@ -128,6 +129,7 @@ def job_of_query(
         partitions=partitions_of(session) if partitions is None else partitions,
         answered=answered,
         ends=ends,
+        ends_at=ends_at,
         max_rows=max_rows,
     )
 
