@@ -85,3 +85,43 @@ def test_recorded_readings_run_too(tmp_path: Path) -> None:
     assert [(row["tick"], row["id"], row["depth"]) for row in rows] == [
         ("2026-03-01T12:00:30Z", site, 300 + site) for site in (5, 6, 7, 9)
     ]
+
+
+@pytest.mark.motes
+@pytest.mark.slow
+def test_recorded_readings_with_gaps_and_their_own_scale(tmp_path: Path) -> None:
+    """A missing reading, a NULL and values off the converter's scale: held, counted, and put on a scale that is told."""
+    (tmp_path / "schema.sql").write_text(SCHEMA, "utf-8")
+    lines = ["time,id,depth"]
+    for tick in range(6):
+        for site in (5, 6, 7, 9):
+            if (tick, site) in ((0, 9), (3, 7)):
+                continue
+            depth = "" if (tick, site) == (4, 6) else -2000 + 700 * tick + site
+            lines.append(f"2026-03-01T12:00:{tick * 10 + 3:02d}Z,{site},{depth}")
+    (tmp_path / "river.csv").write_text("\n".join(lines), "utf-8")
+    arguments = ["compile", "--data", str(tmp_path), "--network", str(BROOK), "--to", str(tmp_path / "motes")]
+    arguments += ["--emulate", "--recorded", "--json", "--buffering-factor", "2"]
+    done = CliRunner().invoke(application, [*arguments, "SELECT id, depth FROM River [NOW]"])
+    assert done.exit_code == 0, done.output
+    rows = [json.loads(text) for text in done.stdout.splitlines()[1:]]
+    found = {(row["tick"][17:19], row["id"]): row["depth"] for row in rows}
+    assert len(found) == len(rows) == 4 * 4  # from the second tick on, when all have begun; two periods
+    assert found["30", 7] == found["20", 7]
+    assert found["40", 6] == found["30", 6]
+    assert all(abs(found[f"{tick}0", 5] - (-2000 + 700 * tick + 5)) < 4 for tick in (1, 2, 3, 4))
+    assert "2 of 16 values were missing" in done.stderr
+    assert "river.depth is sensed in steps of 4 from -1296 on" in done.stderr
+
+
+@pytest.mark.motes
+def test_nodes_that_recorded_nothing_are_named_together(tmp_path: Path) -> None:
+    (tmp_path / "schema.sql").write_text(SCHEMA, "utf-8")
+    lines = ["time,id,depth", "2026-03-01T12:00:03Z,5,7", "2026-03-01T12:00:03Z,6,8"]
+    (tmp_path / "river.csv").write_text("\n".join(lines), "utf-8")
+    arguments = ["compile", "--data", str(tmp_path), "--network", str(BROOK), "--to", str(tmp_path / "motes")]
+    done = CliRunner().invoke(
+        application, [*arguments, "--emulate", "--recorded", "SELECT depth FROM River [NOW]"]
+    )
+    assert done.exit_code == 1
+    assert str(done.exception).startswith("there are no readings of 'River' from '7' and '9'")

@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from nilometer.cli.main import application
-from nilometer.errors import ConfigurationError, InfeasibleError, NilometerError
+from nilometer.errors import CatalogError, ConfigurationError, InfeasibleError, NilometerError
 from placement.scenarios import Q3, SCHEMA
 
 MOTES = Path(__file__).parents[1] / "catalog" / "data" / "snee.toml"
@@ -83,6 +83,35 @@ def test_explain_in_a_declared_network(field: Path) -> None:
     assert whole["plan"]["agenda"]["transfers"]
     with pytest.raises(ConfigurationError, match="no network 'creek'"):
         run("explain", "--data", field, "--network", "creek", "--stage", "agenda", Q3)
+
+
+def test_explain_takes_a_file_too(field: Path) -> None:
+    assert "ROUTING" in run("explain", "--data", field, "--network", MOTES, "--stage", "routing", Q3)
+    assert "AVG" in run("explain", "--data", field, "--network", MOTES, "SELECT AVG(depth) FROM River[NOW]")
+    other = field / "motes.yaml"
+    other.write_text("sink: 0", encoding="utf-8")
+    with pytest.raises(CatalogError, match=r"cannot tell what 'motes\.yaml' is"):
+        run("explain", "--data", field, "--network", other, "--stage", "routing", Q3)
+
+
+@pytest.mark.parametrize("length", ["90m", "1h30m", "5400s", "1.5 hours", "90 MINUTES", " 1 hour 30 min "])
+def test_lengths_of_time_as_people_write_them(field: Path, length: str) -> None:
+    start = ("plan", "--data", field, "--network", MOTES, "--json", "--delivery-time")
+    assert json.loads(run(*start, length, Q3))["agenda"]["beta"] == 6
+
+
+def test_a_stream_that_nobody_declared_is_told(field: Path) -> None:
+    topology = field / "t.toml"
+    topology.write_text(
+        'sink = 0\nnodes = [{id = 0}, {id = 5, streams = ["rivr"]}]\nlinks = [{source = 0, target = 5}]',
+        encoding="utf-8",
+    )
+    arguments = ["plan", "--data", str(field), "--network", str(topology), "SELECT depth FROM River[NOW]"]
+    done = CliRunner().invoke(application, arguments)
+    assert done.exit_code == 0
+    assert (
+        "nodes of network 't' sense 'rivr', and there is no such stream: did you mean 'River'?" in done.stderr
+    )
 
 
 def test_without_a_network_there_is_nothing_to_place_in(field: Path) -> None:

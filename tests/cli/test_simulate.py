@@ -62,6 +62,31 @@ def test_the_motes_sense_what_the_log_has(run, field: Path) -> None:
     assert report["simulation"]["rows"] == 4
 
 
+def test_what_the_log_lacks_is_told(run, field: Path) -> None:
+    (field / "river.csv").write_text("time,id,rain,depth\n0,5,1,11\n900,5,1,12\n900,9,2,13\n1800,6,1,14\n")
+    code, _, err = run("--data", str(field), "--network", TOPOLOGY, "--for", "1d", DEPTHS)
+    assert code == 0
+    assert "there are no readings of 'river' from '7'" in err
+    assert "the readings of 'river' end after 0.03 of 1.00 days" in err
+
+
+def test_a_stream_without_readings_beside_one_that_has_some(run, field: Path) -> None:
+    (field / "river.csv").write_text("time,id,rain,depth\n0,5,1,11\n")
+    query = "SELECT r.depth FROM River[NOW] r, Hilltop[NOW] h WHERE r.rain < h.rain"
+    code, out, err = run("--data", str(field), "--network", TOPOLOGY, query)
+    assert code == 1
+    assert "there are no readings of 'hilltop', and there are of 'river'" in err
+    assert out == ""
+
+
+def test_readings_of_other_nodes(run, field: Path) -> None:
+    (field / "river.csv").write_text("time,id,rain,depth\n0,55,1,11\n")
+    code, _, err = run("--data", str(field), "--network", TOPOLOGY, DEPTHS)
+    assert code == 1
+    assert "no reading of 'river' is of a node that senses it" in err
+    assert "the readings are of '55'" in err
+
+
 def test_a_death_is_reported_with_what_was_chosen_and_why(run, field: Path) -> None:
     options = ("--for", "6d", "--kill", "3@2d", "--loss", "--retries", "1", "--drift", "20", "--limit", "0")
     code, out, err = run("--data", str(field), "--network", TOPOLOGY, *options, DEPTHS)
@@ -99,7 +124,18 @@ def test_pictures(run, field: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (("--for", "a while"), "'a while' is no length of time"),
+        (("--for", "a while"), "--for is a length of time"),
+        (("--for", "99999999999999d"), "longer than time itself"),
+        (("--kill", "3@soon"), "the time of '3@soon' is a length of time"),
+        (("--drift", "100000"), "no clock drifts by 100000 ppm"),
+        (("--drift", "-1"), "no clock drifts by -1 ppm"),
+        (
+            ("--drift", "5000", "--acquisition-interval", "20s", "--delivery-time", "1d"),
+            "listen for longer than",
+        ),
+        (("--drift", "50", "--guard", "1h"), "the guard is 3600 s"),
+        (("--guard", "5ms"), "--guard without --drift"),
+        (("--retries", "2"), "--retries without --loss"),
         (("--kill", "0@1d"), "the sink cannot be killed"),
         (("--kill", "3"), "does not say who dies when"),
         (("--kill", "77@1d"), "has no node 77"),
@@ -111,3 +147,10 @@ def test_refusals(run, field: Path, options: tuple[str, ...], said: str) -> None
     assert code == 1
     assert said in err
     assert "hint:" in err
+
+
+def test_drift_that_motes_have_is_taken(run, field: Path) -> None:
+    options = ("--drift", "100", "--guard", "1m", "--for", "1h30m", "--limit", "1")
+    code, out, _ = run("--data", str(field), "--network", TOPOLOGY, *options, DEPTHS)
+    assert code == 0
+    assert len(out.splitlines()) == 3

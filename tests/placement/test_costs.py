@@ -14,12 +14,14 @@ from nilometer.placement.costs.energy import (
 )
 from nilometer.placement.costs.memory import memory
 from nilometer.placement.costs.operators import Rows, count_atoms, duration
+from nilometer.placement.population import Population
 from nilometer.placement.wire_format import COMPACT_FORMAT, SNEE_2010_FORMAT
 from nilometer.plan import physical
 from nilometer.types import MINUTE
 from placement.scenarios import Q3, brook, physical_plan
 
 EVERY = 15 * MINUTE
+POPULATION = Population({}, EVERY)
 
 
 def _costs(name: str = "snee-2010") -> CostParameters:
@@ -99,14 +101,14 @@ def test_eq_18_the_energy_of_a_transmission() -> None:
 
 def test_memory() -> None:
     costs, wire = _costs(), SNEE_2010_FORMAT
-    assert memory(_node(Q3, "SP_ACQUIRE"), Rows((), 1), EVERY, costs, wire) == 12
-    join = memory(_node(Q3, "NL_JOIN"), Rows((1, 4), 4), EVERY, costs, wire)
-    projection = memory(_node(Q3, "PROJECT"), Rows((4,), 4), EVERY, costs, wire)
+    assert memory(_node(Q3, "SP_ACQUIRE"), Rows((), 1), POPULATION, costs, wire) == 12
+    join = memory(_node(Q3, "NL_JOIN"), Rows((1, 4), 4), POPULATION, costs, wire)
+    projection = memory(_node(Q3, "PROJECT"), Rows((4,), 4), POPULATION, costs, wire)
     assert join + projection == 48  # site 3 of the running example
-    assert memory(_node(Q3, "TIME_WINDOW"), Rows((1,), 1), EVERY, costs, wire) == 2 * 12
-    assert memory(_node(Q3, "DELIVER"), Rows((4,), 4), EVERY, costs, wire) == 0
+    assert memory(_node(Q3, "TIME_WINDOW"), Rows((1,), 1), POPULATION, costs, wire) == 2 * 12
+    assert memory(_node(Q3, "DELIVER"), Rows((4,), 4), POPULATION, costs, wire) == 0
     window = _node(AGGREGATE, "TIME_WINDOW", "default")
-    assert memory(window, Rows((1,), 4), EVERY, costs, COMPACT_FORMAT) == 4 * (1 + 2 + 2)
+    assert memory(window, Rows((1,), 4), POPULATION, costs, COMPACT_FORMAT) == 4 * (1 + 2 + 2)
 
 
 def test_atoms() -> None:

@@ -85,6 +85,29 @@ def test_an_aggregate_is_cheaper_in_the_network() -> None:
     assert raw.estimate.packets_per_day > 3 * found.estimate.packets_per_day
 
 
+WIDE = """SELECT AVG(depth) AS a, MIN(depth) AS b, MAX(depth) AS c, AVG(rain) AS d, MIN(rain) AS e, MAX(rain) AS f,
+STDEV(rain) AS g, STDEV(depth) AS h FROM River[NOW]"""
+
+
+def test_partial_results_too_wide_for_a_packet_are_made_at_the_gateway_from_the_readings() -> None:
+    found = _placed(WIDE)
+    assert found.fragments[0].host == "gateway"
+    reasons = dict(found.at_gateway)
+    assert "is larger than a packet" in reasons["AGGR_INIT"]
+    assert reasons["AGGR_EVAL"] == "what it reads is made there"
+    refused = [option for option in found.alternatives if option.estimate is None]
+    assert [option.name for option in refused] == [
+        "as much as can be in the network",
+        "AGGR_MERGE and what is above it at the gateway",
+    ]
+
+
+def test_a_group_for_each_node_is_cheaper_as_a_reading() -> None:
+    # Sum and count take three times what a reading takes, and no two groups meet.
+    found = _placed("SELECT id, AVG(depth) FROM River[NOW] GROUP BY id")
+    assert ("AGGR_INIT", "cheaper than in the network") in found.at_gateway
+
+
 def test_many_readings_from_elsewhere_make_the_rest_a_matter_for_spark() -> None:
     query = "SELECT r.depth FROM River[NOW] r, Wells[RANGE 15 MINUTES] w WHERE r.rain = w.level"
     assert _placed(query, rates={"w": 20.0}).fragments[0].host == "gateway"

@@ -59,6 +59,7 @@ def test_every_tree_spans_the_sources_and_uses_links(seed: int, size: int) -> No
     for tree in (
         random_tree(network, sources),
         steiner_tree(network, sources, weights),
+        steiner_tree(network, sources, weights, 0.5),
         shortest_path_tree(network, sources, weights),
     ):
         assert set(sources) <= set(tree.post_order)
@@ -123,18 +124,31 @@ def _spanning(sites: set[NodeId], start: NodeId, weights: Weights) -> float:
     return total
 
 
-@settings(deadline=None)
-@given(weighted())
-def test_shortest_paths_are_shortest(case: tuple[Network, tuple[NodeId, ...]]) -> None:
-    network, sources = case
-    weights = link_weights(network, cost_parameters(network.profile))
-    tree = shortest_path_tree(network, sources, weights)
-    table = {(one, other): weight for one, hearers in weights.items() for other, weight in hearers}
+def _distances(network: Network, table: dict[tuple[NodeId, NodeId], float]) -> dict[NodeId, float]:
+    """The shortest way of every node to the sink, by Bellman and Ford."""
     distance = {node.id: 0.0 if node.id == network.sink else inf for node in network.nodes}
-    for _ in network.nodes:  # Bellman and Ford
+    for _ in network.nodes:
         for (one, other), weight in table.items():
             distance[one] = min(distance[one], distance[other] + weight)
+    return distance
+
+
+@settings(deadline=None)
+@given(weighted(), st.sampled_from([0.3, 0.6, 1.0, None]))
+def test_ways_are_as_short_as_the_tree_leans(
+    case: tuple[Network, tuple[NodeId, ...]], leaning: float | None
+) -> None:
+    """A site is joined where its key, `leaning` times the way of the tree's site and its own path to it, is least, and the
+    sink is among the candidates: no way is longer than the shortest one divided by `leaning`. None: by shortest paths."""
+    network, sources = case
+    weights = link_weights(network, cost_parameters(network.profile))
+    if leaning is None:
+        tree = shortest_path_tree(network, sources, weights)
+    else:
+        tree = steiner_tree(network, sources, weights, leaning)
+    table = {(one, other): weight for one, hearers in weights.items() for other, weight in hearers}
+    distance = _distances(network, table)
     for source in sources:
         path = tree.path(source, network.sink)
         length = sum(table[edge] for edge in pairwise(path))
-        assert length == pytest.approx(distance[source])
+        assert distance[source] * (1 - 1e-9) <= length <= distance[source] / (leaning or 1) * (1 + 1e-9)

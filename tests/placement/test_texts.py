@@ -13,7 +13,7 @@ from nilometer.engine.placing import PLACEMENT_STAGES, stage_text
 from nilometer.errors import NilometerError
 from nilometer.placement import place, placement_profile
 from nilometer.placement.text import summary_text
-from placement.scenarios import DAY, Q1, Q2, Q3, SCHEMA, brook, physical_plan
+from placement.scenarios import DAY, Q1, Q2, Q3, SCHEMA, brook, database, physical_plan
 
 MORE = """
 CREATE STREAM Wells (level INT) PUSHED FROM 'mqtt://localhost/wells' EXPECT EVERY 1 MINUTE;
@@ -46,7 +46,8 @@ def test_what_is_refused(rewrite: bool) -> None:
         try:
             network = _network(settings.pop("network"))
             profile = settings.pop("profile", "default")
-            plan = physical_plan(NAMES.get(query, query), profile, SCHEMA + MORE)
+            asked = database(SCHEMA + MORE).sql(NAMES.get(query, query))
+            asked.profile = profile
             quality = expectations(
                 acquisition_interval=settings.get("acquisition_interval"),
                 delivery_time=settings.get("delivery_time"),
@@ -57,7 +58,7 @@ def test_what_is_refused(rewrite: bool) -> None:
                 if "buffering_factor" in settings
                 else None,
             )
-            found = place(plan, network, quality, placement_profile(profile))
+            found = asked.placement(network, quality)
         except NilometerError as error:
             return str(error)
         return f"beta {found.beta}, {found.fragments[0].host}"
@@ -90,7 +91,10 @@ def _network(name: str) -> Network:
                 "sink",
                 (NetworkNode("sink"), NetworkNode("a", streams=("Marks",))),
                 (Link("sink", "a"),),
+                network.profile,
             )
+        case "powerless":
+            return replace(network, nodes=tuple(replace(node, energy=None) for node in network.nodes))
         case "two-rates":
             nodes = tuple(
                 replace(n, streams=(*n.streams, "Springs") if n.id == 8 else n.streams) for n in network.nodes

@@ -32,7 +32,7 @@ def test_merges_are_where_branches_meet_and_evaluation_follows_the_last() -> Non
 
 
 def test_one_source_alone_merges_where_it_is() -> None:
-    found = place(physical_plan(Q2), line_network(2))
+    found = place(physical_plan(Q2), line_network(2), profile=placement_profile("motes"))
     check_placement(found)
     assert found.placed.sites_of[2] == (1,)
 

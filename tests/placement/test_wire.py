@@ -8,12 +8,16 @@ from hypothesis import strategies as st
 
 from nilometer.placement import Flow, Placement, Transfer
 from nilometer.placement.packets import loads_of, packets_for
-from nilometer.placement.tuple_layout import column_sizes, derived_times, tuple_layout
+from nilometer.placement.population import Population
+from nilometer.placement.sources import source_key
+from nilometer.placement.tuple_layout import column_sizes, count_size, derived_times, sum_size, tuple_layout
 from nilometer.placement.wire_format import COMPACT_FORMAT, SNEE_2010_FORMAT
 from nilometer.plan import physical
 from nilometer.types import MINUTE
 from placement.scenarios import Q3, physical_plan, placed
 from placement.valid_agenda import packets_one_by_one
+
+POPULATION = Population({}, 15 * MINUTE)
 
 
 @pytest.fixture(scope="module", params=["default", "snee-2010"])
@@ -59,7 +63,7 @@ def test_a_c_struct_has_gaps_and_ours_has_none() -> None:
         for node in physical.walk_plan(physical_plan(Q3, "snee-2010"))
         if "River.depth" in node.schema.names and isinstance(node, physical.SpAcquire)
     )
-    padded = tuple_layout(river, SNEE_2010_FORMAT)
+    padded = tuple_layout(river, SNEE_2010_FORMAT, POPULATION)
     assert padded.size == 16
     assert [(field.name, field.offset, field.size) for field in padded.fields] == [
         ("@evaluation", 0, 4),
@@ -68,7 +72,7 @@ def test_a_c_struct_has_gaps_and_ours_has_none() -> None:
         ("River.rain", 10, 2),
         ("River.depth", 12, 2),
     ]
-    packed = tuple_layout(river, COMPACT_FORMAT)
+    packed = tuple_layout(river, COMPACT_FORMAT, POPULATION)
     assert packed.size == 1 + 2 + 2 + 2
     assert packed.derived == (("River.time", 0),)
 
@@ -85,17 +89,41 @@ def test_a_time_is_derived_only_where_it_follows_from_the_evaluation() -> None:
     assert derived(joined) == {"a": 0, "b": 15 * MINUTE}
 
 
-def test_sums_are_wider_than_their_terms() -> None:
-    plan = physical_plan("SELECT SUM(depth), MIN(depth), COUNT(*), AVG(depth) FROM River[NOW]")
+def partial_sizes(query: str, sites: int | None) -> dict[str, int]:
+    plan = physical_plan(query)
     initial = next(node for node in physical.walk_plan(plan) if isinstance(node, physical.AggregateInit))
-    sizes = {
+    acquires = (node for node in physical.walk_plan(plan) if isinstance(node, physical.SpAcquire))
+    known = {source_key(node): sites or 0 for node in acquires}
+    population = None if sites is None else Population(known, 15 * MINUTE)
+    return {
         name.partition("#")[0][:3] + name.partition("#")[2]: size
-        for name, size in column_sizes(initial).items()
+        for name, size in column_sizes(initial, population).items()
     }
+
+
+def test_sums_are_wider_than_their_terms() -> None:
+    sizes = partial_sizes("SELECT SUM(depth), MIN(depth), COUNT(*), AVG(depth) FROM River[NOW]", None)
     assert sizes == {"sumsum": 4, "minmin": 2, "coucount": 2, "avgsum": 4, "avgcount": 2}
+
+
+def test_partial_results_are_as_wide_as_their_readings_make_them() -> None:
+    query = "SELECT AVG(depth), MIN(depth) FROM River[RANGE 1 HOUR]"
+    assert partial_sizes(query, 60) == {"avgsum": 3, "avgcount": 1, "minmin": 2}  # 4 readings of 60 sites
+    assert partial_sizes(query, 64) == {"avgsum": 4, "avgcount": 2, "minmin": 2}
+    assert partial_sizes(query, 20_000) == {"avgsum": 4, "avgcount": 4, "minmin": 2}
+    assert partial_sizes("SELECT SUM(depth * 1.0) FROM River[NOW]", 1) == {"sumsum": 4}
+
+
+@given(size=st.integers(1, 3), rows=st.integers(1, 300))
+def test_no_sum_or_count_outgrows_its_bytes(size: int, rows: int) -> None:
+    """One value of each is spare, for NULL; what would need more than 4 bytes is a mote's overflow, and is counted there."""
+    most = rows * 2 ** (8 * size - 1)
+    taken = sum_size(size, rows)
+    assert taken == 4 or (most < 2 ** (8 * taken - 1) and most - 1 < 2 ** (8 * taken - 1))
+    assert rows < 2 ** (8 * count_size(rows)) - 1
 
 
 def test_declared_widths_are_used() -> None:
     schema = "CREATE STREAM narrow (flag BOOLEAN, level INT(8), height FLOAT(32), total INT(64)) SENSED EVERY 1 MINUTE"
     plan = physical_plan("SELECT flag, level, height, total FROM narrow [NOW]", "default", schema)
-    assert list(column_sizes(plan).values()) == [1, 1, 4, 8]
+    assert list(column_sizes(plan, None).values()) == [1, 1, 4, 8]

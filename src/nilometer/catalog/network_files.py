@@ -9,11 +9,11 @@ the properties `source` and `target` or by the places of their ends.
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, NoReturn
 
-from nilometer.catalog.near_misses import near_misses
+from nilometer.catalog.near_misses import join_names, near_misses
 from nilometer.catalog.network import CostProfile, Link, Network, NetworkNode, NodeId
 from nilometer.catalog.profiles import DEFAULT_PROFILE, cost_profile
 from nilometer.catalog.text_files import CsvFile, CsvRow, read_csv, read_geojson, read_text, typed
@@ -50,12 +50,21 @@ def _network(
     links: list[Link],
     profile: CostProfile,
 ) -> Network:
+    if not nodes:
+        raise CatalogError(
+            f"{path.name} has no nodes",
+            hint="list them, and the links between them: docs/placement.md shows how",
+        )
     if sink is None:
+        said = (
+            f"sink = {nodes[0].id!r} in the file"
+            if path.suffix.lower() == ".toml"
+            else "sink: true at one node"
+        )
         raise CatalogError(
             f"{path.name} does not say which node is the sink",
-            hint=f"say it: CREATE NETWORK {name} FROM '{path.name}' SINK {nodes[0].id if nodes else 0}",
+            hint=f"say it: {said}, or CREATE NETWORK {name} FROM '{path.name}' SINK {nodes[0].id!r}",
         )
-    _identifier({"sink": sink}, "sink", _failing(path.name))
     # A file may write an id as a number here and as text there.
     known = {str(node.id): node.id for node in nodes}
     ends = (
@@ -75,13 +84,15 @@ def _from_toml(path: Path, name: str, sink: NodeId | None) -> Network:
         raise CatalogError(f"{path.name} is not TOML", detail=str(error).lower()) from None
     # Also outside of [network], where one would write it first.
     plain = whole.pop("sink", None)
+    profile_name = whole.pop("profile") if isinstance(whole.get("profile"), str) else DEFAULT_PROFILE
     _known_keys(whole, ("network", "defaults", "nodes", "links", "profile"), _failing(path.name))
     head, defaults = _table(path, whole, "network"), _table(path, whole, "defaults")
     _known_keys(head, ("sink", "profile"), _failing(f"{path.name}, [network]"))
     _known_keys(defaults, ("ram", "flash", "energy"), _failing(f"{path.name}, [defaults]"))
+    rows = _rows(path, whole, "nodes")
     nodes = [
         _node(defaults | row, _failing(f"{path.name}, [[nodes]] {number}"))
-        for number, row in enumerate(_rows(path, whole, "nodes"), 1)
+        for number, row in enumerate(rows, 1)
     ]
     links = [
         _link(row, _failing(f"{path.name}, [[links]] {number}"))
@@ -89,8 +100,28 @@ def _from_toml(path: Path, name: str, sink: NodeId | None) -> Network:
     ]
     fail = _failing(f"{path.name}, [profile]")
     changed = {key: _number(value, key, fail) for key, value in _table(path, whole, "profile").items()}
-    profile = cost_profile(str(head.get("profile", DEFAULT_PROFILE)), changed)
-    return _network(path, name, head.get("sink", plain) if sink is None else sink, nodes, links, profile)
+    try:
+        profile = cost_profile(str(head.get("profile", profile_name)), changed)
+    except CatalogError as error:
+        _failing(path.name)(error.message, error.detail, error.hint)
+    said = head.get("sink", plain)
+    marked = [node.id for node, row in zip(nodes, rows, strict=True) if row.get("sink") is True]
+    if sink is None:
+        sink = _only_sink(path, marked if said is None else (said, *marked))
+    return _network(path, name, sink, nodes, links, profile)
+
+
+def _only_sink(path: Path, marked: Iterable[NodeId]) -> NodeId | None:
+    """The node that is marked as the sink, if one is."""
+    fail = _failing(path.name)
+    found = list({str(_identifier({"sink": sink}, "sink", fail)): sink for sink in marked}.values())
+    if len(found) > 1:
+        raise CatalogError(
+            f"{path.name} has several sinks",
+            detail=f"{join_names(map(str, found), 'and')} are marked",
+            hint="a routing tree has one root: mark one, and make a network of its own for each other",
+        )
+    return found[0] if found else None
 
 
 def _table(path: Path, whole: dict[str, Any], key: str) -> dict[str, Any]:
@@ -126,10 +157,13 @@ def _from_csv(path: Path, name: str, sink: NodeId | None) -> Network:
     links = [_csv_link(row, identifiers) for row in link_file.rows]
     if node_file is None:
         ids = dict.fromkeys(end for link in links for end in (link.source, link.target))
-        nodes, marked = [NetworkNode(identifier) for identifier in ids], None
+        nodes = [NetworkNode(identifier) for identifier in ids]
+        marked: list[NodeId] = []
     else:
         nodes, marked = _csv_nodes(node_file, identifiers)
-    return _network(path, name, marked if sink is None else sink, nodes, links, cost_profile(DEFAULT_PROFILE))
+    if sink is None:
+        sink = _only_sink(node_path, marked)
+    return _network(path, name, sink, nodes, links, cost_profile(DEFAULT_PROFILE))
 
 
 def _nodes_beside(path: Path) -> Path:
@@ -148,9 +182,10 @@ def _csv_link(row: CsvRow, identifiers: Mapping[str, NodeId]) -> Link:
     )
 
 
-def _csv_nodes(file: CsvFile, identifiers: Mapping[str, NodeId]) -> tuple[list[NetworkNode], NodeId | None]:
+def _csv_nodes(file: CsvFile, identifiers: Mapping[str, NodeId]) -> tuple[list[NetworkNode], list[NodeId]]:
     _known_keys(file.columns, NODE_KEYS, _failing(f"{file.path.name}, line 1"))
-    nodes, sink = [], None
+    nodes: list[NetworkNode] = []
+    sinks: list[NodeId] = []
     for row in file.rows:
         raw: dict[str, Any] = {"id": identifiers[row.cells["id"]], "streams": row.cells.get("streams", "")}
         for column in ("ram", "flash", "energy", "x", "y"):
@@ -159,8 +194,8 @@ def _csv_nodes(file: CsvFile, identifiers: Mapping[str, NodeId]) -> tuple[list[N
                 raw[column] = int(number) if number.is_integer() else number
         nodes.append(_node(raw, _failing(f"{file.path.name}, line {row.line}")))
         if row.cells.get("sink", "").lower() in ("true", "1", "yes"):
-            sink = nodes[-1].id
-    return nodes, sink
+            sinks.append(nodes[-1].id)
+    return nodes, sinks
 
 
 # ---- GeoJSON ---------------------------------------------------------------------------------------------------------
@@ -170,7 +205,7 @@ def _from_geojson(path: Path, name: str, sink: NodeId | None) -> Network:
     whole, features = read_geojson(path)
     nodes: list[NetworkNode] = []
     places: dict[tuple[float, float], NodeId] = {}
-    marked = whole.get("sink")
+    marked = [whole["sink"]] if whole.get("sink") is not None else []
     for feature in features:
         if feature.geometry == "Point":
             fail = _failing(f"{path.name}, feature {feature.number}")
@@ -179,7 +214,7 @@ def _from_geojson(path: Path, name: str, sink: NodeId | None) -> Network:
             node = _node(raw | {"location": feature.positions[0]}, fail)
             nodes.append(node)
             places[feature.positions[0]] = node.id
-            marked = node.id if feature.properties.get("sink") is True else marked
+            marked += [node.id] if feature.properties.get("sink") is True else []
     links = []
     for feature in features:
         if feature.geometry != "LineString":
@@ -195,7 +230,7 @@ def _from_geojson(path: Path, name: str, sink: NodeId | None) -> Network:
             raw.setdefault(end, places.get(place))
         links.append(_link(raw, _failing(f"{path.name}, feature {feature.number}")))
     profile = cost_profile(str(whole.get("profile", DEFAULT_PROFILE)))
-    return _network(path, name, marked if sink is None else sink, nodes, links, profile)
+    return _network(path, name, _only_sink(path, marked) if sink is None else sink, nodes, links, profile)
 
 
 # ---- nodes and links from plain values -------------------------------------------------------------------------------

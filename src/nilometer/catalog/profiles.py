@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from nilometer.catalog.cost_checks import check_costs
 from nilometer.catalog.near_misses import near_misses
 from nilometer.catalog.network import CostProfile
 from nilometer.errors import CatalogError
@@ -183,4 +184,6 @@ def cost_profile(name: str, changed: dict[str, float] | None = None) -> CostProf
         return base
     for parameter in changed:
         base[parameter]  # refuses a parameter that is not there
-    return CostProfile(base.name, tuple((dict(base.parameters) | changed).items()))
+    whole = dict(base.parameters) | changed
+    check_costs(changed, whole)
+    return CostProfile(base.name, tuple(whole.items()))

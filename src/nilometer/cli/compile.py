@@ -9,7 +9,7 @@ import typer
 
 from nilometer.cli.console import message, parameters_of, print_records, print_table, read_sql
 from nilometer.cli.options import CatalogOption, DataOption, JsonOption, SetOption, SqlArgument, database_of
-from nilometer.cli.placement_options import NetworkOption, network_file
+from nilometer.cli.placement_options import NetworkOption, network_of
 from nilometer.errors import InternalError
 
 
@@ -61,12 +61,21 @@ def compile_(
     from nilometer.engine import motes
     from nilometer.engine.expectations import expectations
     from nilometer.engine.recorded import recorded_readings
+    from nilometer.sensornet.motes.site import MAXIMUM_BETA
 
     query = database_of(data, catalog).sql(read_sql(sql), **parameters_of(set_ or []))
-    found = network_file(network) or network
+    found = network_of(query, network, None)
     expected = expectations(delivery_time=delivery_time, buffering_factor=buffering_factor)
-    readings, start = recorded_readings(query, motes.mote_network(query, found)) if recorded else (None, None)
-    compiled = motes.compile_query(query, to, found, expected, start)
+    log = (
+        recorded_readings(query, motes.mote_network(query, found), periods * MAXIMUM_BETA)
+        if recorded
+        else None
+    )
+    compiled = motes.compile_query(
+        query, to, found, expected, log.start if log else None, log.converters if log else None
+    )
+    for note in log.notes(periods * compiled.placement.beta) if log else ():
+        message(note)
     if nesc:
         motes.write_nesc(compiled, to)
     message(
@@ -76,7 +85,7 @@ def compile_(
     if not emulate:
         print_records(motes.sizes(compiled), json)
         return
-    ran = motes.emulate(query, compiled, periods=periods, seed=seed, readings=readings)
+    ran = motes.emulate(query, compiled, periods=periods, seed=seed, readings=log.readings if log else None)
     if json:
         print(dumps({"sites": motes.measurements(ran), "sound": ran.run.sound}, ensure_ascii=False))
         for line in ran.answer.json_rows():

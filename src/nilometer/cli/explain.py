@@ -11,12 +11,12 @@ from nilometer.cli.options import (
     CatalogOption,
     DataOption,
     JsonOption,
-    NetworkOption,
     ProfileOption,
     SetOption,
     SqlArgument,
     database_of,
 )
+from nilometer.cli.placement_options import NetworkOption, network_file
 
 
 def register(application: typer.Typer) -> None:
@@ -57,7 +57,7 @@ def explain(
         stage, verbose = statement.stage or stage, verbose or statement.verbose
         statement = statement.query
     query = database.query_of(statement, text, **parameters_of(set_ or []))
-    query.profile, query.network = profile, network
+    query.profile, query.network = profile, network_file(network) or network
     if json:
         print(dumps(query.explain_json(stage, verbose=verbose), ensure_ascii=False))
     else:

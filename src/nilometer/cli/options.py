@@ -32,15 +32,6 @@ ProfileOption = Annotated[
         "--profile", envvar="NILOMETER_PROFILE", help="How to optimize and to place: default or snee-2010."
     ),
 ]
-NetworkOption = Annotated[
-    str | None,
-    typer.Option(
-        "--network",
-        metavar="NAME",
-        envvar="NILOMETER_NETWORK",
-        help="The network of motes, if there are several.",
-    ),
-]
 SqlArgument = Annotated[
     str, typer.Argument(metavar="SQL", help="The query; '-' reads stdin; or a .sql file.")
 ]

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from nilometer.cli.console import message
+
 if TYPE_CHECKING:
     from nilometer.catalog.network import Network
     from nilometer.engine import Query
@@ -57,8 +59,10 @@ def network_file(network: str | None) -> Network | None:
     """The network of a file, if that is what is named."""
     from nilometer.catalog.network_files import import_network
 
-    if network is None or not network.lower().endswith(_ENDINGS):
+    if network is None:
         return None
+    if not network.lower().endswith(_ENDINGS) and not (Path(network).suffix and Path(network).is_file()):
+        return None  # a name
     return import_network(network, Path(network).stem)
 
 
@@ -67,7 +71,9 @@ def network_of(query: Query, network: str | None, costs: str | None) -> Network:
     from dataclasses import replace
 
     from nilometer.catalog.profiles import cost_profile
-    from nilometer.engine.placing import network_for
+    from nilometer.engine.placing import network_for, unknown_streams
 
     found = network_file(network) or network_for(query, network)
+    for note in unknown_streams(query, found):
+        message(note)
     return found if costs is None else replace(found, profile=cost_profile(costs))

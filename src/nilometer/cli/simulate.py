@@ -66,7 +66,7 @@ def simulate(
     ] = 1,
     drift: Annotated[
         float | None,
-        typer.Option("--drift", metavar="PPM", min=0, help="Clocks are off by up to so many ppm."),
+        typer.Option("--drift", metavar="PPM", help="Clocks are off by up to so many ppm."),
     ] = None,
     guard: Annotated[
         str | None,
@@ -97,7 +97,10 @@ def simulate(
     from json import dumps
 
     from nilometer.engine.expectations import expectations
+    from nilometer.engine.logs_at_hand import logs_at_hand
     from nilometer.engine.simulating import run_in_network
+    from nilometer.errors import ConfigurationError
+    from nilometer.plan.bind.parameters import given_duration
     from nilometer.sensornet.simulation import Clocks, Conditions, Losses, parse_kill
     from nilometer.sensornet.simulation.report import report_json, report_text
 
@@ -113,18 +116,30 @@ def simulate(
         goal=goal,
     )
     placement = query.placement(network_of(query, network, costs), expected)
+    if retries and not loss:
+        raise ConfigurationError(
+            "--retries without --loss: nothing is lost", hint="give --loss too, or neither"
+        )
+    if guard is not None and drift is None:
+        raise ConfigurationError(
+            "--guard without --drift: all clocks agree", hint="give --drift too, or neither"
+        )
+    margin = None if guard is None else given_duration(guard, "--guard") / 1e6
     conditions = Conditions(
         seed=seed,
         losses=Losses(retries) if loss else None,
-        clocks=None if drift is None else Clocks(drift / 1e6, _seconds(guard)),
+        clocks=None if drift is None else Clocks(drift / 1e6, margin),
         kills=tuple(map(parse_kill, kill or ())),
         repair=repair,
         spares=spares,
     )
+    length = given_duration(duration, "--for")
+    at_hand = logs_at_hand(query)
+    at_hand.check(placement)
+    for note in at_hand.lacks(placement, length):
+        message(note)
     printer = RowPrinter(query.columns, json, limit)
-    result = run_in_network(
-        query, placement, _microseconds(duration), conditions, take=printer.print, watch=_progress()
-    )
+    result = run_in_network(query, placement, length, conditions, take=printer.print, watch=_progress())
     if json:
         print(dumps({"simulation": report_json(result)}, ensure_ascii=False))
     else:
@@ -134,20 +149,6 @@ def simulate(
 
         for path in (*draw_placement(placement, plot), *draw_simulation(result, plot)):
             message(f"drawn: {path}")
-
-
-def _microseconds(text: str) -> int:
-    from nilometer.errors import ConfigurationError
-    from nilometer.plan.bind.parameters import parse_length
-
-    length = parse_length(text.strip())
-    if length is None or length.rows:
-        raise ConfigurationError(f"'{text}' is no length of time", hint="write it as '180 DAYS' or 12h")
-    return length.value
-
-
-def _seconds(text: str | None) -> float | None:
-    return None if text is None else _microseconds(text) / 1e6
 
 
 def _progress() -> Callable[[int, int], None]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from nilometer.errors import ConfigurationError
 from nilometer.placement import Bounds, Direction, Goal, Measure, QualityOfService
-from nilometer.plan.bind.parameters import parse_length
+from nilometer.plan.bind.parameters import given_duration
 
 _SENSELESS = {
     Goal(Direction.MINIMIZE, Measure.LIFETIME): Direction.MAXIMIZE,
@@ -26,7 +26,7 @@ def expectations(
     buffering_factor: int | None = None,
     goal: str | None = None,
 ) -> QualityOfService:
-    """Lengths of time as the language writes them; an acquisition interval may be a range, `A..B`."""
+    """Lengths of time as `given_duration` reads them; an acquisition interval may be a range, `A..B`."""
     return QualityOfService(
         acquisition_interval=_range(acquisition_interval, "the acquisition interval"),
         delivery_time=Bounds(high=_duration(delivery_time, "the delivery time")),
@@ -48,14 +48,7 @@ def _range(text: str | None, what: str) -> Bounds:
 
 
 def _duration(text: str | None, what: str) -> int | None:
-    if text is None:
-        return None
-    length = parse_length(text)
-    if length is None or length.rows:
-        raise ConfigurationError(
-            f"{what} is a length of time", detail=f"found '{text}'", hint="write it as '15 MINUTES'"
-        )
-    return length.value
+    return None if text is None else given_duration(text, what)
 
 
 def _goal(text: str | None) -> Goal | None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from nilometer.catalog.network import Network, NodeId
 from nilometer.catalog.profiles import cost_profile
 from nilometer.engine.answers import Answer
+from nilometer.engine.data import sensors_by_stream
 from nilometer.engine.placing import network_for, with_sensors
 from nilometer.placement import QualityOfService, place, placement_profile
 from nilometer.plan.reference import same_answer
@@ -20,6 +21,7 @@ from nilometer.sensornet.motes.compilation import (
     expected_rows,
     run,
 )
+from nilometer.sensornet.motes.converters import Converters
 from nilometer.sensornet.motes.emulate import FREQUENCY
 from nilometer.sensornet.motes.estimate import flash_estimate, ram_estimate
 from nilometer.sensornet.motes.readings import Readings, random_readings
@@ -49,11 +51,19 @@ def compile_query(
     network: str | Network | None = None,
     quality: QualityOfService | None = None,
     start: int | None = None,
+    converters: Converters | None = None,
 ) -> Compilation:
     """Write and build one program for each site. As much as motes can do is done by them, and time is planned by what our
-    runtime takes on an ATmega128, whatever costs the network declares. `start` is the time of the first evaluation."""
-    placement = place(query.physical, mote_network(query, network), quality, placement_profile("motes"))
-    return compile_placement(placement, directory, START if start is None else start)
+    runtime takes on an ATmega128, whatever costs the network declares. `start` is the time of the first evaluation;
+    `converters` are the scales of sensed columns that have not the plain ones."""
+    placement = place(
+        query.physical,
+        mote_network(query, network),
+        quality,
+        placement_profile("motes"),
+        sensors=sensors_by_stream(query.database.catalog),
+    )
+    return compile_placement(placement, directory, START if start is None else start, converters)
 
 
 def mote_network(query: Query, network: str | Network | None) -> Network:
@@ -80,7 +90,8 @@ def emulate(
             for name, sites in readings.items()
         }
     result = run(compilation, readings)
-    expected = expected_rows(compilation, readings, query.logical, result.periods)
+    sensors = sensors_by_stream(query.database.catalog)
+    expected = expected_rows(compilation, readings, query.logical, result.periods, sensors)
     difference = same_answer(expected, result.rows, FLOAT_TOLERANCE)
     return Emulation(compilation, result, Answer(query.schema, sorted(result.rows, key=_order)), difference)
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from nilometer.catalog.near_misses import join_names, near_misses
 from nilometer.catalog.network import Network
 from nilometer.catalog.statistics import stream_statistics
+from nilometer.engine.data import sensors_by_stream
 from nilometer.errors import ConfigurationError
 from nilometer.plan import physical
 
@@ -28,7 +29,14 @@ def placement_of(
 
     found = network if isinstance(network, Network) else network_for(query, network)
     profile = placement_profile(query.profile)
-    return place(query.physical, with_sensors(query, found), quality, profile, rates=_rates(query))
+    return place(
+        query.physical,
+        with_sensors(query, found),
+        quality,
+        profile,
+        rates=_rates(query),
+        sensors=sensors_by_stream(query.database.catalog),
+    )
 
 
 def _rates(query: Query) -> dict[str, float]:
@@ -50,7 +58,8 @@ def network_for(query: Query, name: str | None) -> Network:
             known = [network.name for network in catalog.networks()]
             raise ConfigurationError(
                 f"no network '{name}'",
-                hint=near_misses(name, known) or "declare one: CREATE NETWORK brook FROM 'brook.toml'",
+                hint=near_misses(name, known)
+                or "declare one, CREATE NETWORK brook FROM 'brook.toml', or name the file: --network brook.toml",
             )
         return found
     networks = [n for n in catalog.networks() if _senses(query, n)] or list(catalog.networks())
@@ -59,7 +68,7 @@ def network_for(query: Query, name: str | None) -> Network:
     if not networks:
         raise ConfigurationError(
             "there is no network to place the query in",
-            hint="declare one: CREATE NETWORK brook FROM 'brook.toml'",
+            hint="declare one, CREATE NETWORK brook FROM 'brook.toml', or name the file: --network brook.toml",
         )
     raise ConfigurationError(
         "there are several networks to place the query in",
@@ -81,6 +90,17 @@ def with_sensors(query: Query, network: Network) -> Network:
         return network
     nodes = tuple(replace(node, streams=(*node.streams, *added.get(node.id, ()))) for node in network.nodes)
     return replace(network, nodes=nodes)
+
+
+def unknown_streams(query: Query, network: Network) -> list[str]:
+    """What to say of streams that nodes of the network sense, and nobody declared."""
+    known = [stream.name for stream in query.database.catalog.streams()]
+    named = dict.fromkeys(name for node in network.nodes for name in node.streams)
+    return [
+        f"nodes of network '{network.name}' sense '{name}', and there is no such stream: {near_misses(name, known)}"
+        for name in named
+        if name.lower() not in map(str.lower, known)
+    ]
 
 
 def _senses(query: Query, network: Network) -> bool:

@@ -46,7 +46,7 @@ class Query:
         self.tree = tree
         self.parameters = dict(parameters)
         self.profile = profile
-        self.network: str | None = None
+        self.network: str | Network | None = None
         _ = self.logical  # errors are reported where the query is made, not where it is first run
 
     # ---- plans -------------------------------------------------------------------------------------------------------

@@ -1,63 +1,172 @@
-"""The data at hand as readings for emulated motes: what each node of a network found at each tick."""
+"""The data at hand as readings for emulated motes: what the converters of each node of a network found at each tick.
+
+Recorded data has gaps, and values that no 10-bit converter gives. An emulated converter always gives something: where a reading is missing
+it gives the one before again, and each column gets the finest scale on which its values lie. The reference evaluator is given the same.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from nilometer.catalog.near_misses import join_names
 from nilometer.catalog.network import Network, NodeId
-from nilometer.engine.data import feed_of
+from nilometer.engine.data import feed_of, sensors_by_stream
 from nilometer.errors import DataError
+from nilometer.placement.limit_acquisitions import limit_acquisitions
+from nilometer.placement.sources import Sources, sources_of
 from nilometer.plan import physical
-from nilometer.types import format_time
+from nilometer.types import Kind, format_time
 
 if TYPE_CHECKING:
     from nilometer.engine.query import Query
+    from nilometer.sensornet.motes.converters import Converter
     from nilometer.sensornet.motes.readings import Readings
 
+ByTick = dict[int, dict[str, Any]]
 
-def recorded_readings(query: Query, network: Network) -> tuple[Readings, int]:
-    """The readings from the first tick on, as long as every node that senses a stream of the query has one at every tick; and that
-    tick. A mote takes its readings at ticks, so that their times are rounded down to them."""
-    found: dict[str, dict[NodeId, dict[int, dict[str, Any]]]] = {}
-    interval = 0
-    for name, stream in physical.streams_of(query.physical).items():
-        interval = stream.every or 1
-        sites: dict[NodeId, dict[int, dict[str, Any]]] = {site: {} for site in network.hosts(stream.name)}
-        for item in feed_of(query.database.data, stream).items:
-            if isinstance(item, int):
-                continue  # a heartbeat
-            row = {column.lower(): value for column, value in item.items()}
-            if row["id"] in sites:
-                sites[row["id"]][row["time"] // interval * interval] = row
-        found[name] = sites
-    ticks = [tick for sites in found.values() for readings in sites.values() for tick in readings]
-    if not ticks:
+
+@dataclass(frozen=True)
+class Recorded:
+    """`missing`: how many of the `taken` values of each evaluation were not there. `converters`: the scales, by stream and column."""
+
+    readings: Readings
+    start: int
+    converters: Mapping[tuple[str, str], Converter]
+    taken: int
+    missing: tuple[int, ...]
+
+    def notes(self, evaluations: int) -> Iterator[str]:
+        """What was done to the data of so many evaluations."""
+        held = self.missing[:evaluations]
+        if any(held):
+            yield f"{sum(held)} of {self.taken * len(held)} values were missing: motes find those before again"
+        for (stream, column), scale in self.converters.items():
+            yield f"{stream}.{column} is sensed in steps of {scale.step:g} from {scale.low:g} on"
+
+
+def recorded_readings(query: Query, network: Network, most: int) -> Recorded:
+    """At most `most` readings of each node that is asked, from the first tick on at which all have one, as long as all go on."""
+    plan = limit_acquisitions(query.physical, network, sensors_by_stream(query.database.catalog))
+    asked = sources_of(plan, network)
+    found = {
+        name: _by_tick(query, name, [site for site in network.hosts(name) if site in sites], asked.interval)
+        for name, sites in _sites(asked).items()
+    }
+    wanted = _sensed(plan)
+    columns = {name: [column for stream, column in wanted if stream == name] for name in found}
+    start = max(_begin(name, sites, columns[name]) for name, sites in found.items())
+    end = min(max(ticks) for sites in found.values() for ticks in sites.values())
+    count = min(most, (end - start) // asked.interval + 1)
+    if count <= 0:
         raise DataError(
-            "there are no readings of the nodes that sense",
-            hint="give them by --data, with the nodes' numbers as id; or leave --recorded out",
+            "the readings of all nodes never overlap",
+            detail=f"the last to begin does so at {format_time(start)}, the first to end at {format_time(end)}",
+            hint="take the stream off such a node of the network, or leave --recorded out",
         )
-    start = min(ticks)
-    count = 0
-    while all(
-        start + count * interval in readings for sites in found.values() for readings in sites.values()
-    ):
-        count += 1
-    if count == 0:
-        missing = next(
-            (name, site)
-            for name, sites in found.items()
-            for site, readings in sites.items()
-            if start not in readings
-        )
-        raise DataError(
-            "a node has no reading at the first tick",
-            detail=f"node {missing[1]} of '{missing[0]}' at {format_time(start)}",
-            hint="let the readings of all nodes begin together",
-        )
+    missing = [0] * count
+    readings: dict[str, dict[NodeId, list[dict[str, Any]]]] = {}
+    for name, sites in found.items():
+        readings[name] = {}
+        for site, ticks in sites.items():
+            evaluations = range(start, start + count * asked.interval, asked.interval)
+            readings[name][site] = _held(ticks, columns[name], evaluations, missing)
+    taken = sum(len(columns[name]) * len(sites) for name, sites in found.items())
+    return Recorded(readings, start, _scaled(readings, wanted), taken, tuple(missing))
+
+
+def _sites(asked: Sources) -> dict[str, set[NodeId]]:
+    found: dict[str, set[NodeId]] = {}
+    for (_, stream, _), sites in asked.sensed_at.items():
+        found.setdefault(stream.lower(), set()).update(sites)
+    return found
+
+
+def _sensed(plan: physical.Node) -> dict[tuple[str, str], Kind]:
+    """The columns that converters find, by stream and column."""
     return {
-        name: {
-            site: [readings[start + number * interval] for number in range(count)]
-            for site, readings in sites.items()
+        (node.stream.name.lower(), column.name.lower()): column.type.kind
+        for node in physical.walk_plan(plan)
+        if isinstance(node, physical.SpAcquire)
+        for column in node.columns + node.reads
+        if column.name.lower() not in ("time", "id") and column.type.kind in (Kind.INT, Kind.FLOAT)
+    }
+
+
+def _by_tick(query: Query, name: str, sites: list[NodeId], interval: int) -> dict[NodeId, ByTick]:
+    """The first reading from each tick to the next, of each site; refuses a site that has none at all."""
+    stream = physical.streams_of(query.physical)[name]
+    found: dict[NodeId, ByTick] = {site: {} for site in sites}
+    for item in feed_of(query.database.data, stream).items:
+        if isinstance(item, int):
+            continue  # a heartbeat
+        row = {column.lower(): value for column, value in item.items()}
+        if row["id"] in found:
+            found[row["id"]].setdefault(row["time"] // interval * interval, row)
+    silent = [site for site, ticks in found.items() if not ticks]
+    if len(silent) == len(sites):
+        raise DataError(
+            f"there are no readings of '{stream.name}' from a node that senses it",
+            detail=f"the nodes are {join_names(map(str, sites), 'and')}",
+            hint=f"give them by --data, in {name}.csv, with the nodes' ids; or leave --recorded out",
+        )
+    if silent:
+        raise DataError(
+            f"there are no readings of '{stream.name}' from {join_names(map(str, silent), 'and')}",
+            detail="every emulated mote has a converter, which always finds something",
+            hint="take the stream off these nodes of the network, or leave --recorded out",
+        )
+    return found
+
+
+def _begin(stream: str, sites: Mapping[NodeId, ByTick], columns: list[str]) -> int:
+    """The first tick at which every node has, or has had, a value of each column."""
+    begin = max(min(ticks) for ticks in sites.values())
+    for column in columns:
+        known = {
+            site: min((tick for tick, row in ticks.items() if row[column] is not None), default=None)
+            for site, ticks in sites.items()
         }
-        for name, sites in found.items()
-    }, start
+        silent = [site for site, first in known.items() if first is None]
+        if silent:
+            raise DataError(
+                f"there is no value of '{column}' of '{stream}' from {join_names(map(str, silent), 'and')}",
+                detail="every emulated mote has a converter, which always finds something",
+                hint="take the stream off these nodes of the network, or leave --recorded out",
+            )
+        begin = max(begin, *(first for first in known.values() if first is not None))
+    return begin
+
+
+def _held(ticks: ByTick, columns: list[str], evaluations: range, missing: list[int]) -> list[dict[str, Any]]:
+    """A reading for every evaluation; what is not there is counted in `missing`."""
+    latest: dict[str, Any] = {}
+    for tick in sorted(tick for tick in ticks if tick < evaluations.start):
+        latest |= {name: ticks[tick][name] for name in columns if ticks[tick][name] is not None}
+    series = []
+    for number, tick in enumerate(evaluations):
+        row = ticks.get(tick, {})
+        fresh = {name: row[name] for name in columns if row.get(name) is not None}
+        missing[number] += len(columns) - len(fresh)
+        latest = latest | fresh
+        series.append(latest)
+    return series
+
+
+def _scaled(
+    readings: Mapping[str, Mapping[NodeId, list[dict[str, Any]]]], wanted: Mapping[tuple[str, str], Kind]
+) -> dict[tuple[str, str], Converter]:
+    """Each column's scale where it is not the plain one; the readings are put on it."""
+    from nilometer.sensornet.motes.converters import PLAIN, fitted
+
+    scales: dict[tuple[str, str], Converter] = {}
+    for (stream, column), kind in wanted.items():
+        every = [reading for series in readings[stream].values() for reading in series]
+        scale = fitted((reading[column] for reading in every), kind, column)
+        if scale is PLAIN[kind]:
+            continue
+        scales[stream, column] = scale
+        for series in readings[stream].values():
+            series[:] = [r | {column: scale.value(scale.nearest(r[column]))} for r in series]
+    return scales

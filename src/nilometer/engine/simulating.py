@@ -6,12 +6,9 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from nilometer.engine.answers import Answer
-from nilometer.plan import physical
-from nilometer.types import floor_to
+from nilometer.engine.logs_at_hand import logs_at_hand
 
 if TYPE_CHECKING:
-    import polars as pl
-
     from nilometer.engine.query import Query
     from nilometer.placement import Placement
     from nilometer.sensornet.simulation import Conditions, SimulationResult
@@ -27,43 +24,20 @@ def run_in_network(
     watch: Callable[[int, int], None] | None = None,
 ) -> SimulationResult:
     """Simulate; `take` is given the answers as they come. The motes sense what the logs of the query's streams hold, from their
-    first reading on; if all are empty, readings are made up from the seed."""
+    first reading on; if all are empty, readings are made up from the seed. Refuses a stream without readings beside one that has some."""
     from nilometer.engine.gateway import DatabaseSources
     from nilometer.sensornet.simulation import BEGIN, RecordedReadings, SyntheticReadings, simulate
 
-    logs = _logs(query)
-    begin = BEGIN
-    if logs:
-        streams = physical.streams_of(query.physical)
-        starts = []
-        for name, rows in logs.items():
-            time = streams[name].column("time")
-            assert time is not None
-            starts.append(floor_to(int(rows.get_column(time.name).drop_nulls()[0]), streams[name].every or 1))
-        begin = min(starts)
+    at_hand = logs_at_hand(query)
+    at_hand.check(placement)
+    begin, logs = at_hand.begin(), dict(at_hand.logs)
     return simulate(
         placement,
         duration,
         conditions,
         readings=RecordedReadings(logs) if logs else SyntheticReadings(conditions.seed),
         extents=DatabaseSources(query.database, query.physical),
-        begin=begin,
+        begin=BEGIN if begin is None else begin,
         take=lambda rows: take(Answer(query.schema, rows)),
         watch=watch,
     )
-
-
-def _logs(query: Query) -> dict[str, pl.DataFrame]:
-    """The readings of each stream that has some."""
-    import polars as pl
-
-    from nilometer.edge.gateway import Batch
-
-    found: dict[str, pl.DataFrame] = {}
-    for name, stream in physical.streams_of(query.physical).items():
-        parts = [
-            e.rows for e in query.database.data.entries(stream) if isinstance(e, Batch) and e.rows.height
-        ]
-        if parts:
-            found[name] = pl.concat(parts)
-    return found

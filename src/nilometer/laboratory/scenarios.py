@@ -17,6 +17,7 @@ from dataclasses import dataclass
 
 from nilometer.catalog.network import Link, Network, NetworkNode
 from nilometer.catalog.profiles import cost_profile
+from nilometer.catalog.radio_range import links_within
 from nilometer.types import HOUR, MINUTE, format_duration
 
 RANGE = 50.0
@@ -93,7 +94,7 @@ def random_network(
     neighbours = numbers.uniform(6, 12)
     side = math.sqrt(size * math.pi * RANGE**2 / neighbours)
     places = _connected(numbers, size, side)
-    links = _links(places)
+    links = links_within(enumerate(places), RANGE)
     share = numbers.uniform(0.2, 0.6) if river is None else river
     others = list(range(1, size))
     numbers.shuffle(others)
@@ -129,17 +130,6 @@ def _connected(numbers: random.Random, size: int, side: float) -> list[tuple[flo
             places.append(place)
             _put(cells, place)
     return places
-
-
-def _links(places: list[tuple[float, float]]) -> tuple[Link, ...]:
-    cells: dict[tuple[int, int], list[tuple[float, float]]] = {}
-    number_of = {place: number for number, place in enumerate(places)}
-    links: list[Link] = []
-    for number, place in enumerate(places):
-        near = sorted(number_of[other] for other in _near(cells, place) if math.dist(place, other) <= RANGE)
-        links.extend(Link(other, number) for other in near)
-        _put(cells, place)
-    return tuple(links)
 
 
 def _cell(place: tuple[float, float]) -> tuple[int, int]:

@@ -13,8 +13,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 from math import inf
 
+from nilometer.catalog.near_misses import join_names
 from nilometer.catalog.network import Network, NodeId
-from nilometer.errors import InfeasibleError
+from nilometer.errors import InfeasibleError, UnsupportedError
 from nilometer.placement.agenda import Agenda
 from nilometer.placement.cost_parameters import CostParameters
 from nilometer.placement.estimate import estimate_network, estimate_sites
@@ -82,7 +83,7 @@ def choose_buffering(scheduler: Scheduler, quality: QualityOfService) -> Schedul
         largest = smallest  # a plan of one fragment sends nothing
     largest = _last(smallest, largest, lambda beta: _too_late(scheduler, beta, quality) is None)
     best = scheduled(largest)
-    _check_energy(best, quality)
+    _check_energy(best, quality, scheduler.network.sink)
     if smallest == largest or _wants_most(scheduler, quality):
         return best
 
@@ -163,7 +164,13 @@ def _too_late(scheduler: Scheduler, beta: int, quality: QualityOfService) -> Inf
     return None
 
 
-def _check_energy(best: Scheduled, quality: QualityOfService) -> None:
+def _check_energy(best: Scheduled, quality: QualityOfService, sink: NodeId) -> None:
+    if quality.lifetime and best.estimate.lifetime is None and any(site != sink for site in best.sites):
+        raise UnsupportedError(
+            "a lifetime cannot be planned for where no node says how much energy it has",
+            detail=f"nodes that take part: {join_names(map(str, filter(lambda site: site != sink, best.sites)), 'and')}",
+            hint="declare it, in joules: energy = 31320 in the entry of each node of the network, or once under [defaults]",
+        )
     unmet = _unmet(best.estimate, quality)
     if unmet is Measure.LIFETIME:
         lifetime = best.estimate.lifetime or 0.0
@@ -274,6 +281,8 @@ def _slowest(agenda: Agenda) -> str:
     """What takes most of the last evaluation, in words."""
     radio = sum(transfer.end - transfer.start for transfer in agenda.transfers)
     computing = sum(task.end - task.start for task in agenda.tasks)
+    if agenda.acquired > max(radio, computing):
+        return "the acquisition itself"
     if radio >= computing:
         packets = sum(transfer.packets for transfer in agenda.transfers)
         return f"the radio ({packets} packets over {len(agenda.transfers)} hops)"

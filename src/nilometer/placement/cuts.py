@@ -1,7 +1,8 @@
 """A plan -> the ways to divide it between the network and the gateway (SNEE's future work b), each as the operators at the gateway.
 
 What a mote cannot run is at the gateway in all of them. Beyond that there is one for each operator at which rows meet or
-multiply: it and all above it go to the gateway, the rest stays in the network. The last ships every reading as it was
+multiply, and for AGGR_INIT, whose partial results may be wider than the readings they are made of, and than a packet: it and
+all above it go to the gateway, the rest stays in the network. The last ships every reading as it was
 sensed, with all its columns and unfiltered: nobody should want that, and EXPLAIN says what it would cost.
 """
 
@@ -84,7 +85,7 @@ def _meets(node: physical.Node, interval: int) -> bool:
         return False  # it follows AGGR_MERGE
     if isinstance(node, physical.TimeWindow):
         return readings_covered(node, interval) > 1
-    return node.attribute_sensitive
+    return node.attribute_sensitive or isinstance(node, physical.AggregateInit)
 
 
 def _silent(node: physical.Node) -> bool:

@@ -2,7 +2,8 @@
 
     SP_ACQUIRE[p AND q]  =>  PROJECT(SELECT[q](SP_ACQUIRE[p]))     when motes have p, and not q
 
-The gateway then tests q. A column that no mote can hold (a sensor's name, its place) cannot be acquired at all.
+The gateway then tests q. A column that no mote can hold cannot be acquired at all (a sensor's name or its place need not be:
+`attributes_by_id`).
 """
 
 from __future__ import annotations
@@ -28,15 +29,6 @@ def fit_acquisitions(plan: physical.Node, sources: Sources) -> physical.Node:
     return physical.transform_plan(plan, change)
 
 
-def _instead(node: physical.SpAcquire, column: str) -> str:
-    """What to do about a column that no mote can hold. Only what never changes about a sensor chooses sensors by a condition."""
-    if column.lower() == "id":
-        return "leave it out of the query, or number the nodes and declare the id as INT"
-    if node.stream.column(column) is None:
-        return "leave it out of the query, or compare it with constants, which chooses the sensors instead"
-    return "leave it out of the query"
-
-
 def _fit(node: physical.SpAcquire) -> physical.Node:
     kept = tuple(part for part in conjuncts(node.predicate) if why_not_expression(part) is None)
     left = tuple(part for part in conjuncts(node.predicate) if why_not_expression(part) is not None)
@@ -55,7 +47,9 @@ def _fit(node: physical.SpAcquire) -> physical.Node:
             raise UnsupportedError(
                 f"no mote can hold column '{column.name}' of '{node.stream.name}'",
                 detail=f"it is {column.type}, and motes hold numbers, times and truth values",
-                hint=_instead(node, column.name),
+                hint="leave it out of the query, or number the nodes and declare the id as INT"
+                if column.name.lower() == "id"
+                else "leave it out of the query",
             )
     if not left:
         return node

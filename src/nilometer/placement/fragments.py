@@ -43,6 +43,11 @@ class Fragment:
         return tuple(node for node in self.with_exchanges if not isinstance(node, physical.Exchange))
 
     @property
+    def mote_operators(self) -> tuple[physical.Node, ...]:
+        """Those of its operators that a mote runs: of the fragment that is the gateway's, none."""
+        return self.operators if self.host == "mote" else ()
+
+    @property
     def is_leaf(self) -> bool:
         """Whether it acquires: nobody feeds it."""
         return not self.producers

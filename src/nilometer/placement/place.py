@@ -7,12 +7,14 @@ from dataclasses import dataclass, replace
 
 from nilometer.catalog.network import Network
 from nilometer.errors import InfeasibleError, UnsupportedError
-from nilometer.placement.abilities import forced_to_the_gateway
+from nilometer.placement.abilities import MOTE_KINDS, forced_to_the_gateway
+from nilometer.placement.attributes_by_id import attributes_by_id
 from nilometer.placement.buffering import Scheduler, choose_buffering
-from nilometer.placement.choosing import alternatives_of, best_of, nearer
+from nilometer.placement.choosing import Outcome, alternatives_of, best_of, nearer
 from nilometer.placement.cost_parameters import CostParameters, cost_parameters
 from nilometer.placement.cuts import Cut, cuts_of
 from nilometer.placement.fit_acquisitions import fit_acquisitions
+from nilometer.placement.limit_acquisitions import Sensors, limit_acquisitions
 from nilometer.placement.partition import partition
 from nilometer.placement.placement import Placement
 from nilometer.placement.profiles import DEFAULT, PlacementProfile
@@ -36,12 +38,15 @@ def place(
     profile: PlacementProfile = DEFAULT,
     *,
     rates: Mapping[str, float] | None = None,
+    sensors: Sensors | None = None,
 ) -> Placement:
     """Decide who does what, where and when. `rates`: readings a second of streams that are read outside the network, by
-    alias; what is left to do there goes to Spark if they are more than one gateway takes. Refuses, with the binding reason and
+    alias; what is left to do there goes to Spark if they are more than one gateway takes. `sensors`: those that are declared, whose
+    attributes may choose nodes. Refuses, with the binding reason and
     the nearest value that can be kept, what cannot be (`InfeasibleError`), and with `UnsupportedError` what the network
     cannot do at all."""
-    problem = _Problem(network, _within(plan, quality or QualityOfService()), profile, rates or {})
+    problem = _Problem(network, _within(plan, quality or QualityOfService()), profile, rates or {}, sensors)
+    plan = limit_acquisitions(plan, network, sensors)
     bounds, goal = problem.quality.acquisition_interval, problem.quality.goal
     if not bounds and (goal is None or goal.measure is not Measure.ACQUISITION_INTERVAL):
         return problem.solved(plan)  # as the streams declare
@@ -99,10 +104,15 @@ class _Problem:
     quality: QualityOfService
     profile: PlacementProfile
     rates: Mapping[str, float]
+    sensors: Sensors | None
 
     def solved(self, plan: physical.Node) -> Placement:
         """The best placement of a plan at the acquisition interval that it has."""
         sources = sources_of(plan, self.network)
+        if self.sensors is not None:
+            # A compiled program has its own id for a constant, and so its attributes; elsewhere it is as good to send numbers.
+            sent = () if self.profile.in_network else MOTE_KINDS
+            plan = attributes_by_id(plan, sources, self.sensors, sent)
         plan = fit_acquisitions(plan, sources)
         forced = forced_to_the_gateway(plan, sources)
         cuts = cuts_of(plan, frozenset(forced), sources)
@@ -111,11 +121,7 @@ class _Problem:
         trees = routing_trees(self.network, sources.sites(self.network), self.costs, self.profile)
         tried = [(cut, self._on_the_best_of(trees, cut, sources)) for cut in cuts]
         chosen_cut, chosen = best_of(tried, self.quality)
-        reasons = tuple(
-            (node.operator, forced.get(id(node), "cheaper than in the network"))
-            for node in physical.walk_plan(chosen_cut.plan)
-            if id(node) in chosen_cut.at_sink and not (isinstance(node, physical.TimeWindow) and node.elided)
-        )
+        reasons = _reasons(chosen_cut, forced, tried[0][1])
         return replace(chosen, alternatives=alternatives_of(tried, chosen, self.quality), at_gateway=reasons)
 
     @property
@@ -123,13 +129,11 @@ class _Problem:
         """What the network's motes take for their actions."""
         return cost_parameters(self.network.profile)
 
-    def _on_the_best_of(
-        self, trees: tuple[RoutingTree, ...], cut: Cut, sources: Sources
-    ) -> Placement | InfeasibleError | UnsupportedError:
-        found: Placement | InfeasibleError | UnsupportedError | None = None
+    def _on_the_best_of(self, trees: tuple[RoutingTree, ...], cut: Cut, sources: Sources) -> Outcome:
+        found: Outcome | None = None
         for tree in trees[:1] if cut.control else trees:
             try:
-                candidate: Placement | InfeasibleError | UnsupportedError = self._on(tree, cut, sources)
+                candidate: Outcome = self._on(tree, cut, sources)
             except (InfeasibleError, UnsupportedError) as error:
                 candidate = error
             found = candidate if found is None else nearer(found, candidate, self.quality)
@@ -148,7 +152,7 @@ class _Problem:
             rest_on="spark" if many else "gateway",
         )
         placed = place_fragments(fragments, routing, sources.sensed_at, interval, profile.wire)
-        work = workload(placed, interval, costs, profile)
+        work = workload(placed, costs, profile)
         scheduled = choose_buffering(Scheduler(work, self.network, interval, costs, profile), self.quality)
         return Placement(
             cut.plan,
@@ -163,3 +167,22 @@ class _Problem:
             scheduled.sites,
             scheduled.estimate,
         )
+
+
+def _reasons(cut: Cut, forced: Mapping[int, str], most: Outcome) -> tuple[tuple[str, str], ...]:
+    """Why each operator that a cut leaves to the gateway is there. `most`: what became of as much as can be in the network."""
+
+    def reason(node: physical.Node) -> str:
+        if id(node) in forced:
+            return forced[id(node)]
+        if isinstance(most, Placement):
+            return "cheaper than in the network"
+        if all(id(child) in cut.at_sink for child in node.inputs):
+            return "what it reads is made there"
+        return f"in the network {most.message}"
+
+    return tuple(
+        (node.operator, reason(node))
+        for node in physical.walk_plan(cut.plan)
+        if id(node) in cut.at_sink and not (isinstance(node, physical.TimeWindow) and node.elided)
+    )

@@ -9,6 +9,7 @@ from types import MappingProxyType
 
 from nilometer.catalog.network import NodeId
 from nilometer.placement.fragments import Fragment, FragmentTree
+from nilometer.placement.population import Population
 from nilometer.placement.routing_tree import RoutingTree
 
 
@@ -61,12 +62,14 @@ class Flow:
 
 @dataclass(frozen=True)
 class PlacedPlan:
-    """`instances` and `flows` in post-order of the routing tree, so that what feeds stands before what is fed."""
+    """`instances` and `flows` in post-order of the routing tree, so that what feeds stands before what is fed. `population`: how
+    many sites sense what."""
 
     routing: RoutingTree
     fragments: FragmentTree
     instances: tuple[Instance, ...]
     flows: tuple[Flow, ...]
+    population: Population
 
     @cached_property
     def sites_of(self) -> Mapping[int, tuple[NodeId, ...]]:

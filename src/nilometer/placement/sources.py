@@ -81,11 +81,14 @@ def _sites(node: physical.SpAcquire, network: Network, hosts: tuple[NodeId, ...]
     found = frozenset(host for host in hosts if host in node.sensors)
     if not found:
         wanted = join_names(sorted(map(str, node.sensors)), "and")
+        asked = f"it reads {wanted}" if wanted else "its conditions hold for no declared sensor"
         raise UnsupportedError(
             f"network '{network.name}' has no source for this query",
-            detail=f"it reads {wanted} of '{node.stream.name}', and the nodes that sense it are"
+            detail=f"{asked} of '{node.stream.name}', and the nodes that sense it are"
             f" {join_names(map(str, hosts), 'and')}",
-            hint="sensors and nodes go by the same ids: declare the streams at the nodes that have them",
+            hint="sensors and nodes go by the same ids: declare the streams at the nodes that have them"
+            if wanted
+            else "nilometer sensors lists them with their attributes",
         )
     return found
 

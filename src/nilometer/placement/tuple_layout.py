@@ -1,7 +1,8 @@
 """A physical operator -> the layout of the tuples it gives, in a mote's memory and on the air.
 
 Widths are those that the columns declare (`INT(16)`, `FLOAT(32)`), else SNEE's: INT 2, FLOAT 4, TIME 4, BOOLEAN 1, STRING
-4 (Types.xml of the released code). A sum takes 4 bytes, for it outgrows its terms; a computed INT takes 4.
+4 (Types.xml of the released code). A sum takes 4 bytes, for it outgrows its terms; a computed INT takes 4. In a format that is
+`bounded`, a sum of INT is only as much wider than its terms as there can be terms, and a count no wider than it must be.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from nilometer.expressions import ColumnReference, Expression, type_of
+from nilometer.placement.population import Population
 from nilometer.placement.wire_format import WireFormat
 from nilometer.plan import physical
 from nilometer.types import Kind, Type
@@ -47,11 +49,12 @@ class TupleLayout:
     derived: tuple[tuple[str, int], ...] = ()
 
 
-def tuple_layout(node: physical.Node, wire: WireFormat) -> TupleLayout:
+def tuple_layout(node: physical.Node, wire: WireFormat, population: Population) -> TupleLayout:
     """The layout of what the operator gives: the evaluation first, then the columns, large ones before small ones so that
     alignment wastes least."""
     derived = derived_times(node) if wire.derives_time else {}
-    sizes = [(name, size) for name, size in column_sizes(node).items() if name not in derived]
+    columns = column_sizes(node, population if wire.bounded else None)
+    sizes = [(name, size) for name, size in columns.items() if name not in derived]
     return replace(_layout(tuple(sizes), wire), derived=tuple(derived.items()))
 
 
@@ -70,20 +73,21 @@ def _layout(columns: tuple[tuple[str, int], ...], wire: WireFormat) -> TupleLayo
     return TupleLayout(tuple(fields), offset)
 
 
-def column_sizes(node: physical.Node) -> dict[str, int]:
-    """The bytes of each column of an operator's output."""
+def column_sizes(node: physical.Node, population: Population | None) -> dict[str, int]:
+    """The bytes of each column of an operator's output; with a population, partial counts and sums are as narrow as it lets
+    them be."""
     match node:
         case physical.Project(input, items):
-            below = column_sizes(input)
+            below = column_sizes(input, population)
             return {item.name: _expression_size(item.expression, below) for item in items}
         case physical.Rename(input, alias):
-            return {f"{alias}.{name}": size for name, size in column_sizes(input).items()}
+            return {f"{alias}.{name}": size for name, size in column_sizes(input, population).items()}
         case physical.Aggregate() | physical.AggregateInit():
-            return _aggregate_sizes(node)
+            return _aggregate_sizes(node, population)
         case physical.AggregateMerge(input):
-            return column_sizes(input)
+            return column_sizes(input, population)
         case physical.AggregateEvaluate():
-            below = column_sizes(node.input)
+            below = column_sizes(node.input, population)
             found = {key.name: below[key.name] for key in node.keys}
             for column in node.schema.columns[len(found) :]:
                 kept = below.get(f"{column.name}#sum") or below.get(f"{column.name}#count")
@@ -91,14 +95,15 @@ def column_sizes(node: physical.Node) -> dict[str, int]:
                 found[column.name] = kept if kept and column.type.kind is Kind.INT else type_size(column.type)
             return found
         case physical.Union(left, right):
-            pairs = zip(column_sizes(left).items(), column_sizes(right).values(), strict=True)
+            one, two = column_sizes(left, population), column_sizes(right, population)
+            pairs = zip(one.items(), two.values(), strict=True)
             return {name: max(size, other) for (name, size), other in pairs}
         case _ if len(node.inputs) == 0:
             return {column.name: type_size(column.type) for column in node.schema}
         case _:
             known: dict[str, int] = {}
             for child in node.inputs:
-                known |= column_sizes(child)
+                known |= column_sizes(child, population)
             return {
                 column.name: known.get(column.name, type_size(column.type)) for column in node.schema.columns
             }
@@ -145,8 +150,11 @@ def type_size(type: Type) -> int:
     return _SIZES.get(type.kind, 8)
 
 
-def _aggregate_sizes(node: physical.Aggregate | physical.AggregateInit) -> dict[str, int]:
-    below = column_sizes(node.input)
+def _aggregate_sizes(
+    node: physical.Aggregate | physical.AggregateInit, population: Population | None
+) -> dict[str, int]:
+    below = column_sizes(node.input, population)
+    rows = None if population is None else population.rows(node.input)
     found = {key.name: _expression_size(key.expression, below) for key in node.keys}
     arguments = {item.name: item.aggregate.argument for item in node.items}
     for column in node.schema.columns[len(found) :]:
@@ -154,6 +162,11 @@ def _aggregate_sizes(node: physical.Aggregate | physical.AggregateInit) -> dict[
         argument = arguments.get(name)
         if part in ("min", "max") and argument is not None:
             found[column.name] = _expression_size(argument, below)
+        elif rows is not None and part == "count":
+            found[column.name] = count_size(rows)
+        elif rows is not None and part == "sum" and _is_integer(argument):
+            assert argument is not None
+            found[column.name] = sum_size(_expression_size(argument, below), rows)
         elif part == "sum" or (not part and column.type.kind is Kind.INT):
             found[column.name] = COMPUTED_INT
         else:
@@ -166,3 +179,25 @@ def _expression_size(expression: Expression, columns: dict[str, int]) -> int:
         return columns.get(expression.name, type_size(expression.type))
     kind = type_of(expression)
     return COMPUTED_INT if kind.kind is Kind.INT and kind.width is None else type_size(kind)
+
+
+def _is_integer(argument: Expression | None) -> bool:
+    return argument is not None and type_of(argument).kind is Kind.INT
+
+
+def count_size(rows: int) -> int:
+    """The bytes that count to `rows`, with one value to spare for NULL.
+
+    >>> [count_size(rows) for rows in (1, 254, 255, 65534, 65535)]
+    [1, 1, 2, 2, 4]
+    """
+    return next(size for size in (1, 2, 4) if size == COMPUTED_INT or rows < (1 << 8 * size) - 1)
+
+
+def sum_size(size: int, rows: int) -> int:
+    """The bytes of a sum of at most `rows` INTs of `size` bytes each, with one value to spare for NULL.
+
+    >>> [sum_size(2, rows) for rows in (1, 255, 256)], sum_size(1, 100), sum_size(4, 1)
+    ([3, 3, 4], 2, 4)
+    """
+    return max(size, min(COMPUTED_INT, -(-(8 * size + rows.bit_length()) // 8)))

@@ -15,6 +15,7 @@ from nilometer.catalog.network import NodeId
 from nilometer.errors import InternalError
 from nilometer.placement.fragments import Fragment, FragmentTree
 from nilometer.placement.placed_plan import Flow, Instance, PlacedPlan
+from nilometer.placement.population import Population
 from nilometer.placement.routing_tree import RoutingTree
 from nilometer.placement.sources import SourceKey, source_key
 from nilometer.placement.tuple_layout import tuple_layout
@@ -38,7 +39,8 @@ def place_fragments(
     sites = _sites(fragments, routing, sensed_at, pinned or {})
     targets = _targets(fragments, routing, sites)
     volumes = _volumes(fragments, routing, sites, targets, interval)
-    sizes = {fragment.number: tuple_layout(fragment.root, wire).size for fragment in fragments}
+    population = Population({key: len(hosts) for key, hosts in sensed_at.items()}, interval)
+    sizes = {fragment.number: tuple_layout(fragment.root, wire, population).size for fragment in fragments}
     instances: list[Instance] = []
     flows: list[Flow] = []
     order = fragments.post_order
@@ -55,7 +57,7 @@ def place_fragments(
                 flows.append(
                     Flow(fragment.number, consumer, path, volume.rows, size, volume.stride, volume.windows)
                 )
-    return PlacedPlan(routing, fragments, tuple(instances), tuple(flows))
+    return PlacedPlan(routing, fragments, tuple(instances), tuple(flows), population)
 
 
 # ---- sites -----------------------------------------------------------------------------------------------------------

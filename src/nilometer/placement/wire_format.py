@@ -4,7 +4,8 @@ Under `snee-2010` a tuple is a C struct: its fields in order, each at a multiple
 of its evaluation (4 bytes), and a packet holds tuples of one flow only. Our own format leaves no gaps, says in one byte
 which evaluation of the period a tuple belongs to, and packs the flows that share a hop together: a packet is a sequence of
 segments, each a byte (which fragment, how many tuples) and the tuples. A `time` that follows from the evaluation is not
-sent: a mote takes its reading when the agenda says, so that the reading's time is the tick.
+sent: a mote takes its reading when the agenda says, so that the reading's time is the tick. A partial count or sum of INT is
+as wide as the most readings that can be in it make it.
 """
 
 from __future__ import annotations
@@ -16,13 +17,15 @@ from dataclasses import dataclass
 class WireFormat:
     """`aligned`: fields at multiples of their size. `evaluation_size`: bytes that say which evaluation a tuple is of.
     `shared`: flows share packets, in segments of `segment_size` bytes and their tuples. `derives_time`: no `time` that is a
-    fixed distance from the evaluation's tick is kept in a tuple."""
+    fixed distance from the evaluation's tick is kept in a tuple. `bounded`: counts and sums of INT have the narrowest width
+    that holds all they can be."""
 
     aligned: bool
     evaluation_size: int
     shared: bool
     segment_size: int = 0
     derives_time: bool = False
+    bounded: bool = False
 
     @property
     def evaluations(self) -> int:
@@ -32,4 +35,6 @@ class WireFormat:
 
 SNEE_2010_FORMAT = WireFormat(aligned=True, evaluation_size=4, shared=False)
 
-COMPACT_FORMAT = WireFormat(aligned=False, evaluation_size=1, shared=True, segment_size=1, derives_time=True)
+COMPACT_FORMAT = WireFormat(
+    aligned=False, evaluation_size=1, shared=True, segment_size=1, derives_time=True, bounded=True
+)

@@ -13,6 +13,7 @@ from nilometer.placement.costs.serial_line import serial_packets_per_row
 from nilometer.placement.fragments import Fragment
 from nilometer.placement.packets import Load, check_fits, loads_of
 from nilometer.placement.placed_plan import PlacedPlan
+from nilometer.placement.population import Population
 from nilometer.placement.profiles import PlacementProfile
 from nilometer.placement.tuple_layout import tuple_layout
 from nilometer.placement.volume import Volume, volume_of
@@ -62,14 +63,14 @@ class Workload:
     serial_packets_per_row: int
 
 
-def workload(placed: PlacedPlan, interval: int, costs: CostParameters, profile: PlacementProfile) -> Workload:
+def workload(placed: PlacedPlan, costs: CostParameters, profile: PlacementProfile) -> Workload:
     """What each site has to do; refuses a tuple that no packet can hold."""
     wire = profile.wire
     for fragment in placed.fragments:
         if any(flow.fragment == fragment.number and not flow.local for flow in placed.flows):
             check_fits(
                 f"fragment {fragment.name} ({', '.join(fragment.root.schema.names)})",
-                tuple_layout(fragment.root, wire).size,
+                tuple_layout(fragment.root, wire, placed.population).size,
                 costs.packet_room,
                 wire,
             )
@@ -86,7 +87,7 @@ def workload(placed: PlacedPlan, interval: int, costs: CostParameters, profile: 
             fed = fed_volumes(fragment, incoming)
             key = (fragment.number, fed)
             if key not in known:
-                known[key] = _job(fragment, fed, interval, costs, profile)
+                known[key] = _job(fragment, fed, placed.population, costs, profile)
             jobs.append((fragment, known[key]))
         passing = placed.outgoing[site]
         kept = [*passing, *placed.incoming[site]]
@@ -99,7 +100,7 @@ def workload(placed: PlacedPlan, interval: int, costs: CostParameters, profile: 
     first = placed.fragments[0]
     if first.host == "mote":
         row = next(i.rows for i in placed.instances if i.fragment == 0)
-        delivered: tuple[Load, ...] = (Load(row, tuple_layout(first.root, wire).size),)
+        delivered: tuple[Load, ...] = (Load(row, tuple_layout(first.root, wire, placed.population).size),)
     else:
         delivered = loads_of(placed.incoming[placed.routing.sink], wire)
     return Workload(placed, sites, delivered, serial_packets_per_row(first.root, costs))
@@ -108,11 +109,11 @@ def workload(placed: PlacedPlan, interval: int, costs: CostParameters, profile: 
 def _job(
     fragment: Fragment,
     fed: tuple[Volume, ...],
-    interval: int,
+    population: Population,
     costs: CostParameters,
     profile: PlacementProfile,
 ) -> Job:
-    paper = profile.paper_arithmetic
+    paper, interval = profile.paper_arithmetic, population.interval
     total, sensing, ram = 0.0, 0.0, 0
     if fragment.host != "mote":
         return Job(fragment.number, 0.0, 0.0, 0)  # the gateway's time and memory are not the network's
@@ -122,7 +123,7 @@ def _job(
             total = int(total)  # the code adds into an integer
         if isinstance(node, physical.SpAcquire):
             sensing += acquisition(node, costs)
-        ram += memory(node, rows, interval, costs, profile.wire)
+        ram += memory(node, rows, population, costs, profile.wire)
     if not fragment.delivers:
         total += costs.copy_tuple * volume_of(fragment.root, interval, iter(fed)).rows
     if paper:

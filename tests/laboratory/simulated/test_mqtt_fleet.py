@@ -72,10 +72,9 @@ class Both:
             self.listener(result)
 
     def read_until(self, enough: Callable[[], bool]) -> None:
-        until = time.monotonic() + PATIENCE
         assert self.adapter.wake is not None
         while not enough():
-            assert self.adapter.wake.wait(until - time.monotonic()), "nothing more comes"
+            assert self.adapter.wake.wait(PATIENCE), "nothing more comes"
             self.read()
 
     def rows(self) -> pl.DataFrame:

@@ -14,6 +14,7 @@ from nilometer.engine import Query
 from nilometer.engine.motes import Emulation, compile_query, emulate
 from nilometer.placement import QualityOfService
 from nilometer.sensornet.motes.compilation import Compilation
+from nilometer.sensornet.motes.converters import Converters
 from nilometer.sensornet.motes.readings import random_readings
 
 BROOK = Path(__file__).parents[2] / "catalog" / "data" / "snee.toml"
@@ -80,11 +81,16 @@ def tried(
     schema: str = SCHEMA,
     always: Mapping[str, int] | None = None,
     most: Mapping[str, int] | None = None,
+    converters: Converters | None = None,
 ) -> Trial:
     """Compile and run. `always` fixes the rain of a stream, so that conditions hold of every reading."""
     query = ask(text, schema)
     compilation = compile_query(
-        query, directory, network or brook(), QualityOfService.of(buffering_factor=beta)
+        query,
+        directory,
+        network or brook(),
+        QualityOfService.of(buffering_factor=beta),
+        converters=converters,
     )
     readings = random_readings(compilation.motes, beta * periods, 2010, most or {"rain": 12})
     for stream, rain in (always or {}).items():

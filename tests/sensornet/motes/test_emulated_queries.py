@@ -109,6 +109,9 @@ def test_thirty_nodes(tmp_path: Path) -> None:
         "SELECT MIN(temp) AS a, MAX(temp) AS b FROM River [NOW] WHERE temp > 1.5",
         "SELECT STDEV(depth) AS d, VARIANCE(rain) AS v FROM River [NOW]",
         "SELECT time, depth FROM River WHERE depth > 10",
+        # 80 readings: sums of three bytes, counts of one; SUM of nothing is NULL
+        "SELECT SUM(depth) AS s, SUM(rain - depth) AS t, AVG(depth) AS a FROM River [RANGE 200 SECONDS SLIDE 20 SECONDS] WHERE depth > 29",
+        "SELECT rain, SUM(0 - depth) AS s FROM River [RANGE 200 SECONDS SLIDE 50 SECONDS] GROUP BY rain",
     ],
 )
 def test_other_operators(text: str, tmp_path: Path) -> None:

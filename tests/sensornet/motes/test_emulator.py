@@ -95,7 +95,7 @@ def test_readings_that_no_converter_finds_are_refused(compilation: Compilation) 
         ),
         ("SELECT SUM(rain * depth * depth * rain) AS s FROM River [NOW]", 3, "32 bits"),
         (
-            "SELECT MIN(rain) AS a, SUM(moisture) AS b, SUM(temp) AS c, AVG(depth) AS d, AVG(rain) AS e FROM River [NOW]",
+            "SELECT MIN(rain) AS a, SUM(moisture) AS b, SUM(temp) AS c, AVG(moisture) AS d, AVG(temp) AS e, AVG(rain) AS f FROM River [NOW]",
             3,
             "larger than a packet",
         ),

@@ -29,6 +29,7 @@ QUERIES = {
     "join": "RSTREAM SELECT River.time, Hilltop.rain, River.depth FROM River[NOW], Hilltop[AT NOW - 15 MINUTES]"
     " WHERE Hilltop.rain > 5 AND River.rain < Hilltop.rain",
     "rows": "RSTREAM SELECT AVG(depth), SUM(rain) FROM River[RANGE 7 ROWS SLIDE 3 ROWS]",
+    "wide": "SELECT AVG(depth), MIN(depth), MAX(depth), AVG(rain), STDEV(rain), STDEV(depth), MIN(rain), MAX(rain) FROM River[NOW]",
     "gateway": "SELECT MEDIAN(depth) FROM River[RANGE 30 MINUTES]",
 }
 """A query of each kind that runs in the network, in part or as a whole."""

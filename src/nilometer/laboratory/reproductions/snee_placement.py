@@ -37,7 +37,7 @@ def snee_placement(scenarios: int = SCENARIOS, sizes: tuple[int, ...] = SIZES) -
         "figures": figures,
         "assumptions": [
             "costs are those behind SNEE's Fig. 22 for both; ours must deliver no later than SNEE's plan does",
-            "packets: at least 40 % fewer for Q1 and Q3; radios: at least 50 % less time on for Q1 and Q3, and in the median of all",
+            "packets: at least 40 % fewer for Q1 and Q3; radios: at least 50 % less time on, in every scenario",
             "where SNEE's compiler has no plan (RAM, or too long an agenda) nothing is compared, and ours stands alone",
             "a reading's time is the tick at which the agenda takes it, so that our tuples need not carry it",
         ],
@@ -49,9 +49,9 @@ def bears_out(comparisons: list[Comparison]) -> bool:
     both = [found for found in comparisons if found.paper is not None]
     heavy = [found for found in both if found.query in ("Q1", "Q3")]
     return (
-        all(found.fewer_packets >= 0.4 and found.less_radio >= 0.5 for found in heavy)
-        and median(found.less_radio for found in both) >= 0.5
-        and all(found.earlier >= 0 and found.fewer_packets > 0 and found.less_radio > 0 for found in both)
+        all(found.fewer_packets >= 0.4 for found in heavy)
+        and all(found.less_radio >= 0.5 and found.fewer_packets > 0 for found in both)
+        and all(found.earlier > 0 for found in both)
         and all(found.longer > 1 and found.longer_without_board > 1 for found in both)
     )
 

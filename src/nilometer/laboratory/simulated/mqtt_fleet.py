@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import json
 import threading
-import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -180,20 +179,20 @@ class MqttFleet:
         return sum(len(hub.pending) for hub in self.hubs)
 
     def settle(self, patience: float) -> bool:
-        """Wait until all hubs are connected and the broker has acknowledged all; False if that takes too long."""
+        """Wait until all hubs are connected and the broker has acknowledged all; False if nothing happens for so long."""
         return self.wait(
             lambda: not self.pending and all(hub.subscribed.is_set() and hub.ever for hub in self.hubs),
             patience,
         )
 
     def wait(self, condition: Callable[[], bool], patience: float) -> bool:
-        """Empty the inboxes as they fill until something is true; False if that takes too long."""
-        until = time.monotonic() + patience
+        """Empty the inboxes as they fill until something is true; False if none fills for `patience` seconds. A broker that
+        saves all it holds at every turn may be slow, and is not silent."""
         while True:
             self.collect()
             if condition():
                 return True
-            if not self.progress.wait(max(0.0, until - time.monotonic())):
+            if not self.progress.wait(patience):
                 return False
 
     # ---- messages ----------------------------------------------------------------------------------------------------

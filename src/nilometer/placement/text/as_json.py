@@ -40,7 +40,9 @@ def placement_json(placement: Placement) -> dict[str, Any]:
                 "consumer": fragment.consumer,
                 "host": fragment.host,
                 "sites": list(placement.placed.sites_of[fragment.number]),
-                "tuple_size": tuple_layout(fragment.root, placement.profile.wire).size,
+                "tuple_size": tuple_layout(
+                    fragment.root, placement.profile.wire, placement.placed.population
+                ).size,
             }
             for fragment in placement.fragments
         ],

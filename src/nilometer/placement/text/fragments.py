@@ -18,7 +18,7 @@ def fragments_text(placement: Placement) -> str:
 
 def _fragment(placement: Placement, fragment: Fragment, depth: int, lines: list[str]) -> None:
     host = {"mote": "", "gateway": " at the gateway", "spark": " on Spark"}[fragment.host]
-    size = tuple_layout(fragment.root, placement.profile.wire).size
+    size = tuple_layout(fragment.root, placement.profile.wire, placement.placed.population).size
     given = "" if fragment.delivers else f", tuples of {size} bytes"
     lines.append("  " * depth + f"{fragment.name}{host}{given}")
     producers = iter(fragment.producers)

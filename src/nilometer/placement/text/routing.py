@@ -14,7 +14,7 @@ def routing_text(placement: Placement) -> str:
     unused = [node.id for node in network.nodes if node.id not in tree]
     head = (
         f"ROUTING [{tree.heuristic}; {len(tree.post_order)} of {len(network.nodes)} nodes,"
-        f" {len(sources)} sources, depth {max(tree.depths.values())}]"
+        f" {len(sources)} source{'' if len(sources) == 1 else 's'}, depth {max(tree.depths.values())}]"
     )
     lines = [head]
 

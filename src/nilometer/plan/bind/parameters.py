@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
+from nilometer.errors import ConfigurationError
 from nilometer.expressions import Literal
 from nilometer.types import (
     BOOLEAN,
@@ -31,6 +32,7 @@ from nilometer.types import (
 )
 
 _AMOUNT = re.compile(r"\s*([0-9]+(?:\.[0-9]*)?)\s*([A-Za-z]+)\s*\Z")
+_PARTS = re.compile(r"([0-9]+(?:\.[0-9]*)?)\s*([A-Za-z]+)")
 
 UNIT_SPELLINGS: dict[str, str] = {
     "ms": "MILLISECONDS",
@@ -96,6 +98,29 @@ def parse_length(text: str) -> Length | None:
         return None
     number = float(found[1]) if "." in found[1] else int(found[1])
     return length_of(number, unit)
+
+
+def given_duration(text: str, what: str) -> int:
+    """Microseconds of a length of time that was given beside a query, on a command line: as the language writes it, in several parts
+    if need be, and with `m` for minutes, which in a query might be metres. `what` it is, for the refusal.
+
+    >>> given_duration("1h30m", "the delivery time") == given_duration("90 MINUTES", "it")
+    True
+    """
+    parts = _PARTS.findall(text) if _PARTS.sub("", text).strip() == "" else []
+    try:
+        lengths = [parse_length(f"{count} {'min' if unit in ('m', 'M') else unit}") for count, unit in parts]
+        total = sum(length.value for length in lengths if length is not None and not length.rows)
+        if lengths and total <= INT_MAXIMUM and all(length and not length.rows for length in lengths):
+            return total
+        detail = f"found '{text}'"
+    except ValueError as error:
+        detail = str(error)
+    raise ConfigurationError(
+        f"{what} is a length of time",
+        detail=detail,
+        hint="write a number and a unit: '15 MINUTES', 90s, 1h30m, '2 days'",
+    )
 
 
 def parameter_length(value: Any) -> Length:

@@ -133,11 +133,7 @@ def _same(value: Value, member: str, state: Field) -> str:
 
 def _nulls(states: Fields, target: str) -> Lines:
     """SUM, MIN and MAX of nothing are NULL."""
-    return [
-        f"{target}{identifier(name)} = {field.ctype.null};"
-        for name, field in states.items()
-        if field.nullable
-    ]
+    return [f"{target}{identifier(name)} = {field.null};" for name, field in states.items() if field.nullable]
 
 
 def _init(item: AggregateItem, row: Row, target: str, states: Fields) -> Lines:

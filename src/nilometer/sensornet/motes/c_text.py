@@ -44,7 +44,7 @@ def identifier(name: str) -> str:
 
 def struct(name: str, first: Lines, fields: Mapping[str, Field]) -> Lines:
     """A struct without gaps."""
-    columns = [f"{field.ctype} {identifier(name)};" for name, field in fields.items()]
+    columns = [field.member(identifier(name)) for name, field in fields.items()]
     if len(set(map(identifier, fields))) < len(fields):
         raise UnsupportedError(
             "two columns would have the same name in C",
@@ -59,7 +59,7 @@ def assigned(target: str, row: Mapping[str, Value], fields: Mapping[str, Field])
     lines = []
     for name, field in fields.items():
         value = row[name]
-        text = value.text if value.null is None else f"({value.null}) ? {field.ctype.null} : {value.text}"
+        text = value.text if value.null is None else f"({value.null}) ? {field.null} : {value.text}"
         lines.append(f"{target}{identifier(name)} = {text};")
     return lines
 

@@ -144,12 +144,11 @@ Rows = Sequence[tuple[Mapping[str, float], float]]
 
 
 def _computing(one: Experiment) -> Rows:
-    placement, motes = one.placement, one.compilation.motes
+    placement = one.placement
     silent: dict[str, Any] = {f.name: 0.0 for f in fields(CostParameters) if f.name not in ("name", *_KEPT)}
     zero = replace(placement.costs, **silent)
     by_parameter = {
-        name: workload(placement.placed, motes.typing.interval, _only(zero, name), placement.profile)
-        for name in COMPUTING
+        name: workload(placement.placed, _only(zero, name), placement.profile) for name in COMPUTING
     }
     rows: list[tuple[Mapping[str, float], float]] = []
     for site in placement.routing.post_order:

@@ -10,9 +10,11 @@ from pathlib import Path
 from nilometer.catalog.network import NodeId
 from nilometer.errors import DataError, ResourceError
 from nilometer.placement import Placement
+from nilometer.placement.limit_acquisitions import Sensors
 from nilometer.plan import physical
 from nilometer.plan.logical import Deliver
 from nilometer.plan.reference import evaluate
+from nilometer.sensornet.motes.converters import Converters
 from nilometer.sensornet.motes.emulate import Measured, emulate
 from nilometer.sensornet.motes.estimate import held_bytes
 from nilometer.sensornet.motes.gateway import answers
@@ -58,11 +60,15 @@ class Run:
         return all(measured.sound for measured in self.measured.values())
 
 
-def compile_placement(placement: Placement, directory: Path, start: int = START) -> Compilation:
-    """Write and build the program of every site."""
-    motes = sized(placement)
+def compile_placement(
+    placement: Placement, directory: Path, start: int = START, converters: Converters | None = None
+) -> Compilation:
+    """Write and build the program of every site. `start` is the time of the first evaluation, or a little before: evaluations
+    are at multiples of the acquisition interval."""
+    motes = sized(placement, converters)
     placement = motes.placement
-    offset = start // motes.typing.interval
+    offset = -(-start // motes.typing.interval)
+    start = offset * motes.typing.interval
     for site in placement.routing.post_order:
         held = held_bytes(motes, motes.site(site))
         if held > RAM:
@@ -112,13 +118,14 @@ def run(compilation: Compilation, readings: Readings) -> Run:
 
 
 def expected_rows(
-    compilation: Compilation, readings: Readings, plan: Deliver, periods: int
+    compilation: Compilation, readings: Readings, plan: Deliver, periods: int, sensors: Sensors | None = None
 ) -> list[tuple[object, ...]]:
-    """What the reference evaluator answers on the same readings, up to the last evaluation of the run."""
+    """What the reference evaluator answers on the same readings (and with the attributes of declared sensors), up to the last
+    evaluation of the run."""
     interval, beta = compilation.motes.typing.interval, compilation.placement.beta
     count = periods * beta
     feeds = feeds_of(compilation.motes, readings, compilation.start, count)
-    answer = evaluate(plan, feeds, {}, {})
+    answer = evaluate(plan, feeds, {}, sensors)
     last = compilation.start + (count - 1) * interval
     # A finite log is closed by one evaluation of a window that slides, after its last reading; the motes are not there yet.
     rows = [tuple(row) for row in answer.rows]

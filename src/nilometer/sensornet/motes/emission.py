@@ -16,10 +16,10 @@ from nilometer.expressions import Call
 from nilometer.plan import physical
 from nilometer.plan.logical import JoinKind
 from nilometer.sensornet.motes.c_text import Lines, assigned, block, held, identifier, struct
-from nilometer.sensornet.motes.fields import FLOAT_STEP, SITE, Typing, cannot_run, is_deferred
+from nilometer.sensornet.motes.fields import SITE, Typing, cannot_run, is_deferred
 from nilometer.sensornet.motes.scalars import NOW, Row, is_true, value_of
 from nilometer.sensornet.motes.values import TIME_FIELD, Value
-from nilometer.types import BOOLEAN, Kind
+from nilometer.types import BOOLEAN
 
 
 @dataclass(frozen=True)
@@ -116,9 +116,9 @@ class Emitter:
                     row[name] = Value(str(self.site), wide[name])
                     continue
             channel = self.channels[(node.stream.name.lower(), column.name.lower())]
-            step = f" * {FLOAT_STEP!r}f" if column.type.kind is Kind.FLOAT else ""
+            value = self.typing.converter(node, column).text(f"sense({channel})")
             row[name] = Value(identifier(name), wide[name])
-            sensing.append(f"{wide[name].ctype} {identifier(name)} = sense({channel}){step};")
+            sensing.append(f"{wide[name].ctype} {identifier(name)} = {value};")
         if ordered:
             row[SITE] = Value(str(self.site), wide[SITE])
         if sensing:

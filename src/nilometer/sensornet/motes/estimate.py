@@ -81,7 +81,7 @@ def parts(motes: Motes, identifier: NodeId) -> Counter[str]:
         found["leaf" if fragment.is_leaf else "inner"] += 1
         found["feeding tray"] += sum(tray.consumer == fragment.number for tray in site.trays)
         found["serial"] += int(fragment.delivers)
-        for node in fragment.operators:
+        for node in fragment.mote_operators:
             if not is_deferred(node):
                 found += _operator(node)
         root = motes.delivered if fragment.delivers else fragment.root
@@ -127,7 +127,7 @@ def _floats(motes: Motes, fragments: tuple[Fragment, ...]) -> bool:
     return any(
         field.ctype is CType.FLOAT
         for fragment in fragments
-        for node in fragment.operators
+        for node in fragment.mote_operators
         if not isinstance(node, physical.Deliver) and not is_deferred(node)
         for field in motes.typing.fields(node).values()
     )
@@ -137,7 +137,7 @@ def state_bytes(motes: Motes, site: Site) -> int:
     """Bytes of what operators remember: rings of windows, states and groups of aggregates."""
     total = 0
     for fragment in (*site.leaves, *site.inner):
-        for node in fragment.operators:
+        for node in fragment.mote_operators:
             match node:
                 case physical.TimeWindow() if list(motes.typing.ages(node)) != [0]:
                     total += motes.typing.ages(node).stop * tuple_size(motes.typing.stored(node.input)) + 1

@@ -6,36 +6,39 @@ Runs over `plan.physical` and looks through EXCHANGE, so that the two ends of a 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from nilometer.catalog.network import NodeId
 from nilometer.errors import UnsupportedError
 from nilometer.expressions import Expression
+from nilometer.placement.population import Population
 from nilometer.placement.tuple_layout import derived_times
 from nilometer.plan import physical
 from nilometer.plan.logical import AggregateItem, JoinKind
+from nilometer.sensornet.motes.converters import PLAIN, Converter, Converters
 from nilometer.sensornet.motes.scalars import NOW, joined, value_of
-from nilometer.sensornet.motes.values import TIME_FIELD, CType, Field, Value, integer, real
+from nilometer.sensornet.motes.values import TIME_FIELD, CType, Field, Value, bounded, integer, real
 from nilometer.types import Column, Kind
 
 SITE = "@site"
 """A hidden column: where a row was acquired. Row windows count the rows of one tick in the order of their sites."""
-
-RAW_MAXIMUM = 1023
-FLOAT_STEP = 1 / 16
-"""An INT column is the converter's count itself; of a FLOAT one a count is this much. Both are exact in `float`."""
 
 Fields = Mapping[str, Field]
 
 
 @dataclass(frozen=True)
 class Typing:
-    """The facts that types depend on: how many sites acquire each stream (by lower-case name), the greatest site, and the
-    acquisition interval in microseconds."""
+    """The facts that types depend on: how many sites acquire what and how often, the greatest site, and the scales of what is
+    sensed."""
 
-    sources: Mapping[str, int]
+    population: Population
     greatest_site: int
-    interval: int
+    converters: Converters = field(default_factory=dict)
+
+    @property
+    def interval(self) -> int:
+        """Microseconds between acquisitions."""
+        return self.population.interval
 
     def ages(self, window: physical.TimeWindow) -> range:
         """Which acquisitions are in a window, as ages: 0 is that of the evaluation itself."""
@@ -48,20 +51,7 @@ class Typing:
 
     def rows(self, node: physical.Node) -> int:
         """The most rows that an evaluation of the whole plan below can have."""
-        match node:
-            case physical.SpAcquire(stream=stream):
-                return self.sources.get(stream.name.lower(), 0)
-            case physical.TimeWindow():
-                return self.rows(node.input) * len(self.ages(node))
-            case physical.RowWindow(start=start, end=end):
-                return _window_rows(start, end)
-            case physical.NlJoin() | physical.HashJoin():
-                return self.rows(node.left) * self.rows(node.right)
-            case physical.Union():
-                return self.rows(node.left) + self.rows(node.right)
-            case physical.AggregateInit(keys=()) | physical.AggregateMerge(keys=()):
-                return 1
-        return self.rows(node.inputs[0])
+        return self.population.rows(node)
 
     def fields(self, node: physical.Node, ordered: bool = False) -> Fields:
         """The columns of a node; `ordered` adds the hidden `SITE`."""
@@ -108,22 +98,28 @@ class Typing:
         self, node: physical.SpAcquire, columns: tuple[Column, ...], ordered: bool
     ) -> dict[str, Field]:
         """What an acquisition finds out."""
-        found = {f"{node.alias}.{column.name}": self._sensed(column) for column in columns}
+        found = {f"{node.alias}.{column.name}": self._sensed(node, column) for column in columns}
         return found | ({SITE: self._site()} if ordered else {})
 
     def _site(self) -> Field:
         return integer(0, self.greatest_site, "a site's id")
 
-    def _sensed(self, column: Column) -> Field:
+    def converter(self, node: physical.SpAcquire, column: Column) -> Converter:
+        """What a count stands for in a column that is sensed."""
+        key = node.stream.name.lower(), column.name.lower()
+        return self.converters.get(key, PLAIN.get(column.type.kind, PLAIN[Kind.INT]))
+
+    def _sensed(self, node: physical.SpAcquire, column: Column) -> Field:
+        scale = self.converter(node, column)
         match column.name.lower(), column.type.kind:
             case "time", _:
                 return TIME_FIELD
             case "id", Kind.INT:
                 return self._site()
             case _, Kind.INT:
-                return integer(0, RAW_MAXIMUM, column.name)
+                return integer(int(scale.low), int(scale.high), column.name)
             case _, Kind.FLOAT:
-                return real(0, RAW_MAXIMUM * FLOAT_STEP, column.name)
+                return real(scale.low, scale.high, column.name)
         raise UnsupportedError(
             f"a mote cannot sense a {column.type.kind}",
             detail=f"column '{column.name}'",
@@ -146,7 +142,7 @@ class Typing:
         """The state of one aggregate as a mote keeps it: `physical.partial_columns`, but with sums of INT as whole numbers
         (also for AVG, STDEV and VARIANCE, which are then divided at the gateway: their answers are exact)."""
         aggregate, name = item.aggregate, item.name
-        count = (f"{name}#count", integer(0, rows, f"the count in {aggregate}"))
+        count = (f"{name}#count", bounded(0, rows, f"the count in {aggregate}"))
         if aggregate.function == "count":
             return [count]
         assert aggregate.argument is not None
@@ -160,7 +156,7 @@ class Typing:
                 return [(f"{name}#sum", self._sum(argument, rows, str(aggregate))), count]
             case "stdev" | "variance" if argument.ctype is not CType.FLOAT:
                 most = max(abs(argument.low), abs(argument.high)) ** 2
-                squares = integer(0, int(most) * rows, f"the sum of squares in {aggregate}", least=4)
+                squares = bounded(0, int(most) * rows, f"the sum of squares in {aggregate}")
                 return [
                     count,
                     (f"{name}#sum", self._sum(argument, rows, str(aggregate))),
@@ -179,7 +175,7 @@ class Typing:
         low, high = min(argument.low, 0) * rows, max(argument.high, 0) * rows
         if argument.ctype is CType.FLOAT:
             return real(low, high, what, nullable=nullable)
-        return integer(int(low), int(high), what, nullable=nullable, least=4)
+        return bounded(int(low), int(high), what, nullable=nullable)
 
     def _field(self, expression: Expression, below: Fields) -> Field:
         row = {name: Value(name, field, "0" if field.nullable else None) for name, field in below.items()}
@@ -206,7 +202,7 @@ def is_deferred(node: physical.Node) -> bool:
 
 def tuple_size(fields: Fields) -> int:
     """The bytes of a tuple: the number of its evaluation in the period, and its columns without gaps."""
-    return 1 + sum(field.ctype.size for field in fields.values())
+    return 1 + sum(field.size for field in fields.values())
 
 
 def has_row_window(node: physical.Node) -> bool:
@@ -219,12 +215,6 @@ def _init_of(node: physical.Node) -> physical.AggregateInit:
         if isinstance(below, physical.AggregateInit):
             return below
     raise cannot_run(node)
-
-
-def _window_rows(start: int | None, end: int) -> int:
-    if start is None:
-        raise UnsupportedError("a mote cannot keep an UNBOUNDED window", hint="give the window a RANGE")
-    return start - end + 1
 
 
 def check_sites(sites: list[NodeId]) -> None:

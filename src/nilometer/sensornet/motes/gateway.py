@@ -14,12 +14,10 @@ from nilometer.plan.logical import AggregateItem
 from nilometer.plan.scalar import evaluate
 from nilometer.sensornet.motes.fields import Fields, is_deferred
 from nilometer.sensornet.motes.site import Motes
-from nilometer.sensornet.motes.values import CType
+from nilometer.sensornet.motes.values import MEDIUM, CType
 
 FRAME, FRAME_END = 0x7E, 0xFF
 FORMATS = {CType.BYTE: "B", CType.SHORT: "h", CType.LONG: "i", CType.NUMBER: "I", CType.FLOAT: "f"}
-
-NULLS = {CType.BYTE: 255, CType.SHORT: -(2**15), CType.LONG: -(2**31), CType.NUMBER: 2**32 - 1}
 
 
 def answers(motes: Motes, serial: bytes, start: int) -> list[tuple[Any, ...]]:
@@ -43,7 +41,8 @@ def answers(motes: Motes, serial: bytes, start: int) -> list[tuple[Any, ...]]:
 
 def _rows(serial: bytes, fields: Fields, start: int, interval: int) -> Iterator[tuple[int, dict[str, Any]]]:
     """The number of its evaluation and the columns of every tuple in the frames."""
-    layout = struct.Struct("<B" + "".join(FORMATS[f.ctype] for f in fields.values()))
+    formats = (f"{MEDIUM}s" if field.narrow else FORMATS[field.ctype] for field in fields.values())
+    layout = struct.Struct("<B" + "".join(formats))
     at = 0
     while at < len(serial):
         if serial[at] != FRAME:
@@ -70,7 +69,9 @@ def _garbled(detail: str) -> DataError:
 def _unpacked(values: list[Any], fields: Fields, start: int, interval: int) -> dict[str, Any]:
     row: dict[str, Any] = {}
     for (name, field), value in zip(fields.items(), values, strict=True):
-        null = field.nullable and (value != value or value == NULLS.get(field.ctype))
+        if field.narrow:
+            value = int.from_bytes(value, "little", signed=True)
+        null = field.nullable and (value != value or value == field.null_value)
         row[name] = None if null else start + value * interval if field.is_time else value
     return row
 
@@ -95,7 +96,7 @@ def _finished(
                     yield below
             case physical.Rename(alias=alias):
                 yield {f"{alias}.{name}": value for name, value in below.items()}
-            case physical.Exchange():
+            case physical.Exchange() | physical.TimeWindow(elided=True):
                 yield below
             case _:
                 raise UnsupportedError(

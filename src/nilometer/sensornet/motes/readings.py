@@ -10,9 +10,8 @@ from nilometer.catalog.network import NodeId
 from nilometer.errors import DataError
 from nilometer.plan import physical
 from nilometer.plan.reference import Feed
-from nilometer.sensornet.motes.fields import FLOAT_STEP, RAW_MAXIMUM
+from nilometer.sensornet.motes.converters import Converter
 from nilometer.sensornet.motes.site import Motes
-from nilometer.types import Kind
 
 Readings = Mapping[str, Mapping[NodeId, Sequence[Mapping[str, Any]]]]
 """By stream (lower case) and site: the readings of consecutive evaluations, columns by lower-case name, without time and id."""
@@ -29,10 +28,10 @@ def raw_counts(motes: Motes, readings: Readings) -> dict[tuple[NodeId, int], lis
                     channel = motes.channels.get((node.stream.name.lower(), column.name.lower()))
                     if channel is None:
                         continue
-                    step = FLOAT_STEP if column.type.kind is Kind.FLOAT else 1
+                    scale = motes.typing.converter(node, column)
                     values = [reading[column.name.lower()] for reading in series]
                     found[(site, channel)] = [
-                        _count(value, step, node, column.name, site) for value in values
+                        _count(value, scale, node, column.name, site) for value in values
                     ]
     return found
 
@@ -59,15 +58,15 @@ def feeds_of(motes: Motes, readings: Readings, start: int, evaluations: int) -> 
     return feeds
 
 
-def _count(value: float, step: float, node: physical.SpAcquire, column: str, site: NodeId) -> int:
-    count = value / step
-    if not (0 <= count <= RAW_MAXIMUM and count == int(count)):
+def _count(value: float, scale: Converter, node: physical.SpAcquire, column: str, site: NodeId) -> int:
+    count = scale.nearest(value)
+    if scale.value(count) != value:
         raise DataError(
             f"no converter of 10 bits finds {value!r}",
             detail=f"column '{column}' of '{node.stream.name}' at node {site}",
-            hint=f"give multiples of {step:g} from 0 to {RAW_MAXIMUM * step:g}",
+            hint=f"give multiples of {scale.step:g} from {scale.low:g} to {scale.high:g}",
         )
-    return int(count)
+    return count
 
 
 def random_readings(
@@ -85,12 +84,12 @@ def random_readings(
                 if site in sites:
                     continue
                 sites[site] = [
-                    {c.name.lower(): _drawn(random, c.name, c.type.kind, most or {}) for c in columns}
+                    {
+                        c.name.lower(): motes.typing.converter(node, c).value(
+                            random.randint(0, (most or {}).get(c.name.lower(), 31))
+                        )
+                        for c in columns
+                    }
                     for _ in range(evaluations)
                 ]
     return found
-
-
-def _drawn(random: Random, name: str, kind: Kind, most: Mapping[str, int]) -> Any:
-    count = random.randint(0, most.get(name.lower(), 31))
-    return count * FLOAT_STEP if kind is Kind.FLOAT else count

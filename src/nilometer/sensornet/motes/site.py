@@ -9,6 +9,7 @@ from nilometer.catalog.network import NodeId
 from nilometer.errors import InternalError, UnsupportedError
 from nilometer.placement import Fragment, FragmentTask, Placement
 from nilometer.plan import physical
+from nilometer.sensornet.motes.converters import Converters
 from nilometer.sensornet.motes.fields import Fields, Typing, check_sites, tuple_size
 
 TICKS = 1024
@@ -186,9 +187,9 @@ class Motes:
         return -(-agenda_ticks * TICKS // self.placement.agenda.tick_rate)
 
 
-def motes_of(placement: Placement) -> Motes:
+def motes_of(placement: Placement, converters: Converters | None = None) -> Motes:
     """The code generator's view of a placement; refuses what no mote can do."""
-    placed, agenda = placement.placed, placement.agenda
+    agenda = placement.agenda
     sites = list(placement.routing.post_order)
     check_sites(sites)
     interval = agenda.alpha * 1_000_000 // agenda.tick_rate
@@ -223,10 +224,6 @@ def motes_of(placement: Placement) -> Motes:
             detail=f"the plan has {len(placement.fragments)}",
             hint="ask several queries",
         )
-    sources: dict[str, int] = {}
-    for fragment in placement.fragments.leaves:
-        for node in fragment.acquires:
-            sources[node.stream.name.lower()] = len(placed.sites_of[fragment.number])
     ordered: set[int] = set()
     for fragment in placement.fragments:
         if any(isinstance(node, physical.RowWindow) for node in fragment.operators):
@@ -235,7 +232,7 @@ def motes_of(placement: Placement) -> Motes:
                 number = waiting.pop()
                 ordered.add(number)
                 waiting += placement.fragments[number].producers
-    typing = Typing(sources, max(_number(site) for site in sites), interval)
+    typing = Typing(placement.placed.population, max(_number(site) for site in sites), converters or {})
     return Motes(placement, typing, frozenset(ordered), _channels(acquires))
 
 

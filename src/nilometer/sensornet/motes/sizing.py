@@ -13,14 +13,15 @@ from nilometer.placement import Placement
 from nilometer.placement.buffering import Scheduler
 from nilometer.placement.packets import Load
 from nilometer.placement.workload import workload
+from nilometer.sensornet.motes.converters import Converters
 from nilometer.sensornet.motes.fields import tuple_size
 from nilometer.sensornet.motes.site import Motes, motes_of
 from nilometer.types import format_duration
 
 
-def sized(placement: Placement) -> Motes:
+def sized(placement: Placement, converters: Converters | None = None) -> Motes:
     """The code generator's view of a placement, its agenda and estimates made anew for the same buffering factor."""
-    motes = motes_of(placement)
+    motes = motes_of(placement, converters)
     sizes = {
         fragment.number: tuple_size(motes.fields(fragment.number))
         for fragment in placement.fragments
@@ -39,7 +40,7 @@ def sized(placement: Placement) -> Motes:
         flows=tuple(replace(flow, size=sizes[flow.fragment]) for flow in placement.placed.flows),
     )
     interval = motes.typing.interval
-    work = workload(placed, interval, placement.costs, placement.profile)
+    work = workload(placed, placement.costs, placement.profile)
     rows = sum(flow.rows for flow in placed.incoming[placement.routing.sink] if flow.consumer == 0)
     size = tuple_size(motes.typing.stored(motes.delivered, 0 in motes.ordered))
     work = replace(work, delivered=(Load(max(rows, 1), size),))

@@ -28,19 +28,19 @@ class CType(StrEnum):
         """In bytes."""
         return {CType.BYTE: 1, CType.SHORT: 2}.get(self, 4)
 
-    @property
-    def null(self) -> str:
-        """The value that stands for NULL in a tuple: one that nothing else can have."""
-        return _NULLS[self]
 
+MEDIUM = 3
+"""Bytes of an `int32_t` of which a tuple keeps 24 bits: a member of a struct may have them, a variable has not."""
 
 _NULLS = {
-    CType.BYTE: "UINT8_MAX",
-    CType.SHORT: "INT16_MIN",
-    CType.LONG: "INT32_MIN",
-    CType.NUMBER: "UINT32_MAX",
-    CType.FLOAT: "NAN",
+    (CType.BYTE, 1): ("UINT8_MAX", 2**8 - 1),
+    (CType.SHORT, 2): ("INT16_MIN", -(2**15)),
+    (CType.LONG, MEDIUM): ("(-8388607L - 1)", -(2**23)),
+    (CType.LONG, 4): ("INT32_MIN", -(2**31)),
+    (CType.NUMBER, 4): ("UINT32_MAX", 2**32 - 1),
+    (CType.FLOAT, 4): ("NAN", float("nan")),
 }
+"""The value that stands for NULL in a tuple, one that nothing else can have: in C, and in Python."""
 
 
 FLOAT_LIMIT = 3e38
@@ -48,12 +48,33 @@ FLOAT_LIMIT = 3e38
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """What is known of a column at compile time. `low` and `high` bound the value; a TIME has neither."""
+    """What is known of a column at compile time. `low` and `high` bound the value; a TIME has neither. `narrow`: a tuple keeps
+    `MEDIUM` bytes of it."""
 
     ctype: CType
     low: float = 0
     high: float = 0
     nullable: bool = False
+    narrow: bool = False
+
+    @property
+    def size(self) -> int:
+        """Its bytes in a tuple."""
+        return MEDIUM if self.narrow else self.ctype.size
+
+    @property
+    def null(self) -> str:
+        """What stands for NULL in a tuple, in C."""
+        return _NULLS[self.ctype, self.size][0]
+
+    @property
+    def null_value(self) -> float:
+        """What stands for NULL in a tuple."""
+        return _NULLS[self.ctype, self.size][1]
+
+    def member(self, name: str) -> str:
+        """Its declaration in a packed struct."""
+        return f"{self.ctype} {name}{f' : {8 * MEDIUM}' if self.narrow else ''};"
 
     @property
     def is_time(self) -> bool:
@@ -62,7 +83,7 @@ class Field:
 
     def is_null(self, text: str) -> str:
         """The condition of C that a variable of this field holds NULL."""
-        return f"{text} != {text}" if self.ctype is CType.FLOAT else f"{text} == {self.ctype.null}"
+        return f"{text} != {text}" if self.ctype is CType.FLOAT else f"{text} == {self.null}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,16 +98,25 @@ class Value:
 TIME_FIELD = Field(CType.NUMBER)
 
 
-def integer(low: int, high: int, what: str, *, nullable: bool = False, least: int = 2) -> Field:
-    """The narrowest field for a range of integers, of at least so many bytes; the very lowest value is left to NULL."""
+def integer(low: int, high: int, what: str, *, nullable: bool = False) -> Field:
+    """The narrowest field for a range of integers that a mote computes with; the very lowest value is left to NULL."""
     for ctype, bits in ((CType.SHORT, 15), (CType.LONG, 31)):
-        if -(2**bits) < low and high < 2**bits and ctype.size >= least:
+        if -(2**bits) < low and high < 2**bits:
             return Field(ctype, low, high, nullable)
     raise UnsupportedError(
         f"{what} may not fit a mote's 32 bits",
         detail=f"it can be between {low} and {high}",
         hint="compute it at the gateway, or with FLOAT: multiply by 1.0 first",
     )
+
+
+def bounded(low: int, high: int, what: str, *, nullable: bool = False) -> Field:
+    """The narrowest field in a tuple: for what is only added to, and not computed with on a mote."""
+    if low >= 0 and high < 2**8 - 1:
+        return Field(CType.BYTE, low, high, nullable)
+    wide = integer(low, high, what, nullable=nullable)
+    fits = wide.ctype is CType.LONG and low > -(2**23) and high < 2**23
+    return Field(CType.LONG, low, high, nullable, narrow=True) if fits else wide
 
 
 def real(low: float, high: float, what: str, *, nullable: bool = False) -> Field:

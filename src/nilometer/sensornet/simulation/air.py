@@ -7,10 +7,14 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from nilometer.errors import ConfigurationError
 from nilometer.sensornet.sim.topology import Floats, Integers
 from nilometer.sensornet.simulation.draws import uniform
 
 Booleans = npt.NDArray[np.bool_]
+
+MOST_DRIFT = 0.01
+"""As a share; what has no crystal is not off by more, once calibrated."""
 
 _LINK, _CLOCK = 1, 2
 """What a draw is for."""
@@ -35,6 +39,32 @@ class Clocks:
 
     drift: float
     guard: float | None = None
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.drift <= MOST_DRIFT:
+            raise ConfigurationError(
+                f"no clock drifts by {self.drift * 1e6:g} ppm",
+                detail="watch crystals are off by 20 to 100 ppm, oscillators without a crystal by up to 10,000",
+                hint=f"give 0 to {MOST_DRIFT * 1e6:.0f}",
+            )
+
+    def check(self, interval: float, period: float) -> None:
+        """Refuse clocks for which receivers would have to listen all the time. Both in seconds."""
+        listening = self.listening(period)
+        if listening > interval:
+            apart = f"clocks that drift by {self.drift * 1e6:g} ppm are up to {self.needed_guard(period):.1f} s apart"
+            raise ConfigurationError(
+                "receivers would listen for longer than an acquisition interval",
+                detail=(
+                    f"{apart} after a period of {period:g} s"
+                    if self.guard is None
+                    else f"the guard is {self.guard:g} s"
+                )
+                + f"; listening before and after a slot takes {listening:.1f} s of {interval:g} s",
+                hint="expect less drift, or let sites meet more often: an earlier delivery, a smaller buffering factor"
+                if self.guard is None
+                else "give a shorter guard",
+            )
 
     def needed_guard(self, period: float) -> float:
         """Two clocks drift apart by at most this in a period of so many seconds."""

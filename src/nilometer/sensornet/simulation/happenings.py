@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from nilometer.catalog.network import NodeId
 from nilometer.errors import ConfigurationError
-from nilometer.plan.bind.parameters import parse_length
+from nilometer.plan.bind.parameters import given_duration
 
 
 @dataclass(frozen=True)
@@ -33,9 +33,10 @@ def parse_kill(text: str) -> Kill:
     Kill(node=3, after=43200000000)
     """
     node, at, time = text.rpartition("@")
-    length = parse_length(time.strip()) if at else None
-    if not node or length is None or length.rows:
+    if not node or not at:
         raise ConfigurationError(
             f"'{text}' does not say who dies when", hint="write NODE@TIME, such as 3@40d or '3@40 DAYS'"
         )
-    return Kill(int(node) if node.lstrip("-").isdigit() else node, length.value)
+    return Kill(
+        int(node) if node.lstrip("-").isdigit() else node, given_duration(time, f"the time of '{text}'")
+    )

@@ -290,6 +290,9 @@ def _check(placement: Placement, duration: int, conditions: Conditions) -> None:
         )
     if conditions.repair not in REPAIRS:
         raise ConfigurationError(f"no repair '{conditions.repair}'", hint=f"there are {', '.join(REPAIRS)}")
+    if conditions.clocks is not None:
+        agenda = placement.agenda
+        conditions.clocks.check(agenda.seconds(agenda.alpha), agenda.seconds(agenda.period))
     for kill in conditions.kills:
         placement.network.node(kill.node)  # refuses a node that is not there
         if kill.node == placement.network.sink:

@@ -11,10 +11,10 @@ from nilometer.expressions import Call
 from nilometer.plan import physical
 from nilometer.plan.logical import JoinKind
 from nilometer.sensornet.motes.c_text import Lines, assigned, block, held, identifier, indented, struct
-from nilometer.sensornet.motes.fields import FLOAT_STEP, Fields, Typing, cannot_run
+from nilometer.sensornet.motes.fields import Fields, Typing, cannot_run
 from nilometer.sensornet.motes.scalars import NOW, Row, is_true, value_of
 from nilometer.sensornet.motes.values import TIME_FIELD, Value
-from nilometer.types import BOOLEAN, Kind
+from nilometer.types import BOOLEAN
 
 
 @dataclass(frozen=True)
@@ -69,11 +69,11 @@ def acquire(node: physical.SpAcquire, typing: Typing, name: str, site: object) -
     steps = [f"call {sensor_name(c.name)}.read();" for c in sensed] + ["signal Sensing.done();"]
     body += block("command void Sensing.run()", [steps[0]])
     for column, then in zip(sensed, steps[1:], strict=True):
-        step = f" * {FLOAT_STEP!r}f" if column.type.kind is Kind.FLOAT else ""
+        value = typing.converter(node, column).text("count")
         target = identifier(f"{node.alias}.{column.name}")
         body += block(
             f"event void {sensor_name(column.name)}.readDone(error_t result, uint16_t count)",
-            [f"{target} = count{step};", then],
+            [f"{target} = {value};", then],
         )
     keep = ["given = FALSE;" if node.predicate is None else f"given = !({is_true(node.predicate, row)});"]
     body += block("command void Pull.open(uint8_t now)", ["epoch = now;", *keep])
@@ -261,7 +261,7 @@ def aggregate(
         raise cannot_run(node)
     fields = typing.stored(node)
     row = scope("input->", typing, node.input)
-    nulls = [f"row.{identifier(n)} = {f.ctype.null};" for n, f in fields.items() if f.nullable]
+    nulls = [f"row.{identifier(n)} = {f.null};" for n, f in fields.items() if f.nullable]
     merging = isinstance(node, physical.AggregateMerge)
     body = [
         f"{name}_row_t row;",

@@ -85,7 +85,7 @@ def stand_in(
     placed = place_fragments(
         placement.fragments, tree, sources.sensed_at, sources.interval, profile.wire, pinned
     )
-    work = workload(placed, sources.interval, placement.costs, profile)
+    work = workload(placed, placement.costs, profile)
     agenda = _as_before(placement, placed, instead)
     plans = estimate_sites(agenda, work, network, placement.costs, profile)
     changed = replace(

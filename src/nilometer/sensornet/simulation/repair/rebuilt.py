@@ -28,7 +28,7 @@ def rebuilt(
     placed = place_fragments(
         placement.fragments, routing, sources.sensed_at, sources.interval, profile.wire, pinned
     )
-    work = workload(placed, sources.interval, costs, profile)
+    work = workload(placed, costs, profile)
     scheduler = Scheduler(work, network, sources.interval, costs, profile)
     try:
         scheduled = choose_buffering(scheduler, replace(placement.quality, buffering_factor=placement.beta))

@@ -1,0 +1,111 @@
+"""The readings that a database has of a query's streams, as what motes will sense; and what they lack for it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from nilometer.catalog.extents import Stream
+from nilometer.catalog.near_misses import join_names
+from nilometer.catalog.network import NodeId
+from nilometer.errors import DataError
+from nilometer.plan import physical
+from nilometer.types import DAY, floor_to
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from nilometer.engine.query import Query
+    from nilometer.placement import Placement
+
+
+@dataclass(frozen=True)
+class LogsAtHand:
+    """The logs that are not empty, and the declarations of all streams of the query, by lower-case name."""
+
+    logs: Mapping[str, pl.DataFrame]
+    streams: Mapping[str, Stream]
+
+    def begin(self) -> int | None:
+        """The tick of the first reading; None if there is none."""
+        return min((self._span(name)[0] for name in self.logs), default=None)
+
+    def check(self, placement: Placement) -> None:
+        """Refuse logs of which some stream would never be sensed: it has none, or they are of other nodes."""
+        if not self.logs:
+            return
+        for name, sites in sensing_sites(placement).items():
+            if name not in self.logs:
+                raise DataError(
+                    f"there are no readings of '{name}', and there are of {join_names(self.logs, 'and')}",
+                    detail="motes sense what the data directory has, of all streams of a query or of none",
+                    hint=f"add {name}.csv to it, or take the other files away: then readings are made up",
+                )
+            found = self._identifiers(name)
+            if not found & set(sites):
+                raise DataError(
+                    f"no reading of '{name}' is of a node that senses it",
+                    detail=f"the readings are of {join_names(sorted(map(str, found)), 'and')},"
+                    f" the nodes are {join_names(map(str, sites), 'and')}",
+                    hint="sensors and nodes go by the same ids: mend those of the network, or of the readings",
+                )
+
+    def lacks(self, placement: Placement, duration: int) -> list[str]:
+        """What there is not for a run of so many microseconds: readings of some node, or of the time at its end."""
+        notes: list[str] = []
+        begin = self.begin()
+        if begin is None:
+            return notes
+        for name, sites in sensing_sites(placement).items():
+            silent = [site for site in sites if site not in self._identifiers(name)]
+            if silent:
+                notes.append(f"there are no readings of '{name}' from {join_names(map(str, silent), 'and')}")
+            left = self._span(name)[1] - begin
+            if left < duration:
+                notes.append(
+                    f"the readings of '{name}' end after {left / DAY:.2f} of {duration / DAY:.2f} days:"
+                    " from then on nothing is sensed"
+                )
+        return notes
+
+    def _identifiers(self, name: str) -> set[NodeId]:
+        column = self.streams[name].column("id")
+        assert column is not None
+        return set(self.logs[name].get_column(column.name).drop_nulls().unique())
+
+    def _span(self, name: str) -> tuple[int, int]:
+        """From the tick of the first reading up to the one after the last."""
+        stream = self.streams[name]
+        column = stream.column("time")
+        assert column is not None
+        every = stream.every or 1
+        times = self.logs[name].get_column(column.name).drop_nulls()
+        return floor_to(int(times[0]), every), floor_to(int(times.to_numpy().max()), every) + every
+
+
+def logs_at_hand(query: Query) -> LogsAtHand:
+    """The readings of each stream of the query that has some."""
+    import polars as pl
+
+    from nilometer.edge.gateway import Batch
+
+    found: dict[str, pl.DataFrame] = {}
+    streams = physical.streams_of(query.physical)
+    for name, stream in streams.items():
+        parts = [
+            e.rows for e in query.database.data.entries(stream) if isinstance(e, Batch) and e.rows.height
+        ]
+        if parts:
+            found[name] = pl.concat(parts)
+    return LogsAtHand(found, streams)
+
+
+def sensing_sites(placement: Placement) -> dict[str, tuple[NodeId, ...]]:
+    """The sites that sense each stream, by its lower-case name."""
+    found: dict[str, dict[NodeId, None]] = {}
+    for fragment in placement.fragments.leaves:
+        for acquire in fragment.acquires:
+            sites = dict.fromkeys(placement.placed.sites_of[fragment.number])
+            found.setdefault(acquire.stream.name.lower(), {}).update(sites)
+    return {name: tuple(sites) for name, sites in found.items()}

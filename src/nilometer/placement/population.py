@@ -1,0 +1,44 @@
+"""How many sites sense each source, and how often -> the most rows that a plan below an operator can have in one evaluation.
+
+What is bounded can be narrow: a count of at most 254 readings takes one byte, a sum of a few of them little more than a reading.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from nilometer.placement.sources import SourceKey, source_key
+from nilometer.placement.volume import readings_covered
+from nilometer.plan import physical
+from nilometer.plan.logical import JoinKind
+
+
+@dataclass(frozen=True)
+class Population:
+    """`sites`: how many sites sense each source. `interval`: microseconds between acquisitions."""
+
+    sites: Mapping[SourceKey, int]
+    interval: int
+
+    def rows(self, node: physical.Node) -> int:
+        """The most rows of one evaluation, of all sites together; looks through EXCHANGE."""
+        match node:
+            case physical.SpAcquire():
+                return self.sites.get(source_key(node), 0)
+            case physical.TimeWindow(input):
+                return self.rows(input) * readings_covered(node, self.interval)
+            case physical.RowWindow(input, start, end):
+                return self.rows(input) if start is None else start - end + 1
+            case physical.NlJoin() | physical.HashJoin():
+                left = self.rows(node.left)
+                return left if node.kind in (JoinKind.SEMI, JoinKind.ANTI) else left * self.rows(node.right)
+            case physical.Union():
+                return self.rows(node.left) + self.rows(node.right)
+            case physical.Aggregate(keys=()) | physical.AggregateInit(keys=()):
+                return 1
+            case _:
+                product = 1
+                for child in node.inputs:
+                    product *= self.rows(child)
+                return product
