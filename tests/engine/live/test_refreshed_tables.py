@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -24,6 +25,7 @@ from nilometer.engine import Database
 from nilometer.engine.data import frame_of
 from nilometer.engine.live import BEGINNING, LiveQuery, Station
 from nilometer.engine.live.background_read import BackgroundRead, ReadAtOnce
+from nilometer.engine.live.control import folder_of
 from nilometer.engine.live.query_metrics import read_metrics, write_metrics
 from nilometer.engine.live.standing import result_log
 from nilometer.engine.live.upkeep import replay
@@ -441,4 +443,21 @@ def test_the_command_line_says_so_once(field: Field, capsys: pytest.CaptureFixtu
     assert len(said) == 2
     assert "'t' could not be read anew" in said[0]
     assert said[1] == "q: its tables are read anew again"
+    field.station.close()
+
+
+def test_a_state_of_a_program_that_recorded_no_versions(field: Field) -> None:
+    """Nobody knows what it was made of: the table is read anew, and holds from then on."""
+    field.pour("a", [(1, 1, 10)])
+    field.step()
+    field.station.close()
+    shutil.rmtree(folder_of(field.folder, "q") / "tables")
+    field.write("t", 5)
+    field.begin()
+    field.pour("a", [(2, 1, 11)])
+    field.step()
+    field.pour("a", [(3, 1, 12)])
+    field.step()
+    assert taken(field.live)[-1] == (12, "6")
+    assert len(later_versions(field.database, field.folder, "q")) == 1
     field.station.close()

@@ -280,6 +280,7 @@ class Station:
                 self.clock(),
                 Kept(folder_of(self.directory, name), standing.version, self._failpoint),
                 self._begin_read,
+                restored=recovered is not None and bool(recovered.panes),
             )
             live = self._fold(name, query, group)
             if recovered is not None:
@@ -459,7 +460,9 @@ class Station:
         if caught_up:
             # Nothing waits that they would have to keep apart: so that tables can be read anew before the next reading comes.
             self._hand(group, tables.recorded(INT_MAXIMUM))
-        self._hand(group, tables.refreshed(self.fjord.frontier(group.name), self.clock()))
+        now = self.clock()
+        if tables.due(now):
+            self._hand(group, tables.refreshed(self.fjord.frontier(group.name), now))
         for name in group.queries:
             self.queries[name].stale = tables.trouble
 

@@ -40,7 +40,7 @@ class _Stored:
 
     table: Table
     log: TableLog | None
-    newest: pl.DataFrame
+    newest: pl.DataFrame | None
     due: int
     reading: Reading | None = None
     failures: int = 0
@@ -66,13 +66,15 @@ class Kept:
 
 @dataclass
 class StoredTables:
-    """`read` gives a table as it is now. `reads` and `failures` count how often tables were read anew, and how often that failed."""
+    """`read` gives a table as it is now. `restored`: the queries go on with a state, and what it was made of is recorded, unless a program wrote
+    it that recorded nothing. `reads` and `failures` count how often tables were read anew, and how often that failed."""
 
     tables: Mapping[str, Table]
     read: Callable[[Table], pl.DataFrame]
     now: int
     kept: Kept | None = None
     begin: Callable[[Read], Reading] = BackgroundRead
+    restored: bool = False
     reads: int = 0
     failures: int = 0
     _stored: dict[str, _Stored] = field(default_factory=dict)
@@ -95,15 +97,17 @@ class StoredTables:
         """Its first version, recorded or read now; gives the later ones that were recorded."""
         log = None if self.kept is None else self.kept.log(table)
         first = None if log is None else self._recorded_first(log, table)
-        self._answered_before |= first is not None
+        met_before = first is not None or self.restored
+        self._answered_before |= met_before
         # One that was read in an earlier life is read anew as soon as may be.
-        due = self.now if first is not None else self.now + (table.refresh or 0)
+        due = self.now if met_before else self.now + (table.refresh or 0)
+        unknown = first is None and self.restored
         if first is None:
             first = Version(self._read(table), None, self.now, "" if self.kept is None else self.kept.query)
             if log is not None:
                 log.append(first)
         self._first[name] = first.rows
-        self._stored[name] = _Stored(table, log, first.rows, due)
+        self._stored[name] = _Stored(table, log, None if unknown else first.rows, due)
         return iter(()) if log is None or table.refresh is None else _later(name, log)
 
     def _read(self, table: Table) -> pl.DataFrame:
@@ -137,6 +141,14 @@ class StoredTables:
             yield self._given(self._next)
             self._next = next(self._recorded, None)
 
+    def due(self, now: int) -> bool:
+        """Whether `refreshed` has anything to do."""
+        return self._next is None and any(
+            stored.reading is not None or now >= stored.due or stored.due > now + stored.table.refresh
+            for stored in self._stored.values()
+            if stored.table.refresh is not None
+        )
+
     def refreshed(self, frontier: int | None, now: int) -> Iterator[TableVersion]:
         """What was read anew and has changed: kept, and held from beyond `frontier` on, the greatest tick that anything was answered
         for (None: for nothing, in this life). Reads that are due are begun."""
@@ -163,7 +175,7 @@ class StoredTables:
             stored.reading = None
             self._failed(stored, outcome, now)
             return None
-        if outcome.equals(stored.newest):
+        if stored.newest is not None and outcome.equals(stored.newest):
             self._settled(stored)
             return None
         if frontier is None and self._answered_before:
