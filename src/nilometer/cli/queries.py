@@ -194,6 +194,7 @@ def trim_command(
     """
     from nilometer.cli.log import age_of
     from nilometer.engine.live.answer_retention import OWN, trim_answers
+    from nilometer.engine.live.version_retention import trim_versions
     from nilometer.errors import ConfigurationError
 
     if older_than is None and keep is None:
@@ -211,6 +212,11 @@ def trim_command(
         )
     elif done.held_by is not None:
         message(f"{done.name}: the rest waits for reader '{done.held_by}' (--force deletes it all the same)")
+    versions = trim_versions(database, name)
+    if versions:
+        message(
+            f"{done.name}: {versions} versions of its tables were deleted, which nothing in the logs can meet"
+        )
     record = {"query": done.name, "segments": done.segments, "rows": done.rows, "bytes": done.size}
     print_records([record], json)
 

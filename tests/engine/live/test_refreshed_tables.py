@@ -20,7 +20,7 @@ from nilometer.catalog.extents import Stream
 from nilometer.cli.live import report_changes
 from nilometer.edge.adapters import Adapter, ReadResult, Status
 from nilometer.edge.adapters.adapter import Clock
-from nilometer.edge.log import LogSettings
+from nilometer.edge.log import LogDirectory, LogSettings
 from nilometer.engine import Database
 from nilometer.engine.data import frame_of
 from nilometer.engine.live import BEGINNING, LiveQuery, Station
@@ -29,9 +29,10 @@ from nilometer.engine.live.control import folder_of
 from nilometer.engine.live.query_metrics import read_metrics, write_metrics
 from nilometer.engine.live.standing import result_log
 from nilometer.engine.live.upkeep import replay
+from nilometer.engine.live.version_retention import trim_versions
 from nilometer.errors import UnsupportedError
 from nilometer.types import HOUR, SECOND
-from storm.table_judge import judge, later_versions
+from storm.table_judge import judge, later_versions, versions_of
 
 LONG = os.environ.get("HYPOTHESIS_PROFILE") == "long"
 RELAXED = settings(
@@ -460,4 +461,32 @@ def test_a_state_of_a_program_that_recorded_no_versions(field: Field) -> None:
     field.step()
     assert taken(field.live)[-1] == (12, "6")
     assert len(later_versions(field.database, field.folder, "q")) == 1
+    field.station.close()
+
+
+def test_versions_that_nothing_can_meet_are_trimmed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("nilometer.edge.standing.table_log.SEGMENT_BYTES", 1)
+    field = Field(tmp_path, PLAIN)
+    for number in range(1, 12):
+        field.pour("a", [(10 * number + at, 1, number) for at in range(6)])
+        field.step()
+        field.write("t", number)
+        field.clock.now += HOUR
+        field.step()
+    field.station.close()
+    versions = versions_of(field.database, field.folder, "q", "t")
+    assert trim_versions(field.database, "q") == 0, "a replay from the beginning meets the first of them"
+    log = LogDirectory(field.folder).log(field.database.catalog.stream("a"))
+    assert log.trim(BASE + 70 * SECOND).rows
+    before = [row for frame in result_log(field.folder, "q").answers() for row in frame.rows()]
+    trimmed = trim_versions(field.database, "q")
+    assert trimmed > 2
+    assert versions_of(field.database, field.folder, "q", "t")[0].note() == versions[trimmed].note()
+    # What is left of it is answered as it was.
+    replay(field.database, "q", BEGINNING)
+    field.begin()
+    field.step(3)
+    again = [row for frame in result_log(field.folder, "q").answers() for row in frame.rows()]
+    assert 10 < len(again) < len(before)
+    assert again == before[-len(again) :]
     field.station.close()

@@ -13,9 +13,12 @@ from typing import Any
 
 import polars as pl
 
-from nilometer.edge.log import StreamLog
+from nilometer.edge.log import LogSettings, Offset, StreamLog
 from nilometer.edge.log.files import Files
 from nilometer.operators.frames import conform
+
+SEGMENT_BYTES = 4 << 20
+"""Versions are trimmed by whole segments."""
 
 
 @dataclass(frozen=True)
@@ -36,8 +39,14 @@ class TableLog:
     """The versions of one table, in these columns."""
 
     def __init__(self, files: Files, columns: Mapping[str, pl.DataType]) -> None:
+        self.files = files
         self._columns = dict(columns)
-        self._log = StreamLog(files, self._columns)
+        self._log = StreamLog(files, self._columns, LogSettings(segment_bytes=SEGMENT_BYTES))
+
+    @property
+    def first(self) -> int:
+        """How many versions retention has taken."""
+        return self._log.start.number
 
     def append(self, version: Version) -> None:
         """Keep a version, durably."""
@@ -46,10 +55,15 @@ class TableLog:
 
     def versions(self) -> Iterator[Version]:
         """All of them, the oldest first; a record at a time."""
+        return (version for _, version in self.places())
+
+    def places(self) -> Iterator[tuple[Offset, Version]]:
+        """Each with where it stands."""
         for entry in self._log.read():
             if entry.rows is not None and entry.note is not None:
                 note = entry.note
-                yield Version(entry.rows, note["holds_from"], note["read_at"], note["query"])
+                version = Version(entry.rows, note["holds_from"], note["read_at"], note["query"])
+                yield Offset(entry.after.number - 1, entry.position), version
 
     def close(self) -> None:
         """Let another process write."""
