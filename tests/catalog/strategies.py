@@ -15,6 +15,7 @@ from nilometer.catalog import (
     Stream,
     Table,
 )
+from nilometer.catalog.network import MOST_RETRIES
 from nilometer.types import (
     BOOLEAN,
     FLOAT,
@@ -120,6 +121,7 @@ def networks(draw: st.DrawFn) -> Network:
         nodes,
         links,
         CostProfile(draw(texts), tuple(parameters.items())),
+        draw(st.integers(0, MOST_RETRIES)),
     )
 
 

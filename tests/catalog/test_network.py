@@ -42,6 +42,25 @@ def test_a_sink_of_ones_own() -> None:
     assert import_network(DATA / "snee.toml", "brook", sink="9").sink == 9
 
 
+def test_how_often_packets_are_sent_again(tmp_path: Path) -> None:
+    """None, unless the file says so, at its top or in its head; what is declared wins."""
+    assert import_network(DATA / "snee.toml", "brook").retries == 0
+    assert import_network(DATA / "snee-links.csv", "brook", retries=2).retries == 2
+    nodes = "nodes = [{ id = 0 }]"
+    for name, text in (
+        ("top.toml", f"sink = 0\nretries = 3\n{nodes}\n"),
+        ("head.toml", f"{nodes}\n[network]\nsink = 0\nretries = 3\n"),
+        (
+            "points.geojson",
+            '{"type": "FeatureCollection", "sink": 0, "retries": 3, "features": [{"type": "Feature",'
+            ' "properties": {"id": 0}, "geometry": {"type": "Point", "coordinates": [0, 0]}}]}',
+        ),
+    ):
+        (tmp_path / name).write_text(text)
+        assert import_network(tmp_path / name, "brook").retries == 3
+        assert import_network(tmp_path / name, "brook", retries=0).retries == 0
+
+
 def test_links_alone_make_a_network(tmp_path: Path) -> None:
     path = tmp_path / "brook.csv"
     path.write_text("source;target;quality\ngate;weir;0.9\nweir;7;0.8\n")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 import sys
 import threading
@@ -17,6 +18,8 @@ from hypothesis import strategies as st
 from catalog import strategies
 from nilometer.catalog import Catalog, QueryDefinition, Sensor, Stream, Table, stream_columns
 from nilometer.catalog import store as store_module
+from nilometer.catalog.network import Network, NetworkNode
+from nilometer.catalog.profiles import cost_profile
 from nilometer.catalog.store import CatalogStore
 from nilometer.errors import CatalogError, ResourceError
 from nilometer.types import INT, STRING, Column
@@ -226,18 +229,22 @@ def test_one_catalog_may_be_changed_by_several_threads() -> None:
 # ---- versions --------------------------------------------------------------------------------------------------------
 
 
+NEXT = store_module.VERSION + 1
+"""A version that is still to come."""
+
+
 def test_an_older_catalog_is_brought_up_to_date(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     CatalogStore(path).close()
 
     def add_note(connection: sql.Connection) -> None:
         connection.execute(sql.text("ALTER TABLE queries ADD COLUMN note TEXT"))
 
-    monkeypatch.setattr(store_module, "VERSION", 2)
-    monkeypatch.setattr(store_module, "MIGRATIONS", {1: add_note})
+    monkeypatch.setattr(store_module, "VERSION", NEXT)
+    monkeypatch.setattr(store_module, "MIGRATIONS", {NEXT - 1: add_note})
     for _ in range(2):  # the second time there is nothing left to do
         CatalogStore(path).close()
     database = sqlite3.connect(path)
-    assert database.execute("SELECT version FROM catalog_version").fetchone() == (2,)
+    assert database.execute("SELECT version FROM catalog_version").fetchone() == (NEXT,)
     assert "note" in [row[1] for row in database.execute("PRAGMA table_info(queries)")]
     database.close()
 
@@ -249,14 +256,47 @@ def test_a_migration_that_fails_changes_nothing(path: Path, monkeypatch: pytest.
         connection.execute(sql.text("ALTER TABLE queries ADD COLUMN note TEXT"))
         connection.execute(sql.text("ALTER TABLE nowhere ADD COLUMN note TEXT"))
 
-    monkeypatch.setattr(store_module, "VERSION", 2)
-    monkeypatch.setattr(store_module, "MIGRATIONS", {1: fail})
+    monkeypatch.setattr(store_module, "VERSION", NEXT)
+    monkeypatch.setattr(store_module, "MIGRATIONS", {NEXT - 1: fail})
     with pytest.raises(ResourceError):
         CatalogStore(path)
     database = sqlite3.connect(path)
-    assert database.execute("SELECT version FROM catalog_version").fetchone() == (1,)
+    assert database.execute("SELECT version FROM catalog_version").fetchone() == (NEXT - 1,)
     assert "note" not in [row[1] for row in database.execute("PRAGMA table_info(queries)")]
     database.close()
+
+
+def declared_before_retries(url: str, schema: str = "") -> Network:
+    """A catalog as version 1 wrote it, with one network in it: no retries, and a profile that knows no acknowledgements."""
+    network = Network("brook", 0, (NetworkNode(0),), (), cost_profile("mica2", {"send_packet": 9.0}))
+    with CatalogStore(url) as store:
+        store.load().add_network(network)
+    old = {name: value for name, value in network.profile.parameters if "acknowledgement" not in name}
+    engine = sql.create_engine(url.replace("postgresql:", "postgresql+psycopg:"))
+    with engine.begin() as connection:
+        connection.execute(sql.text(f"ALTER TABLE {schema}networks DROP COLUMN retries"))
+        connection.execute(
+            sql.text(f"UPDATE {schema}networks SET profile_parameters = :old"), {"old": json.dumps(old)}
+        )
+        connection.execute(sql.text(f"UPDATE {schema}catalog_version SET version = 1"))
+    engine.dispose()
+    return network
+
+
+def test_a_network_that_was_declared_before_there_were_retries(path: Path) -> None:
+    network = declared_before_retries(f"sqlite:///{path}")
+    with CatalogStore(path) as store:
+        assert store.load().network("brook") == network
+        again = replace(network, name="again", retries=3)
+        store.load().add_network(again)
+        assert store.load().network("again") == again
+
+
+@pytest.mark.postgres
+def test_a_network_that_was_declared_before_there_were_retries_in_postgresql(postgres: str) -> None:
+    network = declared_before_retries(postgres, "nilometer.")
+    with CatalogStore(postgres) as store:
+        assert store.load().network("brook") == network
 
 
 def test_every_older_version_has_a_migration() -> None:

@@ -9,6 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from nilometer.cli.main import application
+from nilometer.errors import UnsupportedError
 
 BROOK = Path(__file__).parents[1] / "catalog" / "data" / "snee.toml"
 SCHEMA = "CREATE STREAM River (depth INT) SENSED EVERY 10 SECONDS;"
@@ -50,6 +51,20 @@ def test_a_query_becomes_programs_that_run(tmp_path: Path) -> None:
         assert (to / f"site_{site}.elf").exists()
         assert (to / f"nesc_{site}" / "QueryAppC.nc").exists()
     assert "equal to the reference" in done.stderr
+
+
+def test_retries_are_refused(tmp_path: Path) -> None:
+    """Our runtime acknowledges nothing; a program that pretended to would lose what the plan counts on."""
+    (tmp_path / "schema.sql").write_text(SCHEMA, "utf-8")
+    again = tmp_path / "again.toml"
+    again.write_text(BROOK.read_text("utf-8").replace("[network]", "[network]\nretries = 3"), "utf-8")
+    query = "SELECT MAX(depth) AS deepest FROM River [NOW]"
+    arguments = ["compile", "--data", tmp_path, "--network", again, "--to", tmp_path / "motes", query]
+    done = CliRunner().invoke(application, list(map(str, arguments)))
+    assert isinstance(done.exception, UnsupportedError)
+    assert "sends each packet once" in str(done.exception)
+    assert "retries = 3" in str(done.exception)
+    assert not (tmp_path / "motes").exists()
 
 
 @pytest.mark.motes

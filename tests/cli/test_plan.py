@@ -9,6 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from nilometer.cli.main import application
+from nilometer.engine import connect
 from nilometer.errors import CatalogError, ConfigurationError, InfeasibleError, NilometerError
 from placement.scenarios import Q3, SCHEMA
 
@@ -46,6 +47,21 @@ def test_a_plan_is_tree_fragments_agenda_and_costs(field: Path) -> None:
     assert "beta 29; period 26100000 ms; delivery 25226372 ms" in text
     assert "25203602" in text
     assert "lifetime 145.3 days" in text
+
+
+def test_what_is_reserved_for_retries(field: Path) -> None:
+    plain = run("plan", "--data", field, "--network", MOTES, Q3)
+    again = run("plan", "--data", field, "--network", MOTES, "--retries", "3", Q3)
+    assert "reserved" not in plain
+    assert "reserved sendings, retries 3]" in again
+    assert "expected sendings" in again
+    schema = f"{SCHEMA}\nCREATE NETWORK brook FROM '{MOTES}' RETRIES 3;"
+    (field / "schema.sql").write_text(schema, encoding="utf-8")
+    assert "retries 3]" in run("explain", "--data", field, "--stage", "agenda", Q3)
+    assert connect(field).show("NETWORKS")[0]["retries"] == 3
+    (field / "schema.sql").write_text(schema.replace("RETRIES 3", "RETRIES 8"), encoding="utf-8")
+    with pytest.raises(NilometerError, match="impossible number of retries"):
+        run("explain", "--data", field, "--stage", "agenda", Q3)
 
 
 def test_a_plan_as_json(field: Path) -> None:

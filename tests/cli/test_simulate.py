@@ -106,6 +106,23 @@ def test_a_death_is_reported_with_what_was_chosen_and_why(run, field: Path) -> N
     ]
 
 
+def test_what_was_sent_again_is_told(run, field: Path) -> None:
+    """The network's retries, and those of the option, which wins."""
+    poor = (field / "poor.toml").absolute()
+    text = Path(TOPOLOGY).read_text().replace("[network]", "[network]\nretries = 2")
+    assert "retries = 2" in text
+    poor.write_text(text.replace("[[links]]", "[[links]]\nquality = 0.7"))
+    options = ("--for", "2d", "--loss", "--limit", "0", "--data", str(field), "--network", str(poor))
+    code, _, err = run(*options, DEPTHS)
+    assert code == 0
+    assert "packets sent again" in err
+    assert "duplicates dropped" in err
+    code, out, _ = run(*options, "--retries", "0", "--json", DEPTHS)
+    report = json.loads(out.splitlines()[-1])["simulation"]
+    assert report["acknowledgements"] == report["duplicates"] == 0
+    assert report["lost_by_reason"]["link"] == report["packets_lost"] > 0
+
+
 def test_pictures(run, field: Path) -> None:
     options = ("--for", "1d", "--kill", "3@6h", "--limit", "0", "--plot", str(field / "pictures"))
     code, _, _ = run("--data", str(field), "--network", TOPOLOGY, *options, DEPTHS)
@@ -135,7 +152,7 @@ def test_pictures(run, field: Path) -> None:
         ),
         (("--drift", "50", "--guard", "1h"), "the guard is 3600 s"),
         (("--guard", "5ms"), "--guard without --drift"),
-        (("--retries", "2"), "--retries without --loss"),
+        (("--retries", "9"), "impossible number of retries"),
         (("--kill", "0@1d"), "the sink cannot be killed"),
         (("--kill", "3"), "does not say who dies when"),
         (("--kill", "77@1d"), "has no node 77"),

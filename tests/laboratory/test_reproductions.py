@@ -12,6 +12,7 @@ from nilometer.errors import NilometerError
 from nilometer.laboratory.baselines import WindowedRippleJoinSpec
 from nilometer.laboratory.reproductions import PLOTS, REPRODUCTIONS, text
 from nilometer.laboratory.reproductions.fjords import fjords, plans, traffic
+from nilometer.laboratory.reproductions.snee_losses import snee_losses
 from nilometer.laboratory.reproductions.snjoin_costs import ROWS, outer_mjoin, snjoin
 from nilometer.laboratory.reproductions.steam import steam
 from nilometer.laboratory.reproductions.steam_buffer import steam_buffer
@@ -123,3 +124,10 @@ def test_snjoins_costs() -> None:
     assert snjoin(five) == pytest.approx(112.926, abs=0.001)
     assert outer_mjoin(twenty_five) > snjoin(twenty_five)
     assert all(figure["shape"] for figure in REPRODUCTIONS["snjoin-costs"]()["figures"].values())
+
+
+def test_retries_bring_over_what_links_lose() -> None:
+    result = snee_losses(days=2, qualities=(1.0, 0.7))
+    assert len(result["figures"]) == 2
+    assert all(figure["shape"] for figure in result["figures"].values())
+    assert "100.0%" in result["figures"]["Q1 on motes of the profile mica2"]["ours"]

@@ -224,7 +224,7 @@ def declarations(depth: int = DEPTH) -> st.SearchStrategy[ast.Statement]:
         st.builds(ast.CreateTable, names, columns, strings, optional_names, optional_durations),
         st.builds(ast.CreateSensor, identifiers, names, st.none() | st.tuples(floats, floats), attributes),
         st.builds(ast.CopySensors, strings, optional_names),
-        st.builds(ast.CreateNetwork, names, strings, st.none() | identifiers),
+        st.builds(ast.CreateNetwork, names, strings, st.none() | identifiers, st.none() | st.integers(0, 99)),
         st.builds(ast.CreateQuery, names, queries(depth), starts),
         st.builds(ast.Drop, declared, names, st.booleans()),
         st.builds(ast.Drop, st.just("SENSOR"), identifiers, st.booleans(), optional_names),

@@ -90,6 +90,8 @@ QUARTER = Amount(15, "MINUTES")
         ("CREATE NETWORK field FROM 'field.toml'", CreateNetwork("field", "field.toml")),
         ("CREATE NETWORK field FROM 'field.toml' SINK 0", CreateNetwork("field", "field.toml", 0)),
         ("CREATE NETWORK field FROM 'field.toml' SINK 'gw'", CreateNetwork("field", "field.toml", "gw")),
+        ("CREATE NETWORK field FROM 'f.csv' SINK 0 RETRIES 3", CreateNetwork("field", "f.csv", 0, 3)),
+        ("CREATE NETWORK field FROM 'f.toml' RETRIES 3", CreateNetwork("field", "f.toml", None, 3)),
         ("CREATE QUERY wet AS SELECT a FROM s", CreateQuery("wet", QUERY)),
         ("CREATE QUERY wet STARTING AT BEGINNING AS SELECT a FROM s", CreateQuery("wet", QUERY, "BEGINNING")),
         (
@@ -180,6 +182,9 @@ def test_types(spelling: str, name: str, width: int | None) -> None:
         "COPY SENSORS 'x'",
         "CREATE NETWORK n",
         "CREATE NETWORK n FROM 'f' SINK x",
+        "CREATE NETWORK n FROM 'f' RETRIES",
+        "CREATE NETWORK n FROM 'f' RETRIES 1.5",
+        "CREATE NETWORK n FROM 'f' RETRIES -1",
         "CREATE QUERY q SELECT a FROM s",
         "CREATE QUERY q STARTING AS SELECT a FROM s",
         "CREATE QUERY q AT 'noon' AS SELECT a FROM s",

@@ -54,23 +54,32 @@ KEYS = sorted(PLANS)
     size=st.integers(3, 26),
     hours=st.sampled_from((1, 6, 24)),
     costs=st.sampled_from(("snee-2010", "mica2", "nrf52840")),
+    retries=st.sampled_from((0, 0, 3)),
 )
 def test_what_is_planned_can_be_carried_out(
-    key: tuple[str, str], seed: int, size: int, hours: int, costs: str
+    key: tuple[str, str], seed: int, size: int, hours: int, costs: str, retries: int
 ) -> None:
-    placement = _place(key, seed, size, hours, costs)
+    placement = _place(key, seed, size, hours, costs, retries)
     if placement is not None:
         check_placement(placement)
 
 
-def _place(key: tuple[str, str], seed: int, size: int, hours: int, costs: str) -> Placement | None:
+def _place(
+    key: tuple[str, str], seed: int, size: int, hours: int, costs: str, retries: int = 0
+) -> Placement | None:
     if costs == "nrf52840":
-        return _placed(key, seed, size, hours, costs, 262_144)
-    return _placed(key, seed, size, hours, costs, 4096)
+        return _placed(key, seed, size, hours, costs, 262_144, retries)
+    return _placed(key, seed, size, hours, costs, 4096, retries)
 
 
-def _placed(key: tuple[str, str], seed: int, size: int, hours: int, costs: str, ram: int) -> Placement | None:
+def _placed(
+    key: tuple[str, str], seed: int, size: int, hours: int, costs: str, ram: int, retries: int = 0
+) -> Placement | None:
     network = random_network(random.Random(seed), size, costs=costs)
+    if retries:
+        drawn = random.Random(seed)
+        links = tuple(replace(link, quality=drawn.uniform(0.5, 1)) for link in network.links)
+        network = replace(network, links=links, retries=retries)
     nodes = tuple(replace(node, ram=ram if node.id != 0 else node.ram) for node in network.nodes)
     quality = QualityOfService.of(delivery_time=hours * HOUR)
     refused = ""

@@ -59,6 +59,11 @@ def check_transfers_do_not_disturb_each_other(placement: Placement) -> None:
         assert {one.source, one.target}.isdisjoint({other.source, other.target})
         assert network.link(other.source, one.target) is None, "a receiver hears another sender"
         assert network.link(one.source, other.target) is None, "a receiver hears another sender"
+        if network.retries:  # receivers send acknowledgements, and senders hear them
+            assert network.link(one.target, other.target) is None, "a receiver hears an acknowledgement"
+            assert network.link(one.source, other.source) is None, (
+                "a sender hears another, not its acknowledgement"
+            )
 
 
 def check_every_flow_arrives(placement: Placement) -> None:
@@ -91,8 +96,11 @@ def check_resources(placement: Placement) -> None:
 
 
 def check_packets(placement: Placement) -> None:
+    retries = placement.network.retries
     for transfer in placement.agenda.transfers:
         assert transfer.packets == packets_one_by_one(transfer, placement)
+        assert (transfer.reserved is not None) == (retries > 0)
+        assert transfer.packets <= transfer.sendings <= transfer.packets * (retries + 1)
 
 
 def packets_one_by_one(transfer: Transfer, placement: Placement) -> int:

@@ -38,6 +38,9 @@ def check_costs(changed: Mapping[str, float], whole: Mapping[str, float]) -> Non
         )
     if {"transmit_packet", "send_packet"} & set(changed) and whole["transmit_packet"] > whole["send_packet"]:
         raise _contradiction(whole, "transmit_packet", "send_packet", "it is part of what sending takes")
+    answer, wait = "transmit_acknowledgement", "await_acknowledgement"
+    if {answer, wait} & set(changed) and whole[answer] > whole[wait]:
+        raise _contradiction(whole, answer, wait, "it would be given up before it is sent")
 
 
 def _expected(name: str, value: float) -> str | None:

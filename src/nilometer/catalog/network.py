@@ -21,6 +21,9 @@ from nilometer.types import INT_MAXIMUM
 
 NodeId = int | str
 
+MOST_RETRIES = 7
+"""The most that IEEE 802.15.4 allows (macMaxFrameRetries); its default is 3."""
+
 
 @dataclass(frozen=True, slots=True)
 class NetworkNode:
@@ -79,15 +82,19 @@ class CostProfile:
 
 @dataclass(frozen=True)
 class Network:
-    """A connected topology around its sink, in the order it was declared (routing breaks ties by that order)."""
+    """A connected topology around its sink, in the order it was declared (routing breaks ties by that order).
+
+    `retries`: how often a packet that was not acknowledged is sent again; 0: packets are sent once, and not acknowledged."""
 
     name: str
     sink: NodeId
     nodes: tuple[NetworkNode, ...]
     links: tuple[Link, ...]
     profile: CostProfile = field(default_factory=CostProfile)
+    retries: int = 0
 
     def __post_init__(self) -> None:
+        _check_retries(self)
         _check_nodes(self)
         _check_links(self)
         _check_connected(self)
@@ -128,6 +135,15 @@ class Network:
             found[link.source][link.target] = None
             found[link.target][link.source] = None
         return {identifier: tuple(others) for identifier, others in found.items()}
+
+
+def _check_retries(network: Network) -> None:
+    if not 0 <= network.retries <= MOST_RETRIES:
+        raise CatalogError(
+            f"network '{network.name}' has an impossible number of retries",
+            detail=f"retries is {network.retries}",
+            hint=f"give 0 to {MOST_RETRIES}, as macMaxFrameRetries of IEEE 802.15.4; 0: packets are not acknowledged",
+        )
 
 
 def _check_nodes(network: Network) -> None:

@@ -1,21 +1,25 @@
 """A TOML, CSV or GeoJSON file -> a network.
 
-TOML: `[network]` with `sink` and `profile`, `[defaults]` for all nodes, `[[nodes]]`, `[[links]]`, `[profile]` with
-parameters that differ. CSV: a file of links (`source,target,quality,cost`) and beside it, if there is one, a file of nodes
+TOML: `[network]` with `sink`, `profile`, `retries` and `range`, `[defaults]` for all nodes, `[[nodes]]` (or `nodes`, the name of a CSV
+file of them), `[[links]]`, `[profile]` with parameters that differ. Nodes within the `range` of each other are linked, besides
+the links that are listed. CSV: a file of links (`source,target,quality,cost`) and beside it, if there is one, a file of nodes
 (`links.csv` and `nodes.csv`, `brook.csv` and `brook-nodes.csv`). GeoJSON: Points are nodes, LineStrings are links, by
 the properties `source` and `target` or by the places of their ends.
 """
 
 from __future__ import annotations
 
+import math
 import tomllib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NoReturn
 
 from nilometer.catalog.near_misses import join_names, near_misses
 from nilometer.catalog.network import CostProfile, Link, Network, NetworkNode, NodeId
 from nilometer.catalog.profiles import DEFAULT_PROFILE, cost_profile
+from nilometer.catalog.radio_range import least_range, links_within
 from nilometer.catalog.text_files import CsvFile, CsvRow, read_csv, read_geojson, read_text, typed
 from nilometer.errors import CatalogError
 
@@ -26,9 +30,15 @@ Fail = Callable[[str, str | None, str | None], NoReturn]
 """Raises a CatalogError with message, detail and hint, and the place in the file."""
 
 
-def import_network(path: str | Path, name: str, sink: NodeId | None = None) -> Network:
-    """The network in the file, under that name; `sink` overrides the one in the file."""
-    path = Path(path)
+def import_network(
+    path: str | Path, name: str, sink: NodeId | None = None, retries: int | None = None
+) -> Network:
+    """The network in the file, under that name; `sink` and `retries` override those in the file."""
+    found = _read(Path(path), name, sink)
+    return found if retries is None else replace(found, retries=retries)
+
+
+def _read(path: Path, name: str, sink: NodeId | None) -> Network:
     match path.suffix.lower():
         case ".toml":
             return _from_toml(path, name, sink)
@@ -49,6 +59,7 @@ def _network(
     nodes: list[NetworkNode],
     links: list[Link],
     profile: CostProfile,
+    retries: Any = 0,
 ) -> Network:
     if not nodes:
         raise CatalogError(
@@ -71,7 +82,9 @@ def _network(
         (known.get(str(link.source), link.source), known.get(str(link.target), link.target)) for link in links
     )
     joined = tuple(Link(*pair, link.quality, link.cost) for pair, link in zip(ends, links, strict=True))
-    return Network(name, known.get(str(sink), sink), tuple(nodes), joined, profile)
+    if isinstance(retries, bool) or not isinstance(retries, int):
+        _failing(path.name)("'retries' is not a whole number", f"retries is {retries!r}", "write retries = 3")
+    return Network(name, known.get(str(sink), sink), tuple(nodes), joined, profile, retries)
 
 
 # ---- TOML ------------------------------------------------------------------------------------------------------------
@@ -83,17 +96,21 @@ def _from_toml(path: Path, name: str, sink: NodeId | None) -> Network:
     except tomllib.TOMLDecodeError as error:
         raise CatalogError(f"{path.name} is not TOML", detail=str(error).lower()) from None
     # Also outside of [network], where one would write it first.
-    plain = whole.pop("sink", None)
+    plain, again, heard = whole.pop("sink", None), whole.pop("retries", 0), whole.pop("range", None)
     profile_name = whole.pop("profile") if isinstance(whole.get("profile"), str) else DEFAULT_PROFILE
     _known_keys(whole, ("network", "defaults", "nodes", "links", "profile"), _failing(path.name))
     head, defaults = _table(path, whole, "network"), _table(path, whole, "defaults")
-    _known_keys(head, ("sink", "profile"), _failing(f"{path.name}, [network]"))
-    _known_keys(defaults, ("ram", "flash", "energy"), _failing(f"{path.name}, [defaults]"))
-    rows = _rows(path, whole, "nodes")
-    nodes = [
-        _node(defaults | row, _failing(f"{path.name}, [[nodes]] {number}"))
-        for number, row in enumerate(rows, 1)
-    ]
+    _known_keys(head, ("sink", "profile", "retries", "range"), _failing(f"{path.name}, [network]"))
+    _known_keys(defaults, ("ram", "flash", "energy", "streams"), _failing(f"{path.name}, [defaults]"))
+    listed = whole.get("nodes")
+    if isinstance(listed, str):
+        rows = list(_csv_rows(read_csv(path.with_name(listed))))
+    else:
+        rows = [
+            (row, _failing(f"{path.name}, [[nodes]] {number}"))
+            for number, row in enumerate(_rows(path, whole, "nodes"), 1)
+        ]
+    nodes = [_node(defaults | row, fail) for row, fail in rows]
     links = [
         _link(row, _failing(f"{path.name}, [[links]] {number}"))
         for number, row in enumerate(_rows(path, whole, "links"), 1)
@@ -105,10 +122,47 @@ def _from_toml(path: Path, name: str, sink: NodeId | None) -> Network:
     except CatalogError as error:
         _failing(path.name)(error.message, error.detail, error.hint)
     said = head.get("sink", plain)
-    marked = [node.id for node, row in zip(nodes, rows, strict=True) if row.get("sink") is True]
+    marked = [node.id for node, (row, _) in zip(nodes, rows, strict=True) if row.get("sink") is True]
     if sink is None:
         sink = _only_sink(path, marked if said is None else (said, *marked))
-    return _network(path, name, sink, nodes, links, profile)
+    # The sink is a base station: it senses what it says itself, and not what all do.
+    bare = {node.id for node, (row, _) in zip(nodes, rows, strict=True) if "streams" not in row}
+    nodes = [
+        replace(node, streams=()) if str(node.id) == str(sink) and node.id in bare else node for node in nodes
+    ]
+    links += _within(path, nodes, links, head.get("range", heard))
+    return _network(path, name, sink, nodes, links, profile, head.get("retries", again))
+
+
+def _within(path: Path, nodes: list[NetworkNode], links: list[Link], heard: Any) -> list[Link]:
+    """The links of nodes within the range of each other that are not listed."""
+    if heard is None:
+        return []
+    fail = _failing(path.name)
+    distance = _number(heard, "range", fail)
+    if not 0 < distance < math.inf:
+        fail("'range' is no distance", f"range is {heard!r}", "write how far a radio is heard: range = 30")
+    nowhere = [str(node.id) for node in nodes if node.location is None]
+    if nowhere:
+        fail(
+            "a range needs places",
+            f"there are none of {join_names(nowhere, 'and')}",
+            "give each node x and y",
+        )
+    known = {frozenset((str(link.source), str(link.target))) for link in links}
+    placed = [(node.id, node.location) for node in nodes if node.location is not None]
+    least = least_range([place for _, place in placed]) if placed and not links else 0.0
+    if least > distance:
+        fail(
+            f"a range of {distance:g} leaves nodes apart",
+            f"the least that connects all {len(placed)} is {least:.6g}",
+            f"write range = {math.ceil(least * 10) / 10:g}, or list the links that are there besides",
+        )
+    return [
+        link
+        for link in links_within(placed, distance)
+        if frozenset((str(link.source), str(link.target))) not in known
+    ]
 
 
 def _only_sink(path: Path, marked: Iterable[NodeId]) -> NodeId | None:
@@ -183,19 +237,35 @@ def _csv_link(row: CsvRow, identifiers: Mapping[str, NodeId]) -> Link:
 
 
 def _csv_nodes(file: CsvFile, identifiers: Mapping[str, NodeId]) -> tuple[list[NetworkNode], list[NodeId]]:
-    _known_keys(file.columns, NODE_KEYS, _failing(f"{file.path.name}, line 1"))
     nodes: list[NetworkNode] = []
     sinks: list[NodeId] = []
+    for raw, fail in _csv_rows(file, identifiers):
+        nodes.append(_node(raw, fail))
+        if raw.get("sink"):
+            sinks.append(nodes[-1].id)
+    return nodes, sinks
+
+
+def _csv_rows(
+    file: CsvFile, identifiers: Mapping[str, NodeId] | None = None
+) -> Iterator[tuple[dict[str, Any], Fail]]:
+    """The nodes of a file, as plain values, and who fails for each."""
+    file.require("id")
+    _known_keys(file.columns, NODE_KEYS, _failing(f"{file.path.name}, line 1"))
+    if identifiers is None:
+        texts = [row.required("id") for row in file.rows]
+        identifiers = dict(zip(texts, typed(texts), strict=True))
     for row in file.rows:
-        raw: dict[str, Any] = {"id": identifiers[row.cells["id"]], "streams": row.cells.get("streams", "")}
+        raw: dict[str, Any] = {"id": identifiers[row.cells["id"]]}
+        if row.cells.get("streams"):
+            raw["streams"] = row.cells["streams"]
         for column in ("ram", "flash", "energy", "x", "y"):
             number = row.number(column)
             if number is not None:
                 raw[column] = int(number) if number.is_integer() else number
-        nodes.append(_node(raw, _failing(f"{file.path.name}, line {row.line}")))
         if row.cells.get("sink", "").lower() in ("true", "1", "yes"):
-            sinks.append(nodes[-1].id)
-    return nodes, sinks
+            raw["sink"] = True
+        yield raw, _failing(f"{file.path.name}, line {row.line}")
 
 
 # ---- GeoJSON ---------------------------------------------------------------------------------------------------------
@@ -230,7 +300,8 @@ def _from_geojson(path: Path, name: str, sink: NodeId | None) -> Network:
             raw.setdefault(end, places.get(place))
         links.append(_link(raw, _failing(f"{path.name}, feature {feature.number}")))
     profile = cost_profile(str(whole.get("profile", DEFAULT_PROFILE)))
-    return _network(path, name, _only_sink(path, marked) if sink is None else sink, nodes, links, profile)
+    sink = _only_sink(path, marked) if sink is None else sink
+    return _network(path, name, sink, nodes, links, profile, whole.get("retries", 0))
 
 
 # ---- nodes and links from plain values -------------------------------------------------------------------------------

@@ -1,8 +1,8 @@
 """Cost profiles of mote networks, as data: what primitive actions take, as SNEE's compiler has them.
 
 `snee-2010` are the figures behind the agenda of SNEE's Fig. 22; `snee-thesis` and `snee-hardware` are the two later sets
-of the same parameters. `mica2` are the cycle-level figures of SNEE's Tables 2 and 3, `nrf52840` those of a current mote, `avr`
-those of the programs that `nilometer compile` makes.
+of the same parameters. `mica2` are the cycle-level figures of SNEE's Tables 2 and 3, `nrf52840` those of a current mote
+(`catalog.nrf52840`), `avr` those of the programs that `nilometer compile` makes.
 Times are milliseconds, sizes bytes, currents amperes, rates hertz. `placement.cost_parameters` says what each one means.
 """
 
@@ -13,7 +13,11 @@ from typing import Final
 from nilometer.catalog.cost_checks import check_costs
 from nilometer.catalog.near_misses import near_misses
 from nilometer.catalog.network import CostProfile
+from nilometer.catalog.nrf52840 import NRF52840
 from nilometer.errors import CatalogError
+
+_CYCLE: Final = 1000 / 7_372_800
+"""Milliseconds of a Mica2's cycle."""
 
 _SNEE_2010: Final[dict[str, float]] = {
     "copy_tuple": 0.1,
@@ -45,6 +49,10 @@ _SNEE_2010: Final[dict[str, float]] = {
     "sense_attribute": 0,
     "transmit_packet": 2,  # the energy model of the thesis: the rest of a packet's 30 ms the receiver listens
     "transmit_byte": 0,
+    # Neither SNEE nor its Table 2 has acknowledgements. TinyOS's driver of the Mica2's radio (chips/cc1000, ACK_LENGTH and
+    # MAX_ACK_WAIT): one takes 16 bytes, and is given up after 18, of 3072 cycles each.
+    "await_acknowledgement": 18 * 3072 * _CYCLE,
+    "transmit_acknowledgement": 16 * 3072 * _CYCLE,
     # The Mica2 of the emulator Avrora; the radio transmits at level 20. Its sensor board cannot be switched off.
     "clock_rate": 7_372_800,
     "voltage": 3,
@@ -67,9 +75,6 @@ _THESIS: Final[dict[str, float]] = {
 }
 
 _HARDWARE: Final[dict[str, float]] = {"acquire_data": 100, "radio_sync_window": 100, "deliver_tuple": 100}
-
-_CYCLE: Final = 1000 / 7_372_800
-"""Milliseconds of a Mica2's cycle."""
 
 # SNEE's Table 2, in cycles. What it does not list costs nothing there; an operator's overhead is SP_A_OVERHEAD. The
 # serial line carries 57,600 bits a second (ten bits a byte): a packet of 28 bytes and its frame of 8 takes 6.25 ms.
@@ -99,45 +104,11 @@ _MICA2: Final[dict[str, float]] = {
     "sensor_on": 0.0009402e-6 * 7_372_800 / 3,
 }
 
-# Nordic nRF52840, typical figures after its Product Specification ("Current consumption"; 3 V, DC/DC). Boards differ by their crystals, regulators and
-# leakage, and revisions of the document by a few per cent: measure one's own before relying on a lifetime. CPU from flash at 64 MHz 52 uA/MHz; with the radio at 0 dBm 8.1 mA, with the receiver 8.6 mA, the CPU's share taken off
-# here; System ON with all RAM kept and the RTC running 3.16 uA. IEEE 802.15.4 at 250 kbit/s: 32 us a byte, 19 bytes of frame
-# around at most 108 of payload, 0.128 ms to sense the channel, 0.192 ms to turn round. The HFXO starts in 0.36 ms. The rest (sensor,
-# runtime, serial line at 115,200 bits a second) is a plain choice of ours. A cycle of ours is taken to do what a cycle of the AVR does.
-_NRF_CYCLE: Final = 1000 / 64_000_000
-_NRF52840: Final[dict[str, float]] = {
-    **_MICA2,
-    "check_tuple": 8 * _NRF_CYCLE,
-    "do_calculation": 8 * _NRF_CYCLE,
-    "call_method": 124 * _NRF_CYCLE,
-    "apply_atom": 8 * _NRF_CYCLE,
-    "acquire_data": 1,
-    "sense_attribute": 0.04,
-    "turn_on_radio": 0.36,
-    "radio_sync_window": 1,
-    "send_packet": 0.128 + 0.192 + 19 * 0.032,
-    "transmit_packet": 19 * 0.032,
-    "transmit_byte": 0.032,
-    "packet_payload": 108,
-    "packet_overhead": 2,
-    "deliver_tuple": 10.07,
-    "serial_payload": 108,
-    "fixed_ram": 8192,
-    "clock_rate": 64_000_000,
-    "cpu_active": 0.0033,
-    "cpu_idle": 0.0003,
-    "cpu_sleep": 3.16e-6,
-    "radio_receive": 0.0053,
-    "radio_transmit": 0.0048,
-    "radio_sleep": 0,
-    "sensor_on": 0.001,
-    "sensor_board": 0,
-}
-
-
 # Our own runtime on the Mica2's processor, measured: cycles fitted to emulated micro-programs (`sensornet.motes.calibration`;
 # a test fits them again). A radio slot begins with two ticks of the clock in which only the receiver is on; two milliseconds
-# are added to it, as slots begin at whole ticks, and 1.5 % to every byte, as interrupts may meet. The serial line is counted by bytes. RAM and the currents are the Mica2's; `fixed_ram` is what the largest runtime takes, with its stack.
+# are added to it, as slots begin at whole ticks, and 1.5 % to every byte, as interrupts may meet. The
+# serial line is counted by bytes. RAM and the currents are the Mica2's; `fixed_ram` is what the largest runtime takes, with
+# its stack.
 _AVR: Final[dict[str, float]] = {
     **dict.fromkeys(("apply_predicate", "apply_atom", "check_tuple", "concatenate", "scan_tuple"), 0.0),
     **dict.fromkeys(("call_method", "signal_event", "turn_on_radio", "turn_off_radio"), 0.0),
@@ -168,7 +139,7 @@ PROFILES: Final[dict[str, CostProfile]] = {
     "snee-thesis": _profile("snee-thesis", _THESIS),
     "snee-hardware": _profile("snee-hardware", _HARDWARE),
     "mica2": _profile("mica2", _MICA2),
-    "nrf52840": _profile("nrf52840", _NRF52840),
+    "nrf52840": _profile("nrf52840", _MICA2 | NRF52840),
     "avr": _profile("avr", _AVR),
 }
 

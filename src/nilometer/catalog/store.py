@@ -24,12 +24,19 @@ from nilometer.errors import CatalogError, ResourceError
 if TYPE_CHECKING:
     from sqlalchemy import Connection, Engine
 
-VERSION = 1
+VERSION = 2
 """The version of the tables that this program reads and writes."""
 
 Migration = Callable[["Connection"], None]
 
-MIGRATIONS: dict[int, Migration] = {}
+
+def _add_retries(connection: Connection) -> None:
+    from nilometer.catalog.store_migrations import add_retries
+
+    add_retries(connection)
+
+
+MIGRATIONS: dict[int, Migration] = {1: _add_retries}
 """Version -> what brings the tables from it to the next, in the transaction that opens the catalog."""
 
 BUSY_SECONDS = 30

@@ -106,6 +106,7 @@ def _network_rows(network: Network, position: int) -> Rows:
         "sink_type": sink_type,
         "profile": network.profile.name,
         "profile_parameters": dict(network.profile.parameters),
+        "retries": network.retries,
     }
     rows: Rows = [(tables.networks, head)]
     for place, node in enumerate(network.nodes):
@@ -231,6 +232,7 @@ def load_contents(connection: sql.Connection) -> Contents:
             tuple(nodes.get(row.key, ())),
             tuple(links.get(row.key, ())),
             CostProfile(row.profile, tuple(row.profile_parameters.items())),
+            row.retries,
         )
     for row in _ordered(connection, tables.queries):
         starting = row.starting if row.starting_at is None else row.starting_at

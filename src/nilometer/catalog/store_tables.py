@@ -84,8 +84,9 @@ networks = sql.Table(
     sql.Column("sink_type", sql.Text, nullable=False),
     sql.Column("profile", sql.Text, nullable=False),
     sql.Column("profile_parameters", sql.JSON, nullable=False),
+    sql.Column("retries", sql.Integer, nullable=False, server_default="0"),
 )
-"""Mote networks, each with its cost profile."""
+"""Mote networks, each with its cost profile, and how often a packet is sent again."""
 
 nodes = sql.Table(
     "nodes",

@@ -29,6 +29,14 @@ CostsOption = Annotated[
         help="What a mote's actions take: snee-2010, mica2, nrf52840 ...; else as the network says.",
     ),
 ]
+RetriesOption = Annotated[
+    int | None,
+    typer.Option(
+        "--retries",
+        min=0,
+        help="How often a packet that was not acknowledged is sent again; else as the network says.",
+    ),
+]
 AcquisitionIntervalOption = Annotated[
     str | None, typer.Option(metavar="DURATION", help="Between readings: '15 MINUTES'; 'A..B' for a range.")
 ]
@@ -66,7 +74,7 @@ def network_file(network: str | None) -> Network | None:
     return import_network(network, Path(network).stem)
 
 
-def network_of(query: Query, network: str | None, costs: str | None) -> Network:
+def network_of(query: Query, network: str | None, costs: str | None, retries: int | None = None) -> Network:
     """The network that the options name: a file, one of the catalog, or the only one that senses what the query reads."""
     from dataclasses import replace
 
@@ -74,6 +82,8 @@ def network_of(query: Query, network: str | None, costs: str | None) -> Network:
     from nilometer.engine.placing import network_for, unknown_streams
 
     found = network_file(network) or network_for(query, network)
+    if retries is not None:
+        found = replace(found, retries=retries)
     for note in unknown_streams(query, found):
         message(note)
     return found if costs is None else replace(found, profile=cost_profile(costs))

@@ -23,6 +23,7 @@ from nilometer.cli.placement_options import (
     LifetimeOption,
     NetworkOption,
     PlotOption,
+    RetriesOption,
     TotalEnergyOption,
     network_of,
 )
@@ -40,6 +41,7 @@ def plan(
     network: NetworkOption = None,
     profile: ProfileOption = "default",
     costs: CostsOption = None,
+    retries: RetriesOption = None,
     acquisition_interval: AcquisitionIntervalOption = None,
     delivery_time: DeliveryTimeOption = None,
     lifetime: LifetimeOption = None,
@@ -72,7 +74,7 @@ def plan(
         buffering_factor=buffering_factor,
         goal=goal,
     )
-    placement = query.placement(network_of(query, network, costs), expected)
+    placement = query.placement(network_of(query, network, costs, retries), expected)
     if plot is not None:
         from nilometer.laboratory.pictures import draw_placement
 

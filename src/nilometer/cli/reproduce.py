@@ -21,7 +21,7 @@ def reproduce(
         str,
         typer.Argument(
             metavar="NAME",
-            help="snee-forms, snee, snee-placement, snee-motes, fjords, fjords-power, steam, steam-buffer, snjoin, snjoin-central, snjoin-costs or snjoin-network",
+            help="snee-forms, snee, snee-placement, snee-losses, snee-motes, fjords, fjords-power, steam, steam-buffer, snjoin, snjoin-central, snjoin-costs or snjoin-network",
         ),
     ],
     json: JsonOption = False,

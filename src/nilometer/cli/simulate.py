@@ -26,6 +26,7 @@ from nilometer.cli.placement_options import (
     LifetimeOption,
     NetworkOption,
     PlotOption,
+    RetriesOption,
     TotalEnergyOption,
     network_of,
 )
@@ -50,9 +51,7 @@ def simulate(
         int, typer.Option("--seed", help="Everything that is left to chance follows from it.")
     ] = 0,
     loss: Annotated[bool, typer.Option("--loss", help="Links lose packets, by their quality.")] = False,
-    retries: Annotated[
-        int, typer.Option("--retries", min=0, help="With --loss: how often a lost packet is sent again.")
-    ] = 0,
+    retries: RetriesOption = None,
     kill: Annotated[
         list[str] | None,
         typer.Option("--kill", metavar="NODE@TIME", help="A node dies: 3@40d; may be repeated."),
@@ -101,7 +100,7 @@ def simulate(
     from nilometer.engine.simulating import run_in_network
     from nilometer.errors import ConfigurationError
     from nilometer.plan.bind.parameters import given_duration
-    from nilometer.sensornet.simulation import Clocks, Conditions, Losses, parse_kill
+    from nilometer.sensornet.simulation import Clocks, Conditions, parse_kill
     from nilometer.sensornet.simulation.report import report_json, report_text
 
     database = database_of(data, catalog)
@@ -115,11 +114,7 @@ def simulate(
         buffering_factor=buffering_factor,
         goal=goal,
     )
-    placement = query.placement(network_of(query, network, costs), expected)
-    if retries and not loss:
-        raise ConfigurationError(
-            "--retries without --loss: nothing is lost", hint="give --loss too, or neither"
-        )
+    placement = query.placement(network_of(query, network, costs, retries), expected)
     if guard is not None and drift is None:
         raise ConfigurationError(
             "--guard without --drift: all clocks agree", hint="give --drift too, or neither"
@@ -127,7 +122,7 @@ def simulate(
     margin = None if guard is None else given_duration(guard, "--guard") / 1e6
     conditions = Conditions(
         seed=seed,
-        losses=Losses(retries) if loss else None,
+        losses=loss,
         clocks=None if drift is None else Clocks(drift / 1e6, margin),
         kills=tuple(map(parse_kill, kill or ())),
         repair=repair,

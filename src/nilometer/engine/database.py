@@ -58,10 +58,10 @@ class Database:
                     from nilometer.catalog.sensors_file import read_sensors
 
                     self.catalog.add_sensors(read_sensors(self._path(path), stream))
-                case ast.CreateNetwork(name=name, path=path, sink=sink):
+                case ast.CreateNetwork(name=name, path=path, sink=sink, retries=retries):
                     from nilometer.catalog.network_files import import_network
 
-                    self.catalog.add_network(import_network(self._path(path), name, sink))
+                    self.catalog.add_network(import_network(self._path(path), name, sink, retries))
                 case ast.CreateQuery(name=name, query=query, starting=starting):
                     self._add_query(name, query, starting, text, parameters)
                 case ast.Drop(kind=kind, name=name, if_exists=if_exists, stream=stream):
@@ -204,7 +204,13 @@ class Database:
                 return self.catalog.sensor_rows()
             case "NETWORKS":
                 return [
-                    {"name": n.name, "sink": n.sink, "nodes": len(n.nodes), "links": len(n.links)}
+                    {
+                        "name": n.name,
+                        "sink": n.sink,
+                        "nodes": len(n.nodes),
+                        "links": len(n.links),
+                        "retries": n.retries,
+                    }
                     for n in self.catalog.networks()
                 ]
             case "QUERIES":

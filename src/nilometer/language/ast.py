@@ -419,11 +419,12 @@ class CopySensors(Statement):
 
 @dataclass(frozen=True, slots=True)
 class CreateNetwork(Statement):
-    """`CREATE NETWORK name FROM 'file.toml' [SINK 0]`: nodes, links, resources, profiles (TOML, CSV or GeoJSON)."""
+    """`CREATE NETWORK name FROM 'file.toml' [SINK 0] [RETRIES 3]`: nodes, links, resources, profiles (TOML, CSV or GeoJSON)."""
 
     name: str
     path: str
     sink: int | str | None = None
+    retries: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

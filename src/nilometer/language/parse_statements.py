@@ -194,7 +194,12 @@ def _create_network(cursor: Cursor, start: int) -> ast.CreateNetwork:
     cursor.expect("FROM")
     path = cursor.string("a file in single quotes")
     sink = _identifier(cursor) if cursor.accept("SINK") else None
-    return ast.CreateNetwork(name, path, sink, span=cursor.span_from(start))
+    retries: int | None = None
+    if cursor.accept("RETRIES"):
+        if cursor.token.kind is not INT:
+            cursor.fail("how often a packet is sent again", hint="write a whole number: RETRIES 3")
+        retries = int(cursor.advance().text)
+    return ast.CreateNetwork(name, path, sink, retries, span=cursor.span_from(start))
 
 
 def _create_query(cursor: Cursor, start: int) -> ast.CreateQuery:

@@ -45,10 +45,11 @@ def print_statement(node: ast.Statement | ast.QueryNode) -> str:
                 f"OF {identifier(stream)}" if stream is not None else "",
                 f"FROM {string(path)}",
             )
-        case ast.CreateNetwork(name, path, sink):
+        case ast.CreateNetwork(name, path, sink, retries):
             return _words(
                 f"CREATE NETWORK {identifier(name)} FROM {string(path)}",
                 f"SINK {literal(sink)}" if sink is not None else "",
+                f"RETRIES {retries}" if retries is not None else "",
             )
         case ast.CreateQuery(name, query, starting):
             return _words("CREATE QUERY", identifier(name), _starting(starting), f"AS {print_query(query)}")

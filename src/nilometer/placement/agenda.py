@@ -32,7 +32,8 @@ class FragmentTask:
 class Transfer:
     """`source` transmits to its parent `target`, which receives: the tuples of all `flows`, `beta` evaluations of them, in
     `packets` packets. Both radios are on from `start` to `end`; what it takes to turn them on and off is before and after
-    that (`Agenda.turn_on`, `turn_off`), or, under `snee-2010`, within."""
+    that (`Agenda.turn_on`, `turn_off`), or, under `snee-2010`, within. `reserved`: how many sendings there is time for,
+    where packets are acknowledged and sent again, each taking `beat` milliseconds; None: each is sent once."""
 
     source: NodeId
     target: NodeId
@@ -40,6 +41,13 @@ class Transfer:
     end: int
     flows: tuple[Flow, ...]
     packets: int
+    reserved: int | None = None
+    beat: float = 0.0
+
+    @property
+    def sendings(self) -> int:
+        """The sendings of packets that the slot has time for."""
+        return self.packets if self.reserved is None else self.reserved
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,8 @@
 
 Two transfers disturb each other if they share a site, or if the receiver of one hears the sender of the other (SNEE section 5.2.4
 names the idea, after Zadorozhny). List scheduling: of the sites that have all they wait for, the one that has been ready
-longest goes first, in the earliest gap that disturbs nobody; of several, the one with the longest way to go.
+longest goes first, in the earliest gap that disturbs nobody; of several, the one with the longest way to go. Where packets are
+acknowledged both ends send and both receive: then no end of one may hear an end of the other.
 """
 
 from __future__ import annotations
@@ -47,9 +48,13 @@ def schedule_transfers(
         for neighbour in network.neighbours(parent):
             if neighbour in sends and neighbour != site:
                 taken.append(sends[neighbour])
+            if network.retries:
+                taken.extend(receives.get(neighbour, ()))
         for neighbour in network.neighbours(site):
             if neighbour != parent:
                 taken.extend(receives.get(neighbour, ()))
+            if network.retries and neighbour in sends:
+                taken.append(sends[neighbour])
         start = _first_gap(max(earliest, free[parent]), lengths[site], taken)
         busy = (start, start + lengths[site])
         starts[site] = start

@@ -44,6 +44,8 @@ class CostParameters:
     )
     transmit_byte: float  # for each byte of payload, with the transmitter on
     between_packets: float
+    await_acknowledgement: float  # from a packet's end until its acknowledgement has come, or is given up
+    transmit_acknowledgement: float  # the part of it with the receiver's transmitter on
     packet_payload: float
     packet_overhead: float  # the part of the payload that is not tuples
 

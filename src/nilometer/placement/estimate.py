@@ -2,7 +2,8 @@
 
 The processor is active while a site has a task, idle while the network is awake without it (only where all sleep together), and
 asleep else. The radio of both ends is on around a transfer: it listens, but for the sender's packets. The sensor board works
-while an acquisition reads. Energy is voltage times current times time, by component (SNEE sections 4.6 and 6.1).
+while an acquisition reads. Where packets are acknowledged and sent again, the means over what the links may lose are
+taken. Energy is voltage times current times time, by component (SNEE sections 4.6 and 6.1).
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from nilometer.catalog.network import Network, NodeId
+from nilometer.placement.acknowledgements import hop_of
 from nilometer.placement.agenda import Agenda
 from nilometer.placement.cost_parameters import CostParameters
 from nilometer.placement.packets import bytes_for
@@ -23,7 +25,7 @@ def estimate_sites(
     agenda: Agenda, work: Workload, network: Network, costs: CostParameters, profile: PlacementProfile
 ) -> Mapping[NodeId, SitePlan]:
     """Every site of the routing tree, in post-order."""
-    active, radio, sent, received, transmitting = _usage(agenda, work, costs, profile)
+    active, radio, sent, received, transmitting = _usage(agenda, work, network, costs, profile)
     awake = agenda.acquired * (agenda.beta - 1) + agenda.delivery - agenda.last_evaluation
     found: dict[NodeId, SitePlan] = {}
     for site, site_work in work.sites.items():
@@ -70,11 +72,13 @@ def estimate_network(agenda: Agenda, sites: Mapping[NodeId, SitePlan], sink: Nod
 
 
 def _usage(
-    agenda: Agenda, work: Workload, costs: CostParameters, profile: PlacementProfile
-) -> tuple[dict[NodeId, int], dict[NodeId, int], dict[NodeId, int], dict[NodeId, int], dict[NodeId, float]]:
+    agenda: Agenda, work: Workload, network: Network, costs: CostParameters, profile: PlacementProfile
+) -> tuple[
+    dict[NodeId, float], dict[NodeId, float], dict[NodeId, int], dict[NodeId, int], dict[NodeId, float]
+]:
     """Per site: ticks with a task, ticks with the radio on, packets sent, packets received, seconds on the air."""
-    active = dict.fromkeys(agenda.sites, 0)
-    radio = dict.fromkeys(agenda.sites, 0)
+    active: dict[NodeId, float] = dict.fromkeys(agenda.sites, 0)
+    radio: dict[NodeId, float] = dict.fromkeys(agenda.sites, 0)
     sent = dict.fromkeys(agenda.sites, 0)
     received = dict.fromkeys(agenda.sites, 0)
     transmitting = dict.fromkeys(agenda.sites, 0.0)
@@ -90,9 +94,21 @@ def _usage(
         received[transfer.target] += transfer.packets
         loads = work.sites[transfer.source].loads
         on_air = bytes_for(loads, agenda.beta, transfer.packets, costs.packet_overhead, profile.wire)
+        often = 1.0
+        if transfer.reserved is not None and transfer.packets:
+            hop = hop_of(network, transfer.source, transfer.target)
+            sendings = hop.expected(transfer.packets, transfer.reserved)
+            often = sendings / transfer.packets
+            # Each packet that arrives is acknowledged (Wald: of a mean number of sendings the share that arrives).
+            answers = sendings * hop.forward
+            transmitting[transfer.target] += answers * costs.transmit_acknowledgement / 1000
+            if agenda.sleeps_alone:  # whoever is done before the slot is over
+                spared = (transfer.reserved - sendings) * transfer.beat * agenda.tick_rate / 1000
+                radio[transfer.source] -= spared
+                active[transfer.source] -= spared
         transmitting[transfer.source] += (
-            transfer.packets * costs.transmit_packet + on_air * costs.transmit_byte
-        ) / 1000
+            often * (transfer.packets * costs.transmit_packet + on_air * costs.transmit_byte) / 1000
+        )
     return active, radio, sent, received, transmitting
 
 
@@ -127,7 +143,7 @@ def _site_plan(
     costs: CostParameters,
     energy: Energy,
     *,
-    times: tuple[int, int, int, int],
+    times: tuple[float, float, float, float],
     packets: tuple[int, int],
 ) -> SitePlan:
     node = network.node(site)

@@ -9,14 +9,17 @@ stay on from one slot to the next.
 from __future__ import annotations
 
 from math import ceil
+from typing import NamedTuple
 
 from nilometer.catalog.network import Network, NodeId
+from nilometer.placement.acknowledgements import hop_of
 from nilometer.placement.agenda import Agenda, FragmentTask, Transfer
 from nilometer.placement.concurrent_transfers import schedule_transfers
 from nilometer.placement.cost_parameters import CostParameters
 from nilometer.placement.packets import bytes_for, packets_for
+from nilometer.placement.placed_plan import Flow
 from nilometer.placement.profiles import PlacementProfile
-from nilometer.placement.workload import Job, SiteWork, Workload
+from nilometer.placement.workload import Job, Workload
 from nilometer.types import SECOND
 
 
@@ -29,17 +32,33 @@ def build_agenda(
     profile: PlacementProfile,
 ) -> Agenda:
     """The agenda of a period of `beta` evaluations, `interval` microseconds apart. It may be too long for its period."""
-    clock = _Clock(costs, profile)
+    clock = _Clock(network, costs, profile)
     alpha = -(-interval * profile.tick_rate // SECOND)
     if profile.serial:
         return _serial_agenda(work, alpha, beta, clock)
     return _concurrent_agenda(work, network, alpha, beta, clock)
 
 
+class _Sending(NamedTuple):
+    """The packets of a hop, the ticks of its slot; the sendings that are reserved for them (None: one each), and the
+    milliseconds of each."""
+
+    packets: int
+    length: int
+    reserved: int | None = None
+    beat: float = 0.0
+
+    def between(self, site: NodeId, parent: NodeId, start: int, flows: tuple[Flow, ...]) -> Transfer:
+        """The transfer, from a time on."""
+        end = start + self.length
+        return Transfer(site, parent, start, end, flows, self.packets, self.reserved, self.beat)
+
+
 class _Clock:
     """Milliseconds of the cost models -> ticks of the agenda."""
 
-    def __init__(self, costs: CostParameters, profile: PlacementProfile) -> None:
+    def __init__(self, network: Network, costs: CostParameters, profile: PlacementProfile) -> None:
+        self.network = network
         self.costs = costs
         self.profile = profile
         self.shortest = self.ticks(costs.minimum_timer_interval)
@@ -61,13 +80,18 @@ class _Clock:
         """The length of a fragment's task."""
         return max(self.shortest, self.ticks(milliseconds)) if milliseconds > 0 else 0
 
-    def transfer(self, site: SiteWork, beta: int) -> tuple[int, int]:
+    def transfer(self, work: Workload, site: NodeId, beta: int) -> _Sending:
         """The packets of a hop, and the ticks that they take."""
-        costs = self.costs
-        packets = packets_for(site.loads, beta, costs.packet_room, self.profile.wire)
-        sent = bytes_for(site.loads, beta, packets, costs.packet_overhead, self.profile.wire)
-        milliseconds = packets * (costs.send_packet + costs.between_packets) + sent * costs.transmit_byte
-        return packets, self.overhead + self.ticks(milliseconds)
+        costs, loads = self.costs, work.sites[site].loads
+        packets = packets_for(loads, beta, costs.packet_room, self.profile.wire)
+        sent = bytes_for(loads, beta, packets, costs.packet_overhead, self.profile.wire)
+        each = costs.send_packet + costs.between_packets
+        if not self.network.retries:
+            return _Sending(packets, self.overhead + self.ticks(packets * each + sent * costs.transmit_byte))
+        reserved = hop_of(self.network, site, work.placed.routing.parents[site]).reserved(packets)
+        longest = min(costs.packet_payload, sent)
+        beat = each + longest * costs.transmit_byte + costs.await_acknowledgement
+        return _Sending(packets, self.overhead + self.ticks(reserved * beat), reserved, beat)
 
     def job(self, work: Workload, job: Job, beta: int) -> int:
         """The length of what is done once for all evaluations of a period."""
@@ -115,11 +139,10 @@ def _serial_agenda(work: Workload, alpha: int, beta: int, clock: _Clock) -> Agen
             free[site] += length
             latest = max(latest, free[site])
         if site_work.loads:
-            packets, length = clock.transfer(site_work, beta)
+            sent = clock.transfer(work, site, beta)
             parent = routing.parents[site]
-            flows = work.placed.outgoing[site]
-            transfers.append(Transfer(site, parent, latest, latest + length, flows, packets))
-            latest += length
+            transfers.append(sent.between(site, parent, latest, work.placed.outgoing[site]))
+            latest += sent.length
             free[site] = free[parent] = latest
     return _agenda(work, alpha, beta, clock, acquisitions, tasks, transfers)
 
@@ -129,12 +152,12 @@ def _concurrent_agenda(work: Workload, network: Network, alpha: int, beta: int, 
     acquisitions, acquired = _acquisitions(work, clock)
     last = alpha * (beta - 1)
     computing: dict[NodeId, list[tuple[int, int]]] = {}
-    sending: dict[NodeId, tuple[int, int]] = {}
+    sending: dict[NodeId, _Sending] = {}
     for site, site_work in work.sites.items():
         computing[site] = [(job.fragment, clock.job(work, job, beta)) for job in site_work.others]
         if site_work.loads:
-            sending[site] = clock.transfer(site_work, beta)
-    lengths = {site: length for site, (_, length) in sending.items()}
+            sending[site] = clock.transfer(work, site, beta)
+    lengths = {site: sent.length for site, sent in sending.items()}
     thinking = {site: sum(length for _, length in jobs) for site, jobs in computing.items()}
     # A radio needs time to wake, even for a site that has nothing to do before its first slot.
     ready = {site: max(end, clock.turn_on) for site, end in acquired.items()}
@@ -148,13 +171,9 @@ def _concurrent_agenda(work: Workload, network: Network, alpha: int, beta: int, 
             tasks.append(FragmentTask(site, fragment, at, at + length))
             at += length
         if site in sending:
-            packets, length = sending[site]
-            start = last + starts[site]
-            parent = routing.parents[site]
-            transfers.append(
-                Transfer(site, parent, start, start + length, work.placed.outgoing[site], packets)
-            )
-            gathered[parent] = max(gathered[parent], starts[site] + length)
+            sent, parent = sending[site], routing.parents[site]
+            transfers.append(sent.between(site, parent, last + starts[site], work.placed.outgoing[site]))
+            gathered[parent] = max(gathered[parent], starts[site] + sent.length)
     return _agenda(work, alpha, beta, clock, acquisitions, tasks, transfers)
 
 

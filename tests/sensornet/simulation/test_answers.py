@@ -10,7 +10,7 @@ from nilometer.engine import connect
 from nilometer.errors import NilometerError
 from nilometer.placement import Placement, QualityOfService, place, placement_profile
 from nilometer.plan.reference import same_answer
-from nilometer.sensornet.simulation import Conditions, Losses, SyntheticReadings, simulate
+from nilometer.sensornet.simulation import Conditions, SyntheticReadings, simulate
 from nilometer.types import HOUR, MINUTE
 from sensornet.simulation.running import QUERIES, SCHEMA, reference, some_network
 
@@ -54,7 +54,7 @@ def test_perfect_links_hop_by_hop_are_the_same_as_straight_to_the_target(name: s
     placement = placed(QUERIES[name], 5, "default")
     duration = 3 * placement.beta * EVERY
     straight = simulate(placement, duration, Conditions(seed=1), begin=0)
-    by_hops = simulate(placement, duration, Conditions(seed=1, losses=Losses()), begin=0)
+    by_hops = simulate(placement, duration, Conditions(seed=1, losses=True), begin=0)
     assert straight.answers is not None
     assert by_hops.answers is not None
     assert same_answer(straight.answers.rows(), by_hops.answers.rows()) is None
@@ -78,7 +78,7 @@ def test_where_every_predicate_is_true_the_estimate_is_what_happens(name: str, p
 
 def test_answers_do_not_depend_on_how_the_run_is_cut(monkeypatch: pytest.MonkeyPatch) -> None:
     placement = placed(QUERIES["join"], 3, "default")
-    conditions = Conditions(seed=4, losses=Losses())
+    conditions = Conditions(seed=4, losses=True)
     lossy = place_with_losses(placement)
     whole = simulate(lossy, 6 * placement.beta * EVERY, conditions)
     monkeypatch.setattr("nilometer.sensornet.simulation.run.ROWS_AT_ONCE", 1)

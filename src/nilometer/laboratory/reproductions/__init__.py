@@ -79,6 +79,13 @@ def snee_placement() -> dict[str, Any]:
     return reproduce()
 
 
+def snee_losses() -> dict[str, Any]:
+    """SNEE's running example over links that lose packets, with and without retries."""
+    from nilometer.laboratory.reproductions.snee_losses import snee_losses as reproduce
+
+    return reproduce()
+
+
 def snee_motes() -> dict[str, Any]:
     """SNEE's running example on emulated motes, imported when it is asked for; it needs avr-gcc and libsimavr."""
     from nilometer.laboratory.reproductions.snee_motes import snee_motes as reproduce
@@ -97,6 +104,7 @@ REPRODUCTIONS: dict[str, Callable[[], dict[str, Any]]] = {
     "snee-forms": snee_forms,
     "snee": snee,
     "snee-placement": snee_placement,
+    "snee-losses": snee_losses,
     "snee-motes": snee_motes,
     "fjords": fjords,
     "fjords-power": fjords_power,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from nilometer.placement.acknowledgements import hop_of
 from nilometer.placement.agenda import Agenda, FragmentTask, Transfer
 from nilometer.placement.placement import Placement
 from nilometer.placement.text.tables import table
@@ -10,6 +11,9 @@ from nilometer.types import SECOND, format_duration
 WIDEST = 24
 """Above so many sites the agenda is a list."""
 
+MOST_HOPS = 24
+"""Of a large network, only the longest slots are listed with what is reserved for retries."""
+
 
 def agenda_text(placement: Placement) -> str:
     """The agenda of a period."""
@@ -17,10 +21,45 @@ def agenda_text(placement: Placement) -> str:
     head = (
         f"AGENDA [alpha {_duration(agenda, agenda.alpha)}; beta {agenda.beta};"
         f" period {agenda.milliseconds(agenda.period)} ms; delivery {agenda.milliseconds(agenda.delivery)} ms;"
-        f" {sum(transfer.packets for transfer in agenda.transfers)} packets]"
+        f" {sum(transfer.packets for transfer in agenda.transfers)} packets{_again(placement)}]"
     )
     body = _matrix(agenda) if len(agenda.sites) <= WIDEST else _list(agenda)
-    return "\n".join([head, *body])
+    return "\n".join([head, *body, *_reservations(placement)])
+
+
+def _again(placement: Placement) -> str:
+    retries = placement.network.retries
+    if not retries:
+        return ""
+    reserved = sum(transfer.sendings for transfer in placement.agenda.transfers)
+    return f" in {reserved} reserved sendings, retries {retries}"
+
+
+def _reservations(placement: Placement) -> list[str]:
+    """Of each hop whose packets are acknowledged: how good its links are, and what its slot has time for."""
+    rows = []
+    for transfer in placement.agenda.transfers:
+        if transfer.reserved is not None:
+            hop = hop_of(placement.network, transfer.source, transfer.target)
+            expected = hop.expected(transfer.packets, transfer.reserved)
+            quality = f"{hop.forward:g}, {hop.backward:g} back"
+            rows.append(
+                (
+                    f"{transfer.source} to {transfer.target}",
+                    quality,
+                    transfer.packets,
+                    f"{expected:.2f}",
+                    transfer.reserved,
+                )
+            )
+    if not rows:
+        return []
+    cut = len(rows) > MOST_HOPS
+    if cut:
+        rows = sorted(rows, key=lambda row: -row[-1])[:MOST_HOPS]
+    columns = ("hop", "quality", "packets", "expected sendings", "reserved")
+    lines = ["", *table(columns, rows, left=(0, 1))]
+    return [*lines, f"the {MOST_HOPS} hops with the longest slots"] if cut else lines
 
 
 def _matrix(agenda: Agenda) -> list[str]:

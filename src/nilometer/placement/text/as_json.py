@@ -50,6 +50,7 @@ def placement_json(placement: Placement) -> dict[str, Any]:
         "agenda": {
             "alpha": milliseconds(agenda.alpha),
             "beta": agenda.beta,
+            "retries": placement.network.retries,
             "period": milliseconds(agenda.period),
             "delivery": milliseconds(agenda.delivery),
             "acquisitions": [_task(task, agenda) for task in agenda.acquisitions],
@@ -61,6 +62,7 @@ def placement_json(placement: Placement) -> dict[str, Any]:
                     "start": milliseconds(transfer.start),
                     "end": milliseconds(transfer.end),
                     "packets": transfer.packets,
+                    "reserved": transfer.sendings,
                 }
                 for transfer in agenda.transfers
             ],

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from nilometer.catalog.network import NodeId
-from nilometer.errors import DataError, ResourceError
+from nilometer.errors import DataError, ResourceError, UnsupportedError
 from nilometer.placement import Placement
 from nilometer.placement.limit_acquisitions import Sensors
 from nilometer.plan import physical
@@ -65,6 +65,12 @@ def compile_placement(
 ) -> Compilation:
     """Write and build the program of every site. `start` is the time of the first evaluation, or a little before: evaluations
     are at multiples of the acquisition interval."""
+    if placement.network.retries:
+        raise UnsupportedError(
+            "our runtime for motes sends each packet once, and acknowledges none",
+            detail=f"network '{placement.network.name}' says retries = {placement.network.retries}",
+            hint="compile for the network with retries = 0; `nilometer plan` and `simulate` know retries",
+        )
     motes = sized(placement, converters)
     placement = motes.placement
     offset = -(-start // motes.typing.interval)

@@ -1,6 +1,6 @@
 """The simulator of a placed plan: a `Placement` and readings -> answers at the sink, energy of every node, losses, repairs.
 
-    simulate(placement, duration, Conditions(seed=7, losses=Losses(retries=2))) -> SimulationResult
+    simulate(placement, duration, Conditions(seed=7, losses=True)) -> SimulationResult
 
 The law: where nothing is lost, the answers are those of the reference evaluator over the same readings. The fragments are run by the
 gateway's dataflow, for all sites of one depth and many periods at once (`execution.py`), packets are counted or lost one by one
@@ -8,7 +8,7 @@ gateway's dataflow, for all sites of one depth and many periods at once (`execut
 best of three repairs (`repair/`). Everything follows from the seed; how long a stretch is run at once changes nothing.
 """
 
-from nilometer.sensornet.simulation.air import Clocks, Losses
+from nilometer.sensornet.simulation.clocks import Clocks
 from nilometer.sensornet.simulation.happenings import Death, Kill, parse_kill
 from nilometer.sensornet.simulation.ledger import COMPONENTS, EnergyLedger
 from nilometer.sensornet.simulation.readings import Readings, RecordedReadings, SyntheticReadings
@@ -24,7 +24,6 @@ __all__ = [
     "Death",
     "EnergyLedger",
     "Kill",
-    "Losses",
     "Mended",
     "Readings",
     "RecordedReadings",

@@ -2,34 +2,42 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 
 from nilometer.sensornet.sim.topology import Floats, Integers
+from nilometer.sensornet.simulation.slots import REASONS
 
 
 @dataclass
 class RadioBooks:
     """Sums over some periods, by site number. `packets` are different packets, `sent` all sendings of them; `bytes` those of all
-    sendings, with what a packet holds besides tuples; `lost` packets that never arrived; `tuples_lost` those in them."""
+    sendings, with what a packet holds besides tuples; `lost_by` packets that never arrived, [reason, site]; `tuples_lost` those in
+    them; `acknowledged` the acknowledgements that a site sent, and `duplicates` the packets it got once more, and dropped."""
 
     packets: Integers
     sent: Integers
     bytes: Floats
-    lost: Integers
+    lost_by: Integers
     tuples_lost: Integers
+    acknowledged: Integers
+    duplicates: Integers
 
     @classmethod
     def empty(cls, sites: int) -> RadioBooks:
         """Nothing yet."""
-        packets, sent, lost, tuples = (np.zeros(sites, dtype=np.int64) for _ in range(4))
-        return cls(packets, sent, np.zeros(sites), lost, tuples)
+        packets, sent, tuples, acknowledged, duplicates = (np.zeros(sites, dtype=np.int64) for _ in range(5))
+        lost = np.zeros((len(REASONS), sites), dtype=np.int64)
+        return cls(packets, sent, np.zeros(sites), lost, tuples, acknowledged, duplicates)
+
+    @property
+    def lost(self) -> Integers:
+        """Packets that never arrived, for whatever reason."""
+        found: Integers = self.lost_by.sum(axis=0)
+        return found
 
     def add_at(self, rows: Integers, other: RadioBooks) -> None:
         """Count more periods, of a part of the sites: `rows` are their places here."""
-        self.packets[rows] += other.packets
-        self.sent[rows] += other.sent
-        self.bytes[rows] += other.bytes
-        self.lost[rows] += other.lost
-        self.tuples_lost[rows] += other.tuples_lost
+        for entry in fields(self):
+            getattr(self, entry.name)[..., rows] += getattr(other, entry.name)

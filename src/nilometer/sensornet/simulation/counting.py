@@ -10,7 +10,7 @@ import numpy as np
 
 from nilometer.sensornet.sim.topology import Integers
 from nilometer.sensornet.simulation.books import RadioBooks
-from nilometer.sensornet.simulation.packing import pack
+from nilometer.sensornet.simulation.packing import pack, packet_head
 from nilometer.sensornet.simulation.site_numbers import SiteNumbers
 
 
@@ -39,7 +39,9 @@ def count_packets(numbers: SiteNumbers, made: dict[int, Integers], periods: int)
     own[-1], content[-1] = 0, 0
     books.packets += own.sum(axis=1)
     books.sent += books.packets
-    books.bytes += content.sum(axis=1) + books.packets * costs.packet_overhead
+    if numbers.placement.network.retries:  # each is acknowledged, once
+        books.acknowledged += np.bincount(numbers.parent[:-1], books.packets[:-1], size).astype(np.int64)
+    books.bytes += content.sum(axis=1) + books.packets * packet_head(numbers.placement)
     return books
 
 

@@ -12,12 +12,14 @@ from zlib import crc32
 import numpy as np
 import polars as pl
 
+from nilometer.placement.acknowledgements import hop_of
 from nilometer.sensornet.sim.topology import Floats, Integers
-from nilometer.sensornet.simulation.air import Booleans, Clocks, Losses, sendings
 from nilometer.sensornet.simulation.books import RadioBooks
-from nilometer.sensornet.simulation.packing import pack
+from nilometer.sensornet.simulation.clocks import Clocks
+from nilometer.sensornet.simulation.packing import pack, packet_head
 from nilometer.sensornet.simulation.site_numbers import SiteNumbers
 from nilometer.sensornet.simulation.site_rows import SITE
+from nilometer.sensornet.simulation.slots import REASONS, Booleans, Link, Packets, send
 
 ORIGIN = "@origin"
 """The site where a row was made; with its fragment that names the flow."""
@@ -27,11 +29,11 @@ PERIOD = "@period"
 
 @dataclass(frozen=True)
 class Air:
-    """What may happen. `silent`: for each site the time of its period (ticks; -1: never) from which it is dead, in the periods that
-    are being run."""
+    """What may happen. `lossy`: links lose packets, by their quality. `silent`: for each site the time of its period
+    (ticks; -1: never) from which it is dead, in the periods that are being run."""
 
     seed: int
-    losses: Losses | None = None
+    lossy: bool = False
     clocks: Clocks | None = None
     silent: Integers | None = None
 
@@ -39,7 +41,7 @@ class Air:
     def perfect(self) -> bool:
         """Whether nothing can be lost."""
         drifts = self.clocks is not None and self.clocks.guard is not None
-        return self.losses is None and not drifts and self.silent is None
+        return not self.lossy and not drifts and self.silent is None
 
 
 class Hops:
@@ -51,18 +53,20 @@ class Hops:
         self._numbers = numbers
         self._air = air
         self._nodes = np.array([crc32(str(site).encode()) for site in numbers.sites], dtype=np.int64)
-        self._quality: Floats = np.ones(len(numbers))
+        self._forward: Floats = np.ones(len(numbers))
+        self._backward: Floats = np.ones(len(numbers))
         for site, parent in placement.routing.parents.items():
-            link = network.link(site, parent)
-            self._quality[numbers.number[site]] = 1.0 if link is None else link.quality
+            hop = hop_of(network, site, parent)
+            self._forward[numbers.number[site]] = hop.forward
+            self._backward[numbers.number[site]] = hop.backward
         self._cut: Booleans = np.zeros(len(numbers), dtype=np.bool_)
         if air.silent is not None:
             for transfer in agenda.transfers:
                 ends = [air.silent[numbers.number[site]] for site in (transfer.source, transfer.target)]
                 self._cut[numbers.number[transfer.source]] = any(0 <= end < transfer.end for end in ends)
-        self._planned = np.zeros(len(numbers), dtype=np.int64)
+        self._reserved = np.zeros(len(numbers), dtype=np.int64)
         for transfer in agenda.transfers:
-            self._planned[numbers.number[transfer.source]] = transfer.packets
+            self._reserved[numbers.number[transfer.source]] = transfer.sendings
         self._unheard = self._out_of_step()
 
     def _out_of_step(self) -> Integers:
@@ -73,6 +77,8 @@ class Hops:
         packet = (
             costs.send_packet + costs.between_packets + costs.transmit_byte * costs.packet_payload
         ) / 1000
+        if numbers.placement.network.retries:
+            packet += costs.await_acknowledgement / 1000
         parents = self._nodes[np.maximum(numbers.parent, 0)]
         return clocks.unheard(self._air.seed, self._nodes, parents, agenda.seconds(agenda.period), packet)
 
@@ -131,26 +137,37 @@ class Hops:
         slots = np.repeat(np.arange(len(packets)), packets)
         place = np.arange(total) - starts[slots]
         site, period = slots // span, slots % span + first
-        sent, arrived = np.ones(total, dtype=np.int64), np.ones(total, dtype=np.bool_)
-        if self._air.losses is not None:
-            sent, arrived = sendings(
-                self._air.seed, self._air.losses, self._quality[site], self._nodes[site], period, place
-            )
-        unheard = self._unheard[site]
-        # Packets fill the slot from its beginning, so those too late are the last of a full slot.
-        arrived &= (place >= unheard) & (place < self._planned[site] + np.minimum(unheard, 0))
-        cut = self._cut[site]
-        arrived &= ~cut
-        overhead = self._numbers.placement.costs.packet_overhead
+        cut, retries = self._cut[site], self._numbers.placement.network.retries
+        outcome = send(
+            self._air.seed,
+            Packets(slots, place, self._nodes[site], period),
+            Link(self._forward[site], self._backward[site], self._reserved[site], self._unheard[site], cut),
+            retries,
+            lossy=self._air.lossy,
+        )
+        arrived = outcome.heard > 0
+        overhead = packet_head(self._numbers.placement)
         content = np.bincount(number, weights=sizes, minlength=total) + overhead
-        alive = sent  # a dead sender sends nothing; one whose parent is dead still tries
+        alive = np.ones(
+            total, dtype=np.bool_
+        )  # a dead sender sends nothing; one whose parent is dead still tries
         if self._air.silent is not None:
-            alive = np.where((self._air.silent[site] >= 0) & cut, 0, sent)
+            alive = ~((self._air.silent[site] >= 0) & cut)
+        sent = np.where(alive, outcome.sent, 0)
         length = len(self._numbers)
-        books.packets += np.bincount(site, weights=alive > 0, minlength=length).astype(np.int64)
-        books.sent += np.bincount(site, weights=alive, minlength=length).astype(np.int64)
-        books.bytes += np.bincount(site, weights=alive * content, minlength=length)
-        books.lost += np.bincount(site, weights=~arrived, minlength=length).astype(np.int64)
+
+        def count(where: Integers, what: Integers | Booleans) -> Integers:
+            return np.bincount(where, weights=what, minlength=length).astype(np.int64)
+
+        books.packets += count(site, alive)
+        books.sent += count(site, sent)
+        books.bytes += np.bincount(site, weights=sent * content, minlength=length)
+        for reason in range(len(REASONS)):
+            books.lost_by[reason] += count(site, ~arrived & (outcome.reason == reason))
+        if retries:
+            parent = self._numbers.parent[site]
+            books.acknowledged += count(parent, outcome.heard)
+            books.duplicates += count(parent, np.maximum(outcome.heard - 1, 0))
         reached: Booleans = arrived[number]
         books.tuples_lost += np.bincount(slot // span, weights=~reached, minlength=length).astype(np.int64)
         return reached

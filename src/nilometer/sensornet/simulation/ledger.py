@@ -14,9 +14,10 @@ import numpy as np
 
 from nilometer.catalog.network import Network, NodeId
 from nilometer.placement import Energy, Placement
+from nilometer.placement.acknowledgements import expected_sendings_of
 from nilometer.sensornet.sim.topology import Floats, Integers
-from nilometer.sensornet.simulation.air import Clocks
 from nilometer.sensornet.simulation.books import RadioBooks
+from nilometer.sensornet.simulation.clocks import Clocks
 from nilometer.sensornet.simulation.site_numbers import SiteNumbers
 
 COMPONENTS: tuple[str, ...] = tuple(entry.name for entry in fields(Energy))
@@ -62,16 +63,22 @@ class EnergyLedger:
         return float(self.stock[row] - self.joules[row].sum())
 
 
-def most_in_a_period(numbers: SiteNumbers, clocks: Clocks | None, retries: int) -> Floats:
-    """The most that each site can spend in a period: every slot full, every packet sent as often as may be."""
-    placement = numbers.placement
-    books = RadioBooks.empty(len(numbers))
-    for transfer in placement.agenda.transfers:
-        place = numbers.number[transfer.source]
-        books.packets[place] = transfer.packets
-        books.sent[place] = transfer.packets * (1 + retries)
-        books.bytes[place] = transfer.packets * (1 + retries) * placement.costs.packet_payload
-    most: Floats = _joules(numbers, books, np.ones(len(numbers)), clocks).sum(axis=1)
+def most_in_a_period(numbers: SiteNumbers, clocks: Clocks | None) -> Floats:
+    """The most that each site can spend in a period: it sends as much as it can or nothing, and acknowledges all or
+    nothing. (To listen may be dearer than to send.)"""
+    most: Floats = np.zeros(len(numbers))
+    for sends in (True, False):
+        for answers in (True, False):
+            books = RadioBooks.empty(len(numbers))
+            for transfer in numbers.placement.agenda.transfers:
+                place = numbers.number[transfer.source]
+                if sends:
+                    books.sent[place] = transfer.sendings
+                    books.bytes[place] = transfer.sendings * numbers.placement.costs.packet_payload
+                if answers and transfer.reserved is not None:
+                    books.acknowledged[numbers.number[transfer.target]] += transfer.reserved
+            spent = _joules(numbers, books, np.ones(len(numbers)), clocks).sum(axis=1)
+            most = np.maximum(most, spent)
     return most
 
 
@@ -83,29 +90,26 @@ def _joules(numbers: SiteNumbers, books: RadioBooks, periods: Floats, clocks: Cl
     planned = np.array([[getattr(plan.energy, component) for component in COMPONENTS] for plan in plans])
     found: Floats = planned * periods[:, None]
     radio = np.array([plan.radio_time for plan in plans]) * periods
-    again = _on_the_air(placement, books.sent - books.packets, books.bytes * _share(books))
-    longer = again + _listening(placement, numbers, clocks) * periods
-    np.add.at(longer, np.maximum(numbers.parent, 0), np.where(numbers.parent >= 0, again, 0.0))
-    transmitting = (books.sent * costs.transmit_packet + books.bytes * costs.transmit_byte) / 1000
+    longer = _listening(placement, numbers, clocks) * periods + _sending(numbers, books, periods)
+    packets = books.sent * costs.transmit_packet + books.bytes * costs.transmit_byte
+    transmitting = (packets + books.acknowledged * costs.transmit_acknowledgement) / 1000
     found[:, _RECEIVE] = costs.voltage * costs.radio_receive * (radio + longer - transmitting)
     found[:, _TRANSMIT] = costs.voltage * costs.radio_transmit * transmitting
     found[:, _ACTIVE] += costs.voltage * (costs.cpu_active - costs.cpu_sleep) * longer
     return found
 
 
-def _share(books: RadioBooks) -> Floats:
-    """The part of a site's bytes that was sent again."""
-    share: Floats = (books.sent - books.packets) / np.maximum(books.sent, 1)
-    return share
-
-
-def _on_the_air(placement: Placement, packets: Integers, content: Floats) -> Floats:
-    """Seconds that so many packets take."""
-    costs = placement.costs
-    seconds: Floats = (
-        packets * (costs.send_packet + costs.between_packets) + content * costs.transmit_byte
-    ) / 1000
-    return seconds
+def _sending(numbers: SiteNumbers, books: RadioBooks, periods: Floats) -> Floats:
+    """How much longer than expected each site sends: where packets are acknowledged, it sleeps when it is through with them."""
+    placement = numbers.placement
+    found = np.zeros(len(numbers))
+    if placement.agenda.sleeps_alone:
+        for transfer in placement.agenda.transfers:
+            if transfer.reserved is not None:
+                place = numbers.number[transfer.source]
+                expected = expected_sendings_of(placement.network, transfer) * periods[place]
+                found[place] += (books.sent[place] - expected) * transfer.beat / 1000
+    return found
 
 
 def _listening(placement: Placement, numbers: SiteNumbers, clocks: Clocks | None) -> Floats:

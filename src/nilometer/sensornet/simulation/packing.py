@@ -10,8 +10,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from nilometer.placement import WireFormat
+from nilometer.placement import Placement, WireFormat
 from nilometer.sensornet.sim.topology import Integers
+
+
+def packet_head(placement: Placement) -> float:
+    """The bytes of a packet that are not tuples, as `placement.packets.bytes_for` counts them."""
+    return placement.costs.packet_overhead + placement.profile.wire.segment_size
 
 
 @dataclass(frozen=True)

@@ -85,8 +85,34 @@ def _summary(result: SimulationResult) -> list[str]:
     lost = f"{result.packets_lost} packets lost, with {result.tuples_lost} tuples"
     return [
         text,
-        lost if result.packets_lost else "no packet lost",
+        lost + _why_lost(result) if result.packets_lost else "no packet lost",
+        *_acknowledgements(result),
         UNKNOWN_LIFETIME if lifetime is None else f"the first node lasts {days(lifetime)} days",
+    ]
+
+
+def _why_lost(result: SimulationResult) -> str:
+    """By reason, unless it was the links alone and nothing was sent again."""
+    words = {
+        "link": "on the air",
+        "slot": "as their slot was over",
+        "clock": "as clocks had drifted apart",
+        "death": "as a node was dead",
+    }
+    found = {name: count for name, count in result.lost_by_reason.items() if count}
+    if list(found) == ["link"]:
+        return ""
+    return ": " + ", ".join(f"{count} {words[name]}" for name, count in found.items())
+
+
+def _acknowledgements(result: SimulationResult) -> list[str]:
+    radio = result.radio
+    if not radio.acknowledged.any():
+        return []
+    again = int(radio.sent.sum() - radio.packets.sum())
+    return [
+        f"{again} packets sent again, {int(radio.acknowledged.sum())} acknowledgements,"
+        f" {int(radio.duplicates.sum())} duplicates dropped"
     ]
 
 
@@ -145,7 +171,10 @@ def report_json(result: SimulationResult) -> dict[str, Any]:
         "rows": result.answer_rows,
         "packets": result.packets,
         "packets_lost": result.packets_lost,
+        "lost_by_reason": result.lost_by_reason,
         "tuples_lost": result.tuples_lost,
+        "acknowledgements": int(radio.acknowledged.sum()),
+        "duplicates": int(radio.duplicates.sum()),
         "joules": result.energy(),
         "ended": result.ended,
         "nodes": [

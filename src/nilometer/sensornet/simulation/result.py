@@ -12,6 +12,7 @@ from nilometer.sensornet.simulation.books import RadioBooks
 from nilometer.sensornet.simulation.happenings import Death
 from nilometer.sensornet.simulation.ledger import EnergyLedger
 from nilometer.sensornet.simulation.repair import Dissemination, Repair
+from nilometer.sensornet.simulation.slots import REASONS
 
 
 @dataclass(frozen=True)
@@ -53,6 +54,11 @@ class SimulationResult:
     def packets_lost(self) -> int:
         """Packets that never arrived."""
         return int(self.radio.lost.sum())
+
+    @property
+    def lost_by_reason(self) -> dict[str, int]:
+        """The same, by what became of them."""
+        return {name: int(count) for name, count in zip(REASONS, self.radio.lost_by.sum(axis=1), strict=True)}
 
     @property
     def tuples_lost(self) -> int:

@@ -19,8 +19,8 @@ from nilometer.errors import ConfigurationError
 from nilometer.placement import Placement
 from nilometer.sensornet.sim.events import Events
 from nilometer.sensornet.sim.topology import Integers
-from nilometer.sensornet.simulation.air import Clocks, Losses
 from nilometer.sensornet.simulation.books import RadioBooks
+from nilometer.sensornet.simulation.clocks import Clocks
 from nilometer.sensornet.simulation.execution import Execution
 from nilometer.sensornet.simulation.happenings import Death, Kill
 from nilometer.sensornet.simulation.hops import Air
@@ -47,10 +47,11 @@ Watch = Callable[[int, int], None]
 
 @dataclass(frozen=True)
 class Conditions:
-    """What the run is to meet. `repair`: one of REPAIRS. `spares`: stand-ins prepared for each site (for `best` and `local`)."""
+    """What the run is to meet. `losses`: links lose packets, by their quality. `repair`: one of REPAIRS. `spares`:
+    stand-ins prepared for each site (for `best` and `local`)."""
 
     seed: int = 0
-    losses: Losses | None = None
+    losses: bool = False
     clocks: Clocks | None = None
     kills: tuple[Kill, ...] = ()
     repair: str = "best"
@@ -121,11 +122,7 @@ class _Run:
         self._execution = Execution(placement, self._readings, self._extents, self._events.now)
         self._numbers = self._execution.numbers
         self._done = 0  # periods of this placement
-        self._most = most_in_a_period(
-            self._numbers,
-            self._conditions.clocks,
-            self._conditions.losses.retries if self._conditions.losses else 0,
-        )
+        self._most = most_in_a_period(self._numbers, self._conditions.clocks)
         self._rows = max(1, placement.beta * len(placement.routing.sources))
 
     @property

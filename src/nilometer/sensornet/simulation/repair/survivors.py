@@ -27,4 +27,4 @@ def survivors(
     )
     links = tuple(link for link in network.links if link.source in reached and link.target in reached)
     cut_off = tuple(n.id for n in network.nodes if n.id not in reached and n.id not in dead)
-    return Network(network.name, network.sink, nodes, links, network.profile), cut_off
+    return replace(network, nodes=nodes, links=links), cut_off

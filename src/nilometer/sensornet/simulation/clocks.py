@@ -1,31 +1,20 @@
-"""What can happen to packets between a site and its parent: links that lose some, clocks that run apart, nodes that are dead."""
+"""Clocks that run apart, and what a receiver does not hear of its children's slots."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from nilometer.errors import ConfigurationError
-from nilometer.sensornet.sim.topology import Floats, Integers
+from nilometer.sensornet.sim.topology import Integers
 from nilometer.sensornet.simulation.draws import uniform
-
-Booleans = npt.NDArray[np.bool_]
 
 MOST_DRIFT = 0.01
 """As a share; what has no crystal is not off by more, once calibrated."""
 
-_LINK, _CLOCK = 1, 2
-"""What a draw is for."""
-
-
-@dataclass(frozen=True)
-class Losses:
-    """Links lose packets, each with its own probability (1 - quality). `retries`: how often a packet that was not acknowledged
-    is sent again in its slot, which then takes longer."""
-
-    retries: int = 0
+_CLOCK = 2
+"""What a draw is for; `slots.py` has others."""
 
 
 @dataclass(frozen=True)
@@ -77,7 +66,7 @@ class Clocks:
     def unheard(
         self, seed: int, nodes: Integers, parents: Integers, period: float, packet: float
     ) -> Integers:
-        """How many packets of each site's slot fall out of what its parent hears: positive ones at the beginning, negative at the
+        """How many sendings of each site's slot fall out of what its parent hears: positive ones at the beginning, negative at the
         end. `packet`: seconds that one takes."""
         rates = (2 * uniform(seed, np.full(len(nodes), _CLOCK), nodes) - 1) * self.drift
         theirs = (2 * uniform(seed, np.full(len(nodes), _CLOCK), parents) - 1) * self.drift
@@ -85,15 +74,3 @@ class Clocks:
         guard = self.needed_guard(period) if self.guard is None else self.guard
         outside = np.maximum(0.0, np.abs(early) - guard)
         return (np.sign(early) * np.ceil(outside / packet - 1e-9)).astype(np.int64)
-
-
-def sendings(
-    seed: int, losses: Losses, quality: Floats, nodes: Integers, periods: Integers, packets: Integers
-) -> tuple[Integers, Booleans]:
-    """How often each packet is sent, and whether it arrives at last."""
-    drawn = uniform(seed, np.full(len(nodes), _LINK), nodes, periods, packets)
-    # The first k sendings all fail with probability (1 - quality)^k.
-    with np.errstate(divide="ignore"):
-        fails = np.where(quality < 1.0, np.floor(np.log1p(-drawn) / np.log1p(-quality)), 0.0)
-    most = losses.retries + 1
-    return np.minimum(fails + 1, most).astype(np.int64), fails < most
