@@ -90,13 +90,17 @@ class Life:
             self.hear()
         return self.died is None
 
+    def end_by_itself(self) -> int:
+        """Wait for its death; how it died."""
+        while self.died is None:
+            self.hear()
+        return self.died
+
     def end(self, how: signal.Signals) -> int:
         """Send it a signal, unless it is dead, and wait for its death."""
         if self.died is None:
             os.kill(self.pid, how)
-        while self.died is None:
-            self.hear()
-        return self.died
+        return self.end_by_itself()
 
 
 class Process(Life):

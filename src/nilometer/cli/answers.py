@@ -78,6 +78,8 @@ def print_kept(database: Database, name: str, position: int, limit: int | None, 
         printer.print(answer)
     if found.left_out:
         message(f"{found.left_out} rows of an older version are left out: a column had another type then")
+    if found.trimmed > position:
+        message(f"{found.trimmed - position} older rows were trimmed")
     if found.shed:
         message(
             f"{found.shed} readings were shed for want of memory: rows that they would have been in are missing"

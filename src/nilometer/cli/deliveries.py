@@ -47,6 +47,8 @@ def summarize_deliveries(deliveries: Deliveries) -> bool:
         done = way.progress
         parts = [f"{done.rows} row{'' if done.rows == 1 else 's'} delivered"]
         parts += [f"{done.failures} failure{'' if done.failures == 1 else 's'}"] if done.failures else []
+        if done.trimmed:
+            parts.append(f"{done.trimmed} were trimmed from the result log before it got them")
         if done.trouble:
             parts.append(f"{done.trouble}; what is not delivered is kept, and goes out next time")
         message(f"{way.query} to {way.place}: {', '.join(parts)}")

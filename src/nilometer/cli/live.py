@@ -174,13 +174,22 @@ def summary(live: LiveQuery) -> str:
 
 
 def report_changes(station: Station, states: dict[str, str]) -> None:
-    """A line when a source connects, fails, is tried again or ends."""
+    """A line when a source connects, fails, is tried again or ends; and when a query's tables cannot be read anew, or can again."""
     for name in station.manager.streams:
         state, trouble = station.manager.state(name)
         text = trouble or state.value
         if states.get(name) != text:
             states[name] = text
             message(f"{name}: {text}")
+    for live in station.queries.values():
+        key = f"tables of {live.name}"
+        before = states.pop(key, None)
+        if live.stale is not None:
+            states[key] = live.stale
+            if live.stale != before:
+                message(f"{live.name}: {live.stale}; it is tried again")
+        elif before is not None:
+            message(f"{live.name}: its tables are read anew again")
 
 
 def report(station: Station) -> None:
@@ -194,8 +203,8 @@ def report(station: Station) -> None:
         parts += [status.trouble] if status.trouble else []
         message(f"{status.stream}: {', '.join(parts)}")
     for live in station.queries.values():
-        if live.trouble:
-            message(f"{live.name}: {live.trouble}")
+        for trouble in filter(None, (live.trouble, live.stale)):
+            message(f"{live.name}: {trouble}")
 
 
 def _some(names: Sequence[int | str]) -> str:

@@ -1,7 +1,8 @@
-"""`nilometer queries`: how the standing queries of a data directory do; pause, resume, drop, replay."""
+"""`nilometer queries`: how the standing queries of a data directory do; pause, resume, drop, replay, trim."""
 
 from __future__ import annotations
 
+import re
 import sys
 import time
 from typing import TYPE_CHECKING, Annotated, Any
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from nilometer.engine.live.query_list import QueryState
 
 commands = typer.Typer(
-    help="The standing queries and how they do: list, pause, resume, drop, replay.",
+    help="The standing queries and how they do: list, pause, resume, drop, replay, trim.",
     invoke_without_command=True,
 )
 
@@ -165,6 +166,73 @@ def replay_command(
         message(f"{done.rows} row{'' if done.rows == 1 else 's'} of answers moved to {done.aside}")
     where = "at the beginning of the logs" if start.strip().lower() == "beginning" else f"at {start}"
     message(f"{name} begins again {where} when it is run next: {done.readings} readings lie ahead of it")
+
+
+@commands.command("trim")
+def trim_command(
+    context: typer.Context,
+    name: NameArgument,
+    older_than: Annotated[
+        str | None,
+        typer.Option("--older-than", metavar="AGE", help="By when they were committed: 30m, 12h, 7d, 2w."),
+    ] = None,
+    keep: Annotated[
+        str | None,
+        typer.Option("--keep", metavar="SIZE", help="The oldest, while there are more: 500kB, 20MB, 2GB."),
+    ] = None,
+    force: Annotated[
+        bool,
+        typer.Option("--force", help="Also what a sink has not got yet; it is told how many rows it lost."),
+    ] = False,
+    data: DataOption = None,
+    json: JsonOption = False,
+    catalog: CatalogOption = None,
+) -> None:
+    """Delete old answers of one, by age or by size, that every sink it was ever delivered to has got; also while it runs.
+
+    Example: nilometer queries trim smoky --data field/ --older-than 30d
+    """
+    from nilometer.cli.log import age_of
+    from nilometer.engine.live.answer_retention import OWN, trim_answers
+    from nilometer.engine.live.version_retention import trim_versions
+    from nilometer.errors import ConfigurationError
+
+    if older_than is None and keep is None:
+        raise ConfigurationError(
+            "nothing says which answers are to be deleted", hint="add --older-than 30d, or --keep 2GB"
+        )
+    database = database_of(*_given(context, data, catalog))
+    before = None if older_than is None else time.time_ns() // 1_000 - age_of(older_than)
+    done = trim_answers(
+        database, name, before=before, keep=None if keep is None else size_of(keep), force=force
+    )
+    if done.held_by == OWN:
+        message(
+            f"{done.name}: the rest is needed until its text changes: an older version of Nilometer wrote it"
+        )
+    elif done.held_by is not None:
+        message(f"{done.name}: the rest waits for reader '{done.held_by}' (--force deletes it all the same)")
+    versions = trim_versions(database, name)
+    if versions:
+        message(
+            f"{done.name}: {versions} versions of its tables were deleted, which nothing in the logs can meet"
+        )
+    record = {"query": done.name, "segments": done.segments, "rows": done.rows, "bytes": done.size}
+    print_records([record], json)
+
+
+def size_of(text: str) -> int:
+    """
+    >>> size_of("500kB"), size_of("2GB")
+    (500000, 2000000000)
+    """
+    from nilometer.errors import ConfigurationError
+
+    units = {"B": 1, "kB": 1_000, "MB": 1_000_000, "GB": 1_000_000_000}
+    found = re.fullmatch(r"(\d+) ?(B|kB|MB|GB)", text.strip())
+    if found is None:
+        raise ConfigurationError(f"'{text}' is no size", hint="write it as 500kB, 20MB or 2GB")
+    return int(found[1]) * units[found[2]]
 
 
 def list_queries(data: str | None, json: bool, catalog: str | None) -> None:

@@ -16,7 +16,7 @@ from nilometer.edge.ledger import Ledger
 from nilometer.edge.log import LogDirectory, Offset
 from nilometer.engine.answers import Answer
 from nilometer.engine.gateway import DatabaseSources
-from nilometer.errors import ConfigurationError
+from nilometer.errors import ConfigurationError, UnsupportedError
 from nilometer.operators.frames import dtypes, empty
 from nilometer.plan import physical
 from nilometer.plan.physical import streams_of
@@ -69,6 +69,8 @@ def dataframe(query: Query, *, streaming: bool) -> DataFrame:
     from nilometer.spark.typed import typed
 
     data = query.database.data
+    if streaming:
+        refuse_refresh(query)
     session, settings = _session(query.database)
     at_hand = data.base is None or any(data.has(each) for each in streams_of(query.physical).values())
     place = _scratch() if at_hand else str(data.base)
@@ -85,6 +87,17 @@ def dataframe(query: Query, *, streaming: bool) -> DataFrame:
     return typed(packets(session, job, streaming=streaming), query.schema)
 
 
+def refuse_refresh(query: Query) -> None:
+    """A query that goes on sees a table on Spark as it was when the query began: where it should be read anew, that must be known."""
+    for table in physical.tables_of(query.physical).values():
+        if table.refresh is not None:
+            raise UnsupportedError(
+                f"'{table.name}' is declared with REFRESH EVERY, and Spark does not read tables anew",
+                detail="a query that goes on would see it for ever as it is now",
+                hint="run the query on the gateway, or declare the table without REFRESH EVERY",
+            )
+
+
 def job_of_query(
     query: Query,
     session: Any,
@@ -97,6 +110,7 @@ def job_of_query(
     buckets: int | None = None,
     partitions: int | None = None,
     ends: bool = False,
+    ends_at: str | None = None,
     max_rows: int | None = None,
 ) -> Job:
     """A query over the logs at a place, as Spark's workers get it: from the logs' beginning, in as many buckets and partitions as the
@@ -115,6 +129,7 @@ def job_of_query(
         partitions=partitions_of(session) if partitions is None else partitions,
         answered=answered,
         ends=ends,
+        ends_at=ends_at,
         max_rows=max_rows,
     )
 

@@ -26,6 +26,8 @@ from typing import Protocol
 
 import polars as pl
 
+from nilometer.types import INT_MINIMUM
+
 TICK = "@tick"
 TIME = "@time"
 ID = "@id"
@@ -50,12 +52,14 @@ class Progress:
     `watermark`: every tick T < watermark is complete and must be evaluated now. `first_tick`: the tick of the first
     tuple, in log order and before any filter, of the extents below (None before there is one): sliding windows are
     evaluated from the first multiple at or after it. `evaluations`: per input port the evaluations that its rows of
-    this round belong to (empty frames for streams and tables).
+    this round belong to (empty frames for streams and tables). `holds_from`: the tick from which a table that was given
+    in this round holds, until a later version of it.
     """
 
     watermark: int
     first_tick: int | None = None
     evaluations: tuple[pl.DataFrame, ...] = ()
+    holds_from: int = INT_MINIMUM
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """Lookup: rows with a tick, and a table -> each row joined with the table, its system columns kept.
 
 The Logic of stream ⋈ table and windows ⋈ table. It remembers nothing but the table, which is given before the first
-`advance`; a later `update` of the table's port replaces it (a stored extent's next version), from that round on.
+`advance`; a later `update` of the table's port is a stored extent's next version, for rows from the tick `holds_from` on.
 """
 
 from __future__ import annotations
@@ -11,7 +11,8 @@ import polars as pl
 from nilometer.operators import frames
 from nilometer.operators.logic import Output, Progress, no_evaluations
 from nilometer.operators.matching import Matching
-from nilometer.operators.stored_rows import StoredRows
+from nilometer.operators.stored_rows import StoredRows, visible
+from nilometer.operators.stored_versions import StoredVersions
 from nilometer.operators.validation import require
 
 
@@ -28,27 +29,50 @@ class Lookup:
         self._matcher = matching.build()
         self._columns = columns
         self._row_columns = {name: columns[name] for name in system} | frames.dtypes(matching.left)
-        self._table = StoredRows(matching.right)
+        self._table_schema = matching.right
+        self._tables = StoredVersions(matching.right)
+        self._table_columns = frames.dtypes(matching.right)
+        self._given: pl.DataFrame | None = None
         self._parts: list[pl.DataFrame] = []
 
     def update(self, port: int, rows: pl.DataFrame) -> None:
         if port == self._table_port:
-            self._table.put(rows)
+            self._given = rows
         elif rows.height:
             self._parts.append(frames.conform(rows, self._row_columns))
 
     def advance(self, progress: Progress) -> Output:
+        if self._given is not None:
+            self._tables.put(self._given, progress.holds_from)
+            self._given = None
         rows = frames.concatenate(self._parts, self._row_columns)
         self._parts = []
-        joined = self._matcher(rows, self._table.rows) if rows.height else frames.empty(self._columns)
+        joined = [self._matcher(some, table) for some, table in self._tables.met(rows) if some.height]
+        self._tables.forget(progress.watermark)
         listed = progress.evaluations[1 - self._table_port] if progress.evaluations else no_evaluations()
-        return Output(joined.select(*self._columns), listed)
+        found = frames.concatenate([part.select(*self._columns) for part in joined], self._columns)
+        return Output(found, listed)
 
     def snapshot(self) -> dict[str, bytes]:
+        panes = self._tables.to_panes()
         rows = frames.concatenate(self._parts, self._row_columns)
-        panes = {"table": self._table.to_bytes()}
-        return panes | {"rows": frames.to_bytes(rows)} if rows.height else panes
+        if rows.height:
+            panes["rows"] = frames.to_bytes(rows)
+        if self._given is not None:
+            # Numbered, as a table of which no column is read has its height alone.
+            panes["given"] = self._numbered(self._given).to_bytes()
+        return panes
 
     def restore(self, panes: dict[str, bytes]) -> None:
-        self._table.from_bytes(panes["table"])
+        self._tables.from_panes(panes)
         self._parts = [frames.from_bytes(panes["rows"])] if "rows" in panes else []
+        self._given = None
+        if "given" in panes:
+            table = StoredRows(self._table_schema)
+            table.from_bytes(panes["given"])
+            self._given = visible(table.rows, self._table_columns)
+
+    def _numbered(self, rows: pl.DataFrame) -> StoredRows:
+        table = StoredRows(self._table_schema)
+        table.put(rows)
+        return table

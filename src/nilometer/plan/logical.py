@@ -703,6 +703,11 @@ def walk_plan(node: Node) -> Iterator[Node]:
         yield from walk_plan(child)
 
 
+def refreshes(node: Node) -> bool:
+    """Whether it reads a stored extent that is read anew: then what it gives depends on the tick."""
+    return any(isinstance(one, Stored) and one.table.refresh is not None for one in walk_plan(node))
+
+
 def transform_plan(node: Node, change: Callable[[Node], Node]) -> Node:
     """Rebuild from the leaves up, replacing each node by `change(node)`."""
     inputs = tuple(transform_plan(child, change) for child in node.inputs)

@@ -640,6 +640,11 @@ def streams_of(plan: Node) -> dict[str, Stream]:
     return {node.stream.name.lower(): node.stream for node in walk_plan(plan) if isinstance(node, SpAcquire)}
 
 
+def tables_of(plan: Node) -> dict[str, Table]:
+    """The stored extents that a plan reads, by their lower-case names."""
+    return {node.table.name.lower(): node.table for node in walk_plan(plan) if isinstance(node, StoredScan)}
+
+
 def transform_plan(node: Node, change: Callable[[Node], Node]) -> Node:
     """Rebuild from the leaves up, replacing each node by `change(node)`."""
     inputs = tuple(transform_plan(child, change) for child in node.inputs)

@@ -205,7 +205,7 @@ class Admission:
             places[name] = step.after
             if left is not None:
                 left -= max(1, step.rows)
-        return Places(places, start.ended)
+        return replace(start, streams=places)
 
     def ends(self) -> dict[str, Offset]:
         """Where each log ends now."""

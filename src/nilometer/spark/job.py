@@ -53,7 +53,7 @@ class TablesAtHand:
 class Job:
     """What runs. `place` is the data directory (or URL) of the logs. `start` is where a query without a checkpoint begins, by the lower-case
     names of its streams; `answered`, if it has answered before, up to where: a micro-batch ends exactly there. `ends`: the logs grow no more,
-    and their end is the end of event time. `max_rows` is the size of a micro-batch; `partitions` into how many tasks it is divided where it is
+    and their end is the end of event time. `ends_at`: a file beside the driver that says, once their sources have ended, where streams end (ends.py). `max_rows` is the size of a micro-batch; `partitions` into how many tasks it is divided where it is
     read and after each shuffle; `buckets` into how many parts keys are."""
 
     name: str
@@ -65,6 +65,7 @@ class Job:
     partitions: int
     answered: Mapping[str, Offset] | None = None
     ends: bool = False
+    ends_at: str | None = None
     max_rows: int | None = None
 
     @cached_property

@@ -59,10 +59,12 @@ class Place:
 
 @dataclass(frozen=True)
 class Places:
-    """A query's place in all its streams, by lower-case name. `ended`: the logs are finite, and everything has been read."""
+    """A query's place in all its streams, by lower-case name. `ended`: the logs are finite, and everything has been read; `over`: the streams
+    of which this is so while others go on."""
 
     streams: Mapping[str, Place]
     ended: bool = False
+    over: frozenset[str] = frozenset()
 
     @staticmethod
     def at(offsets: Mapping[str, Offset]) -> Places:
@@ -71,12 +73,14 @@ class Places:
 
     def as_json(self) -> dict[str, Any]:
         """As Spark keeps it."""
-        return {"streams": {name: asdict(place) for name, place in self.streams.items()}, "ended": self.ended}
+        said = {"streams": {name: asdict(place) for name, place in self.streams.items()}, "ended": self.ended}
+        return said | {"over": sorted(self.over)} if self.over else said
 
     @staticmethod
     def of_json(found: Mapping[str, Any]) -> Places:
         """What `as_json` made."""
-        return Places({name: Place(**place) for name, place in found["streams"].items()}, found["ended"])
+        places = {name: Place(**place) for name, place in found["streams"].items()}
+        return Places(places, found["ended"], frozenset(found.get("over", ())))
 
     @property
     def offsets(self) -> dict[str, Offset]:
@@ -86,7 +90,11 @@ class Places:
     def clock(self, leaves: tuple[Leaf, ...]) -> Clock:
         """How far event time has come for a query with these occurrences of streams (edge/gateway/run.py has the same rule)."""
         watermark = min(
-            (leaf.watermark(self.streams[leaf.stream], self.ended) for leaf in leaves), default=INT_MAXIMUM
+            (
+                leaf.watermark(self.streams[leaf.stream], self.ended or leaf.stream in self.over)
+                for leaf in leaves
+            ),
+            default=INT_MAXIMUM,
         )
         first_ticks = {
             name: place.first_tick for name, place in self.streams.items() if place.first_tick is not None

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
 
 from nilometer.edge.log import Offset
 from nilometer.spark.admission import Admission
+from nilometer.spark.ends import told_ends
 from nilometer.spark.faults import carried
 from nilometer.spark.job import digest_of, job_of
 from nilometer.spark.layout import FragmentFlow
@@ -46,11 +48,15 @@ class Planner:
         if job.answered is not None:
             # What was answered before a checkpoint was lost is made again, up to just where it was answered.
             end = self._admission.latest(begin, limit, job.answered)
+        ends = told_ends(job.ends_at)
         if end == begin:
-            end = self._admission.latest(begin, limit, self._until)
+            end = self._admission.latest(begin, limit, ends if self._until is None else self._until)
+        reached = frozenset(name for name, at in ends.items() if end.streams[name].offset >= at)
+        if not reached <= end.over:
+            end = replace(end, over=end.over | reached)
         closing = job.ends or not job.streams
         if closing and not end.ended and self._admission.latest(end, 1, self._until) == end:
-            end = Places(end.streams, ended=True)
+            end = replace(end, ended=True)
         return end
 
     def tasks(self, start: dict[str, Any], end: dict[str, Any]) -> list[Task]:

@@ -32,13 +32,13 @@ from nilometer.edge.fjord.stage_module import LeafModule, OperatorModule, ScanMo
 from nilometer.edge.fjord.table_reader import TableReader
 from nilometer.edge.gateway.ends import leaves
 from nilometer.edge.gateway.run import answer_schema
-from nilometer.edge.gateway.sources import Entry, Extents
+from nilometer.edge.gateway.sources import Entry, Extents, TableVersion
 from nilometer.edge.gateway.stages import Stage, StreamReader
 from nilometer.edge.ledger import Ledger, QueryLedger
 from nilometer.errors import ConfigurationError, NilometerError
 from nilometer.operators.frames import from_bytes, to_bytes
 from nilometer.plan import physical
-from nilometer.types import Schema
+from nilometer.types import INT_MINIMUM, Schema
 
 ENTRY_ROWS = 1 << 20
 """How many rows may wait at a stream's door, before its policy decides."""
@@ -91,15 +91,18 @@ class Fjord:
         """Their names."""
         return tuple(self._queries)
 
-    def install(self, name: str, plan: physical.Node, *, start: object = None) -> None:
+    def install(
+        self, name: str, plan: physical.Node, *, start: object = None, extents: Extents | None = None
+    ) -> None:
         """Fold a query in: it sees what is pushed from now on. Those with an equal `start`, between whose installations
-        nothing of their streams was pushed, share what is equal in their plans."""
+        nothing of their streams was pushed, share what is equal in their plans. `extents` are where its tables come from, if not from
+        where those of all queries do; the same for all of a start."""
         if name in self._queries:
             raise ConfigurationError(
                 f"there is a query '{name}' already", hint="remove it first, or choose another name"
             )
         try:
-            self._queries[name] = self._fold(name, plan, start, self._start(start))
+            self._queries[name] = self._fold(name, plan, start, self._start(start), extents)
         finally:
             self._tidy()
 
@@ -121,17 +124,19 @@ class Fjord:
                 part.users.discard(name)
         self._tidy()
 
-    def _fold(self, name: str, plan: physical.Node, start: object, beginning: Start) -> Installed:
+    def _fold(
+        self, name: str, plan: physical.Node, start: object, beginning: Start, extents: Extents | None
+    ) -> Installed:
         group = self._group(plan, beginning)
         if stateless_over(plan) is not None:
             root = group.known.get(plan) or self._member(plan, group)
         else:
-            root = self._lowered(plan, group)
+            root = self._lowered(plan, group, self._extents if extents is None else extents)
         for part in root.walk():
             part.users.add(name)
         answers = Answers(self._answer_rows, self._answer_policy)
         root.module.outputs.append(answers)
-        return Installed(name, plan, start, group, root, answers)
+        return Installed(name, plan, start, group, root, answers, extents)
 
     def _member(self, plan: physical.Node, group: Group) -> Part:
         """A filter, in the bank of its stream."""
@@ -145,12 +150,10 @@ class Fjord:
         group.parts.append(part)
         return part
 
-    def _lowered(self, plan: physical.Node, group: Group) -> Part:
+    def _lowered(self, plan: physical.Node, group: Group, extents: Extents) -> Part:
         """A plan with state: the parts that are not there yet, over those that are."""
         known = {node: part for node, part in group.known.items() if not isinstance(part.module, Member)}
-        flow = Folding(
-            plan, self._extents, {node: part.streams for node, part in known.items()}, self._join_rows
-        )
+        flow = Folding(plan, extents, {node: part.streams for node, part in known.items()}, self._join_rows)
         nodes = flow.nodes
         parts: list[Part] = []
         for place, stage in enumerate(flow.stages):
@@ -193,7 +196,7 @@ class Fjord:
                 reader = TableReader(table.name, table.read)
                 pieces: PullQueue[pl.DataFrame] = PullQueue(reader, _ONE_MESSAGE)
                 reader.outputs.append(pieces)
-                module = ScanModule(stage, self._connect(group.pacer, edges), pieces, table.nothing)
+                module = ScanModule(stage, self._connect(group.pacer, edges), pieces, table)
             case _:
                 modules = [part.module for part in below if isinstance(part.module, StageModule)]
                 inputs: tuple[Queue[Message], ...] = tuple(self._connect(one, edges) for one in modules)
@@ -243,6 +246,26 @@ class Fjord:
             if source.entries.put(entry) is Outcome.DROPPED:
                 outcome = Outcome.DROPPED
         return outcome
+
+    def refresh(self, version: TableVersion, *, start: object) -> None:
+        """Tables of the queries of a start were read anew: what has a tick from `holds_from` on meets them so. That must lie beyond
+        `frontier`; and versions come in order, each before anything is pushed that it holds for."""
+        for beginning in self._starts:
+            if beginning.key == start:
+                beginning.moved = True
+                for group in beginning.groups:
+                    group.pacer.refresh(version)
+
+    def frontier(self, start: object) -> int | None:
+        """The greatest tick that the queries of a start may have answered for; None if they have heard nothing."""
+        beginnings = [beginning for beginning in self._starts if beginning.key == start]
+        doors = [source.door for beginning in beginnings for source in beginning.sources.values()]
+        pacers = [group.pacer for beginning in beginnings for group in beginning.groups if group.leaves]
+        heard = [
+            tick for door in doors for tick in (door.greatest_tick, door.greatest_time) if tick is not None
+        ]
+        marks = [door.watermark for door in doors] + [pacer.watermark for pacer in pacers]
+        return max((*heard, *(mark for mark in marks if mark > INT_MINIMUM)), default=None)
 
     def end(self, stream: str, *, start: object = EVERY_START) -> None:
         """The stream has ended: the last windows are complete."""
@@ -391,7 +414,9 @@ class Fjord:
         waves = {id(group) for group in start.groups}
         sources = dict(start.sources)
         try:
-            folded = self._queries[query.name] = self._fold(query.name, query.plan, query.start, start)
+            folded = self._queries[query.name] = self._fold(
+                query.name, query.plan, query.start, start, query.extents
+            )
         finally:
             self._tidy()
         for stream, source in start.sources.items():

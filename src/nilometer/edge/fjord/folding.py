@@ -47,11 +47,14 @@ class Borrowed(Stateless):
 
 
 class StoredTable(Stateless):
-    """Stands for a table that is pulled: `read` gives its rows as the plan wants them."""
+    """Stands for a table that is pulled: `read` gives its rows, `prepare` makes of them, and of later versions, what the plan wants."""
 
-    def __init__(self, name: str, read: Callable[[], pl.DataFrame], nothing: pl.DataFrame) -> None:
+    def __init__(
+        self, name: str, read: Callable[[], pl.DataFrame], prepare: Transform, nothing: pl.DataFrame
+    ) -> None:
         self.name = name
         self.read = read
+        self.prepare = prepare
         self.nothing = nothing
 
 
@@ -104,11 +107,14 @@ class Folding(Dataflow):
 def _scan(node: physical.StoredScan, flow: Dataflow) -> int:
     """A table's snapshot, the wanted columns under their alias; not read before it is pulled."""
 
+    def prepare(rows: pl.DataFrame) -> pl.DataFrame:
+        return scanned(node, rows)
+
     def read() -> pl.DataFrame:
-        return scanned(node, flow.sources.table(node.table))
+        return prepare(flow.sources.table(node.table))
 
     nothing = empty(dtypes(node.schema))
-    return flow.add(node, StoredTable(node.table.name, read, nothing))
+    return flow.add(node, StoredTable(node.table.name, read, prepare, nothing))
 
 
 def _window_join(node: physical.WindowJoin, flow: Dataflow) -> int:

@@ -7,18 +7,22 @@ same waves, and only such queries can share a stateful part of their plans.
 from __future__ import annotations
 
 import json
+from collections import deque
 from collections.abc import Mapping
+from typing import Any
 
 from nilometer.edge.fjord.messages import Arrival, Standing, Status, Wave
 from nilometer.edge.fjord.module import Module
 from nilometer.edge.fjord.queues import Queue
 from nilometer.edge.gateway.ends import Leaf
+from nilometer.edge.gateway.sources import TableVersion
 from nilometer.edge.gateway.stages import Round
-from nilometer.types import INT_MAXIMUM
+from nilometer.types import INT_MAXIMUM, INT_MINIMUM
 
 
 class Pacer(Module):
-    """A wave for what has arrived, and one at the start, in which stored tables are pulled."""
+    """A wave for what has arrived, one at the start, in which stored tables are pulled, and one for each later version of them, before
+    anything that arrives after it."""
 
     def __init__(
         self, leaves: frozenset[Leaf], inputs: Mapping[str, Queue[Arrival]], standings: Mapping[str, Standing]
@@ -31,6 +35,8 @@ class Pacer(Module):
         self._standings = dict(standings)
         self._ended: set[str] = set()
         self._taken: dict[str, Arrival] = {}
+        self._versions: deque[TableVersion] = deque()
+        self._held_from = INT_MINIMUM
 
     @property
     def watermark(self) -> int:
@@ -43,7 +49,16 @@ class Pacer(Module):
             default=INT_MAXIMUM,
         )
 
+    def refresh(self, version: TableVersion) -> None:
+        """Tables were read anew. What a restored state has seen already is passed over; without a stream nothing has a tick to meet them."""
+        if version.holds_from > self._held_from and self.inputs:
+            self._held_from = version.holds_from
+            self._versions.append(version)
+
     def _step(self) -> Status:
+        if self._versions:
+            self._give_version()
+            return Status.WORKED
         for stream, queue in self.inputs.items():
             if stream not in self._taken and (arrival := queue.get()) is not None:
                 self._taken[stream] = arrival
@@ -55,25 +70,43 @@ class Pacer(Module):
             if arrival.ended:
                 self._ended.add(stream)
         admitted = {stream: arrival.rows for stream, arrival in taken.items() if arrival.rows.height}
-        first_ticks = {
+        self._give(Round(admitted, self.watermark, self._first_ticks, first=self.rounds == 0), taken)
+        return Status.WORKED
+
+    @property
+    def _first_ticks(self) -> dict[str, int]:
+        return {
             stream: standing.first_tick
             for stream, standing in self._standings.items()
             if standing.first_tick is not None
         }
-        now = Round(admitted, self.watermark, first_ticks, first=self.rounds == 0)
+
+    def _give_version(self) -> None:
+        if self.rounds == 0:
+            self._give(Round({}, self.watermark, {}, first=True), {})
+            return
+        version = self._versions.popleft()
+        self._give(
+            Round({}, self.watermark, self._first_ticks, False, version.tables, version.holds_from), {}
+        )
+
+    def _give(self, now: Round, taken: Mapping[str, Arrival]) -> None:
         self.give(Wave(self.rounds, now, taken))
         self.rounds += 1
         self.moved = True
-        return Status.WORKED
 
     # ---- state -------------------------------------------------------------------------------------------------------
 
     def snapshot(self) -> dict[str, bytes]:
-        """The number of rounds and the streams that have ended; where they stand the doors know."""
-        return {"pacer": json.dumps({"rounds": self.rounds, "ended": sorted(self._ended)}).encode()}
+        """The number of rounds, the streams that have ended, and which versions of tables came; where streams stand the doors know."""
+        numbers: dict[str, Any] = {"rounds": self.rounds, "ended": sorted(self._ended)}
+        if self._held_from > INT_MINIMUM:
+            numbers["held_from"] = self._held_from
+        return {"pacer": json.dumps(numbers).encode()}
 
     def restore(self, panes: dict[str, bytes], standings: Mapping[str, Standing]) -> None:
         """Go on where a snapshot was taken. Until it moves on, others of the same moment may join."""
         numbers = json.loads(panes["pacer"])
         self.rounds, self._ended = numbers["rounds"], set(numbers["ended"])
+        self._held_from = numbers.get("held_from", INT_MINIMUM)
         self._standings = dict(standings)

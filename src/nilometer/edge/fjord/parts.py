@@ -14,6 +14,7 @@ from nilometer.edge.fjord.queues import Queue
 from nilometer.edge.fjord.source import Source
 from nilometer.edge.fjord.stage_module import StageModule
 from nilometer.edge.gateway.ends import Leaf
+from nilometer.edge.gateway.sources import Extents
 from nilometer.errors import NilometerError
 from nilometer.plan import physical
 
@@ -78,4 +79,5 @@ class Installed:
     group: Group
     root: Part
     answers: Answers
+    extents: Extents | None = None
     failure: NilometerError | None = None

@@ -1,7 +1,7 @@
 """A stage of the gateway's dataflow as a module: the same Logic in another shell.
 
 `LeafModule` turns waves into the tuples of a stream and keeps the books of its queries; `OperatorModule` waits until each
-input has the message of the round; `ScanModule` pulls a stored table in the first round.
+input has the message of the round; `ScanModule` pulls a stored table in the first round, and passes on its later versions.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from dataclasses import replace
 import polars as pl
 
 from nilometer.edge.fjord.books import Books
+from nilometer.edge.fjord.folding import StoredTable
 from nilometer.edge.fjord.messages import Message, Status, Wave
 from nilometer.edge.fjord.module import Module
 from nilometer.edge.fjord.queues import Queue
@@ -98,15 +99,17 @@ class OperatorModule(StageModule):
 
 
 class ScanModule(StageModule):
-    """A stored table's rows in the first wave: pulled piece by piece, one a transition."""
+    """A stored table's rows in the first wave: pulled piece by piece, one a transition; and in a wave that brings its next version."""
 
     def __init__(
-        self, stage: Stage, waves: Queue[Wave], table: Queue[pl.DataFrame], nothing: pl.DataFrame
+        self, stage: Stage, waves: Queue[Wave], pieces: Queue[pl.DataFrame], table: StoredTable
     ) -> None:
         super().__init__(stage)
         self._waves = waves
-        self._table = table
-        self._nothing = nothing
+        self._table = pieces
+        self._name = table.name.lower()
+        self._prepare = table.prepare
+        self._nothing = table.nothing
         self._wave: Wave | None = None
         self._pieces: list[pl.DataFrame] = []
 
@@ -124,6 +127,8 @@ class ScanModule(StageModule):
                 return Status.WORKED
             rows = pl.concat(self._pieces) if self._pieces else self._nothing
             self._pieces = []
+        elif (version := wave.now.tables.get(self._name)) is not None:
+            rows = self._prepare(version)
         for transform in self.stage.transforms:
             rows = transform(rows)
         self._wave = None

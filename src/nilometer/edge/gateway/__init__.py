@@ -1,7 +1,15 @@
 """The gateway host, in-process: physical plans over finite logs, by event time."""
 
 from nilometer.edge.gateway.run import BATCH_ROWS, Run, Summary, run
-from nilometer.edge.gateway.sources import Batch, Entry, Extents, Heartbeat, MemorySources, Sources
+from nilometer.edge.gateway.sources import (
+    Batch,
+    Entry,
+    Extents,
+    Heartbeat,
+    MemorySources,
+    Sources,
+    TableVersion,
+)
 
 __all__ = [
     "BATCH_ROWS",
@@ -13,5 +21,6 @@ __all__ = [
     "Run",
     "Sources",
     "Summary",
+    "TableVersion",
     "run",
 ]

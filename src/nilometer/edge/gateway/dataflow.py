@@ -49,7 +49,11 @@ class Dataflow:
 
     def add_logic(self, node: physical.Node, logic: Logic, inputs: tuple[physical.Node, ...]) -> int:
         """Lower the inputs and put this Logic over them."""
-        tables = frozenset(port for port, child in enumerate(inputs) if child.collection is Collection.TABLE)
+        tables = {
+            port: frozenset(physical.tables_of(child))
+            for port, child in enumerate(inputs)
+            if child.collection is Collection.TABLE
+        }
         places = tuple(self.lower(child) for child in inputs)
         return self.add(node, Operator(logic, tables), places)
 

@@ -7,7 +7,7 @@ streams; rows flow once through the dataflow. The law: how the logs are cut into
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 import polars as pl
@@ -15,13 +15,13 @@ import polars as pl
 from nilometer.edge.gateway.dataflow import Dataflow
 from nilometer.edge.gateway.ends import leaves
 from nilometer.edge.gateway.inlet import Inlet
-from nilometer.edge.gateway.sources import Sources
+from nilometer.edge.gateway.sources import Sources, TableVersion
 from nilometer.edge.gateway.stages import Round
 from nilometer.edge.ledger import Ledger
 from nilometer.errors import InternalError
 from nilometer.operators.frames import dtypes, empty
 from nilometer.plan import physical
-from nilometer.types import INT_MAXIMUM, TIME, Column, Schema
+from nilometer.types import INT_MAXIMUM, INT_MINIMUM, TIME, Column, Schema
 
 BATCH_ROWS = 262_144
 """A round has a fixed cost of some milliseconds. Larger rounds were faster on some queries and slower on others."""
@@ -52,7 +52,8 @@ class Summary:
 class Run:
     """A query in progress on the gateway: iterate over it for the answer's frames, then ask for the `summary`.
 
-    `finished` False is the answer so far while the streams still run: no end of a log raises the watermark.
+    `finished` False is the answer so far while the streams still run: no end of a log raises the watermark. `versions` are
+    what became of the tables after the first round: each has a round of its own, before any reading.
     """
 
     def __init__(
@@ -62,6 +63,7 @@ class Run:
         batch_rows: int | None = BATCH_ROWS,
         *,
         finished: bool = True,
+        versions: Sequence[TableVersion] = (),
     ) -> None:
         if batch_rows is not None and batch_rows < 1:
             raise InternalError("batches of no rows")
@@ -70,6 +72,8 @@ class Run:
         self._leaves = leaves(plan)
         self._batch_rows = batch_rows
         self._ends = finished
+        # Without a stream nothing has a tick: the answer is of the tables as they were first.
+        self._versions = sorted(versions, key=lambda each: each.holds_from) if self._leaves else []
         self._rounds = 0
         self._rows_out = 0
         self._over = False
@@ -90,6 +94,8 @@ class Run:
 
     def step(self) -> pl.DataFrame:
         """One round; gives its part of the answer."""
+        if self._versions and self._rounds <= len(self._versions):
+            return self._turn(self._table_round())
         open_inlets = [inlet for inlet in self._inlets.values() if not inlet.finished]
         behind = min((inlet.door.watermark for inlet in open_inlets), default=None)
         admitted = {
@@ -103,10 +109,21 @@ class Run:
             if inlet.door.first_tick is not None
         }
         now = Round(admitted, self.watermark, first_ticks, first=self._rounds == 0)
+        rows = self._turn(now)
+        self._over = all(inlet.finished for inlet in self._inlets.values())
+        return rows
+
+    def _table_round(self) -> Round:
+        """The tables as they were first, then a version a round: a row meets its own by its tick, so they may come before their time."""
+        if not self._rounds:
+            return Round({}, INT_MINIMUM, {}, first=True)
+        version = self._versions[self._rounds - 1]
+        return Round({}, INT_MINIMUM, {}, False, version.tables, version.holds_from)
+
+    def _turn(self, now: Round) -> pl.DataFrame:
         rows = self._dataflow.step(now).rows
         self._rounds += 1
         self._rows_out += rows.height
-        self._over = all(inlet.finished for inlet in self._inlets.values())
         return rows
 
     @property

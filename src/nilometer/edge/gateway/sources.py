@@ -52,6 +52,14 @@ class Sources(Extents, Protocol):
 
 
 @dataclass(frozen=True)
+class TableVersion:
+    """From the tick `holds_from` on these stored extents, by lower-case name, are so."""
+
+    holds_from: int
+    tables: Mapping[str, pl.DataFrame]
+
+
+@dataclass(frozen=True)
 class MemorySources:
     """Everything by the lower-case name of the stream or table; what is not there is empty."""
 

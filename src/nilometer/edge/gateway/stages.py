@@ -13,6 +13,7 @@ from typing import Protocol, runtime_checkable
 import polars as pl
 
 from nilometer.operators.logic import Logic, Output, Progress, no_evaluations
+from nilometer.types import INT_MINIMUM
 
 Transform = Callable[[pl.DataFrame], pl.DataFrame]
 
@@ -27,12 +28,15 @@ def pick(rows: pl.DataFrame, names: Mapping[str, str]) -> pl.DataFrame:
 @dataclass(frozen=True)
 class Round:
     """What a round brings: the accepted tuples of each stream (by lower-case name; those that moved), how far event time
-    has come, and each stream's first tick. `first` says that nothing came before."""
+    has come, and each stream's first tick. `first` says that nothing came before. `tables` are stored extents that were read
+    anew, by lower-case name, and hold from the tick `holds_from` on."""
 
     admitted: Mapping[str, pl.DataFrame]
     watermark: int
     first_ticks: Mapping[str, int]
     first: bool
+    tables: Mapping[str, pl.DataFrame] = field(default_factory=dict)
+    holds_from: int = INT_MINIMUM
 
 
 class Worker(Protocol):
@@ -90,13 +94,18 @@ class StreamReader:
 
 
 class TableReader:
-    """A leaf: a table's rows, in the first round."""
+    """A leaf: a table's rows in the first round, and in one that brings its next version, as the plan wants them."""
 
-    def __init__(self, rows: pl.DataFrame) -> None:
-        self._rows = rows
+    def __init__(self, table: str, first: pl.DataFrame, prepare: Transform) -> None:
+        self._table = table
+        self._first = first
+        self._prepare = prepare
 
     def step(self, inputs: Sequence[Output], now: Round, first_tick: int | None) -> Output:  # noqa: ARG002
-        return Output(self._rows if now.first else self._rows.clear(), no_evaluations())
+        if now.first:
+            return Output(self._first, no_evaluations())
+        version = now.tables.get(self._table)
+        return Output(self._first.clear() if version is None else self._prepare(version), no_evaluations())
 
     def snapshot(self) -> dict[str, bytes]:
         return {}
@@ -106,18 +115,23 @@ class TableReader:
 
 
 class Operator:
-    """A shell around a Logic. A table's rows reach it in the first round only, then also if there are none."""
+    """A shell around a Logic. `tables` says of the ports that get a table which extents it is made of: its rows come in the first round,
+    and in one that brings another version of one of them, then also if there are none."""
 
-    def __init__(self, logic: Logic, tables: frozenset[int] = frozenset()) -> None:
+    def __init__(self, logic: Logic, tables: Mapping[int, frozenset[str]] | None = None) -> None:
         self.logic = logic
-        self._tables = tables
+        self._tables = tables or {}
 
     def step(self, inputs: Sequence[Output], now: Round, first_tick: int | None) -> Output:
         for port, given in enumerate(inputs):
-            if given.rows.height or (now.first and port in self._tables):
+            if given.rows.height or self._given_anew(port, now):
                 self.logic.update(port, given.rows)
         evaluations = tuple(given.evaluations for given in inputs)
-        return self.logic.advance(Progress(now.watermark, first_tick, evaluations))
+        return self.logic.advance(Progress(now.watermark, first_tick, evaluations, now.holds_from))
+
+    def _given_anew(self, port: int, now: Round) -> bool:
+        extents = self._tables.get(port)
+        return extents is not None and (now.first or not extents.isdisjoint(now.tables))
 
     def snapshot(self) -> dict[str, bytes]:
         return self.logic.snapshot()

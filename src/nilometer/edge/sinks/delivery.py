@@ -7,6 +7,7 @@ acknowledged before the offset that is kept beside the result log.
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
 from collections.abc import Callable
@@ -15,9 +16,10 @@ from hashlib import blake2b
 
 from nilometer.edge.log.local_files import LocalFiles
 from nilometer.edge.log.readers import store_offset, stored_offset
+from nilometer.edge.log.stream_log import StreamLog
 from nilometer.edge.sinks.commits import Commits, Logs, Place
 from nilometer.edge.sinks.sink import Answered, Sink
-from nilometer.errors import ConfigurationError, DataError, InternalError, NilometerError
+from nilometer.errors import ConfigurationError, DataError, InternalError, NilometerError, ResourceError
 from nilometer.types import SECOND
 
 GROUP_COMMITS = 4_096
@@ -30,12 +32,14 @@ RETRY, LONGEST_RETRY = 0.25, 30.0
 
 @dataclass(frozen=True)
 class Progress:
-    """What has become of a delivery: rows and commits that this process delivered, how often the sink failed, and why it fails now."""
+    """What has become of a delivery: rows and commits that this process delivered, how often the sink failed, why it fails now, and how many
+    rows were trimmed from the result log, by force, before the sink got them."""
 
     rows: int = 0
     commits: int = 0
     failures: int = 0
     trouble: str | None = None
+    trimmed: int = 0
 
 
 class Delivery:
@@ -56,6 +60,7 @@ class Delivery:
         self.progress = Progress()
         self.error: NilometerError | None = None
         self.ended = False
+        self._counted: Place | None = None
 
     def step(self, *, all_of_it: bool = False) -> bool:
         """Deliver what is due, or all that there is; whether anything was delivered. Failures are remembered, not raised."""
@@ -96,17 +101,29 @@ class Delivery:
         self._empty()
         self.sink.open()
         self._open = True
+        kept = self._kept()
+        self._count_trimmed(kept)
         if self.sink.keeps_place:
             self._check()
             if self.sink.last is None and self.sink.start_now:
                 self.sink.write([self._commits.nothing_yet()])
             self._commits.seek_after(self.sink.last)
         else:
-            kept = self._kept()
             if kept is None and self.sink.start_now:
                 kept = self._commits.end()
                 self._keep(kept)
             self._commits.seek(kept or Place())
+        if kept is None:
+            # From here on retention waits for it.
+            self._tell_retention(self._commits.place)
+
+    def _count_trimmed(self, kept: Place | None) -> None:
+        """What lay between the place that was kept and the beginning of what is left; once."""
+        if kept is not None and kept != self._counted:
+            first = StreamLog(self._logs()[kept.log]).start
+            lost = max(0, first.position - kept.offset.position)
+            self.progress = replace(self.progress, trimmed=self.progress.trimmed + lost)
+            self._counted = kept
 
     def _check(self) -> None:
         last = self._commits.last()
@@ -152,7 +169,9 @@ class Delivery:
     def _send(self) -> None:
         commits = [answered for answered, _ in self._group]
         self.sink.write(commits)
-        if not self.sink.keeps_place:
+        if self.sink.keeps_place:
+            self._tell_retention(self._group[-1][1])
+        else:
             self._keep(self._group[-1][1])
         done = self.progress
         self.progress = replace(done, rows=done.rows + self._rows, commits=done.commits + len(commits))
@@ -173,7 +192,7 @@ class Delivery:
         self._wait = min(2 * self._wait, LONGEST_RETRY)
         self.close()
 
-    # ---- the place of a sink that cannot say what it has -------------------------------------------------------------
+    # ---- the place, for a sink that cannot say what it has, and for retention ----------------------------------------
 
     @property
     def reader(self) -> str:
@@ -191,6 +210,12 @@ class Delivery:
     def _keep(self, place: Place) -> None:
         files = self._logs()[place.log]
         store_offset(LocalFiles(files.directory, self.sink.failpoint), self.reader, place.offset)
+
+    def _tell_retention(self, place: Place) -> None:
+        """Of a sink that knows by itself what it has: should this fail, the log is kept a little longer."""
+        if place.log < len(self._logs()):
+            with contextlib.suppress(ResourceError):
+                self._keep(place)
 
 
 class Courier:

@@ -48,6 +48,8 @@ def recover(
     if saved is not None and saved.commit.version == version and saved.commit.number <= last.number:
         return Recovered(saved.panes, saved.commit.offsets, last.offsets, last)
     # No checkpoint, or a damaged one: everything since the version was installed is read again.
+    if last.began is not None:
+        return Recovered({}, last.began, last.offsets, last)
     first = last
     before = None
     for commit in results.commits():

@@ -35,7 +35,8 @@ OLDEST_TYPES = {"time": "TIME", "tick": "TIME"}
 class Commit:
     """What a commit says of itself. `version` is the query's: another plan is another version. `ledger` is that version's;
     `earlier` that of all versions before it; `trimmed` counts the readings that were deleted by force before any of them
-    read them. `types` is what the dtypes of its rows do not tell (answer_types.py)."""
+    read them. `types` is what the dtypes of its rows do not tell (answer_types.py). `began` is where the version began to read, which
+    retention may have taken from the log; None in commits that were written before they said so."""
 
     version: str
     number: int
@@ -44,18 +45,20 @@ class Commit:
     earlier: QueryLedger = field(default_factory=QueryLedger)
     trimmed: int = 0
     types: Types = field(default_factory=dict)
+    began: Offsets | None = None
 
     def note(self) -> dict[str, Any]:
         """As it travels in the log."""
-        return {
+        note: dict[str, Any] = {
             "version": self.version,
             "number": self.number,
-            "offsets": {name: [at.number, at.position] for name, at in self.offsets.items()},
+            "offsets": _written(self.offsets),
             "ledger": self.ledger.as_dict(),
             "earlier": self.earlier.as_dict(),
             "trimmed": self.trimmed,
             "types": dict(self.types),
         }
+        return note if self.began is None else note | {"began": _written(self.began)}
 
     @staticmethod
     def of(note: Mapping[str, Any]) -> Commit:
@@ -63,12 +66,21 @@ class Commit:
         return Commit(
             note["version"],
             note["number"],
-            {name: Offset(number, position) for name, (number, position) in note["offsets"].items()},
+            _read(note["offsets"]),
             QueryLedger(**note["ledger"]),
             QueryLedger(**note.get("earlier", {})),
             note.get("trimmed", 0),
             note.get("types", OLDEST_TYPES),
+            _read(note["began"]) if "began" in note else None,
         )
+
+
+def _written(offsets: Offsets) -> dict[str, list[int]]:
+    return {name: [at.number, at.position] for name, at in offsets.items()}
+
+
+def _read(written: Mapping[str, Any]) -> dict[str, Offset]:
+    return {name: Offset(number, position) for name, (number, position) in written.items()}
 
 
 class ResultLog:
@@ -126,6 +138,11 @@ class ResultLog:
     def commits(self) -> Iterator[Commit]:
         """All commits that the log still holds, from the first on."""
         return (Commit.of(entry.note) for entry in self._log.read() if entry.note is not None)
+
+    @property
+    def trimmed(self) -> int:
+        """How many rows retention has taken."""
+        return self._log.start.position
 
     def answers(self, position: int = 0) -> Iterator[pl.DataFrame]:
         """The rows from a position on."""

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 @dataclass(frozen=True)
 class KeptAnswers:
     """Iterate for the rows. `end` is the position after the last; `left_out` rows are of other types; `shed` readings were given up by
-    joins with bounded memory, or before them, so that rows may be missing."""
+    joins with bounded memory, or before them, so that rows may be missing; `trimmed` rows, the oldest, were taken by retention."""
 
     schema: Schema
     end: int
@@ -34,6 +34,7 @@ class KeptAnswers:
     position: int
     _logs: tuple[tuple[int, ResultLog], ...]
     shed: int = 0
+    trimmed: int = 0
 
     def __iter__(self) -> Iterator[Answer]:
         for first, log in self._logs:
@@ -68,12 +69,13 @@ def kept_answers(database: Database, name: str, position: int = 0) -> KeptAnswer
     newest = result_log(directory, name)
     columns, last = newest.columns, newest.last
     schema = schema_of(columns, last.types) if last is not None else declared
-    first, left_out, logs = 0, 0, []
+    first, left_out, trimmed, logs = 0, 0, 0, []
     for log in result_logs(directory, name, columns or None):
         if log.fits(columns):
             logs.append((first, log))
         else:
-            left_out += log.rows
+            left_out += log.rows - log.trimmed
+        trimmed += log.trimmed
         first += log.rows
     shed = 0 if last is None else (last.earlier + last.ledger).shed
-    return KeptAnswers(schema, first, left_out, position, tuple(logs), shed)
+    return KeptAnswers(schema, first, left_out, position, tuple(logs), shed, trimmed)

@@ -37,6 +37,8 @@ class LiveQuery:
     """What whoever installed it should know."""
     trouble: str | None = None
     """Why the answers of a durable query cannot be kept now; it waits."""
+    stale: str | None = None
+    """Why a table could not be read anew; its last version holds, and it is tried again."""
     _waiting: list[pl.DataFrame] = field(default_factory=list)
     _waiting_rows: int = 0
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from nilometer.engine.live.live_query import LiveQuery
 from nilometer.engine.live.spark_query import SparkQuery
 from nilometer.engine.live.starts import Start
+from nilometer.engine.spark import refuse_refresh
 from nilometer.errors import ResourceError
 from nilometer.spark.settings import SparkSettings
 
@@ -60,6 +61,7 @@ class OnSpark:
         self, name: str, query: Query, streams: Mapping[str, Stream], start: Start, *, durable: bool
     ) -> LiveQuery:
         """Let it run."""
+        refuse_refresh(query)
         asked = None
         if not durable:
             place = self._directory / ".nilometer"
@@ -98,6 +100,12 @@ class OnSpark:
     def follow(self, live: LiveQuery) -> bool:
         """What Spark has answered since; whether anything."""
         spark = self._queries[live.name]
+        streams = self._streams[live.name]
+        asked = live.name in self._asked
+        over = [key for key, stream in streams.items() if self._manager.ended(stream.name)]
+        if asked:
+            spark.end({key: self._logs.log(streams[key]).end for key in over})
+        ended = spark.ended  # before the rows are taken, as what it has reached
         reached = dict(spark.offsets)  # before the rows are taken: those up to there are among them
         frames = spark.take()
         live.rows = spark.rows - sum(frame.height for frame in frames)
@@ -113,12 +121,11 @@ class OnSpark:
                 live.failure, live.finished = failure.at(live.query.text, None), True
         elif spark.active:
             live.trouble = None
-        streams = self._streams[live.name]
-        live.finished = live.finished or (
-            not frames
-            and all(self._manager.ended(stream.name) for stream in streams.values())
-            and all(self._logs.log(streams[key]).end == at for key, at in reached.items())
-        )
+        if asked:
+            answered = ended >= streams.keys()
+        else:
+            answered = all(self._logs.log(streams[key]).end == at for key, at in reached.items())
+        live.finished = live.finished or (not frames and len(over) == len(streams) and answered)
         return bool(frames)
 
     def remove(self, live: LiveQuery) -> None:

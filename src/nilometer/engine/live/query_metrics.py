@@ -28,7 +28,8 @@ class QueryMetrics:
     how much it is behind the clock. `batch_milliseconds` is how long the last micro-batch took, on the gateway the last round of the loop that
     brought anything. The state is that of the last batch, on the gateway of the last checkpoint. `completeness`: of the readings that the sensors of
     its streams owed since these were opened, the part that came; None if nothing is expected of them. `trouble` is what it waits for, or, if it
-    `failed`, what made it stop."""
+    `failed`, what made it stop. `tables_read`: how often the process that runs it has read its tables anew, and `table_failures` how often that
+    failed."""
 
     when: int
     host: str
@@ -44,6 +45,8 @@ class QueryMetrics:
     completeness: float | None = None
     failed: bool = False
     trouble: str | None = None
+    tables_read: int = 0
+    table_failures: int = 0
 
 
 def completeness_of(manager: StreamManager, streams: Iterable[str]) -> float | None:
@@ -70,6 +73,8 @@ def read_metrics(directory: Path, name: str) -> QueryMetrics | None:
     """What was last said of the query; None if nothing was."""
     try:
         found = json.loads((folder_of(directory, name) / FILE).read_bytes())
-        return QueryMetrics(**{field.name: found[field.name] for field in fields(QueryMetrics)})
+        return QueryMetrics(
+            **{field.name: found[field.name] for field in fields(QueryMetrics) if field.name in found}
+        )
     except (OSError, ValueError, KeyError, TypeError):
         return None

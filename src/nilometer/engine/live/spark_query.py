@@ -44,6 +44,7 @@ if TYPE_CHECKING:
 
 FOLDER = "spark"
 INSTALLATION = "installation.json"
+ENDS = "ends.json"
 TRIES = 3
 """After so many failures in a row the checkpoint is given up, and made again from the logs."""
 
@@ -90,6 +91,9 @@ class SparkQuery:
         self._standing = Standing(self._kept, name, query, failpoint, keeps_state=False)
         self._watermark: int | None = None
         self._batches = 0
+        self._told: dict[str, Offset] = {}
+        self.ended: frozenset[str] = frozenset()
+        """The streams whose end has been answered for."""
         self._fresh: deque[pl.DataFrame] = deque()
         self._state = (0, 0)
         self._unkept: tuple[MicroBatch, QueryLedger] | None = None
@@ -171,6 +175,7 @@ class SparkQuery:
             answered=dict(self._committed),
             buckets=installed["buckets"],
             partitions=installed["partitions"],
+            ends_at=str(self._ends_at) if self._asked else None,
             max_rows=self._settings.max_rows,
         )
         trigger = f"{self._settings.trigger} seconds" if self._settings.trigger else None
@@ -233,7 +238,8 @@ class SparkQuery:
         if self._unkept is not None:
             self._standing.retry(self._clock())
             self._keep()
-        if all(offsets[key] <= self._committed[key] for key in offsets) and (offsets or self.rows):
+        known = all(offsets[key] <= self._committed[key] for key in offsets) and (offsets or self.rows)
+        if known and batch.end.over <= self.ended:
             return
         if any(offsets[key] < self._committed[key] for key in offsets):
             raise ResourceError(
@@ -257,9 +263,23 @@ class SparkQuery:
         batch, self._ledger = self._unkept
         # The rows before the offsets: whoever sees these, in another thread, finds those.
         self._fresh.extend(batch.rows)
-        self._committed = batch.end.offsets
+        self._committed, self.ended = batch.end.offsets, batch.end.over
         self._unkept = None
         self._tries = 0
+
+    def end(self, ends: Mapping[str, Offset]) -> None:
+        """The sources of these streams have ended: nothing is read beyond, and the last windows are complete. For a passing question."""
+        assert self._asked, "a standing query's streams do not end"
+        from nilometer.spark.ends import tell_ends
+
+        new = {stream: at for stream, at in ends.items() if stream not in self._told}
+        if new:
+            self._told |= new
+            tell_ends(self._ends_at, self._told)
+
+    @property
+    def _ends_at(self) -> Path:
+        return folder_of(self._kept, self.name) / ENDS
 
     def take(self) -> list[pl.DataFrame]:
         """The answers since the last call; of another thread than Spark's."""

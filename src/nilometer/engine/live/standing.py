@@ -13,7 +13,7 @@ from pathlib import Path
 import polars as pl
 
 from nilometer.edge.ledger import QueryLedger
-from nilometer.edge.log import Offset, StreamLog, failpoints
+from nilometer.edge.log import LogSettings, Offset, StreamLog, failpoints
 from nilometer.edge.log.failpoints import Failpoint
 from nilometer.edge.log.files import Lock
 from nilometer.edge.log.local_files import LocalFiles
@@ -33,6 +33,8 @@ ON_SPARK = "spark-"
 """How the versions of queries begin whose state Spark keeps: it is of no use to another host."""
 LOOK = 0.05
 """Whoever only looks whether a query runs is gone after so many seconds."""
+SEGMENT_BYTES = 16 << 20
+"""Answers are trimmed by whole segments (answer_retention.py): those of a query that answers little should not be of years."""
 COMMIT_EVERY = SECOND
 """A commit without answers waits so long: it only says how far the logs were read."""
 CHECKPOINT_EVERY = 10 * SECOND
@@ -82,7 +84,8 @@ def _result_log(
     failpoint: Failpoint | None,
 ) -> ResultLog:
     pass_by = failpoint or failpoints.from_environment("results")
-    return ResultLog(LocalFiles(folder_of(directory, name) / _folder(number), pass_by), columns)
+    settings = LogSettings(segment_bytes=SEGMENT_BYTES)
+    return ResultLog(LocalFiles(folder_of(directory, name) / _folder(number), pass_by), columns, settings)
 
 
 def _folder(number: int) -> str:
@@ -185,6 +188,7 @@ class Standing:
             last = self.recovered.last
             self._number, self._trimmed = last.number, last.trimmed
             self.earlier = last.earlier + last.ledger if self.recovered.fresh else last.earlier
+        self._began = None if self.recovered is None or self.recovered.fresh else self.recovered.last.began
         self._offsets: dict[str, Offset] = {}
         self._reader = reader_of(name)
         self._logs: dict[str, StreamLog] = {}
@@ -242,6 +246,7 @@ class Standing:
         self._committed_at = self._saved_at = now
         if self.recovered is None or self.recovered.fresh:
             self._number += 1
+            self._began = dict(offsets)
             first = self._commit_of(self._number, self._offsets, QueryLedger())
             # The checkpoint first: without its commit it counts for nothing; a commit without it just reads further back.
             self._checkpoints.save(Checkpoint(first, {}))
@@ -313,7 +318,9 @@ class Standing:
             self.trouble = error.message
 
     def _commit_of(self, number: int, offsets: Mapping[str, Offset], ledger: QueryLedger) -> Commit:
-        return Commit(self.version, number, dict(offsets), ledger, self.earlier, self._trimmed, self._types)
+        return Commit(
+            self.version, number, dict(offsets), ledger, self.earlier, self._trimmed, self._types, self._began
+        )
 
     def _write(self, rows: pl.DataFrame, commit: Commit, now: int) -> None:
         # One that fails is tried again as it is: the log may have it, though not durably, and then takes no other of its number.

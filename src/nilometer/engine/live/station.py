@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import TracebackType
@@ -24,7 +24,7 @@ from nilometer.edge.adapters import Adapter, Clock, ReadResult, adapter_for
 from nilometer.edge.adapters.generate import Generators
 from nilometer.edge.buffers import Outcome, Policy
 from nilometer.edge.fjord import ANSWER_ROWS, Fjord
-from nilometer.edge.gateway import Batch, Entry
+from nilometer.edge.gateway import Batch, Entry, TableVersion
 from nilometer.edge.ledger import QueryLedger
 from nilometer.edge.log import LogDirectory, LogSettings, Offset
 from nilometer.edge.log.failpoints import Failpoint
@@ -33,13 +33,15 @@ from nilometer.edge.manager.source import AdapterFor
 from nilometer.edge.proxies import Fleet
 from nilometer.edge.proxies.fleet import Programs
 from nilometer.engine.database import Database
-from nilometer.engine.live.control import control_of
+from nilometer.engine.live.background_read import BackgroundRead, Read, Reading
+from nilometer.engine.live.control import control_of, folder_of
 from nilometer.engine.live.identity import identity_of
 from nilometer.engine.live.live_query import LiveQuery
 from nilometer.engine.live.on_spark import OnSpark
 from nilometer.engine.live.query_metrics import QueryMetrics, completeness_of
 from nilometer.engine.live.standing import Standing, reader_of
 from nilometer.engine.live.starts import NOW, Start, offset_at
+from nilometer.engine.live.stored_tables import GroupExtents, Kept, StoredTables, greatest_time
 from nilometer.engine.query import Query
 from nilometer.errors import ConfigurationError, NilometerError
 from nilometer.plan import physical
@@ -70,11 +72,13 @@ class Group:
     queries: list[str] = field(default_factory=list)
     moved: bool = False
     ended: set[str] = field(default_factory=set)
+    tables: StoredTables | None = None
 
 
 class Station:
     """Runs live queries. `directory` is where logs and states are kept; without one, for as long as the station lives.
-    `adapter_of` makes a stream's source, by default from its address; `heartbeat` is how often sensors that filter say that they have nothing to say."""
+    `adapter_of` makes a stream's source, by default from its address; `heartbeat` is how often sensors that filter say that they have nothing to say;
+    `begin_read` how tables are read anew, by default in a thread."""
 
     def __init__(
         self,
@@ -91,6 +95,7 @@ class Station:
         managing: ManagerSettings | None = None,
         answer_rows: int = ANSWER_ROWS,
         failpoint: Failpoint | None = None,
+        begin_read: Callable[[Read], Reading] = BackgroundRead,
     ) -> None:
         self._kept = None if directory is not None else tempfile.TemporaryDirectory(prefix="nilometer-")
         self.directory = Path(directory if self._kept is None else self._kept.name)  # type: ignore[arg-type]
@@ -103,6 +108,7 @@ class Station:
         self.clock = clock
         self._generators = generators
         self._failpoint = failpoint
+        self._begin_read = begin_read
         self.logs = LogDirectory(self.directory, logging, failpoint)
         self._adapters: dict[str, Adapter] = {}
         self._adapter_of = adapter_of or self._by_address
@@ -195,13 +201,15 @@ class Station:
         self._work()
         self._settle(live, all_of_it=True)
         self._failed.pop(name, None)
-        standing = self._standing.pop(name, None)
-        if standing is not None:
-            standing.close()
         self.fjord.remove(name)
         group = self._groups[live.group]
         self._expect(group.streams)
         group.queries.remove(name)
+        if not group.queries and group.tables is not None:
+            group.tables.close()
+        standing = self._standing.pop(name, None)
+        if standing is not None:
+            standing.close()
         if not group.queries:
             self.manager.unregister(group.name)
             del self._groups[group.name]
@@ -221,6 +229,7 @@ class Station:
         if group is not None:
             return self._fold(name, query, group)
         group = self._group(name, streams, offsets)
+        group.tables = StoredTables({}, self.table, self.clock(), begin=self._begin_read)
         try:
             live = self._fold(name, query, group)
             self.manager.register(group.name, streams.values(), offsets)
@@ -239,10 +248,13 @@ class Station:
         """A query that could not be installed leaves nothing behind."""
         if name in self.fjord.queries:
             self.fjord.remove(name)
+        if group.tables is not None:
+            group.tables.close()
         del self._groups[group.name]
 
     def _fold(self, name: str, query: Query, group: Group) -> LiveQuery:
-        self.fjord.install(name, query.physical, start=group.name)
+        extents = None if group.tables is None else GroupExtents(group.tables, self.sensors)
+        self.fjord.install(name, query.physical, start=group.name, extents=extents)
         group.queries.append(name)
         return LiveQuery(name, query, group.name, group.offsets)
 
@@ -262,6 +274,14 @@ class Station:
         offsets = {key: max(offset, logs[key].start) for key, offset in offsets.items()}
         group = self._group(name, streams, offsets)
         try:
+            group.tables = StoredTables(
+                physical.tables_of(query.physical),
+                self.table,
+                self.clock(),
+                Kept(folder_of(self.directory, name), standing.version, self._failpoint),
+                self._begin_read,
+                restored=recovered is not None and bool(recovered.panes),
+            )
             live = self._fold(name, query, group)
             if recovered is not None:
                 if recovered.panes:
@@ -309,9 +329,11 @@ class Station:
         """One turn of everything; whether anything moved."""
         moved = self.manager.poll()
         began = time.perf_counter()
-        for group in list(self._groups.values()):
-            moved |= self._feed(group)
+        fed = {name: self._feed(group) for name, group in list(self._groups.items())}
+        moved |= any(fed.values())
         self._work()
+        for name, group in self._groups.items():
+            self._refresh(group, caught_up=not fed[name])
         for live in list(self.queries.values()):
             if live.name not in self._spark:
                 self._settle(live)
@@ -360,6 +382,7 @@ class Station:
             host, version = "gateway", "" if standing is None else standing.version
             earlier = QueryLedger() if standing is None else standing.earlier
             state, took = (0, 0) if standing is None else standing.state, self._round_milliseconds
+        tables = self._groups[live.group].tables if live.group in self._groups else None
         ledger = earlier + live.ledger
         # Before the first reading, and after the end, event time is nowhere.
         heard = live.watermark not in (None, INT_MINIMUM, INT_MAXIMUM)
@@ -377,11 +400,16 @@ class Station:
             *state,
             completeness_of(self.manager, physical.streams_of(live.query.physical)),
             live.failure is not None,
-            live.trouble if live.failure is None else live.failure.message,
+            (live.trouble or live.stale) if live.failure is None else live.failure.message,
+            0 if tables is None else tables.reads,
+            0 if tables is None else tables.failures,
         )
 
     def _push(self, group: Group, stream: str, entry: Entry) -> None:
-        """An entry to the queries of a group; where answers are in the way, they are fetched first."""
+        """An entry to the queries of a group, after the recorded versions of tables that it meets; where answers are in the way, they
+        are fetched first."""
+        if group.tables is not None and group.tables.replaying:
+            self._hand(group, group.tables.recorded(greatest_time(entry)))
         while self.fjord.push(stream, entry, start=group.name) is Outcome.FULL:
             self._work()
 
@@ -423,6 +451,25 @@ class Station:
                         self.fjord.end(key, start=group.name)
                     moved = True
         return moved
+
+    def _refresh(self, group: Group, *, caught_up: bool) -> None:
+        """Tables that are due are read anew; those that have changed hold from beyond what the queries of the group have answered."""
+        tables = group.tables
+        if tables is None or not group.streams:
+            return
+        if caught_up:
+            # Nothing waits that they would have to keep apart: so that tables can be read anew before the next reading comes.
+            self._hand(group, tables.recorded(INT_MAXIMUM))
+        now = self.clock()
+        if tables.due(now):
+            self._hand(group, tables.refreshed(self.fjord.frontier(group.name), now))
+        for name in group.queries:
+            self.queries[name].stale = tables.trouble
+
+    def _hand(self, group: Group, versions: Iterable[TableVersion]) -> None:
+        for version in versions:
+            self.fjord.refresh(version, start=group.name)
+            group.moved = True
 
     def _settle(self, live: LiveQuery, *, all_of_it: bool = False) -> None:
         """Fetch a query's answers, and commit those of a durable one."""
@@ -503,6 +550,9 @@ class Station:
 
     def abandon(self) -> None:
         """Let go of everything as the death of the process would."""
+        for group in self._groups.values():
+            if group.tables is not None:
+                group.tables.abandon()
         for standing in self._standing.values():
             standing.abandon()
         self._standing.clear()

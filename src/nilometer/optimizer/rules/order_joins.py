@@ -16,8 +16,8 @@ def order_joins(plan: Node, context: OptimizerContext) -> Node:
     estimated cardinality, each condition at the lowest join that has its columns; inner joins of windows and tables.
 
     Windows join at the union of their ticks, each with its latest at or before; so at any tick the product is of the
-    same windows, in whichever order it is taken. Not of three or more where a condition reads NOW: an inner join's tick
-    may be older than the outer one's. Columns come out in another order, so this is done only under a node that goes by their names.
+    same windows, in whichever order it is taken. Not of three or more where a condition reads NOW or a table is read
+    anew: an inner join's tick may be older than the outer one's. Columns come out in another order, so this is done only under a node that goes by their names.
     """
     return _order(plan, context, by_name=False)
 
@@ -26,7 +26,8 @@ def _order(node: Node, context: OptimizerContext, by_name: bool) -> Node:
     if _orderable(node):
         leaves, conditions = _flatten(node)
         ordered = tuple(_order(leaf, context, True) for leaf in leaves)
-        if by_name and (len(leaves) == 2 or not any(map(uses_now, conditions))):
+        depends_on_tick = any(map(uses_now, conditions)) or any(map(logical.refreshes, leaves))
+        if by_name and (len(leaves) == 2 or not depends_on_tick):
             return _left_deep(node, leaves, ordered, conditions, context)
         by_leaf = dict(zip(map(id, leaves), ordered, strict=True))
         return _replace_leaves(node, by_leaf)

@@ -357,6 +357,11 @@ def combine(scope: Scope, select: ast.Select) -> logical.Node:
             detail="a product of endless streams never ends",
             hint=f"write {lonely[1].alias} [NOW] or {lonely[1].alias} [RANGE 10 MINUTES], or add a WINDOW clause",
         )
+    if len(windows) > 1:
+        # Windows meet at the union of their ticks, and a table as it is at that tick: so it comes after all of them.
+        nodes.sort(
+            key=lambda each: each[0].collection is logical.Collection.TABLE and logical.refreshes(each[0])
+        )
     node = nodes[0][0]
     for right, _ in nodes[1:]:
         node = logical.Join(node, right, logical.JoinKind.INNER)

@@ -155,7 +155,12 @@ def read_stored(reading: Reading) -> Parameters:
     extent, alias = _extent_and_alias(reading)
     if not isinstance(extent, Table):
         raise PlanTextError(f"'{extent.name}' is not a table")
-    return {"table": extent, "alias": alias, "columns": _columns(reading, extent)}
+    columns = _columns(reading, extent)
+    if reading.cursor.accept(";"):  # the table's own interval, repeated for the reader
+        reading.cursor.expect("REFRESH")
+        reading.cursor.expect("EVERY")
+        reading.duration()
+    return {"table": extent, "alias": alias, "columns": columns}
 
 
 def read_select(reading: Reading) -> Parameters:

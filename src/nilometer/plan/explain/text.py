@@ -88,7 +88,9 @@ def print_parameters(node: PlanNode) -> list[str]:
             return _acquire(node)
         case logical.Stored() | physical.StoredScan():
             leaf = f"{print_name(node.table.name)} AS {print_name(node.alias)}"
-            return [leaf, _columns(node.columns, node.table)]
+            refresh = node.table.refresh
+            every = [] if refresh is None else [f"REFRESH EVERY {format_duration(refresh)}"]
+            return [leaf, _columns(node.columns, node.table), *every]
         case logical.Select() | physical.Select():
             return [print_expression(node.predicate)]
         case logical.Project() | physical.Project():

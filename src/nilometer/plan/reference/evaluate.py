@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from nilometer.catalog.extents import Sensor
 from nilometer.errors import InternalError
@@ -28,6 +27,7 @@ from nilometer.plan.reference.silent import silent
 from nilometer.plan.reference.similar import similar
 from nilometer.plan.reference.sources import lag, sample, united_streams
 from nilometer.plan.reference.stream_joins import asof_join, window_join
+from nilometer.plan.reference.table_version import Tables, TableVersion, tables_at
 from nilometer.plan.reference.watermark import arrive, feed_of, first_tick, leaves, query_watermark
 from nilometer.plan.reference.windows import row_window, time_window
 
@@ -37,26 +37,28 @@ class World:
     """All that an answer depends on besides the plan."""
 
     feeds: Mapping[str, Feed]
-    tables: Mapping[str, Sequence[Mapping[str, Any]]]
+    tables: Tables
     sensors: Mapping[str, Sequence[Sensor]]
     watermark: int
+    versions: Sequence[TableVersion] = ()
 
 
 def evaluate(
     plan: Node,
     feeds: Mapping[str, Feed],
-    tables: Mapping[str, Sequence[Mapping[str, Any]]] | None = None,
+    tables: Tables | None = None,
     sensors: Mapping[str, Sequence[Sensor]] | None = None,
     *,
+    versions: Sequence[TableVersion] = (),
     finished: bool = True,
 ) -> Answer:
     """The answer of a plan.
 
-    `feeds`, `tables` and `sensors` are keyed by the lower-case name of the stream or table. `finished` False is the
-    answer so far while the streams still run: no end of a stream raises W.
+    `feeds`, `tables` and `sensors` are keyed by the lower-case name of the stream or table. `versions` are what became of
+    the tables later. `finished` False is the answer so far while the streams still run: no end of a stream raises W.
     """
     watermark = query_watermark(plan, feeds, finished)
-    world = World(feeds, tables or {}, sensors or {}, watermark)
+    world = World(feeds, tables or {}, sensors or {}, watermark, versions)
     body, with_tick = (plan.input, plan.tick) if isinstance(plan, logical.Deliver) else (plan, False)
     names = body.schema.names
     rows = tuple(
@@ -102,18 +104,16 @@ def stream(node: Node, world: World) -> list[Row]:
         case logical.Union(left=left, right=right):
             return united_streams(node, stream(left, world), stream(right, world))
         case logical.Join(left=left, right=right) if right.collection is Collection.TABLE:
-            rows = table(right, world)
             return [
                 replace(row, values=values)
                 for row in stream(left, world)
-                for values in joined(node, [row.values], rows, row.tick)
+                for values in joined(node, [row.values], table(right, world, row.tick), row.tick)
             ]
         case logical.Join(left=left, right=right):
-            rows = table(left, world)
             return [
                 replace(row, values=values)
                 for row in stream(right, world)
-                for values in joined(node, rows, [row.values], row.tick)
+                for values in joined(node, table(left, world, row.tick), [row.values], row.tick)
             ]
         case logical.Sample():
             return sample(node, stream(node.input, world), world.watermark)
@@ -153,16 +153,14 @@ def windows(node: Node, world: World) -> list[Evaluation]:
                 windows(left, world), windows(right, world), lambda one, other, _: united(node, one, other)
             )
         case logical.Join(left=left, right=right) if right.collection is Collection.TABLE:
-            rows = table(right, world)
             return [
-                replace(evaluation, bag=tuple(joined(node, evaluation.bag, rows, evaluation.tick)))
-                for evaluation in windows(left, world)
+                replace(one, bag=tuple(joined(node, one.bag, table(right, world, one.tick), one.tick)))
+                for one in windows(left, world)
             ]
         case logical.Join(left=left, right=right) if left.collection is Collection.TABLE:
-            rows = table(left, world)
             return [
-                replace(evaluation, bag=tuple(joined(node, rows, evaluation.bag, evaluation.tick)))
-                for evaluation in windows(right, world)
+                replace(one, bag=tuple(joined(node, table(left, world, one.tick), one.bag, one.tick)))
+                for one in windows(right, world)
             ]
         case logical.Join(left=left, right=right):
             return combine(
@@ -185,19 +183,19 @@ def windows(node: Node, world: World) -> list[Evaluation]:
     raise InternalError(f"no windows: {type(node).__name__}")
 
 
-def table(node: Node, world: World) -> list[Values]:
-    """The rows of a node that yields a table."""
+def table(node: Node, world: World, tick: int | None = None) -> list[Values]:
+    """The rows of a node that yields a table, as it is at a tick; without one as it was first."""
     match node:
         case logical.Stored():
-            return stored(node, world.tables)
+            return stored(node, tables_at(world.tables, world.versions, tick))
         case logical.Select() | logical.Project() | logical.Rename():
-            return each(node, table(node.input, world), None)
+            return each(node, table(node.input, world, tick), None)
         case logical.Union(left=left, right=right):
-            return united(node, table(left, world), table(right, world))
+            return united(node, table(left, world, tick), table(right, world, tick))
         case logical.Join(left=left, right=right):
-            return joined(node, table(left, world), table(right, world), None)
+            return joined(node, table(left, world, tick), table(right, world, tick), None)
         case logical.Aggregate():
-            return aggregated(node, table(node.input, world), None)
+            return aggregated(node, table(node.input, world, tick), None)
         case logical.Deliver():
-            return table(node.input, world)
+            return table(node.input, world, tick)
     raise InternalError(f"no table: {type(node).__name__}")

@@ -44,8 +44,9 @@ def acquire(node: SpAcquire, flow: Dataflow) -> int:
 
 
 def scan(node: StoredScan, flow: Dataflow) -> int:
-    """A table's snapshot, the wanted columns under their alias."""
-    return flow.add(node, TableReader(scanned(node, flow.sources.table(node.table))))
+    """A table's rows, the wanted columns under their alias."""
+    first = scanned(node, flow.sources.table(node.table))
+    return flow.add(node, TableReader(node.table.name.lower(), first, lambda rows: scanned(node, rows)))
 
 
 def scanned(node: StoredScan, rows: pl.DataFrame) -> pl.DataFrame:
