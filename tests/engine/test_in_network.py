@@ -141,6 +141,12 @@ def test_recorded_readings_are_those_of_the_nodes_that_are_asked(river: Database
     assert len(recorded_readings(query, brook(), 3).missing) == 3
 
 
+def test_what_no_node_senses_is_not_looked_for_among_readings(river: Database) -> None:
+    river.execute("CREATE STREAM Lake (id INT, time TIME, depth INT) SENSED EVERY 15 MINUTES")
+    query = river.sql("SELECT id, depth FROM River[NOW] UNION ALL SELECT id, depth FROM Lake[NOW]")
+    assert set(recorded_readings(query, brook(), 100).readings) == {"river"}  # the rest is for `compile_query` to refuse
+
+
 def test_attributes_are_not_looked_for_among_readings(river: Database) -> None:
     query = river.sql("SELECT height, depth FROM River[NOW] WHERE depth >= 0 OR height > 3")
     found = recorded_readings(query, brook(), 100)

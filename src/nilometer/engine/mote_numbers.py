@@ -14,7 +14,8 @@ ADDRESSES = range(255)
 
 
 def mote_numbers(network: Network) -> dict[NodeId, int]:
-    """A number for each node: its id if that is one, else the least that is free, in the order in which they are declared."""
+    """A number for each node: its id if that is one, else one that is free. Numbers are in the order of the names: where the rows of a
+    tick are put in the order of their ids (a row window does), a mote has only the numbers to go by."""
     ids = [node.id for node in network.nodes]
     if not any(isinstance(identifier, str) for identifier in ids):
         return {identifier: identifier for identifier in ids if isinstance(identifier, int)}
@@ -25,7 +26,8 @@ def mote_numbers(network: Network) -> dict[NodeId, int]:
             hint="leave out nodes that the query does not need, or number them: those that take part then count alone",
         )
     free = (number for number in ADDRESSES if number not in ids)
-    return {identifier: next(free) if isinstance(identifier, str) else identifier for identifier in ids}
+    named = dict(zip(sorted(i for i in ids if isinstance(i, str)), free, strict=False))
+    return {identifier: named[identifier] if isinstance(identifier, str) else identifier for identifier in ids}
 
 
 def numbered_network(network: Network, numbers: Mapping[NodeId, int]) -> Network:

@@ -54,7 +54,7 @@ def recorded_readings(query: Query, network: Network, most: int) -> Recorded:
         name: _by_tick(query, name, [site for site in network.hosts(name) if site in sites], asked.interval)
         for name, sites in _sites(asked).items()
     }
-    wanted = _sensed(plan)
+    wanted = {column: kind for column, kind in _sensed(plan).items() if column[0] in found}
     columns = {name: [column for stream, column in wanted if stream == name] for name in found}
     start = max(_begin(name, sites, columns[name]) for name, sites in found.items())
     end = min(max(ticks) for sites in found.values() for ticks in sites.values())

@@ -60,7 +60,7 @@ def sources_of(plan: physical.Node, network: Network) -> Sources:
         known = dict.fromkeys(name for node in network.nodes for name in node.streams)
         raise UnsupportedError(
             f"network '{network.name}' has no source for this query",
-            detail="; ".join(elsewhere.values()) or "the query reads no stream",
+            detail="; ".join(dict.fromkeys(elsewhere.values())) or "the query reads no stream",
             hint=f"its nodes sense {join_names(known, 'and')}"
             if known
             else 'say at its nodes which streams they sense: streams = ["river"]',

@@ -65,8 +65,8 @@ def _named() -> Network:
     nodes = (
         NetworkNode("gateway"),
         NetworkNode("bridge"),
-        NetworkNode("ford", 4096, streams=("River",)),
         NetworkNode("mill", 4096, streams=("River",)),
+        NetworkNode("ford", 4096, streams=("River",)),
     )
     links = (Link("gateway", "bridge"), Link("bridge", "ford"), Link("ford", "mill"))
     return Network("valley", "gateway", nodes, links)
@@ -76,6 +76,7 @@ def _named() -> Network:
     "text",
     [
         "SELECT id, kind, height, depth FROM River [NOW] WHERE depth > height",
+        "SELECT id, depth FROM River [RANGE 3 ROWS SLIDE 2 ROWS]",  # which rows, is decided by the order of the names
         pytest.param(
             "SELECT id, AVG(depth) AS a FROM River [RANGE 30 SECONDS] GROUP BY id", marks=pytest.mark.long
         ),
@@ -90,14 +91,26 @@ def test_nodes_that_have_names(text: str, tmp_path: Path) -> None:
     trial = tried(text, tmp_path, network=_named(), schema=NAMED)
     check_answers(trial)
     assert {row["site"]: row["number"] for row in measurements(trial.emulation)} == {
-        "gateway": 0,
-        "bridge": 1,
-        "ford": 2,
+        "bridge": 0,
+        "ford": 1,
+        "gateway": 2,
         "mill": 3,
     }
-    assert (tmp_path / "names.csv").read_text() == "number,id\n0,gateway\n1,bridge\n2,ford\n3,mill\n"
+    assert (tmp_path / "names.csv").read_text() == "number,id\n0,bridge\n1,ford\n2,gateway\n3,mill\n"
     index = trial.emulation.answer.columns.index("id")
     assert {row[index] for row in trial.emulation.answer.rows} == {"ford", "mill"}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT COUNT(rain) AS n, COUNT(temp) AS m FROM River [NOW] WHERE depth < 70000 OR depth = depth",
+        "SELECT COUNT(rain) AS n FROM River [RANGE 4 ROWS SLIDE 2 ROWS]",
+    ],
+)
+def test_what_the_compiler_of_c_would_warn_of(text: str, tmp_path: Path) -> None:
+    """Values that nothing reads and conditions that always hold are what was asked for."""
+    check_answers(tried(text, tmp_path, beta=2, periods=2))
 
 
 def test_attributes_are_constants_of_a_program(tmp_path: Path) -> None:

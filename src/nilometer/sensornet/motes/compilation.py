@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -101,8 +102,9 @@ def compile_placement(
         sources[-1].write_text(program.text, "utf-8")
     (directory / "names.csv").unlink(missing_ok=True)  # of an earlier query
     if names:
-        table = [f"{site},{names[site]}" for site in sorted(names) if site in programs]
-        (directory / "names.csv").write_text("\n".join(["number,id", *table, ""]), "utf-8")
+        with (directory / "names.csv").open("w", encoding="utf-8", newline="") as table:
+            writer = csv.writer(table, lineterminator="\n")  # a name may have a comma
+            writer.writerows([("number", "id"), *((n, names[n]) for n in sorted(names) if n in programs)])
     built = dict(zip(programs, build_all(sources), strict=True))
     for site, made in built.items():
         if made.ram + STACK > RAM:
