@@ -104,7 +104,7 @@ def test_nodes_that_have_names(text: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "SELECT COUNT(rain) AS n, COUNT(temp) AS m FROM River [NOW] WHERE depth < 70000 OR depth = depth",
+        "SELECT COUNT(rain) AS n, COUNT(temp) AS m FROM River [NOW] WHERE depth < 70000 OR depth <= depth + 2",
         "SELECT COUNT(rain) AS n FROM River [RANGE 4 ROWS SLIDE 2 ROWS]",
     ],
 )

@@ -14,7 +14,7 @@ from nilometer.errors import DataError, InfeasibleError, UnsupportedError
 from nilometer.placement import QualityOfService
 from nilometer.plan.reference import same_answer
 from nilometer.sensornet.motes.compilation import Compilation, expected_rows, run
-from nilometer.sensornet.motes.emulate import CYCLES_PER_TICK, emulate
+from nilometer.sensornet.motes.emulate import CYCLES_PER_TICK, Measured, emulate
 from nilometer.sensornet.motes.gateway import answers
 from nilometer.sensornet.motes.readings import random_readings, raw_counts
 from nilometer.sensornet.motes.toolchain import build
@@ -44,7 +44,6 @@ def test_select_query(compilation: Compilation) -> None:
 def test_no_wait_ends_early(tmp_path: Path) -> None:
     """Whatever is left of a wait after whole turns of the counter: one tick, too, in which it is too late to set an alarm."""
     waits = [1, 2, 3, 255, 256, 257, 258, 512, 513, 514, 769, 1025]
-    runtime = files("nilometer.sensornet.motes") / "runtime"
     main = f"""
     int main(void) {{
         static const uint16_t waits[] = {{{", ".join(map(str, waits))}}};
@@ -61,13 +60,44 @@ def test_no_wait_ends_early(tmp_path: Path) -> None:
         }}
         for (;;) wait_until(at += 1000, &never);
     }}"""
-    source = tmp_path / "waits.c"
-    source.write_text("\n".join((runtime / f"{part}.c").read_text() for part in ("head", "clock")) + main)
-    alone = Network("alone", 0, (NetworkNode(0, 4096, 131_072),), ())
-    measured = emulate({0: build(source).elf}, alone, {}, alpha=1024, ticks=6 * 1024)[0]
-    waited = measured.tasks[1]
+    waited = _run_alone(main, tmp_path, 6 * 1024).tasks[1]
     assert waited.count == len(waits)
     assert abs(waited.total - sum(waits) * CYCLES_PER_TICK) < 0.2 * CYCLES_PER_TICK
+
+
+def test_an_alarm_that_comes_while_the_next_is_set_is_counted_as_what_it_was(tmp_path: Path) -> None:
+    """After a wait of two ticks the counter turns every two; wherever in its turn a long wait begins, it ends in time."""
+    before = range(3450, 3620)  # of four cycles each: from a while before a turn's end to a while after
+    main = f"""
+    #include <util/delay_basic.h>
+    int main(void) {{
+        uint32_t at = 40;
+        clock_start();
+        sei();
+        for (uint16_t i = {before.start}; i < {before.stop}; i++) {{
+            wait_until(at, &never);
+            MARK(1);
+            wait_until(at + 2, &never);
+            _delay_loop_2(i);
+            at += 300;
+            wait_until(at, &never);
+            MARK(0);
+        }}
+        for (;;) wait_until(at += 1000, &never);
+    }}"""
+    waited = _run_alone(main, tmp_path, 310 * len(before)).tasks[1]
+    assert waited.count == len(before)
+    assert waited.longest < 300.5 * CYCLES_PER_TICK
+    assert abs(waited.total / waited.count - 300 * CYCLES_PER_TICK) < 0.2 * CYCLES_PER_TICK
+
+
+def _run_alone(main: str, directory: Path, ticks: int) -> Measured:
+    """A program of the runtime's clock and this, on a mote that has no neighbours."""
+    runtime = files("nilometer.sensornet.motes") / "runtime"
+    source = directory / "alone.c"
+    source.write_text("\n".join((runtime / f"{part}.c").read_text() for part in ("head", "clock")) + main)
+    alone = Network("alone", 0, (NetworkNode(0, 4096, 131_072),), ())
+    return emulate({0: build(source).elf}, alone, {}, alpha=1024, ticks=ticks)[0]
 
 
 def test_every_run_is_the_same(compilation: Compilation) -> None:

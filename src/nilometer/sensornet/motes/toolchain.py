@@ -17,6 +17,21 @@ from pathlib import Path
 
 from nilometer.errors import InternalError, ResourceError
 
+MISTAKES = (
+    "array-bounds",
+    "implicit-function-declaration",
+    "incompatible-pointer-types",
+    "int-conversion",
+    "maybe-uninitialized",
+    "overflow",
+    "parentheses",
+    "return-type",
+    "sign-compare",
+    "uninitialized",
+)
+"""The warnings that would be of a mistake of ours. Others are of what a query may well say: a reading whose value does not matter
+(COUNT(rain)), a condition that always holds (rain < 70000, rain <= rain + 2)."""
+
 FLAGS = (
     "-mmcu=atmega128",
     "-DF_CPU=7372800UL",
@@ -24,19 +39,14 @@ FLAGS = (
     "-std=gnu99",
     "-Wall",
     "-Wextra",
-    "-Werror",
-    "-Wno-unused-function",
-    "-Wno-unused-variable",
-    "-Wno-type-limits",
-    "-Wno-tautological-compare",
+    *(f"-Werror={mistake}" for mistake in MISTAKES),
     "-fno-strict-aliasing",
     "-ffunction-sections",
     "-fdata-sections",
     "-mcall-prologues",
     "-Wl,--gc-sections,--undefined=_mmcu,--section-start=.mmcu=0x910000",
 )
-"""An unused function of the runtime is left out by the linker, so that a node gets only the code it needs. What a query may say
-is no mistake of the program's: a reading whose value does not matter, COUNT(rain); a condition that always holds, rain < 70000."""
+"""An unused function of the runtime is left out by the linker, so that a node gets only the code it needs."""
 
 FLASH = 128 * 1024
 RAM = 4096

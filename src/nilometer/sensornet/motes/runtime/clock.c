@@ -15,15 +15,20 @@ static void clock_start(void) {
     TIMSK = _BV(OCIE0);
 }
 
+/* Before the counter is read, and before power-save, one crystal cycle must pass since the last wake-up (data sheet,
+ * "Asynchronous Operation of Timer/Counter0"); the wait for the control register's update sees to it. */
+static void clock_settle(void) {
+    TCCR0 = _BV(WGM01) | _BV(CS01) | _BV(CS00);
+    while (ASSR & _BV(TCR0UB)) ;
+}
+
 /* Sleep until an interrupt. Called with interrupts off. Power-save stops the main clock, so it is only for times when
- * neither the radio nor the converter needs it; before it, one crystal cycle must pass since the last wake-up (data
- * sheet, "Asynchronous Operation of Timer/Counter0"), which the wait for the control register's update sees to. */
+ * neither the radio nor the converter needs it. */
 static void nap(void) {
     if ((UCSR1B & (_BV(RXEN1) | _BV(TXEN1))) || (ADCSRA & _BV(ADEN))) {
         set_sleep_mode(SLEEP_MODE_IDLE);
     } else {
-        TCCR0 = _BV(WGM01) | _BV(CS01) | _BV(CS00);
-        while (ASSR & _BV(TCR0UB)) ;
+        clock_settle();
         set_sleep_mode(SLEEP_MODE_PWR_SAVE);
     }
     sleep_enable();
@@ -45,17 +50,26 @@ static uint8_t wait_until(uint32_t at, volatile uint8_t *flag) {
         }
         uint8_t span = left > 256 ? 255 : left - 1;
         if (span != clock_span) {
-            /* A match that has not been counted yet must be counted with the span that it ended. */
+            /* A match that has not been counted yet must be counted with the span that it ended. None since the counter was
+             * read: then what was read is of this span. */
+            clock_settle();
+            uint8_t now = TCNT0;
             if (TIFR & _BV(OCF0)) {
                 sei();
                 continue;
             }
             /* A compare value that the counter has reached would be missed until it wraps; the last tick before `at` is too
              * short to sleep in. There is no match in it: the counter is below the value that it was set to before. */
-            if (TCNT0 >= span) {
+            if (now >= span) {
                 sei();
-                while (TCNT0 < left && !*flag) ;
+                while (now < left && !*flag) now = TCNT0;
                 return *flag;
+            }
+            /* In the tick that a match ends, it could come before the new value is there, and be counted with the new span:
+             * it is waited for, and then the next is at least a tick away (no span is 0). */
+            if (now >= clock_span) {
+                nap();
+                continue;
             }
             OCR0 = clock_span = span;
             while (ASSR & _BV(OCR0UB)) ;
