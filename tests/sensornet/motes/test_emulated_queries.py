@@ -113,6 +113,19 @@ def test_what_the_compiler_of_c_would_warn_of(text: str, tmp_path: Path) -> None
     check_answers(tried(text, tmp_path, beta=2, periods=2))
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT depth, COUNT(*) AS n FROM River [RANGE 9 ROWS SLIDE 7 ROWS] GROUP BY depth",
+        "SELECT a.depth - b.rain AS d, COUNT(*) AS n FROM River [NOW] a, River [NOW] b GROUP BY a.depth - b.rain",
+    ],
+)
+def test_more_groups_than_rows_that_come(text: str, tmp_path: Path) -> None:
+    """A row window has rows of earlier evaluations, a join has pairs."""
+    trial = tried(text, tmp_path, beta=2, periods=4)
+    check_answers(trial)
+
+
 def test_attributes_are_constants_of_a_program(tmp_path: Path) -> None:
     schema = NAMED.replace("STRING", "INT").replace("'ford'", "5").replace("'mill'", "7")
     trial = tried(

@@ -80,7 +80,7 @@ def _grouped(
     emitter.declarations += [
         *struct(table, [], states),
         f"static struct {table} {table}[{capacity}];",
-        f"static uint8_t {table}_count;",
+        f"static uint{8 if capacity < 256 else 16}_t {table}_count;",
     ]
 
     def each(row: Row) -> Lines:

@@ -13,7 +13,7 @@ from nilometer.errors import UnsupportedError
 from nilometer.expressions import Expression
 from nilometer.placement.population import Population
 from nilometer.placement.tuple_layout import derived_times
-from nilometer.placement.volume import groups_by_source
+from nilometer.placement.volume import groups_by_source, volume_of
 from nilometer.plan import physical
 from nilometer.plan.logical import AggregateItem, JoinKind
 from nilometer.sensornet.motes.converters import PLAIN, Converter, Converters
@@ -55,8 +55,15 @@ class Typing:
         return self.population.rows(node)
 
     def groups(self, node: physical.AggregateInit | physical.AggregateMerge, arrivals: int) -> int:
-        """The most groups of one evaluation at a site to which so many rows come (0: it acquires them itself)."""
-        return 1 if groups_by_source(node) else max(arrivals or self.rows(node.input), 1)
+        """The most groups of one window at a site to which so many rows come (0: it acquires them itself)."""
+        if groups_by_source(node):
+            return 1
+        below = node.input
+        while isinstance(below, physical.Select | physical.Project | physical.Rename):
+            below = below.inputs[0]
+        if isinstance(below, physical.RowWindow | physical.NlJoin | physical.HashJoin):
+            return max(self.rows(below), 1)  # more than come: rows of earlier evaluations, or pairs
+        return max(arrivals or volume_of(below, self.interval, iter(())).rows, 1)
 
     def fields(self, node: physical.Node, ordered: bool = False) -> Fields:
         """The columns of a node; `ordered` adds the hidden `SITE`."""
