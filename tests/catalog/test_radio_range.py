@@ -48,10 +48,11 @@ def connected(places: list[tuple[float, float]], distance: float) -> bool:
 
 def test_a_file_of_places_and_a_range_are_a_network(tmp_path: Path) -> None:
     (tmp_path / "lab.toml").write_text(
-        'sink = 1\nrange = 5\nnodes = "motes.csv"\n[defaults]\nstreams = ["lab"]\nenergy = 100\n'
+        'sink = 1\nrange = 5\nnodes = "places/motes.csv"\n[defaults]\nstreams = ["lab"]\nenergy = 100\n'
         "[[links]]\nsource = 2\ntarget = 1\nquality = 0.5\n"
     )
-    (tmp_path / "motes.csv").write_text("id,x,y,energy\n1,0,0,\n2,3,4,50\n3,6,8,\n")
+    (tmp_path / "places").mkdir()
+    (tmp_path / "places" / "motes.csv").write_text("id,x,y,energy\n1,0,0,\n2,3,4,50\n3,6,8,\n")
     network = import_network(tmp_path / "lab.toml", "lab")
     assert [(link.source, link.target, link.quality) for link in network.links] == [(2, 1, 0.5), (2, 3, 1.0)]
     assert network.hosts("lab") == (2, 3)  # the sink is a base station

@@ -104,7 +104,7 @@ def _from_toml(path: Path, name: str, sink: NodeId | None) -> Network:
     _known_keys(defaults, ("ram", "flash", "energy", "streams"), _failing(f"{path.name}, [defaults]"))
     listed = whole.get("nodes")
     if isinstance(listed, str):
-        rows = list(_csv_rows(read_csv(path.with_name(listed))))
+        rows = list(_csv_rows(read_csv(path.parent / listed)))
     else:
         rows = [
             (row, _failing(f"{path.name}, [[nodes]] {number}"))
