@@ -91,6 +91,21 @@ def test_an_alarm_that_comes_while_the_next_is_set_is_counted_as_what_it_was(tmp
     assert abs(waited.total / waited.count - 300 * CYCLES_PER_TICK) < 0.2 * CYCLES_PER_TICK
 
 
+def test_motes_count_from_their_reset(tmp_path: Path) -> None:
+    """Setting 3,600 bytes to zero takes three ticks, and a receiver listens two before the first byte."""
+    main = """
+    static volatile uint8_t large[3600];
+    int main(void) {
+        clock_start();
+        sei();
+        MARK(1 + large[0]);
+        wait_until(10, &never);
+        MARK(0);
+        for (uint32_t at = 1000;; at += 1000) wait_until(at, &never);
+    }"""
+    assert _run_alone(main, tmp_path, 1024).tasks[1].total < 8 * CYCLES_PER_TICK
+
+
 def _run_alone(main: str, directory: Path, ticks: int) -> Measured:
     """A program of the runtime's clock and this, on a mote that has no neighbours."""
     runtime = files("nilometer.sensornet.motes") / "runtime"

@@ -6,14 +6,16 @@ static volatile uint16_t clock_matches;   /* matches since then: all that happen
 
 ISR(TIMER0_COMP_vect) { clock_matches++; }
 
-static void clock_start(void) {
+/* Runs before variables are set to zero, which takes some ticks where there are many: all motes count from their reset. */
+static void __attribute__((naked, used, section(".init3"))) clock_reset(void) {
     ASSR = _BV(AS0);
     TCNT0 = 0;
     TCCR0 = _BV(WGM01) | _BV(CS01) | _BV(CS00); /* clear on match, crystal / 32 */
-    OCR0 = clock_span;
+    OCR0 = 255;
     while (ASSR & (_BV(TCN0UB) | _BV(OCR0UB) | _BV(TCR0UB))) ;
-    TIMSK = _BV(OCIE0);
 }
+
+static void clock_start(void) { TIMSK = _BV(OCIE0); }
 
 /* Before the counter is read, and before power-save, one crystal cycle must pass since the last wake-up (data sheet,
  * "Asynchronous Operation of Timer/Counter0"); the wait for the control register's update sees to it. */
