@@ -118,6 +118,8 @@ def test_what_the_compiler_of_c_would_warn_of(text: str, tmp_path: Path) -> None
     [
         "SELECT depth, COUNT(*) AS n FROM River [RANGE 9 ROWS SLIDE 7 ROWS] GROUP BY depth",
         "SELECT a.depth - b.rain AS d, COUNT(*) AS n FROM River [NOW] a, River [NOW] b GROUP BY a.depth - b.rain",
+        # a key that takes a division is computed once for a row, and its time is planned
+        "SELECT depth % 11 AS k, rain, AVG(temp) AS a FROM River [RANGE 6 ROWS] GROUP BY depth % 11, rain",
     ],
 )
 def test_more_groups_than_rows_that_come(text: str, tmp_path: Path) -> None:

@@ -71,9 +71,12 @@ def _key_steps(node: Aggregation) -> int:
 
 
 def _float_steps(item: AggregateItem, merges: bool) -> int:
-    """Questions whether there is a value, comparisons and sums of FLOATs."""
+    """Questions whether there is a value, comparisons and sums of FLOATs; what the argument itself takes."""
     argument, function = item.aggregate.argument, item.aggregate.function
-    if argument is None or not is_float(argument) or function == "count":
+    if argument is None or function == "count":
         return 0
+    computed = 0 if merges else float_steps(argument)
+    if not is_float(argument):
+        return computed
     asked = 0 if function not in OF_NOTHING else 2 if merges else 1
-    return asked + 1 + (0 if merges else float_steps(argument))
+    return asked + 1 + computed

@@ -6,8 +6,9 @@ the gateway: it is one division for each answer, and a mote has no double.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
+from nilometer.expressions import ColumnReference, Expression
 from nilometer.plan import physical
 from nilometer.plan.logical import AggregateItem
 from nilometer.sensornet.motes.c_text import Lines, assigned, block, held, identifier, struct
@@ -76,6 +77,7 @@ def _grouped(
     emitter: Emitter, node: Aggregation, states: Fields, keys: Keys, update: Update, above: Consumer
 ) -> Lines:
     table = emitter.name("groups")
+    arguments = {} if isinstance(node, physical.AggregateMerge) else {k.name: k.expression for k in node.keys}
     capacity = emitter.typing.groups(node, emitter.arrivals)
     emitter.declarations += [
         *struct(table, [], states),
@@ -84,7 +86,7 @@ def _grouped(
     ]
 
     def each(row: Row) -> Lines:
-        found = keys(row)
+        found, computing = _once(keys(row), arguments, states)
         equal = [_same(value, f"group->{identifier(name)}", states[name]) for name, value in found.items()]
         search = block(
             f"while (group < {table} + {table}_count && !({' && '.join(equal)}))",
@@ -105,6 +107,7 @@ def _grouped(
         return block(
             "",
             [
+                *computing,
                 f"struct {table} *group = {table};",
                 *search,
                 *block(f"if (group == {table} + {table}_count)", adding),
@@ -121,6 +124,18 @@ def _grouped(
         return [*above.open(), *giving, *above.close()]
 
     return emitter.emit(node.input, Consumer(each, lambda: [f"{table}_count = 0;"], closed))
+
+
+def _once(
+    found: dict[str, Value], expressions: Mapping[str, Expression], states: Fields
+) -> tuple[dict[str, Value], Lines]:
+    """The keys of a row, and what computes those that are more than a column: once, not for every group that is looked at."""
+    made = {n: states[n] for n, e in expressions.items() if not isinstance(e, ColumnReference)}
+    lines = [
+        f"const {field.ctype} {line}"
+        for field, line in zip(made.values(), assigned("wanted_", found, made), strict=True)
+    ]
+    return found | held("wanted_", made), lines
 
 
 def _same(value: Value, member: str, state: Field) -> str:
