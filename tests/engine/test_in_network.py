@@ -144,7 +144,8 @@ def test_recorded_readings_are_those_of_the_nodes_that_are_asked(river: Database
 def test_what_no_node_senses_is_not_looked_for_among_readings(river: Database) -> None:
     river.execute("CREATE STREAM Lake (id INT, time TIME, depth INT) SENSED EVERY 15 MINUTES")
     query = river.sql("SELECT id, depth FROM River[NOW] UNION ALL SELECT id, depth FROM Lake[NOW]")
-    assert set(recorded_readings(query, brook(), 100).readings) == {"river"}  # the rest is for `compile_query` to refuse
+    found = recorded_readings(query, brook(), 100)  # the rest is for `compile_query` to refuse
+    assert set(found.readings) == {"river"}
 
 
 def test_attributes_are_not_looked_for_among_readings(river: Database) -> None:

@@ -27,7 +27,9 @@ def mote_numbers(network: Network) -> dict[NodeId, int]:
         )
     free = (number for number in ADDRESSES if number not in ids)
     named = dict(zip(sorted(i for i in ids if isinstance(i, str)), free, strict=False))
-    return {identifier: named[identifier] if isinstance(identifier, str) else identifier for identifier in ids}
+    return {
+        identifier: named[identifier] if isinstance(identifier, str) else identifier for identifier in ids
+    }
 
 
 def numbered_network(network: Network, numbers: Mapping[NodeId, int]) -> Network:
