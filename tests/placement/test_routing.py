@@ -125,7 +125,7 @@ def _spanning(sites: set[NodeId], start: NodeId, weights: Weights) -> float:
 
 
 def test_an_acknowledgement_must_arrive_too() -> None:
-    """From 2 both relays hear equally well; 1 is hardly heard in return, which matters where hops are acknowledged."""
+    """Relay 1 hears node 2 better than relay 3 does, and is hardly heard in return: that matters where hops are acknowledged."""
     nodes = tuple(NetworkNode(number) for number in range(4))
     links = (Link(0, 1), Link(0, 3), Link(2, 1, 0.9), Link(1, 2, 0.2), Link(2, 3, 0.8))
     for retries, parent in ((0, 1), (3, 3)):
