@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+from click.testing import Result
 from typer.testing import CliRunner
 
 from nilometer.cli.main import application
@@ -65,6 +66,46 @@ def test_retries_are_refused(tmp_path: Path) -> None:
     assert "sends each packet once" in str(done.exception)
     assert "retries = 3" in str(done.exception)
     assert not (tmp_path / "motes").exists()
+
+
+@pytest.mark.motes
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("query", "reason"),
+    [
+        ("SELECT depth FROM River [NOW] WHERE depth > 1000", "no reading met the query's conditions"),
+        (
+            "SELECT depth FROM River [RANGE 4 ROWS SLIDE 20 ROWS]",
+            "the first window closes after 5 evaluations, and 2 were run: run at least 3 periods",
+        ),
+        (
+            "SELECT depth FROM River [AT NOW - 30 SECONDS]",
+            "the first window closes after 4 evaluations, and 2 were run: run at least 2 periods",
+        ),
+    ],
+)
+def test_nothing_compared_is_said_to_be_nothing(query: str, reason: str, tmp_path: Path) -> None:
+    done = emulated(tmp_path, query, "--periods", "1", "--json")
+    assert done.exit_code == 0, done.output
+    assert json.loads(done.stdout)["compared"] == 0
+    assert "NOTHING WAS COMPARED" in done.stderr
+    assert reason in " ".join(done.stderr.split())
+    assert "equal" not in done.stderr
+
+
+def test_what_cannot_be_emulated_is_refused_before_anything_is_written(tmp_path: Path) -> None:
+    done = emulated(tmp_path, "SELECT MEDIAN(depth) AS m FROM River [NOW]")
+    assert isinstance(done.exception, UnsupportedError)
+    assert "is left to the gateway" in str(done.exception)
+    assert not (tmp_path / "motes").exists()
+
+
+def emulated(directory: Path, query: str, *options: str) -> Result:
+    """`nilometer compile --emulate`, two evaluations a period."""
+    (directory / "schema.sql").write_text(SCHEMA, "utf-8")
+    where = ["--data", str(directory), "--network", str(BROOK), "--to", str(directory / "motes")]
+    arguments = ["compile", *where, "--emulate", "--buffering-factor", "2", *options, query]
+    return CliRunner().invoke(application, arguments)
 
 
 @pytest.mark.motes

@@ -130,6 +130,18 @@ def test_a_stream_that_nobody_declared_is_told(field: Path) -> None:
     )
 
 
+def test_directories_that_cannot_be_written(field: Path) -> None:
+    for verb, option in (("plan", "--plot"), ("compile", "--to")):
+        with pytest.raises(ConfigurationError, match=f"{option}: cannot write into"):
+            run(verb, "--data", field, "--network", MOTES, option, "/dev/null/there", Q3)
+
+
+def test_a_profile_that_is_not_there(field: Path) -> None:
+    with pytest.raises(ConfigurationError, match="no placement profile 'snee'") as caught:
+        run("plan", "--data", field, "--network", MOTES, "--profile", "snee", Q3)
+    assert caught.value.hint == "there are default and snee-2010"
+
+
 def test_without_a_network_there_is_nothing_to_place_in(field: Path) -> None:
     with pytest.raises(ConfigurationError, match="there is no network to place the query in"):
         run("explain", "--data", field, "--stage", "agenda", Q3)

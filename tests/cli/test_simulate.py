@@ -104,6 +104,8 @@ def test_a_death_is_reported_with_what_was_chosen_and_why(run, field: Path) -> N
         "partial",
         "global",
     ]
+    code, _, err = run("--data", str(field), "--network", TOPOLOGY, *options, "--repair", "global", DEPTHS)
+    assert ": global, as it was asked for" in err
 
 
 def test_what_was_sent_again_is_told(run, field: Path) -> None:
@@ -152,6 +154,9 @@ def test_pictures(run, field: Path) -> None:
         ),
         (("--drift", "50", "--guard", "1h"), "the guard is 3600 s"),
         (("--guard", "5ms"), "--guard without --drift"),
+        (("--kill", "3@1d", "--kill", "3@2d"), "node 3 is killed twice"),
+        (("--acquisition-interval", ".."), "is a length of time, or a range"),
+        (("--plot", "/dev/null/pictures"), "--plot: cannot write into"),
         (("--retries", "9"), "impossible number of retries"),
         (("--kill", "0@1d"), "the sink cannot be killed"),
         (("--kill", "3"), "does not say who dies when"),
@@ -167,7 +172,18 @@ def test_refusals(run, field: Path, options: tuple[str, ...], said: str) -> None
 
 
 def test_drift_that_motes_have_is_taken(run, field: Path) -> None:
-    options = ("--drift", "100", "--guard", "1m", "--for", "1h30m", "--limit", "1")
-    code, out, _ = run("--data", str(field), "--network", TOPOLOGY, *options, DEPTHS)
+    options = ("--drift", "100", "--guard", "1m", "--for", "1h30m", "--limit", "1", "--kill", "3@2d")
+    code, out, err = run("--data", str(field), "--network", TOPOLOGY, *options, DEPTHS)
     assert code == 0
     assert len(out.splitlines()) == 3
+    assert "--kill 3@2d is after the end of the run" in err
+
+
+def test_a_path_that_fails_later_is_no_bug_of_ours(run, field: Path) -> None:
+    pictures = field / "pictures"
+    (pictures / "routing.svg").mkdir(parents=True)
+    options = ("--for", "1h", "--limit", "0", "--plot", str(pictures))
+    code, _, err = run("--data", str(field), "--network", TOPOLOGY, *options, DEPTHS)
+    assert code == 1
+    assert f"cannot use '{pictures / 'routing.svg'}'" in err
+    assert "bug" not in err

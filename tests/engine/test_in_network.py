@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
-from nilometer.engine import Database, connect
+from nilometer.catalog.network import Link, Network, NetworkNode
+from nilometer.catalog.profiles import cost_profile
+from nilometer.engine import Database, Query, connect
 from nilometer.engine.answers import Answer
+from nilometer.engine.data import sensors_by_stream
 from nilometer.engine.recorded import recorded_readings
 from nilometer.engine.simulating import run_in_network
 from nilometer.errors import DataError
+from nilometer.placement import Placement, QualityOfService, place, placement_profile
 from nilometer.plan.reference import same_answer
 from nilometer.sensornet.simulation import Conditions
 from nilometer.types import MINUTE
@@ -64,16 +70,66 @@ def test_only_nodes_that_can_answer_are_asked(river: Database, query: str, sourc
     asked = river.sql(query)
     placement = asked.placement(brook())
     assert set(placement.routing.sources) == sources
-    rows: list[tuple[object, ...]] = []
+    _check_answers(asked, placement)
+
+
+def _check_answers(asked: Query, placement: Placement) -> None:
+    rows: list[tuple[Any, ...]] = []
 
     def take(answer: Answer) -> None:
         rows.extend(answer.rows)
 
-    run_in_network(asked, asked.placement(brook()), 8 * 15 * MINUTE, Conditions(), take=take)
+    run_in_network(asked, placement, 8 * 15 * MINUTE, Conditions(), take=take)
     expected = asked.run("reference").rows
     within = [row for row in rows if row[0] < 8 * 15 * MINUTE]  # a period may be longer than the log
     assert expected
     assert same_answer([row for row in expected if row[0] < 8 * 15 * MINUTE], within) is None
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT id, depth FROM River[NOW] WHERE id <> 'mill'",
+        "SELECT id, AVG(depth) FROM River[RANGE 30 MINUTES] GROUP BY id",
+        "SELECT MAX(id), COUNT(id) FROM River[NOW] WHERE depth > 2",
+        "SELECT a.id, b.depth FROM River[NOW] a, River[AT NOW - 15 MINUTES] b WHERE a.id = b.id AND a.depth > b.depth",
+        "SELECT upper(id) AS name, kind, depth FROM River[NOW] WHERE id LIKE 'm%' OR depth > height",
+    ],
+)
+@pytest.mark.parametrize("profile", ["default", "motes"])
+def test_nodes_that_have_names(query: str, profile: str) -> None:
+    nodes = (
+        NetworkNode("gateway"),
+        NetworkNode("ford", streams=("River",)),
+        NetworkNode("mill", streams=("River",)),
+        NetworkNode("weir", streams=("River",)),
+    )
+    links = (Link("gateway", "ford"), Link("ford", "mill"), Link("mill", "weir"))
+    network = Network("valley", "gateway", nodes, links, cost_profile("mica2"))
+    database = connect()
+    database.execute(
+        "CREATE STREAM River (id STRING, time TIME, depth INT) SENSED EVERY 15 MINUTES;"
+        "CREATE SENSOR 'mill' OF River WITH kind = 'gauge', height = 3"
+    )
+    names = ("ford", "mill", "weir")
+    database.append(
+        "River",
+        [
+            {"id": name, "time": tick * 15 * MINUTE, "depth": (tick * (place + 2)) % 5}
+            for tick in range(8)
+            for place, name in enumerate(names)
+        ],
+    )
+    asked = database.sql(query)
+    asked.profile = "default"
+    placement = place(
+        asked.physical,
+        network,
+        QualityOfService.of(buffering_factor=4),
+        placement_profile(profile),
+        sensors=sensors_by_stream(database.catalog),
+    )
+    _check_answers(asked, placement)
 
 
 def test_recorded_readings_are_those_of_the_nodes_that_are_asked(river: Database) -> None:
@@ -83,6 +139,13 @@ def test_recorded_readings_are_those_of_the_nodes_that_are_asked(river: Database
     assert {site: len(series) for site, series in found.readings["river"].items()} == {5: 8, 7: 8}
     assert found.missing == (0,) * 8
     assert len(recorded_readings(query, brook(), 3).missing) == 3
+
+
+def test_attributes_are_not_looked_for_among_readings(river: Database) -> None:
+    query = river.sql("SELECT height, depth FROM River[NOW] WHERE depth >= 0 OR height > 3")
+    found = recorded_readings(query, brook(), 100)
+    assert sum(found.missing) == 0
+    assert {column for _, column in found.converters} <= {"depth"}
 
 
 def test_a_stream_that_was_not_recorded(river: Database) -> None:

@@ -13,7 +13,8 @@ from nilometer.placement.costs.energy import (
     unit_energies,
 )
 from nilometer.placement.costs.memory import memory
-from nilometer.placement.costs.operators import Rows, count_atoms, duration
+from nilometer.placement.costs.operators import count_atoms, duration
+from nilometer.placement.costs.rows import Rows
 from nilometer.placement.population import Population
 from nilometer.placement.wire_format import COMPACT_FORMAT, SNEE_2010_FORMAT
 from nilometer.plan import physical

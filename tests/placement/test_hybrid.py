@@ -32,6 +32,12 @@ def _placed(query: str, schema: str = PUSHED, rates: dict[str, float] | None = N
         ("SELECT arity FROM SIMILAR(River, depth)[RANGE 1 HOUR]", "motes have no SN_JOIN"),
         ("SELECT level FROM Wells[NOW] w, River[NOW] r", "'Wells' is pushed, not sensed"),
         (
+            "SELECT depth FROM River[NOW] WHERE time > '2020-01-01'",
+            "cannot compute TIME '2020-01-01T00:00:00Z'",
+        ),
+        ("SELECT depth, NULL AS nothing FROM River[NOW]", "motes have no constant NULL"),
+        ("SELECT COUNT(*) FROM River[NOW] GROUP BY ln(depth)", "motes have no function ln"),
+        (
             "SELECT depth FROM River[NOW] WHERE depth IN (SELECT rain FROM Hilltop[NOW])",
             "motes have no SEMI join",
         ),
@@ -43,7 +49,16 @@ def test_what_a_mote_cannot_run_is_at_the_gateway_with_a_reason(query: str, reas
     assert any(reason in why for _, why in found.at_gateway), found.at_gateway
 
 
-@pytest.mark.parametrize("query", [Q1, Q2, Q3, "SELECT AVG(depth) FROM River[RANGE 10 ROWS SLIDE 10 ROWS]"])
+@pytest.mark.parametrize(
+    "query",
+    [
+        Q1,
+        Q2,
+        Q3,
+        "SELECT AVG(depth) FROM River[RANGE 10 ROWS SLIDE 10 ROWS]",
+        "SELECT SUM(CASE WHEN depth > 3 THEN depth END) FROM River[NOW]",
+    ],
+)
 def test_what_it_can_run_has_no_reason(query: str) -> None:
     plan = physical_plan(query)
     sources = sources_of(plan, brook())

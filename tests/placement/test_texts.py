@@ -93,6 +93,10 @@ def _network(name: str) -> Network:
                 (Link("sink", "a"),),
                 network.profile,
             )
+        case "names" | "numbers":
+            node, stream = ("a", "River") if name == "names" else (1, "Marks")
+            nodes = (NetworkNode(0), NetworkNode(node, streams=(stream,)))
+            return Network(name, 0, nodes, (Link(0, node),), network.profile)
         case "powerless":
             return replace(network, nodes=tuple(replace(node, energy=None) for node in network.nodes))
         case "two-rates":

@@ -11,6 +11,7 @@ WHOLE = (
     "packet_payload",
     "packet_overhead",
     "serial_payload",
+    "serial_frame",
     "serial_tuple_overhead",
     "serial_value_size",
     "fixed_ram",

@@ -7,7 +7,14 @@ from typing import Annotated
 
 import typer
 
-from nilometer.cli.console import message, parameters_of, print_records, print_table, read_sql
+from nilometer.cli.console import (
+    check_output,
+    message,
+    parameters_of,
+    print_records,
+    print_table,
+    read_sql,
+)
 from nilometer.cli.options import CatalogOption, DataOption, JsonOption, SetOption, SqlArgument, database_of
 from nilometer.cli.placement_options import NetworkOption, network_of
 from nilometer.errors import InternalError
@@ -65,6 +72,7 @@ def compile_(
 
     query = database_of(data, catalog).sql(read_sql(sql), **parameters_of(set_ or []))
     found = network_of(query, network, None)
+    check_output(to, "--to")
     expected = expectations(delivery_time=delivery_time, buffering_factor=buffering_factor)
     log = (
         recorded_readings(query, motes.mote_network(query, found), periods * MAXIMUM_BETA)
@@ -72,7 +80,13 @@ def compile_(
         else None
     )
     compiled = motes.compile_query(
-        query, to, found, expected, log.start if log else None, log.converters if log else None
+        query,
+        to,
+        found,
+        expected,
+        log.start if log else None,
+        log.converters if log else None,
+        emulated=emulate,
     )
     for note in log.notes(periods * compiled.placement.beta) if log else ():
         message(note)
@@ -87,7 +101,8 @@ def compile_(
         return
     ran = motes.emulate(query, compiled, periods=periods, seed=seed, readings=log.readings if log else None)
     if json:
-        print(dumps({"sites": motes.measurements(ran), "sound": ran.run.sound}, ensure_ascii=False))
+        head = {"sites": motes.measurements(ran), "sound": ran.run.sound, "compared": len(ran.answer)}
+        print(dumps(head, ensure_ascii=False))
         for line in ran.answer.json_rows():
             print(line)
     else:
@@ -98,6 +113,10 @@ def compile_(
         raise InternalError(
             "the motes' answers differ from the reference's", detail=ran.difference, hint="report it"
         )
-    message(f"{len(ran.answer)} rows, equal to the reference evaluator's on the same readings")
+    nothing = motes.why_nothing(ran)
+    if nothing is not None:
+        message(f"no row was delivered, nor is any expected, so that NOTHING WAS COMPARED; {nothing}")
+    else:
+        message(f"{len(ran.answer)} rows, equal to the reference evaluator's on the same readings")
     if not ran.run.sound:
         raise InternalError("a mote met a fault", detail="see the table", hint="report it")

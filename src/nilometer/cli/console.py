@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from nilometer.errors import NilometerError
+from nilometer.errors import ConfigurationError, NilometerError
 
 if TYPE_CHECKING:
     from nilometer.engine import Answer
@@ -28,6 +29,22 @@ def fail(error: NilometerError, as_json: bool) -> NoReturn:
         label = "\033[1;31merror:\033[0m " if colour else "error: "
         message(label + str(error))
     sys.exit(error.exit_code)
+
+
+def check_output(path: str | Path, option: str) -> None:
+    """Refuse a directory that cannot be made or written: before long work, not after it. Nothing is made yet."""
+    nearest = next(
+        folder for folder in (Path(path).absolute(), *Path(path).absolute().parents) if folder.exists()
+    )
+    reason = None
+    if not nearest.is_dir():
+        reason = f"'{nearest}' is no directory"
+    elif not os.access(nearest, os.W_OK | os.X_OK):
+        reason = f"no permission to write into '{nearest}'"
+    if reason is not None:
+        raise ConfigurationError(
+            f"{option}: cannot write into '{path}'", detail=reason, hint="name a directory of your own"
+        )
 
 
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:

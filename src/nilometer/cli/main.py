@@ -28,7 +28,7 @@ from nilometer.cli import (
     streams,
 )
 from nilometer.cli.console import fail
-from nilometer.errors import InternalError, NilometerError
+from nilometer.errors import InternalError, NilometerError, ResourceError
 
 VERBS = (
     demo,
@@ -98,6 +98,10 @@ def main() -> None:
     except Exception as error:
         if os.environ.get("NILOMETER_DEBUG"):
             raise
+        if isinstance(error, OSError) and error.filename is not None:
+            reason = (error.strerror or str(error)).lower()
+            hint = "check the path, its permissions and the space that is left"
+            fail(ResourceError(f"cannot use '{error.filename}'", detail=reason, hint=hint), as_json)
         hint = "run again with NILOMETER_DEBUG=1 for the traceback, and report it"
         fail(InternalError(f"a bug of ours: {type(error).__name__}: {error}", hint=hint), as_json)
 

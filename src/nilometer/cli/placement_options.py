@@ -79,11 +79,11 @@ def network_of(query: Query, network: str | None, costs: str | None, retries: in
     from dataclasses import replace
 
     from nilometer.catalog.profiles import cost_profile
-    from nilometer.engine.placing import network_for, unknown_streams
+    from nilometer.engine.placing import misspelt_streams, network_for
 
     found = network_file(network) or network_for(query, network)
     if retries is not None:
         found = replace(found, retries=retries)
-    for note in unknown_streams(query, found):
+    for note in misspelt_streams(query, found):
         message(note)
     return found if costs is None else replace(found, profile=cost_profile(costs))

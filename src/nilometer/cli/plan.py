@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from nilometer.cli.console import message, parameters_of, read_sql
+from nilometer.cli.console import check_output, message, parameters_of, read_sql
 from nilometer.cli.options import (
     CatalogOption,
     DataOption,
@@ -78,6 +78,7 @@ def plan(
     if plot is not None:
         from nilometer.laboratory.pictures import draw_placement
 
+        check_output(plot, "--plot")
         for path in draw_placement(placement, plot):
             message(f"drawn: {path}")
     if json:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from nilometer.cli.console import RowPrinter, message, parameters_of, read_sql
+from nilometer.cli.console import RowPrinter, check_output, message, parameters_of, read_sql
 from nilometer.cli.options import (
     CatalogOption,
     DataOption,
@@ -129,6 +129,12 @@ def simulate(
         spares=spares,
     )
     length = given_duration(duration, "--for")
+    period = round(placement.estimate.period * 1e6)
+    for given, death in zip(kill or (), conditions.kills, strict=True):
+        if death.after >= -(-length // period) * period:
+            message(f"--kill {given} is after the end of the run (--for {duration}, whole periods)")
+    if plot is not None:
+        check_output(plot, "--plot")
     at_hand = logs_at_hand(query)
     at_hand.check(placement)
     for note in at_hand.lacks(placement, length):

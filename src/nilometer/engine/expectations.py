@@ -44,6 +44,12 @@ def _range(text: str | None, what: str) -> Bounds:
     if not dots:
         exactly = _duration(low, what)
         return Bounds(exactly, exactly)
+    if not low and not high:
+        raise ConfigurationError(
+            f"{what} is a length of time, or a range",
+            detail=f"found '{text}'",
+            hint="write it as '1m..1h', or '1m..'",
+        )
     return Bounds(_duration(low or None, what), _duration(high or None, what))
 
 

@@ -10,9 +10,13 @@ from nilometer.catalog.network import Network, NodeId
 from nilometer.catalog.profiles import cost_profile
 from nilometer.engine.answers import Answer
 from nilometer.engine.data import sensors_by_stream
+from nilometer.engine.mote_numbers import mote_numbers, numbered_network, numbered_plan
 from nilometer.engine.placing import network_for, with_sensors
 from nilometer.placement import QualityOfService, place, placement_profile
+from nilometer.placement.attributes_by_id import attributes_by_id
+from nilometer.placement.limit_acquisitions import limit_acquisitions
 from nilometer.plan.reference import same_answer
+from nilometer.sensornet.motes.busy import expected_times
 from nilometer.sensornet.motes.compilation import (
     START,
     Compilation,
@@ -24,6 +28,7 @@ from nilometer.sensornet.motes.compilation import (
 from nilometer.sensornet.motes.converters import Converters
 from nilometer.sensornet.motes.emulate import FREQUENCY
 from nilometer.sensornet.motes.estimate import flash_estimate, ram_estimate
+from nilometer.sensornet.motes.first_answer import first_answer
 from nilometer.sensornet.motes.readings import Readings, random_readings
 
 if TYPE_CHECKING:
@@ -52,18 +57,26 @@ def compile_query(
     quality: QualityOfService | None = None,
     start: int | None = None,
     converters: Converters | None = None,
+    *,
+    emulated: bool = False,
 ) -> Compilation:
     """Write and build one program for each site. As much as motes can do is done by them, and time is planned by what our
     runtime takes on an ATmega128, whatever costs the network declares. `start` is the time of the first evaluation;
-    `converters` are the scales of sensed columns that have not the plain ones."""
-    placement = place(
-        query.physical,
-        mote_network(query, network),
-        quality,
-        placement_profile("motes"),
-        sensors=sensors_by_stream(query.database.catalog),
+    `converters` are the scales of sensed columns that have not the plain ones. Nodes that have names are numbered
+    (`Compilation.names`). `emulated`: a query that `emulate` would refuse is refused before anything is written."""
+    found = mote_network(query, network)
+    sensors = sensors_by_stream(query.database.catalog)
+    profile = placement_profile("motes")
+    plan = attributes_by_id(limit_acquisitions(query.physical, found, sensors), found, sensors)
+    numbers = mote_numbers(found)
+    named = any(number != identifier for identifier, number in numbers.items())
+    placement = place(plan, found, quality, profile)  # also where nodes have names: refusals say these
+    if named:
+        placement = place(numbered_plan(plan, numbers), numbered_network(found, numbers), quality, profile)
+    names = {number: identifier for identifier, number in numbers.items()} if named else {}
+    return compile_placement(
+        placement, directory, START if start is None else start, converters, names, emulated=emulated
     )
-    return compile_placement(placement, directory, START if start is None else start, converters)
 
 
 def mote_network(query: Query, network: str | Network | None) -> Network:
@@ -80,13 +93,16 @@ def emulate(
     seed: int = 1,
     readings: Readings | None = None,
 ) -> Emulation:
-    """Run the programs on these readings, or on random ones (of two periods); `periods` is the most that are run."""
+    """Run the programs on these readings (by the nodes' ids), or on random ones (of two periods); `periods` is the most that
+    are run."""
     beta = compilation.placement.beta
     if readings is None:
         readings = random_readings(compilation.motes, (periods or 2) * beta, seed)
-    elif periods is not None:
+    else:
+        numbers = {identifier: number for number, identifier in compilation.names.items()}
+        most = None if periods is None else periods * beta
         readings = {
-            name: {site: series[: periods * beta] for site, series in sites.items()}
+            name: {numbers.get(site, site): series[:most] for site, series in sites.items()}
             for name, sites in readings.items()
         }
     result = run(compilation, readings)
@@ -94,6 +110,23 @@ def emulate(
     expected = expected_rows(compilation, readings, query.logical, result.periods, sensors)
     difference = same_answer(expected, result.rows, FLOAT_TOLERANCE)
     return Emulation(compilation, result, Answer(query.schema, sorted(result.rows, key=_order)), difference)
+
+
+def why_nothing(emulation: Emulation) -> str | None:
+    """Why a run has delivered no row, so that there was nothing to compare; None if it has."""
+    if emulation.answer.rows:
+        return None
+    compilation = emulation.compilation
+    motes, beta = compilation.motes, compilation.placement.beta
+    ran = emulation.run.periods * beta
+    offset = compilation.start // motes.typing.interval
+    needed = first_answer(compilation.placement.plan, motes.typing, offset)
+    if ran < needed:
+        return (
+            f"the first window closes after {needed} evaluations, and {ran} were run:"
+            f" run at least {-(-needed // beta)} periods (--periods)"
+        )
+    return "no reading met the query's conditions: try other readings (--seed, --recorded), or more periods"
 
 
 def _order(row: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -105,7 +138,7 @@ def sizes(compilation: Compilation) -> list[dict[str, Any]]:
     (the estimate is with it)."""
     return [
         {
-            "site": site,
+            **_called(compilation, site),
             "does": " ".join(compilation.programs[site].tasks.values()),
             "flash": built.flash,
             "flash_estimate": flash_estimate(compilation.motes, site),
@@ -116,13 +149,28 @@ def sizes(compilation: Compilation) -> list[dict[str, Any]]:
     ]
 
 
+def _called(compilation: Compilation, site: NodeId) -> dict[str, NodeId]:
+    """A site by its number, and by its name if it has one."""
+    if not compilation.names:
+        return {"site": site}
+    return {"site": compilation.names[_number(site)], "number": site}
+
+
+def _number(site: NodeId) -> int:
+    assert isinstance(site, int)
+    return site
+
+
 def measurements(emulation: Emulation) -> list[dict[str, Any]]:
-    """What each mote did in a period, beside the estimate. Times are milliseconds, energy (of processor and radio)
-    millijoules; RAM is with the stack at its deepest."""
-    return [_measurement(emulation, site) for site in emulation.compilation.built]
+    """What each mote did in a period, beside the estimate, and beside the time that the agenda reserves for it. Times are
+    milliseconds, energy (of processor and radio) millijoules; RAM is with the stack at its deepest."""
+    expected = expected_times(emulation.compilation.motes)
+    return [
+        _measurement(emulation, site, sum(expected[site].values())) for site in emulation.compilation.built
+    ]
 
 
-def _measurement(emulation: Emulation, site: NodeId) -> dict[str, Any]:
+def _measurement(emulation: Emulation, site: NodeId, busy: float) -> dict[str, Any]:
     measured, periods = emulation.run.measured[site], emulation.run.periods
     plan = emulation.compilation.placement.sites[site]
 
@@ -130,9 +178,10 @@ def _measurement(emulation: Emulation, site: NodeId) -> dict[str, Any]:
         return round(cycles * 1000 / FREQUENCY / periods, 3)
 
     return {
-        "site": site,
+        **_called(emulation.compilation, site),
         "busy": milliseconds(sum(task.total for task in measured.tasks.values())),
-        "busy_estimate": round(plan.active_time * 1000, 3),
+        "busy_estimate": round(busy, 3),
+        "reserved": round(plan.active_time * 1000, 3),
         "active": milliseconds(measured.active),
         "idle": milliseconds(measured.idle),
         "power_save": milliseconds(measured.power_save),
@@ -148,6 +197,21 @@ def _measurement(emulation: Emulation, site: NodeId) -> dict[str, Any]:
         "collisions": measured.collisions,
         "faults": sum(measured.faults.values()) + measured.wrong_sleeps,
     }
+
+
+def task_times(emulation: Emulation) -> list[dict[str, Any]]:
+    """What each task of each mote took in a period, in milliseconds, beside the estimate."""
+    expected, periods = expected_times(emulation.compilation.motes), emulation.run.periods
+    return [
+        {
+            "site": site,
+            "task": emulation.compilation.programs[site].tasks[mark],
+            "took": task.total * 1000 / FREQUENCY / periods,
+            "estimate": expected[site][mark],
+        }
+        for site, measured in emulation.run.measured.items()
+        for mark, task in measured.tasks.items()
+    ]
 
 
 def _joules(emulation: Emulation, site: NodeId) -> float:

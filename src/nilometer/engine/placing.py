@@ -79,27 +79,31 @@ def network_for(query: Query, name: str | None) -> Network:
 
 def with_sensors(query: Query, network: Network) -> Network:
     """The network with the streams that its nodes sense: a sensor that was declared with a node's id is at that node, if the
-    network does not say where the stream is sensed."""
+    network does not say where the stream is sensed. Refuses nodes whose ids cannot be those of the stream."""
+    from nilometer.placement.sources import check_ids
+
     catalog = query.database.catalog
     added: dict[int | str, list[str]] = {}
     for stream in physical.streams_of(query.physical).values():
         if not network.hosts(stream.name):
             for sensor in catalog.sensors(stream.name):
                 added.setdefault(sensor.id, []).append(stream.name)
-    if not any(node.id in added for node in network.nodes):
-        return network
-    nodes = tuple(replace(node, streams=(*node.streams, *added.get(node.id, ()))) for node in network.nodes)
-    return replace(network, nodes=nodes)
+    if any(node.id in added for node in network.nodes):
+        nodes = (replace(node, streams=(*node.streams, *added.get(node.id, ()))) for node in network.nodes)
+        network = replace(network, nodes=tuple(nodes))
+    check_ids(query.physical, network)
+    return network
 
 
-def unknown_streams(query: Query, network: Network) -> list[str]:
-    """What to say of streams that nodes of the network sense, and nobody declared."""
+def misspelt_streams(query: Query, network: Network) -> list[str]:
+    """What to say of streams that nodes of the network sense, and that are nearly called as one that was declared."""
     known = [stream.name for stream in query.database.catalog.streams()]
     named = dict.fromkeys(name for node in network.nodes for name in node.streams)
+    unknown = {name: near_misses(name, known) for name in named if name.lower() not in map(str.lower, known)}
     return [
-        f"nodes of network '{network.name}' sense '{name}', and there is no such stream: {near_misses(name, known)}"
-        for name in named
-        if name.lower() not in map(str.lower, known)
+        f"nodes of network '{network.name}' sense '{name}', and there is no such stream: {meant}"
+        for name, meant in unknown.items()
+        if meant is not None and meant.endswith("?")  # a network may sense what others ask for
     ]
 
 

@@ -91,6 +91,7 @@ def _sensed(plan: physical.Node) -> dict[tuple[str, str], Kind]:
         if isinstance(node, physical.SpAcquire)
         for column in node.columns + node.reads
         if column.name.lower() not in ("time", "id") and column.type.kind in (Kind.INT, Kind.FLOAT)
+        if node.stream.column(column.name) is not None  # else a static attribute
     }
 
 

@@ -11,12 +11,12 @@ from collections.abc import Iterable
 from nilometer.expressions import (
     Aggregate,
     Call,
+    Case,
     ColumnReference,
     Expression,
     Literal,
     Now,
     type_of,
-    walk,
 )
 from nilometer.placement.sources import Sources, source_key
 from nilometer.plan import physical
@@ -72,7 +72,8 @@ MOTE_AGGREGATES = frozenset(("count", "sum", "avg", "min", "max", "stdev", "vari
 """The aggregates that the mote runtime has; the last two of INT only, whose squares it can sum up exactly."""
 
 MOTE_KINDS = frozenset((Kind.INT, Kind.FLOAT, Kind.TIME, Kind.BOOLEAN, Kind.DURATION))
-"""The kinds of value that fit into a mote's tuple."""
+"""The kinds of value that fit into a mote's tuple. A STRING is there only as the id of a sensor: motes know nodes by number, and
+the gateway knows their names. Such an id can be passed on, grouped by, and compared with another one; no more."""
 
 
 def why_not_on_a_mote(node: physical.Node, sources: Sources) -> str | None:
@@ -106,13 +107,17 @@ def why_not_on_a_mote(node: physical.Node, sources: Sources) -> str | None:
                 function, argument = item.aggregate.function, item.aggregate.argument
                 if function not in MOTE_AGGREGATES:
                     return f"motes have no {function.upper()}"
+                if function != "count" and argument is not None and _is_name(argument):
+                    return f"motes know nodes by number, and {function.upper()} would be one of names"
                 if (
                     function in ("stdev", "variance")
                     and argument is not None
                     and type_of(argument).kind is not Kind.INT
                 ):
                     return f"motes have {function.upper()} of INT only"
-            return _first(why_not_expression(item.aggregate.argument) for item in node.items)
+            return _first(why_not_expression(key.expression) for key in node.keys) or _first(
+                why_not_expression(item.aggregate.argument) for item in node.items
+            )
         case _:
             return None
 
@@ -135,16 +140,37 @@ def forced_to_the_gateway(plan: physical.Node, sources: Sources) -> dict[int, st
 
 def why_not_expression(expression: Expression | None) -> str | None:
     """Why a mote cannot compute an expression; None if it can."""
-    if expression is None:
-        return None
-    for part in walk(expression):
-        if isinstance(part, Call) and part.function not in MOTE_FUNCTIONS:
-            return f"motes have no function {part.function}"
-        if isinstance(part, Now | Aggregate):
+    return None if expression is None or _is_name(expression) else _why_not(expression)
+
+
+def _why_not(part: Expression) -> str | None:
+    children = part.children()
+    match part:
+        case Call("=" | "!=", arguments) if all(map(_is_name, arguments)):
+            return None  # decided by their numbers
+        case Call(function) if function not in MOTE_FUNCTIONS:
+            return f"motes have no function {function}"
+        case Now() | Aggregate():
             return f"motes have no {type(part).__name__.upper()}"
-        if isinstance(part, Literal | ColumnReference) and part.type.kind not in MOTE_KINDS:
+        case Case(conditions, values, otherwise):
+            arms = tuple(arm for arm in (*values, otherwise) if not _is_null(arm))
+            children = (*conditions, *(arms or (otherwise,)))  # an arm of NULL is no value, and costs none
+        case Literal() if _is_null(part):
+            return "motes have no constant NULL"
+        case Literal() | ColumnReference() if part.type.kind not in MOTE_KINDS:
             return f"motes hold numbers, and {part} is none"
-    return None
+    if not isinstance(part, ColumnReference) and type_of(part).kind in (Kind.TIME, Kind.DURATION):
+        return f"motes know times by the number of the acquisition, and cannot compute {part}"
+    return _first(map(_why_not, children))
+
+
+def _is_null(expression: Expression) -> bool:
+    return isinstance(expression, Literal) and expression.value is None
+
+
+def _is_name(expression: Expression) -> bool:
+    """Whether it is a column of names; those that are acquired are ids."""
+    return isinstance(expression, ColumnReference) and expression.type.kind is Kind.STRING
 
 
 def _window(node: physical.TimeWindow, interval: int) -> str | None:

@@ -14,11 +14,10 @@ from dataclasses import replace
 from typing import Any
 
 from nilometer.catalog.extents import Sensor
-from nilometer.catalog.network import NodeId
+from nilometer.catalog.network import Network, NodeId
 from nilometer.errors import UnsupportedError
 from nilometer.expressions import Case, ColumnReference, Expression, InList, Literal, columns_of, transform
 from nilometer.placement.limit_acquisitions import Sensors, attribute_of
-from nilometer.placement.sources import Sources, source_key
 from nilometer.plan import physical
 from nilometer.plan.logical import Projection
 from nilometer.types import Column, Kind
@@ -31,12 +30,12 @@ MOST_VALUES = 256
 
 
 def attributes_by_id(
-    plan: physical.Node, sources: Sources, sensors: Sensors, sent: Container[Kind] = ()
+    plan: physical.Node, network: Network, sensors: Sensors, sent: Container[Kind] = ()
 ) -> physical.Node:
     """The plan, without static attributes in its acquisitions in the network, but for those of the kinds in `sent`."""
 
     def change(node: physical.Node) -> physical.Node:
-        if not isinstance(node, physical.SpAcquire) or source_key(node) not in sources.sensed_at:
+        if not isinstance(node, physical.SpAcquire) or not node.stream.sensed:
             return node
         static = {
             f"{node.alias}.{column.name}": column
@@ -44,8 +43,12 @@ def attributes_by_id(
             if node.stream.column(column.name) is None and column.type.kind not in sent
         }
         declared = {sensor.id: sensor for sensor in sensors.get(node.stream.name.lower(), ())}
-        here = sorted(sources.sensed_at[source_key(node)], key=str)
-        return _computed(node, static, {site: declared.get(site) for site in here}) if static else node
+        here = {
+            host: declared.get(host)
+            for host in network.hosts(node.stream.name)
+            if node.sensors is None or host in node.sensors
+        }
+        return _computed(node, static, here) if static and here else node
 
     return physical.transform_plan(plan, change)
 

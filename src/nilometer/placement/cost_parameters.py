@@ -22,12 +22,24 @@ class CostParameters:
     call_method: float
     signal_event: float
     copy_tuple: float
+    keep_tuple: float  # a fragment's result put where it waits for its consumer
     apply_predicate: float
     apply_atom: float  # for each atomic expression of a predicate or a select list
     check_tuple: float
-    do_calculation: float
+    do_calculation: float  # a row taken into an aggregate
+    combine_state: float  # for each word of 16 bits of the aggregates' states that it asks for or changes
+    calculate_float: float  # for each step with a FLOAT, beyond what it takes with an INT
+    add_group: float  # a row's group begun, if it is the first of it
+    compare_key: float  # a group whose key is not the row's, passed over in search of the row's group
+    move_tuple: (
+        float  # a tuple moved by a row window, which counts those of one evaluation in the order of sites
+    )
+    look_back: float  # a tuple that a window holds, found among those that it remembers
     set_a_value: float
+    open_tray: float  # the search for an evaluation's tuples begun, among those that wait
+    take_tuple: float  # a tuple of the evaluation found there
     scan_waiting: float  # a tuple that waits for another evaluation, looked at and passed over
+    task_margin: float  # that a task is given beyond what it should take, as a share of it
     minimum_timer_interval: float
 
     # -- the sensor board
@@ -38,6 +50,8 @@ class CostParameters:
     turn_on_radio: float
     turn_off_radio: float
     radio_sync_window: float
+    slot_slack: float  # that a slot is longer than what is sent in it should take, whatever that is
+    slot_margin: float  # and as a share of what is sent
     send_packet: float  # a packet, whatever its length
     transmit_packet: (
         float  # the part of send_packet with the transmitter on; in the rest the receiver listens
@@ -52,6 +66,7 @@ class CostParameters:
     # -- the serial line of the sink
     deliver_tuple: float  # a serial packet
     serial_payload: float
+    serial_frame: float  # bytes around all that is delivered at once
     serial_tuple_overhead: float
     serial_value_size: float
 

@@ -43,13 +43,11 @@ def _fit(node: physical.SpAcquire) -> physical.Node:
         column for column in node.reads if name(column.name) in tested and name(column.name) not in wanted
     )
     for column in (*columns, *reads):
-        if column.type.kind not in MOTE_KINDS:
+        if column.type.kind not in MOTE_KINDS and column.name.lower() != "id":
             raise UnsupportedError(
                 f"no mote can hold column '{column.name}' of '{node.stream.name}'",
                 detail=f"it is {column.type}, and motes hold numbers, times and truth values",
-                hint="leave it out of the query, or number the nodes and declare the id as INT"
-                if column.name.lower() == "id"
-                else "leave it out of the query",
+                hint="leave it out of the query",
             )
     if not left:
         return node

@@ -45,8 +45,10 @@ def place(
     attributes may choose nodes. Refuses, with the binding reason and
     the nearest value that can be kept, what cannot be (`InfeasibleError`), and with `UnsupportedError` what the network
     cannot do at all."""
-    problem = _Problem(network, _within(plan, quality or QualityOfService()), profile, rates or {}, sensors)
+    problem = _Problem(network, _within(plan, quality or QualityOfService()), profile, rates or {})
     plan = limit_acquisitions(plan, network, sensors)
+    if sensors is not None:  # a mote may know its own attributes, but can only send numbers
+        plan = attributes_by_id(plan, network, sensors, MOTE_KINDS)
     bounds, goal = problem.quality.acquisition_interval, problem.quality.goal
     if not bounds and (goal is None or goal.measure is not Measure.ACQUISITION_INTERVAL):
         return problem.solved(plan)  # as the streams declare
@@ -104,15 +106,10 @@ class _Problem:
     quality: QualityOfService
     profile: PlacementProfile
     rates: Mapping[str, float]
-    sensors: Sensors | None
 
     def solved(self, plan: physical.Node) -> Placement:
         """The best placement of a plan at the acquisition interval that it has."""
         sources = sources_of(plan, self.network)
-        if self.sensors is not None:
-            # A compiled program has its own id for a constant, and so its attributes; elsewhere it is as good to send numbers.
-            sent = () if self.profile.in_network else MOTE_KINDS
-            plan = attributes_by_id(plan, sources, self.sensors, sent)
         plan = fit_acquisitions(plan, sources)
         forced = forced_to_the_gateway(plan, sources)
         cuts = cuts_of(plan, frozenset(forced), sources)

@@ -62,6 +62,6 @@ def placement_profile(name: str) -> PlacementProfile:
     """The profile of that name."""
     if name not in PLACEMENT_PROFILES:
         raise ConfigurationError(
-            f"no placement profile '{name}'", hint=f"there are {', '.join(PLACEMENT_PROFILES)}"
+            f"no placement profile '{name}'", hint=f"there are {DEFAULT.name} and {SNEE_2010.name}"
         )
     return PLACEMENT_PROFILES[name]

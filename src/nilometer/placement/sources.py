@@ -9,7 +9,7 @@ from nilometer.catalog.near_misses import join_names
 from nilometer.catalog.network import Network, NodeId
 from nilometer.errors import UnsupportedError
 from nilometer.plan import physical
-from nilometer.types import SECOND, format_duration
+from nilometer.types import SECOND, Kind, format_duration
 
 SourceKey = tuple[str, str, frozenset[int | str] | None]
 """What tells acquisitions apart: alias, stream and sensors (the branches of a UNION may use one alias twice)."""
@@ -73,6 +73,24 @@ def sources_of(plan: physical.Node, network: Network) -> Sources:
             hint="give the acquisition interval that all shall have (--acquisition-interval)",
         )
     return Sources(sensed_at, elsewhere, next(iter(intervals)))
+
+
+def check_ids(plan: physical.Node, network: Network) -> None:
+    """Refuse a stream whose ids cannot be those of the nodes that sense it: names here, numbers there."""
+    for node in physical.walk_plan(plan):
+        if not isinstance(node, physical.SpAcquire) or not node.stream.sensed:
+            continue
+        name, named = node.stream.name, node.stream.id_type.kind is Kind.STRING
+        others = [host for host in network.hosts(name) if isinstance(host, str) != named]
+        if others:
+            listed = join_names(map(str, others), "and")
+            raise UnsupportedError(
+                f"the ids of '{name}' and those of its nodes in network '{network.name}' differ in type",
+                detail=f"the stream's are {node.stream.id_type}, those of {listed} are {'numbers' if named else 'names'}",
+                hint="declare the stream's id INT, or put quotes round the nodes' ids"
+                if named
+                else f"declare names: CREATE STREAM {name} (id STRING, ...)",
+            )
 
 
 def _sites(node: physical.SpAcquire, network: Network, hosts: tuple[NodeId, ...]) -> frozenset[NodeId]:

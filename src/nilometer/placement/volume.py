@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from math import gcd
 
+from nilometer.expressions import ColumnReference
 from nilometer.plan import physical
 from nilometer.plan.logical import JoinKind
 
@@ -41,7 +42,9 @@ def volume_of(node: physical.Node, interval: int, fed: Iterator[Volume]) -> Volu
             below = volume_of(input, interval, fed)
             held = below.rows if start is None else start - end + 1
             windows = max(1, -(-below.rows // slide))
-            return Volume(held * windows, windows, below.stride)
+            # With few rows in an evaluation, the next window closes some evaluations later.
+            stride = below.stride * max(1, slide // max(below.rows, 1))
+            return Volume(held * windows, windows, stride)
         case physical.NlJoin() | physical.HashJoin():
             left, right = (volume_of(child, interval, fed) for child in node.inputs)
             rows = left.rows if node.kind in (JoinKind.SEMI, JoinKind.ANTI) else left.rows * right.rows
@@ -51,7 +54,8 @@ def volume_of(node: physical.Node, interval: int, fed: Iterator[Volume]) -> Volu
             return Volume(left.rows + right.rows, left.windows, gcd(left.stride, right.stride))
         case physical.Aggregate() | physical.AggregateInit() | physical.AggregateMerge():
             below = volume_of(node.input, interval, fed)
-            return Volume(below.rows if node.keys else below.windows, below.windows, below.stride)
+            groups = below.windows if not node.keys or groups_by_source(node) else below.rows
+            return Volume(groups, below.windows, below.stride)
         case _:
             parts = [volume_of(child, interval, fed) for child in node.inputs]
             if not parts:
@@ -60,6 +64,20 @@ def volume_of(node: physical.Node, interval: int, fed: Iterator[Volume]) -> Volu
             for part in parts:  # an operator of several inputs that no mote runs: the worst case
                 product *= part.rows
             return Volume(product, max(p.windows for p in parts), gcd(*(p.stride for p in parts)))
+
+
+def groups_by_source(node: physical.Node) -> bool:
+    """Whether all that a site has to aggregate is of one group: what it acquired itself, grouped by the id of its source."""
+    if not isinstance(node, physical.Aggregate | physical.AggregateInit | physical.AggregateMerge):
+        return False
+    below = node.input
+    while isinstance(below, physical.TimeWindow | physical.Select):
+        below = below.input
+    if not isinstance(below, physical.SpAcquire) or not node.keys:
+        return False
+    own = f"{below.alias}.id".lower()
+    keys = (key.expression for key in node.keys)
+    return all(isinstance(key, ColumnReference) and key.name.lower() == own for key in keys)
 
 
 def readings_covered(window: physical.TimeWindow, interval: int) -> int:

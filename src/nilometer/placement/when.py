@@ -78,7 +78,8 @@ class _Clock:
 
     def task(self, milliseconds: float) -> int:
         """The length of a fragment's task."""
-        return max(self.shortest, self.ticks(milliseconds)) if milliseconds > 0 else 0
+        reserved = milliseconds * (1 + self.costs.task_margin)
+        return max(self.shortest, self.ticks(reserved)) if milliseconds > 0 else 0
 
     def transfer(self, work: Workload, site: NodeId, beta: int) -> _Sending:
         """The packets of a hop, and the ticks that they take."""
@@ -87,11 +88,16 @@ class _Clock:
         sent = bytes_for(loads, beta, packets, costs.packet_overhead, self.profile.wire)
         each = costs.send_packet + costs.between_packets
         if not self.network.retries:
-            return _Sending(packets, self.overhead + self.ticks(packets * each + sent * costs.transmit_byte))
+            return _Sending(packets, self.slot(packets * each + sent * costs.transmit_byte))
         reserved = hop_of(self.network, site, work.placed.routing.parents[site]).reserved(packets)
         longest = min(costs.packet_payload, sent)
         beat = each + longest * costs.transmit_byte + costs.await_acknowledgement
-        return _Sending(packets, self.overhead + self.ticks(reserved * beat), reserved, beat)
+        return _Sending(packets, self.slot(reserved * beat), reserved, beat)
+
+    def slot(self, milliseconds: float) -> int:
+        """The length of a slot in which something is sent for that long."""
+        costs = self.costs
+        return self.overhead + self.ticks(milliseconds * (1 + costs.slot_margin) + costs.slot_slack)
 
     def job(self, work: Workload, job: Job, beta: int) -> int:
         """The length of what is done once for all evaluations of a period."""
@@ -107,7 +113,7 @@ class _Clock:
             once = int(job.milliseconds + costs.deliver_tuple * work.serial_packets_per_row * rows)
             return max(self.shortest, once * beta + self.overhead)
         content = sum(load.tuples(beta) * load.size for load in work.delivered)
-        packets = -(-content // int(costs.serial_payload))
+        packets = -(-(content + int(costs.serial_frame)) // int(costs.serial_payload))
         return self.task(job.together(beta) + costs.deliver_tuple * packets)
 
 

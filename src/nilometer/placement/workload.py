@@ -7,8 +7,10 @@ from dataclasses import dataclass
 
 from nilometer.catalog.network import NodeId
 from nilometer.placement.cost_parameters import CostParameters
+from nilometer.placement.costs.aggregates import kept_float_steps
 from nilometer.placement.costs.memory import memory
-from nilometer.placement.costs.operators import Rows, acquisition, duration
+from nilometer.placement.costs.operators import acquisition, duration
+from nilometer.placement.costs.rows import Rows
 from nilometer.placement.costs.serial_line import serial_packets_per_row
 from nilometer.placement.fragments import Fragment
 from nilometer.placement.packets import Load, check_fits, loads_of
@@ -125,20 +127,25 @@ def _job(
             sensing += acquisition(node, costs)
         ram += memory(node, rows, population, costs, profile.wire)
     if not fragment.delivers:
-        total += costs.copy_tuple * volume_of(fragment.root, interval, iter(fed)).rows
+        kept = costs.keep_tuple + costs.calculate_float * kept_float_steps(fragment.root)
+        total += kept * volume_of(fragment.root, interval, iter(fed)).rows
     if paper:
         return Job(fragment.number, int(total), sensing, ram)
-    return Job(fragment.number, total, sensing, ram, costs.scan_waiting * _scanned(fed))
+    opened, scanned = _looked_through(fed)
+    total += costs.open_tray * opened + costs.take_tuple * scanned
+    return Job(fragment.number, total, sensing, ram, costs.scan_waiting * scanned)
 
 
-def _scanned(fed: tuple[Volume, ...]) -> int:
-    """The tuples that one evaluation looks at, if one evaluation's are waiting: of a join, those of the right again for each of
-    the left."""
-    looked, outer = 0, 1
+def _looked_through(fed: tuple[Volume, ...]) -> tuple[int, int]:
+    """How often one evaluation looks for its tuples among those that wait, and the tuples that it looks at, if one evaluation's
+    are waiting: of a join, those of the right again for each of the left. What came by radio may wait apart from what was made
+    at the site."""
+    opened, looked, outer = 0, 0, 1
     for volume in fed:
+        opened += 2 * outer
         looked += outer * volume.rows
         outer *= max(volume.rows, 1)
-    return looked
+    return opened, looked
 
 
 def operator_rows(
@@ -154,7 +161,7 @@ def operator_rows(
         below = tuple(visit(child) for child in node.inputs)
         leaves = node.with_inputs(tuple(map(physical.Exchange, node.inputs))) if below else node
         given = volume_of(leaves, interval, iter(below))
-        found.append((node, Rows(tuple(volume.rows for volume in below), given.rows)))
+        found.append((node, Rows(tuple(volume.rows for volume in below), given.rows, given.windows)))
         return given
 
     visit(fragment.root)

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from random import Random
 
 import nilometer
-from nilometer.catalog.network import Link, Network, NetworkNode
+from nilometer.catalog.network import Network
 from nilometer.catalog.network_files import import_network
 from nilometer.engine import Query
 from nilometer.engine.motes import Emulation, compile_query, emulate
+from nilometer.laboratory.mote_queries import RUNNING_EXAMPLE, SCHEMA, grid
 from nilometer.placement import QualityOfService
 from nilometer.sensornet.motes.compilation import Compilation
 from nilometer.sensornet.motes.converters import Converters
@@ -19,13 +19,7 @@ from nilometer.sensornet.motes.readings import random_readings
 
 BROOK = Path(__file__).parents[2] / "catalog" / "data" / "snee.toml"
 
-SCHEMA = """
-CREATE STREAM River (id INT, time INT UNIT 's', rain INT, depth INT, moisture FLOAT, temp FLOAT) SENSED EVERY 10 SECONDS;
-CREATE STREAM Hilltop (id INT, time INT UNIT 's', rain INT) SENSED EVERY 10 SECONDS;
-"""
-
-RUNNING_EXAMPLE = """RSTREAM SELECT River.time, Hilltop.rain, River.depth
-FROM River[NOW], Hilltop[AT NOW-10 SECONDS] WHERE Hilltop.rain > 5 AND River.rain < Hilltop.rain"""
+__all__ = ["RUNNING_EXAMPLE", "SCHEMA", "Trial", "ask", "brook", "grid", "tried"]
 
 
 def brook() -> Network:
@@ -38,28 +32,6 @@ def ask(text: str, schema: str = SCHEMA) -> Query:
     database = nilometer.connect()
     database.execute(schema)
     return database.sql(text)
-
-
-def grid(width: int, height: int, streams: Mapping[str, list[int]]) -> Network:
-    """Motes on a grid, 0 the sink in a corner; each hears its four neighbours."""
-    nodes = tuple(
-        NetworkNode(
-            number,
-            4096,
-            131_072,
-            31_320.0,
-            (float(number % width), float(number // width)),
-            tuple(name for name, sites in streams.items() if number in sites),
-        )
-        for number in range(width * height)
-    )
-    links = []
-    for number in range(width * height):
-        if number % width + 1 < width:
-            links.append(Link(number, number + 1))
-        if number + width < width * height:
-            links.append(Link(number, number + width))
-    return Network("grid", 0, nodes, tuple(links))
 
 
 @dataclass(frozen=True)
@@ -98,8 +70,3 @@ def tried(
             for reading in series:
                 reading["rain"] = rain  # type: ignore[index]  # ours to change
     return Trial(query, compilation, emulate(query, compilation, readings=readings))
-
-
-def some_sites(count: int, of: int, seed: int) -> list[int]:
-    """Some numbers above 0."""
-    return sorted(Random(seed).sample(range(1, of), count))

@@ -1,5 +1,5 @@
-"""Queries compiled, built with avr-gcc and run by emulated motes: the answers at the sink equal the reference evaluator's, and
-what was measured lies beside the cost model's estimate."""
+"""Queries compiled, built with avr-gcc and run by emulated motes: the answers at the sink equal the reference evaluator's. What was
+measured lies beside the cost models' estimates in `test_estimates`."""
 
 from __future__ import annotations
 
@@ -8,15 +8,14 @@ from random import Random
 
 import pytest
 
+from nilometer.catalog.network import Link, Network, NetworkNode
 from nilometer.engine.motes import measurements
 from nilometer.sensornet.motes.toolchain import RAM
-from sensornet.motes.emulated import RUNNING_EXAMPLE, Trial, grid, some_sites, tried
+from sensornet.motes.emulated import RUNNING_EXAMPLE, Trial, grid, tried
 
 pytestmark = [pytest.mark.motes, pytest.mark.slow]
 
 LARGEST_FLASH = 20_000
-ERROR = 0.10
-"""The largest error of an estimate after calibration, as a share of what was measured."""
 
 
 def check_answers(trial: Trial) -> None:
@@ -32,18 +31,10 @@ def check_sizes(trial: Trial) -> None:
         assert row["stack"] > 0
 
 
-def check_estimates(trial: Trial) -> None:
-    """Holds where every condition is true: the cost model plans for the most that can be."""
-    for row in measurements(trial.emulation):
-        for what in ("busy", "ram", "flash"):
-            assert row[f"{what}_estimate"] == pytest.approx(row[what], rel=ERROR), (row["site"], what)
-
-
 def test_running_example(tmp_path: Path) -> None:
     trial = tried(RUNNING_EXAMPLE, tmp_path, beta=12, always={"hilltop": 20})
     check_answers(trial)
     check_sizes(trial)
-    check_estimates(trial)
     # Every River reading but those of the first evaluation, which has no earlier Hilltop reading, has a partner.
     assert len(trial.emulation.answer) == 4 * (12 * 3 - 1)
 
@@ -54,44 +45,71 @@ def test_running_example_with_conditions_that_differ(tmp_path: Path) -> None:
     check_answers(trial)
 
 
-@pytest.mark.long
-def test_select_query(tmp_path: Path) -> None:
-    """SNEE's Q1."""
-    trial = tried("RSTREAM SELECT River.time, River.depth FROM River[NOW]", tmp_path, beta=20)
-    check_answers(trial)
-    check_sizes(trial)
-    check_estimates(trial)
-
-
 def test_aggregation_query(tmp_path: Path) -> None:
     """SNEE's Q2: merged where readings meet, divided at the gateway."""
     trial = tried("RSTREAM SELECT AVG(River.depth) FROM River[NOW]", tmp_path, beta=16)
     check_answers(trial)
     check_sizes(trial)
-    check_estimates(trial)
     merging = [f for f in trial.compilation.placement.fragments if f.merges]
     assert len(trial.compilation.placement.placed.sites_of[merging[0].number]) > 1
 
 
-def test_row_window(tmp_path: Path) -> None:
-    trial = tried("SELECT R.time, AVG(R.depth) FROM River [RANGE 8 ROWS SLIDE 4 ROWS] R", tmp_path, beta=10)
+NAMED = """
+CREATE STREAM River (id STRING, rain INT, depth INT) SENSED EVERY 10 SECONDS;
+CREATE SENSOR 'ford' OF River WITH kind = 'gauge', height = 9;
+CREATE SENSOR 'mill' OF River WITH kind = 'radar', height = 12;
+"""
+
+
+def _named() -> Network:
+    nodes = (
+        NetworkNode("gateway"),
+        NetworkNode("bridge"),
+        NetworkNode("ford", 4096, streams=("River",)),
+        NetworkNode("mill", 4096, streams=("River",)),
+    )
+    links = (Link("gateway", "bridge"), Link("bridge", "ford"), Link("ford", "mill"))
+    return Network("valley", "gateway", nodes, links)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT id, kind, height, depth FROM River [NOW] WHERE depth > height",
+        pytest.param(
+            "SELECT id, AVG(depth) AS a FROM River [RANGE 30 SECONDS] GROUP BY id", marks=pytest.mark.long
+        ),
+        pytest.param(
+            "SELECT a.depth, b.id FROM River [NOW] a, River [AT NOW - 10 SECONDS] b WHERE a.id = b.id",
+            marks=pytest.mark.long,
+        ),
+    ],
+)
+def test_nodes_that_have_names(text: str, tmp_path: Path) -> None:
+    """They are numbered, and the gateway knows their names and what was declared of them."""
+    trial = tried(text, tmp_path, network=_named(), schema=NAMED)
     check_answers(trial)
-    check_sizes(trial)
+    assert {row["site"]: row["number"] for row in measurements(trial.emulation)} == {
+        "gateway": 0,
+        "bridge": 1,
+        "ford": 2,
+        "mill": 3,
+    }
+    assert (tmp_path / "names.csv").read_text() == "number,id\n0,gateway\n1,bridge\n2,ford\n3,mill\n"
+    index = trial.emulation.answer.columns.index("id")
+    assert {row[index] for row in trial.emulation.answer.rows} == {"ford", "mill"}
 
 
-@pytest.mark.long
-def test_thirty_nodes(tmp_path: Path) -> None:
-    network = grid(6, 5, {"river": some_sites(9, 30, 5), "hilltop": [29]})
+def test_attributes_are_constants_of_a_program(tmp_path: Path) -> None:
+    schema = NAMED.replace("STRING", "INT").replace("'ford'", "5").replace("'mill'", "7")
     trial = tried(
-        "SELECT MAX(depth) AS deepest, COUNT(*) AS readings FROM River [NOW]",
+        "SELECT id, height, depth FROM River [NOW] WHERE id < 9 AND id <> 6 AND depth > height",
         tmp_path,
-        network=network,
-        beta=8,
-        periods=2,
+        schema=schema,
     )
     check_answers(trial)
-    check_sizes(trial)
-    check_estimates(trial)
+    assert {row[1:3] for row in trial.emulation.answer.rows} == {(5, 9), (7, 12)}
+    assert trial.compilation.placement.fragments[0].host == "mote"
 
 
 @pytest.mark.long
@@ -109,6 +127,7 @@ def test_thirty_nodes(tmp_path: Path) -> None:
         "SELECT MIN(temp) AS a, MAX(temp) AS b FROM River [NOW] WHERE temp > 1.5",
         "SELECT STDEV(depth) AS d, VARIANCE(rain) AS v FROM River [NOW]",
         "SELECT time, depth FROM River WHERE depth > 10",
+        "SELECT rain FROM Hilltop [RANGE 4 ROWS]",
         # 80 readings: sums of three bytes, counts of one; SUM of nothing is NULL
         "SELECT SUM(depth) AS s, SUM(rain - depth) AS t, AVG(depth) AS a FROM River [RANGE 200 SECONDS SLIDE 20 SECONDS] WHERE depth > 29",
         "SELECT rain, SUM(0 - depth) AS s FROM River [RANGE 200 SECONDS SLIDE 50 SECONDS] GROUP BY rain",
@@ -134,18 +153,8 @@ def test_running_example_at_its_own_pace(tmp_path: Path) -> None:
     )
     check_answers(trial)
     check_sizes(trial)
-    check_estimates(trial)
     asleep = min(row["power_save"] / (29 * 900_000) for row in measurements(trial.emulation))
     assert asleep > 0.998
-
-
-@pytest.mark.long
-def test_thirty_nodes_join(tmp_path: Path) -> None:
-    network = grid(6, 5, {"river": some_sites(7, 30, 6), "hilltop": [29, 17]})
-    trial = tried(RUNNING_EXAMPLE, tmp_path, network=network, beta=16, always={"hilltop": 20})
-    check_answers(trial)
-    check_sizes(trial)
-    check_estimates(trial)
 
 
 @pytest.mark.long

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from importlib.resources import files
 from pathlib import Path
 
 import pytest
 
-from nilometer.catalog.network import Link
+from nilometer.catalog.network import Link, Network, NetworkNode
 from nilometer.engine.motes import compile_query
 from nilometer.errors import DataError, InfeasibleError, UnsupportedError
 from nilometer.placement import QualityOfService
 from nilometer.plan.reference import same_answer
 from nilometer.sensornet.motes.compilation import Compilation, expected_rows, run
+from nilometer.sensornet.motes.emulate import CYCLES_PER_TICK, emulate
 from nilometer.sensornet.motes.gateway import answers
 from nilometer.sensornet.motes.readings import random_readings, raw_counts
+from nilometer.sensornet.motes.toolchain import build
 from sensornet.motes.emulated import SCHEMA, ask, brook
 
 Q1 = "RSTREAM SELECT River.time, River.depth FROM River[NOW]"
@@ -36,6 +39,35 @@ def test_select_query(compilation: Compilation) -> None:
     expected = expected_rows(compilation, readings, ask(Q1).logical, result.periods)
     assert same_answer(expected, result.rows) is None
     assert len(result.rows) == 4 * 6
+
+
+def test_no_wait_ends_early(tmp_path: Path) -> None:
+    """Whatever is left of a wait after whole turns of the counter: one tick, too, in which it is too late to set an alarm."""
+    waits = [1, 2, 3, 255, 256, 257, 258, 512, 513, 514, 769, 1025]
+    runtime = files("nilometer.sensornet.motes") / "runtime"
+    main = f"""
+    int main(void) {{
+        static const uint16_t waits[] = {{{", ".join(map(str, waits))}}};
+        uint32_t at = 40;
+        clock_start();
+        sei();
+        for (uint8_t i = 0; i < {len(waits)}; i++) {{
+            wait_until(at, &never);
+            MARK(1);
+            at += waits[i];
+            wait_until(at, &never);
+            MARK(0);
+            at += 3;
+        }}
+        for (;;) wait_until(at += 1000, &never);
+    }}"""
+    source = tmp_path / "waits.c"
+    source.write_text("\n".join((runtime / f"{part}.c").read_text() for part in ("head", "clock")) + main)
+    alone = Network("alone", 0, (NetworkNode(0, 4096, 131_072),), ())
+    measured = emulate({0: build(source).elf}, alone, {}, alpha=1024, ticks=6 * 1024)[0]
+    waited = measured.tasks[1]
+    assert waited.count == len(waits)
+    assert abs(waited.total - sum(waits) * CYCLES_PER_TICK) < 0.2 * CYCLES_PER_TICK
 
 
 def test_every_run_is_the_same(compilation: Compilation) -> None:

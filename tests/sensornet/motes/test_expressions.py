@@ -34,9 +34,8 @@ def number(random: Random, depth: int) -> Expression:
             return Literal(random.randint(-300, 300), INT)
         return ColumnReference(random.choice(COLUMNS), INT)
     if random.random() < 0.1:
-        return Case(
-            (condition(random, depth - 1),), (number(random, depth - 1),), number(random, depth - 1), INT
-        )
+        otherwise = Literal(None, INT) if random.random() < 0.3 else number(random, depth - 1)
+        return Case((condition(random, depth - 1),), (number(random, depth - 1),), otherwise, INT)
     match random.choice("+-*/%+-*/%ns"):
         case "n":
             return Call("negative", (number(random, depth - 1),), INT)

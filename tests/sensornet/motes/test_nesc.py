@@ -9,6 +9,7 @@ import pytest
 
 import nescc_program
 from nilometer.engine.placing import with_sensors
+from nilometer.errors import UnsupportedError
 from nilometer.placement import QualityOfService, place, placement_profile
 from nilometer.sensornet.motes.nesc.application import application_of, library
 from nilometer.sensornet.motes.site import Motes, motes_of
@@ -75,6 +76,19 @@ def test_site_3_has_the_components_of_the_figure() -> None:
         assert component in top
 
 
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [
+        ("SELECT rain, MAX(depth) FROM River [NOW] GROUP BY rain", "AGGR_INIT with groups"),
+        ("SELECT depth FROM River [RANGE 3 ROWS]", "ROW_WINDOW"),
+    ],
+)
+def test_what_only_the_c_programs_have(text: str, what: str) -> None:
+    motes = default(text)
+    with pytest.raises(UnsupportedError, match=f"the nesC form has no {what}"):
+        [application_of(motes, site) for site in motes.placement.routing.post_order]
+
+
 @pytest.mark.nesc
 @pytest.mark.slow
 def test_type_check(tmp_path: Path) -> None:
@@ -84,6 +98,7 @@ def test_type_check(tmp_path: Path) -> None:
     for name, motes, sites in (
         ("running", running, running.placement.routing.post_order),
         ("aggregation", default("SELECT AVG(depth) FROM River [NOW] WHERE rain > 3"), (9, 5, 3, 0)),
+        ("gateway", default("SELECT upper('x') AS u, id, depth FROM River [NOW]"), (9, 0)),
         ("window", default("SELECT time, depth * 2 AS d, moisture FROM River [RANGE 30 SECONDS]"), (9, 1)),
     ):
         for site in sites:
@@ -104,4 +119,4 @@ def test_type_check(tmp_path: Path) -> None:
             done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
             assert (done.returncode, done.stdout + done.stderr) == (0, ""), (name, site)
             checked += 1
-    assert checked == 8 + 4 + 2
+    assert checked == 8 + 4 + 2 + 2

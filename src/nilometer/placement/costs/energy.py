@@ -10,7 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from nilometer.placement.cost_parameters import CostParameters
-from nilometer.placement.costs.operators import Rows, acquisition, duration
+from nilometer.placement.costs.operators import acquisition, duration
+from nilometer.placement.costs.rows import Rows
 from nilometer.plan import physical
 
 

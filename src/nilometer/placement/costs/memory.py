@@ -6,7 +6,8 @@ The sum of the sizes of what the pseudocode declares as state: the tuples of its
 from __future__ import annotations
 
 from nilometer.placement.cost_parameters import CostParameters
-from nilometer.placement.costs.operators import Rows, is_projection_list
+from nilometer.placement.costs.operators import is_projection_list
+from nilometer.placement.costs.rows import Rows
 from nilometer.placement.population import Population
 from nilometer.placement.tuple_layout import tuple_layout
 from nilometer.placement.volume import readings_kept
@@ -20,15 +21,16 @@ def memory(
     """Bytes that the operator keeps for itself, whatever is buffered."""
     own = int(costs.operator_ram)
     size = tuple_layout(node, wire, population).size
+    output, incoming = int(rows.output), int(rows.all_in)
     match node:
         case physical.Deliver() | physical.RStream() | physical.Rename() | physical.TimeWindow(elided=True):
             return 0
         case physical.Project(input) if is_projection_list(node) and not isinstance(input, physical.Exchange):
             # It stands for the output of the operator below, whose own output is then not kept.
-            return rows.output * (size - tuple_layout(input, wire, population).size)
+            return output * (size - tuple_layout(input, wire, population).size)
         case physical.TimeWindow():
-            return own + max(rows.output, rows.all_in * readings_kept(node, population.interval)) * size
+            return own + max(output, incoming * readings_kept(node, population.interval)) * size
         case physical.IStream() | physical.DStream():
-            return own + 2 * rows.output * size
+            return own + 2 * output * size
         case _:
-            return own + rows.output * size
+            return own + output * size

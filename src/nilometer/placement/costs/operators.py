@@ -8,25 +8,13 @@ SNEE source report, section 1.3).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from nilometer.expressions import ARITHMETIC, COMPARISONS, Call, ColumnReference, Expression, walk
 from nilometer.placement.cost_parameters import CostParameters
+from nilometer.placement.costs.aggregates import aggregation
+from nilometer.placement.costs.float_steps import acquired_float_steps, float_steps
+from nilometer.placement.costs.rows import Rows
 from nilometer.placement.volume import readings_kept
 from nilometer.plan import physical
-
-
-@dataclass(frozen=True, slots=True)
-class Rows:
-    """The rows of one evaluation: of each input, and of the output."""
-
-    inputs: tuple[int, ...]
-    output: int
-
-    @property
-    def all_in(self) -> int:
-        """The rows of all inputs together."""
-        return sum(self.inputs)
 
 
 def duration(
@@ -42,6 +30,7 @@ def duration(
                 + costs.copy_tuple
                 + costs.set_a_value
                 + _filter(node, costs, paper)
+                + costs.calculate_float * acquired_float_steps(node)
             )
         case physical.TimeWindow(elided=True) | physical.RStream() | physical.Rename():
             return 0.0
@@ -53,19 +42,27 @@ def duration(
                 call
                 + (costs.copy_tuple + costs.set_a_value) * rows.all_in
                 + costs.check_tuple * kept
-                + costs.set_a_value * rows.output
+                + (costs.set_a_value + costs.look_back) * rows.output
             )
         case physical.Deliver():
             return call  # the serial line is counted by `serial_line`
         case physical.RowWindow():
-            return call + costs.copy_tuple * rows.all_in + costs.set_a_value * rows.output
+            # Those of one evaluation are put in the order of their sites: of two that meet, every other time one moves.
+            moved = rows.all_in * max(rows.all_in - 1, 0) / 4
+            return (
+                call
+                + costs.copy_tuple * rows.all_in
+                + costs.move_tuple * moved
+                + (costs.set_a_value + costs.look_back) * rows.output
+            )
         case physical.Select(predicate=predicate):
             return call + (costs.copy_tuple + _predicate(predicate, costs)) * rows.all_in
         case physical.Project() if is_projection_list(node):
             return 0.0  # Table 1: acquisitions, joins and aggregates have a projection list of their own
         case physical.Project(items=items):
             atoms = sum(count_atoms(item.expression) for item in items)
-            return call + (costs.copy_tuple + costs.apply_atom * atoms) * rows.all_in
+            floats = costs.calculate_float * sum(float_steps(item.expression) for item in items)
+            return call + (costs.copy_tuple + costs.apply_atom * atoms + floats) * rows.all_in
         case physical.NlJoin(predicate=predicate):
             left, right = rows.inputs
             pairs = left * left if paper else left * right
@@ -75,9 +72,12 @@ def duration(
             left, right = rows.inputs
             pairs = left * left if paper else left * right
             atoms = len(node.keys) + count_atoms(node.residual)
-            return call + (costs.copy_tuple + costs.apply_predicate + costs.apply_atom * atoms) * pairs
+            floats = costs.calculate_float * float_steps(node.residual)
+            return (
+                call + (costs.copy_tuple + costs.apply_predicate + costs.apply_atom * atoms + floats) * pairs
+            )
         case physical.Aggregate() | physical.AggregateInit() | physical.AggregateMerge():
-            return call + costs.copy_tuple + costs.do_calculation * rows.all_in
+            return call + aggregation(node, rows, costs)
         case physical.AggregateEvaluate():
             return call + costs.copy_tuple + costs.do_calculation
         case physical.IStream() | physical.DStream():
@@ -88,8 +88,9 @@ def duration(
 
 
 def acquisition(node: physical.SpAcquire, costs: CostParameters) -> float:
-    """Milliseconds in which the sensor board works."""
-    return costs.acquire_data + costs.sense_attribute * len(sensed_columns(node))
+    """Milliseconds in which the sensor board works; it does not where only a reading's time and source are asked for."""
+    sensed = len(sensed_columns(node))
+    return costs.acquire_data + costs.sense_attribute * sensed if sensed else 0.0
 
 
 def sensed_columns(node: physical.SpAcquire) -> tuple[str, ...]:
@@ -112,7 +113,11 @@ def count_atoms(expression: Expression | None) -> int:
 
 
 def _predicate(predicate: Expression | None, costs: CostParameters) -> float:
-    return costs.apply_predicate + costs.apply_atom * count_atoms(predicate)
+    return (
+        costs.apply_predicate
+        + costs.apply_atom * count_atoms(predicate)
+        + costs.calculate_float * float_steps(predicate)
+    )
 
 
 def _filter(node: physical.SpAcquire, costs: CostParameters, paper: bool) -> float:

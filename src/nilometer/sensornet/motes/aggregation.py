@@ -12,7 +12,7 @@ from nilometer.plan import physical
 from nilometer.plan.logical import AggregateItem
 from nilometer.sensornet.motes.c_text import Lines, assigned, block, held, identifier, struct
 from nilometer.sensornet.motes.emission import Consumer, Emitter
-from nilometer.sensornet.motes.fields import Fields, has_row_window
+from nilometer.sensornet.motes.fields import Fields, passes_on
 from nilometer.sensornet.motes.scalars import NOW, Row, value_of
 from nilometer.sensornet.motes.values import TIME_FIELD, Field, Value
 
@@ -21,8 +21,7 @@ Aggregation = physical.AggregateInit | physical.AggregateMerge
 
 def emit_aggregate(emitter: Emitter, node: Aggregation, above: Consumer) -> Lines:
     """The C of a partial aggregation."""
-    if isinstance(node, physical.AggregateMerge) and has_row_window(node):
-        # A row window has seen the whole extent, at one site: its partial results are whole already.
+    if passes_on(node):
         return emitter.emit(node.input, above)
     states = emitter.typing.fields(node)
     arguments = {key.name: key.expression for key in node.keys}
@@ -77,10 +76,10 @@ def _grouped(
     emitter: Emitter, node: Aggregation, states: Fields, keys: Keys, update: Update, above: Consumer
 ) -> Lines:
     table = emitter.name("groups")
-    capacity = emitter.arrivals if emitter.arrivals else emitter.typing.rows(node.input)
+    capacity = emitter.typing.groups(node, emitter.arrivals)
     emitter.declarations += [
         *struct(table, [], states),
-        f"static struct {table} {table}[{max(capacity, 1)}];",
+        f"static struct {table} {table}[{capacity}];",
         f"static uint8_t {table}_count;",
     ]
 
@@ -93,7 +92,7 @@ def _grouped(
         )
         blank = {name: states[name] for name in found}
         adding = [
-            f"if ({table}_count == {max(capacity, 1)}) {{ FAULT(FAULT_STATE_FULL); group--; }} else {{",
+            f"if ({table}_count == {capacity}) {{ FAULT(FAULT_STATE_FULL); group--; }} else {{",
             f"    {table}_count++;",
             "    memset(group, 0, sizeof *group);",
             *[f"    {line}" for line in assigned("group->", found, blank)],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from nilometer.catalog.network import NodeId
@@ -17,7 +17,7 @@ from nilometer.plan.reference import evaluate
 from nilometer.sensornet.motes.converters import Converters
 from nilometer.sensornet.motes.emulate import Measured, emulate
 from nilometer.sensornet.motes.estimate import held_bytes
-from nilometer.sensornet.motes.gateway import answers
+from nilometer.sensornet.motes.gateway import answers, check_finishing
 from nilometer.sensornet.motes.program import Program, program_of
 from nilometer.sensornet.motes.readings import Readings, feeds_of, raw_counts
 from nilometer.sensornet.motes.site import Motes
@@ -33,12 +33,13 @@ STACK = 128
 
 @dataclass(frozen=True)
 class Compilation:
-    """The programs of all sites of a plan."""
+    """The programs of all sites of a plan. `names`: what the nodes of these numbers are called, where they have names."""
 
     motes: Motes
     start: int
     programs: Mapping[NodeId, Program]
     built: Mapping[NodeId, Built]
+    names: Mapping[int, NodeId] = field(default_factory=dict)
 
     @property
     def placement(self) -> Placement:
@@ -61,10 +62,17 @@ class Run:
 
 
 def compile_placement(
-    placement: Placement, directory: Path, start: int = START, converters: Converters | None = None
+    placement: Placement,
+    directory: Path,
+    start: int = START,
+    converters: Converters | None = None,
+    names: Mapping[int, NodeId] | None = None,
+    *,
+    emulated: bool = False,
 ) -> Compilation:
-    """Write and build the program of every site. `start` is the time of the first evaluation, or a little before: evaluations
-    are at multiples of the acquisition interval."""
+    """Write and build the program of every site, and beside them a table of names, if there are `names`. `start` is the time of
+    the first evaluation, or a little before: evaluations are at multiples of the acquisition interval. `emulated`: they are
+    to be run here, and refused, before anything is written, if their answers could not be finished."""
     if placement.network.retries:
         raise UnsupportedError(
             "our runtime for motes sends each packet once, and acknowledges none",
@@ -72,6 +80,8 @@ def compile_placement(
             hint="compile for the network with retries = 0; `nilometer plan` and `simulate` know retries",
         )
     motes = sized(placement, converters)
+    if emulated:
+        check_finishing(motes)
     placement = motes.placement
     offset = -(-start // motes.typing.interval)
     start = offset * motes.typing.interval
@@ -89,6 +99,10 @@ def compile_placement(
     for site, program in programs.items():
         sources.append(directory / f"site_{re.sub(r'[^A-Za-z0-9]', '_', str(site))}.c")
         sources[-1].write_text(program.text, "utf-8")
+    (directory / "names.csv").unlink(missing_ok=True)  # of an earlier query
+    if names:
+        table = [f"{site},{names[site]}" for site in sorted(names) if site in programs]
+        (directory / "names.csv").write_text("\n".join(["number,id", *table, ""]), "utf-8")
     built = dict(zip(programs, build_all(sources), strict=True))
     for site, made in built.items():
         if made.ram + STACK > RAM:
@@ -97,7 +111,7 @@ def compile_placement(
                 detail=f"its variables take {made.ram} bytes of {RAM}; {STACK} are kept free",
                 hint="fix a smaller buffering factor, or expect an earlier delivery",
             )
-    return Compilation(motes, start, programs, built)
+    return Compilation(motes, start, programs, built, names or {})
 
 
 def run(compilation: Compilation, readings: Readings) -> Run:
@@ -120,7 +134,7 @@ def run(compilation: Compilation, readings: Readings) -> Run:
         ticks=alpha * placement.beta * periods,
     )
     serial = measured[placement.routing.sink].serial
-    return Run(answers(motes, serial, compilation.start), measured, periods)
+    return Run(answers(motes, serial, compilation.start, compilation.names), measured, periods)
 
 
 def expected_rows(
@@ -130,7 +144,7 @@ def expected_rows(
     evaluation of the run."""
     interval, beta = compilation.motes.typing.interval, compilation.placement.beta
     count = periods * beta
-    feeds = feeds_of(compilation.motes, readings, compilation.start, count)
+    feeds = feeds_of(compilation.motes, readings, compilation.start, count, compilation.names)
     answer = evaluate(plan, feeds, {}, sensors)
     last = compilation.start + (count - 1) * interval
     # A finite log is closed by one evaluation of a window that slides, after its last reading; the motes are not there yet.

@@ -135,9 +135,8 @@ class Emitter:
         for row_struct, tray in self.trays[id(node)]:
             at = self.name("at")
             row = held(f"{at}->", fields) | times
-            body = [f"if ({at}->epoch != epoch) continue;", *above.row(row)]
-            first = f"const struct {row_struct} *{at} = (const void *){tray}.rows, *{at}_end = {at} + {tray}.count"
-            loops += block(f"for ({first}; {at} < {at}_end; {at}++)", body)
+            first = f"const struct {row_struct} *{at} = tray_next(&{tray}, {tray}.rows, epoch)"
+            loops += block(f"for ({first}; {at}; {at} = tray_next(&{tray}, {at} + 1, epoch))", above.row(row))
         return [*above.open(), *loops, *above.close()]
 
     def _union(self, node: physical.Union, above: Consumer, ordered: bool) -> Lines:
@@ -232,12 +231,13 @@ class Emitter:
         site = identifier(SITE)
 
         def gather(row: Row) -> Lines:
+            ordering = block(
+                f"while (place > 0 && {gathered}[place - 1].{site} > {row[SITE].text})",
+                [f"{gathered}[place] = {gathered}[place - 1];", "place--;"],
+            )
             return [
                 f"uint8_t place = {gathered}_count++;",
-                *block(
-                    f"while (place > 0 && {gathered}[place - 1].{site} > {row[SITE].text})",
-                    [f"{gathered}[place] = {gathered}[place - 1];", "place--;"],
-                ),
+                *(ordering if self.arrivals > 1 else []),  # one row is in order
                 *assigned(f"{gathered}[place].", row, fields),
             ]
 

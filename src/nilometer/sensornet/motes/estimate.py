@@ -7,48 +7,57 @@ Durations are the business of `placement` (profile `avr`). The figures here were
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 from nilometer.catalog.network import NodeId
 from nilometer.expressions import Call, Expression, walk
 from nilometer.placement import Fragment
+from nilometer.placement.costs.float_steps import acquired_float_steps, is_float
 from nilometer.plan import physical
-from nilometer.sensornet.motes.fields import is_deferred, tuple_size
+from nilometer.sensornet.motes.fields import passes_on, tuple_size
 from nilometer.sensornet.motes.site import Motes, Site
+from nilometer.sensornet.motes.values import CType
 
 FLASH: Final[Mapping[str, float]] = {
-    "base": 822,
-    "tray": 38,
-    "send": 656,
-    "receive": 516,
-    "serial": 166,
-    "sense": 34,
-    "step": 45,
-    "leaf": 57,
-    "feeding tray": 193,
-    "sensed column": 36,
-    "window": 176,
-    "row window": 456,
-    "aggregation": 149,
-    "grouping": 57,
-    "float": 858,
-    "join": 1,
+    "base": 1099,
+    "send": 424,
+    "receive": 613,
+    "second child": 33,
+    "sense": 170,
+    "sensed column": 27,
+    "feeding tray": 165,
+    "window": 200,
+    "row window": 592,
+    "join": 126,
+    "byte of states": 17,
+    "merge": 176,
+    "byte of merged states": 45,
+    "grouping": 201,
+    "float": 169,
+    "float reading": 444,
+    "float addition": 187,
+    "float comparison": 175,
 }
-"""Bytes of program memory for each part; what is not here was lost in the others."""
+"""Bytes of program memory for each part. A program that does not send delivers: its serial line is in the base."""
 
 RAM: Final[Mapping[str, float]] = {
-    "base": 52,
-    "tray": 7.4,
-    "send": 40,
-    "receive": 44,
-    "serial": 12,
-    "feeding tray": 2.7,
-    "row window": 2.6,
-    "join": 1.8,
-    "aggregation": 0.9,
+    "base": 66.1,
+    "tray": 6.6,
+    "send": 26.3,
+    "receive": 44.8,
+    "second child": 13.2,
+    "sense": 0.5,
+    "feeding tray": 0.5,
+    "window": 1.6,
+    "row window": 7,
+    "join": 8.8,
+    "merge": 7.8,
+    "grouping": 0.6,
+    "float addition": 0.5,
+    "float comparison": 1.3,
 }
-"""Bytes of RAM for each part beside its tuples, the stack included."""
+"""Bytes of RAM for each part beside its tuples, the stack included; what is not here takes less than one."""
 
 
 def flash_estimate(motes: Motes, identifier: NodeId) -> int:
@@ -76,61 +85,81 @@ def parts(motes: Motes, identifier: NodeId) -> Counter[str]:
     found: Counter[str] = Counter(base=1, tray=len(site.trays))
     found["send"] = int(site.sends)
     found["receive"] = int(site.receives)
-    found["step"] = len(site.steps)
     for fragment in (*site.leaves, *site.inner):
-        found["leaf" if fragment.is_leaf else "inner"] += 1
         found["feeding tray"] += sum(tray.consumer == fragment.number for tray in site.trays)
-        found["serial"] += int(fragment.delivers)
         for node in fragment.mote_operators:
-            if not is_deferred(node):
-                found += _operator(node)
-        root = motes.delivered if fragment.delivers else fragment.root
-        found["written column"] += len(motes.typing.stored(root, fragment.number in motes.ordered))
-    if any(fragment.acquires for fragment in site.leaves):
-        found["sense"] = 1
-    if _floats(motes, (*site.leaves, *site.inner)):
-        found["float"] = 1
-    return found
+            if not passes_on(node):
+                found += _operator(motes, node)
+    found["sense"] = int(bool(found["sensed column"]))
+    found["second child"] = int(sum(step.what == "receive" for step in site.steps) > 1)
+    return found + _float_routines(motes, (*site.leaves, *site.inner))
 
 
-def _operator(node: physical.Node) -> Counter[str]:
+def _operator(motes: Motes, node: physical.Node) -> Counter[str]:
     match node:
         case physical.SpAcquire():
             sensed = [c for c in node.columns + node.reads if c.name.lower() not in ("time", "id")]
-            return Counter({"sensed column": len(sensed), "atom": atoms(node.predicate)})
-        case physical.Select(predicate=predicate):
-            return Counter({"atom": atoms(predicate)})
-        case physical.Project(items=items):
-            return Counter({"atom": sum(atoms(item.expression) for item in items)})
+            return Counter({"sensed column": len(sensed)})
         case physical.TimeWindow(start=start) if start:
             return Counter({"window": 1})
         case physical.RowWindow():
             return Counter({"row window": 1})
-        case physical.NlJoin(predicate=predicate):
-            return Counter({"join": 1, "atom": atoms(predicate)})
-        case physical.HashJoin(keys=keys, residual=residual):
-            return Counter({"join": 1, "atom": len(keys) + atoms(residual)})
-        case physical.AggregateInit(keys=keys, items=items) | physical.AggregateMerge(keys=keys, items=items):
-            return Counter({"aggregation": 1, "aggregate": len(items), "grouping": int(bool(keys))})
+        case physical.NlJoin() | physical.HashJoin():
+            return Counter({"join": 1})
+        case physical.AggregateInit() | physical.AggregateMerge():
+            merges = isinstance(node, physical.AggregateMerge)
+            states = sum(field.size for name, field in motes.typing.fields(node).items() if "#" in name)
+            return Counter(
+                {
+                    "merge": int(merges),
+                    "byte of merged states" if merges else "byte of states": states,
+                    "grouping": int(bool(node.keys)),
+                }
+            )
     return Counter()
 
 
-def atoms(expression: Expression | None) -> int:
-    """The operations in an expression."""
-    return 0 if expression is None else sum(isinstance(part, Call) for part in walk(expression))
+def _float_routines(motes: Motes, fragments: tuple[Fragment, ...]) -> Counter[str]:
+    """The routines of avr-libc for `float` that a program has, once each: to make one of a reading, to add, and what both of
+    these need; to compare (also with itself: NULL is not a number)."""
+    found: Counter[str] = Counter()
+    for fragment in fragments:
+        root = motes.delivered if fragment.delivers else fragment.root
+        kept = motes.typing.stored(root, fragment.number in motes.ordered).values()
+        found["float comparison"] |= int(any(f.ctype is CType.FLOAT and f.nullable for f in kept))
+        for node in fragment.mote_operators:
+            if passes_on(node):
+                continue
+            for function in _float_functions(node):
+                routine = "addition" if function in ("+", "-", "sum", "avg") else "comparison"
+                found["float reading" if function == "read" else f"float {routine}"] = 1
+    found["float"] = int(bool(found["float reading"] or found["float addition"]))  # what both have in common
+    return found
 
 
-def _floats(motes: Motes, fragments: tuple[Fragment, ...]) -> bool:
-    """Whether the program computes with `float`, and so needs avr-libc's routines for it."""
-    from nilometer.sensornet.motes.values import CType
+def _float_functions(node: physical.Node) -> Iterator[str]:
+    """What a node does with FLOATs: operators and functions of its expressions, aggregates, `read` for what it senses."""
+    if isinstance(node, physical.SpAcquire) and acquired_float_steps(node):
+        yield "read"
+    for expression in _expressions(node):
+        for part in walk(expression):
+            if isinstance(part, Call) and any(map(is_float, part.arguments)):
+                yield part.function
+    if isinstance(node, physical.AggregateInit | physical.AggregateMerge):
+        for item in node.items:
+            if item.aggregate.argument is not None and is_float(item.aggregate.argument):
+                yield item.aggregate.function
 
-    return any(
-        field.ctype is CType.FLOAT
-        for fragment in fragments
-        for node in fragment.mote_operators
-        if not isinstance(node, physical.Deliver) and not is_deferred(node)
-        for field in motes.typing.fields(node).values()
-    )
+
+def _expressions(node: physical.Node) -> list[Expression]:
+    match node:
+        case physical.SpAcquire(predicate=predicate) | physical.NlJoin(predicate=predicate):
+            return [] if predicate is None else [predicate]
+        case physical.Select(predicate=predicate):
+            return [predicate]
+        case physical.Project(items=items):
+            return [item.expression for item in items]
+    return []
 
 
 def state_bytes(motes: Motes, site: Site) -> int:
@@ -147,6 +176,6 @@ def state_bytes(motes: Motes, site: Site) -> int:
                 case physical.AggregateInit() | physical.AggregateMerge() if not node.keys:
                     total += tuple_size(motes.typing.fields(node))
                 case physical.AggregateInit() | physical.AggregateMerge():
-                    groups = site.arrivals.get(fragment.number, 0) or motes.typing.rows(node.input)
-                    total += max(groups, 1) * (tuple_size(motes.typing.fields(node)) - 1) + 1
+                    groups = motes.typing.groups(node, site.arrivals.get(fragment.number, 0))
+                    total += groups * (tuple_size(motes.typing.fields(node)) - 1) + 1
     return total

@@ -13,6 +13,7 @@ from nilometer.errors import UnsupportedError
 from nilometer.expressions import Expression
 from nilometer.placement.population import Population
 from nilometer.placement.tuple_layout import derived_times
+from nilometer.placement.volume import groups_by_source
 from nilometer.plan import physical
 from nilometer.plan.logical import AggregateItem, JoinKind
 from nilometer.sensornet.motes.converters import PLAIN, Converter, Converters
@@ -52,6 +53,10 @@ class Typing:
     def rows(self, node: physical.Node) -> int:
         """The most rows that an evaluation of the whole plan below can have."""
         return self.population.rows(node)
+
+    def groups(self, node: physical.AggregateInit | physical.AggregateMerge, arrivals: int) -> int:
+        """The most groups of one evaluation at a site to which so many rows come (0: it acquires them itself)."""
+        return 1 if groups_by_source(node) else max(arrivals or self.rows(node.input), 1)
 
     def fields(self, node: physical.Node, ordered: bool = False) -> Fields:
         """The columns of a node; `ordered` adds the hidden `SITE`."""
@@ -114,7 +119,7 @@ class Typing:
         match column.name.lower(), column.type.kind:
             case "time", _:
                 return TIME_FIELD
-            case "id", Kind.INT:
+            case "id", Kind.INT | Kind.STRING:
                 return self._site()
             case _, Kind.INT:
                 return integer(int(scale.low), int(scale.high), column.name)
@@ -208,6 +213,12 @@ def tuple_size(fields: Fields) -> int:
 def has_row_window(node: physical.Node) -> bool:
     """Whether rows are counted somewhere below (looking through EXCHANGE)."""
     return any(isinstance(below, physical.RowWindow) for below in physical.walk_plan(node))
+
+
+def passes_on(node: physical.Node) -> bool:
+    """Whether a node does nothing on a mote: what waits for the gateway, and a MERGE above a row window, which has seen the whole
+    extent at one site, so that its partial results are whole."""
+    return is_deferred(node) or (isinstance(node, physical.AggregateMerge) and has_row_window(node))
 
 
 def _init_of(node: physical.Node) -> physical.AggregateInit:

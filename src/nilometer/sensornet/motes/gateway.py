@@ -5,33 +5,66 @@ from __future__ import annotations
 import binascii
 import math
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-from nilometer.errors import DataError, UnsupportedError
+from nilometer.catalog.network import NodeId
+from nilometer.errors import DataError, InternalError, UnsupportedError
 from nilometer.plan import physical
 from nilometer.plan.logical import AggregateItem
 from nilometer.plan.scalar import evaluate
 from nilometer.sensornet.motes.fields import Fields, is_deferred
 from nilometer.sensornet.motes.site import Motes
 from nilometer.sensornet.motes.values import MEDIUM, CType
+from nilometer.types import Kind
 
 FRAME, FRAME_END = 0x7E, 0xFF
 FORMATS = {CType.BYTE: "B", CType.SHORT: "h", CType.LONG: "i", CType.NUMBER: "I", CType.FLOAT: "f"}
 
 
-def answers(motes: Motes, serial: bytes, start: int) -> list[tuple[Any, ...]]:
+def check_finishing(motes: Motes) -> None:
+    """Refuse what is left to the gateway and is more than this end of the line does: AGGR_EVAL, and what only rearranges rows."""
+    deliver = motes.placement.fragments[0].root
+    node = deliver.inputs[0]
+    while is_deferred(node) or not (node is motes.delivered or isinstance(node, physical.Exchange)):
+        elided = isinstance(node, physical.TimeWindow) and node.elided
+        if not (isinstance(node, _FINISHED) or elided):
+            raise UnsupportedError(
+                f"{node.operator} is left to the gateway",
+                hint="nilometer plan says why it cannot run on motes",
+            )
+        node = node.inputs[0]
+
+
+_FINISHED = (
+    physical.AggregateEvaluate,
+    physical.Project,
+    physical.Select,
+    physical.Rename,
+    physical.Exchange,
+)
+
+
+def answers(
+    motes: Motes, serial: bytes, start: int, names: Mapping[int, NodeId] | None = None
+) -> list[tuple[Any, ...]]:
     """The rows of the answer, with their tick in front where the query delivers it. `start` is the time of the first
-    evaluation, in microseconds."""
+    evaluation, in microseconds. `names` are those of nodes: what is a STRING on a mote is a node's number."""
+    check_finishing(motes)
     deliver = motes.placement.fragments[0].root
     assert isinstance(deliver, physical.Deliver)
     ordered = 0 in motes.ordered
     fields = motes.typing.stored(motes.delivered, ordered)
     derived = motes.typing.derived(motes.delivered)
     interval = motes.typing.interval
+    sent = motes.delivered
+    while is_deferred(sent):
+        sent = sent.inputs[0]
+    named = [column.name for column in sent.schema if column.type.kind is Kind.STRING]
     given = []
     for evaluation, row in _rows(serial, fields, start, interval):
         tick = start + evaluation * interval
+        row |= {name: (names or {}).get(row[name], row[name]) for name in named}
         row |= {name: tick - distance * interval for name, distance in derived.items()}
         for finished in _finished(deliver.input, motes.delivered, row, tick):
             values = tuple(finished[column.name] for column in deliver.schema)
@@ -99,10 +132,7 @@ def _finished(
             case physical.Exchange() | physical.TimeWindow(elided=True):
                 yield below
             case _:
-                raise UnsupportedError(
-                    f"{node.operator} is left to the gateway",
-                    hint="nilometer plan says why it cannot run on motes",
-                )
+                raise InternalError(f"{node.operator} should have been refused")
 
 
 def _evaluated(item: AggregateItem, row: dict[str, Any]) -> Any:

@@ -17,6 +17,7 @@ from nilometer.sensornet.motes.fields import Fields
 from nilometer.sensornet.motes.scalars import Row
 from nilometer.sensornet.motes.site import GUARD, START, Motes, Site, Tray
 
+DELIVER_MARK = 1
 SEND_MARK = 32
 RECEIVE_MARK = 33
 """Marks of tasks in the emulator: a fragment's is its number and one, a child's is its place after this one."""
@@ -41,10 +42,11 @@ def _tasks(site: Site) -> dict[int, str]:
     tasks = {fragment.number + 1: fragment.name for fragment in (*site.leaves, *site.inner)}
     if site.sends:
         tasks[SEND_MARK] = f"tx{site.parent}"
-    return tasks | {RECEIVE_MARK + place: f"rx{child}" for place, child in enumerate(_children(site))}
+    return tasks | {RECEIVE_MARK + place: f"rx{child}" for place, child in enumerate(children(site))}
 
 
-def _children(site: Site) -> list[int]:
+def children(site: Site) -> list[int]:
+    """Whom a site listens to, in the order of their marks."""
     return [step.other for step in site.steps if step.what == "receive"]
 
 
@@ -97,7 +99,7 @@ _CLOCKS = [
 
 def _summary(site: Site) -> str:
     does = [f"{'acquires' if f.is_leaf else 'runs'} {f.name}" for f in (*site.leaves, *site.inner)]
-    does += [f"listens to {', '.join(map(str, _children(site)))}"] if site.receives else []
+    does += [f"listens to {', '.join(map(str, children(site)))}"] if site.receives else []
     does += [f"sends to {site.parent}"] if site.sends else []
     return "; ".join(does) or "has nothing to do"
 
@@ -202,9 +204,14 @@ def _feeding_trays(site: Site, fragment: Fragment) -> dict[int, list[tuple[str, 
     exchanges = [node for node in fragment.with_exchanges if isinstance(node, physical.Exchange)]
     found: dict[int, list[tuple[str, str]]] = {}
     for node, producer in zip(exchanges, fragment.producers, strict=True):
-        wanted = (producer, fragment.number) if fragment.merges else (producer,)
-        found[id(node)] = [(tray.row, tray.name) for tray in site.feeding(fragment.number, wanted)]
+        wanted = site.feeding(fragment.number, producers_of(fragment, producer))
+        found[id(node)] = [(tray.row, tray.name) for tray in wanted]
     return found
+
+
+def producers_of(fragment: Fragment, producer: int) -> tuple[int, ...]:
+    """Whose tuples come in by the EXCHANGE of a producer: instances of a fragment that merges feed one another, too."""
+    return (producer, fragment.number) if fragment.merges else (producer,)
 
 
 def _delivered(row: Row, fields: Fields) -> Lines:
@@ -240,7 +247,7 @@ def _controller(site: Site, parts: list[str]) -> Lines:
         )
     ]
     stepping: Lines = []
-    children = _children(site)
+    heard = children(site)
     for step in site.steps:
         stepping.append(f"due(period + {step.start}UL);")
         match step.what:
@@ -255,7 +262,7 @@ def _controller(site: Site, parts: list[str]) -> Lines:
                 ]
             case "receive":
                 stepping += [
-                    f"MARK({RECEIVE_MARK + children.index(step.other)});",
+                    f"MARK({RECEIVE_MARK + heard.index(step.other)});",
                     f"receive_from({step.other}, period + {step.end}UL);",
                     "MARK(0);",
                 ]

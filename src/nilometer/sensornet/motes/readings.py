@@ -36,8 +36,11 @@ def raw_counts(motes: Motes, readings: Readings) -> dict[tuple[NodeId, int], lis
     return found
 
 
-def feeds_of(motes: Motes, readings: Readings, start: int, evaluations: int) -> dict[str, Feed]:
-    """The same readings as logs for the reference evaluator: each taken at its tick, by the sensor of its site."""
+def feeds_of(
+    motes: Motes, readings: Readings, start: int, evaluations: int, names: Mapping[Any, NodeId]
+) -> dict[str, Feed]:
+    """The same readings as logs for the reference evaluator: each taken at its tick, by the sensor of its site, under its name if
+    it has one."""
     feeds = {}
     for name, sites in readings.items():
         stream = next(
@@ -52,7 +55,7 @@ def feeds_of(motes: Motes, readings: Readings, start: int, evaluations: int) -> 
             for site, series in sites.items():
                 values = {c.name: series[number].get(c.name.lower()) for c in stream.columns}
                 own: dict[str, Any] = {c.name: time for c in stream.columns if c.name.lower() == "time"}
-                own |= {c.name: site for c in stream.columns if c.name.lower() == "id"}
+                own |= {c.name: names.get(site, site) for c in stream.columns if c.name.lower() == "id"}
                 items.append(values | own)
         feeds[name] = Feed(tuple(items))
     return feeds

@@ -7,6 +7,7 @@ the precision of `float` (see `values`).
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from nilometer.errors import UnsupportedError
 from nilometer.expressions import (
@@ -95,8 +96,15 @@ def _comparison(symbol: str, left: Value, right: Value) -> str:
 
 
 def _case(expression: Case, row: Row) -> Value:
-    values = [value_of(part, row) for part in (*expression.values, expression.otherwise)]
-    field = joined([value.field for value in values], str(expression))
+    arms = (*expression.values, expression.otherwise)
+    nulls = [isinstance(arm, Literal) and arm.value is None for arm in arms]
+    if all(nulls):
+        raise _refused(expression, "a constant NULL")
+    found = [value_of(arm, row) for arm, null in zip(arms, nulls, strict=True) if not null]
+    field = joined([value.field for value in found], str(expression))
+    field = replace(field, nullable=field.nullable or any(nulls))
+    others = iter(found)
+    values = [Value("0", field, "1") if null else next(others) for null in nulls]
     text, null = f"({values[-1].text})", values[-1].null or "0"
     for condition, value in zip(reversed(expression.conditions), reversed(values[:-1]), strict=True):
         true = is_true(condition, row)

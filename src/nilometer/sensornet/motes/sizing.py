@@ -7,6 +7,7 @@ by a row window says where it was acquired: both take bytes that it does not kno
 from __future__ import annotations
 
 from dataclasses import replace
+from math import gcd
 
 from nilometer.errors import InfeasibleError, UnsupportedError
 from nilometer.placement import Placement
@@ -41,9 +42,10 @@ def sized(placement: Placement, converters: Converters | None = None) -> Motes:
     )
     interval = motes.typing.interval
     work = workload(placed, placement.costs, placement.profile)
-    rows = sum(flow.rows for flow in placed.incoming[placement.routing.sink] if flow.consumer == 0)
+    arriving = [flow for flow in placed.incoming[placement.routing.sink] if flow.consumer == 0]
+    rows, stride = sum(flow.rows for flow in arriving), gcd(*(flow.stride for flow in arriving)) or 1
     size = tuple_size(motes.typing.stored(motes.delivered, 0 in motes.ordered))
-    work = replace(work, delivered=(Load(max(rows, 1), size),))
+    work = replace(work, delivered=(Load(max(rows, 1), size, stride),))
     scheduler = Scheduler(work, placement.network, interval, placement.costs, placement.profile)
     scheduled = scheduler.scheduled(placement.beta)
     if scheduled.agenda.delivery > scheduled.agenda.period:

@@ -6,7 +6,7 @@ from typing import Any
 
 from nilometer.placement.text.tables import UNKNOWN_LIFETIME, days, joules, table
 from nilometer.sensornet.simulation.ledger import COMPONENTS
-from nilometer.sensornet.simulation.repair import Dissemination, Repair
+from nilometer.sensornet.simulation.repair import Dissemination, Repair, best_repair
 from nilometer.sensornet.simulation.result import Mended, SimulationResult
 
 MOST_NODES = 24
@@ -143,11 +143,11 @@ def _why(mended: Mended) -> str:
     others = [repair for repair in mended.weighed if repair.feasible and repair is not chosen]
     if not others:
         return "the only one that can be made"
+    if best_repair(mended.weighed) is not chosen:
+        return "as it was asked for"
     longest = max((repair.lifetime or 0.0 for repair in others), default=0.0)
     if chosen.lifetime is not None and chosen.lifetime > longest * 1.001:
         return "with which the network lives longest"
-    if any((repair.lifetime or 0.0) > (chosen.lifetime or 0.0) * 1.001 for repair in others):
-        return "as it was asked for"
     return "which tells least of those with which the network lives as long"
 
 

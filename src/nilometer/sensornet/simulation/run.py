@@ -290,7 +290,10 @@ def _check(placement: Placement, duration: int, conditions: Conditions) -> None:
     if conditions.clocks is not None:
         agenda = placement.agenda
         conditions.clocks.check(agenda.seconds(agenda.alpha), agenda.seconds(agenda.period))
+    killed = [kill.node for kill in conditions.kills]
     for kill in conditions.kills:
+        if killed.count(kill.node) > 1:
+            raise ConfigurationError(f"node {kill.node!r} is killed twice", hint="say once when it dies")
         placement.network.node(kill.node)  # refuses a node that is not there
         if kill.node == placement.network.sink:
             raise ConfigurationError(

@@ -13,7 +13,7 @@ from nilometer.catalog.network import NodeId
 from nilometer.placement import Fragment
 from nilometer.plan import physical
 from nilometer.sensornet.motes.c_text import Lines, block, indented
-from nilometer.sensornet.motes.fields import cannot_run, is_deferred
+from nilometer.sensornet.motes.fields import is_deferred
 from nilometer.sensornet.motes.nesc import operators, radio
 from nilometer.sensornet.motes.site import START, Motes, Site
 
@@ -90,7 +90,7 @@ def _tray(name: str) -> str:
 
 def _fragment(made: _Application, fragment: Fragment) -> None:
     """All operators of a fragment and its task."""
-    root = fragment.root.inputs[0] if isinstance(fragment.root, physical.Deliver) else fragment.root
+    root = made.motes.delivered if fragment.delivers else fragment.root
     top, row = _operator(made, fragment, root)
     number = fragment.number
     if fragment.delivers:
@@ -144,7 +144,7 @@ def _operator(made: _Application, fragment: Fragment, node: physical.Node) -> tu
         case physical.AggregateInit() | physical.AggregateMerge():
             part = operators.aggregate(node, typing, name, below[0])
         case _:
-            raise cannot_run(node)
+            raise operators.not_in_nesc(node.operator)
     made.module(name, part.text)
     made.rows += part.declaration
     made.wire(f"{name}.Evaluation", "AgendaC")

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from nilometer.errors import UnsupportedError
 from nilometer.expressions import Call
 from nilometer.plan import physical
 from nilometer.plan.logical import JoinKind
 from nilometer.sensornet.motes.c_text import Lines, assigned, block, held, identifier, indented, struct
-from nilometer.sensornet.motes.fields import Fields, Typing, cannot_run
+from nilometer.sensornet.motes.fields import Fields, Typing
 from nilometer.sensornet.motes.scalars import NOW, Row, is_true, value_of
 from nilometer.sensornet.motes.values import TIME_FIELD, Value
 from nilometer.types import BOOLEAN
@@ -206,7 +207,7 @@ def filtering(node: physical.Select | physical.Project, typing: Typing, name: st
 def join(node: physical.NlJoin | physical.HashJoin, typing: Typing, name: str, left: str, right: str) -> Part:
     """Nested loops over the rows of one evaluation."""
     if node.kind is not JoinKind.INNER:
-        raise cannot_run(node)
+        raise not_in_nesc(f"{node.operator} that is {node.kind}")
     fields = typing.stored(node)
     row = {**scope("left->", typing, node.left), **scope("right->", typing, node.right)}
     conditions = (
@@ -251,6 +252,13 @@ def join(node: physical.NlJoin | physical.HashJoin, typing: Typing, name: str, l
     return Part(name, module(name, interfaces, body), f"{name}_row", row_struct(f"{name}_row", fields))
 
 
+def not_in_nesc(what: str) -> UnsupportedError:
+    """The refusal of what only the C programs have."""
+    return UnsupportedError(
+        f"the nesC form has no {what}", hint="leave --nesc out: the C programs may have it"
+    )
+
+
 def aggregate(
     node: physical.AggregateInit | physical.AggregateMerge, typing: Typing, name: str, below: str
 ) -> Part:
@@ -258,7 +266,7 @@ def aggregate(
     from nilometer.sensornet.motes.aggregation import combine
 
     if node.keys:
-        raise cannot_run(node)
+        raise not_in_nesc(f"{node.operator} with groups")
     fields = typing.stored(node)
     row = scope("input->", typing, node.input)
     nulls = [f"row.{identifier(n)} = {f.null};" for n, f in fields.items() if f.nullable]

@@ -50,10 +50,12 @@ static uint8_t wait_until(uint32_t at, volatile uint8_t *flag) {
                 sei();
                 continue;
             }
-            /* A compare value that the counter has passed would be missed until it wraps. */
+            /* A compare value that the counter has reached would be missed until it wraps; the last tick before `at` is too
+             * short to sleep in. There is no match in it: the counter is below the value that it was set to before. */
             if (TCNT0 >= span) {
                 sei();
-                return 0;
+                while (TCNT0 < left && !*flag) ;
+                return *flag;
             }
             OCR0 = clock_span = span;
             while (ASSR & _BV(OCR0UB)) ;

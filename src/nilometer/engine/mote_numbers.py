@@ -1,0 +1,51 @@
+"""Nodes that have names -> numbers for their motes: a byte on the air says who sends and who is meant."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from nilometer.catalog.network import Network, NodeId
+from nilometer.errors import UnsupportedError
+from nilometer.plan import physical
+
+ADDRESSES = range(255)
+"""What a byte can say; the last value is nobody."""
+
+
+def mote_numbers(network: Network) -> dict[NodeId, int]:
+    """A number for each node: its id if that is one, else the least that is free, in the order in which they are declared."""
+    ids = [node.id for node in network.nodes]
+    if not any(isinstance(identifier, str) for identifier in ids):
+        return {identifier: identifier for identifier in ids if isinstance(identifier, int)}
+    if len(ids) > len(ADDRESSES):
+        raise UnsupportedError(
+            f"network '{network.name}' has more nodes than motes have addresses",
+            detail=f"it has {len(ids)} nodes, some of them with names, and there are {len(ADDRESSES)} numbers for them",
+            hint="leave out nodes that the query does not need, or number them: those that take part then count alone",
+        )
+    free = (number for number in ADDRESSES if number not in ids)
+    return {identifier: next(free) if isinstance(identifier, str) else identifier for identifier in ids}
+
+
+def numbered_network(network: Network, numbers: Mapping[NodeId, int]) -> Network:
+    """The same network, its nodes called by their numbers."""
+    return replace(
+        network,
+        sink=numbers[network.sink],
+        nodes=tuple(replace(node, id=numbers[node.id]) for node in network.nodes),
+        links=tuple(
+            replace(link, source=numbers[link.source], target=numbers[link.target]) for link in network.links
+        ),
+    )
+
+
+def numbered_plan(plan: physical.Node, numbers: Mapping[NodeId, int]) -> physical.Node:
+    """The same plan, its acquisitions limited to the same nodes by their numbers."""
+
+    def change(node: physical.Node) -> physical.Node:
+        if isinstance(node, physical.SpAcquire) and node.sensors is not None:
+            return replace(node, sensors=frozenset(numbers.get(one, one) for one in node.sensors))
+        return node
+
+    return physical.transform_plan(plan, change)

@@ -1,0 +1,107 @@
+"""A fragment and what it is fed -> how many rows an evaluation of it gives on average, while every condition holds.
+
+`volume` says what there can be at most in one evaluation: slots and memory are planned for that. How long a site is busy follows
+from what there is: a row window closes once in SLIDE rows, however they fall on evaluations, and a time window that slides is
+evaluated once in its stride. Means are of a stream that has run for a while, so that windows are full.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from nilometer.catalog.network import NodeId
+from nilometer.placement.costs.rows import Rows
+from nilometer.placement.fragments import Fragment
+from nilometer.placement.placed_plan import PlacedPlan
+from nilometer.placement.volume import groups_by_source, readings_covered
+from nilometer.plan import physical
+
+Place = tuple[int, NodeId]
+"""A fragment at a site."""
+
+
+@dataclass(frozen=True, slots=True)
+class MeanVolume:
+    """`rows` of an evaluation, and the `windows` that are evaluated in it: less than one where they slide by more."""
+
+    rows: float
+    windows: float = 1
+
+
+def mean_volumes(placed: PlacedPlan, interval: int) -> Mapping[Place, MeanVolume]:
+    """What each instance of a fragment gives."""
+    found: dict[Place, MeanVolume] = {}
+    for instance in placed.instances:  # what feeds stands before what is fed
+        fragment = placed.fragments[instance.fragment]
+        if fragment.host != "mote":
+            continue  # the gateway's time is not the network's
+        fed = mean_fed(placed, fragment, instance.site, found)
+        found[instance.fragment, instance.site] = mean_volume_of(fragment.root, interval, iter(fed))
+    return found
+
+
+def mean_fed(
+    placed: PlacedPlan, fragment: Fragment, site: NodeId, given: Mapping[Place, MeanVolume]
+) -> tuple[MeanVolume, ...]:
+    """What comes in by each EXCHANGE of a fragment at a site; what other instances of itself send (AGGR_MERGE) comes in with
+    what its producer sends."""
+    found: dict[int, MeanVolume] = {}
+    for flow in placed.incoming[site]:
+        if flow.consumer != fragment.number:
+            continue
+        key = fragment.producers[0] if flow.fragment == fragment.number else flow.fragment
+        volume, before = given[flow.fragment, flow.source], found.get(key, MeanVolume(0.0, 0.0))
+        found[key] = MeanVolume(before.rows + volume.rows, max(before.windows, volume.windows))
+    return tuple(found.get(number, MeanVolume(0.0)) for number in fragment.producers)
+
+
+def mean_volume_of(node: physical.Node, interval: int, fed: Iterator[MeanVolume]) -> MeanVolume:
+    """The mean volume of an operator; `fed` gives that of each EXCHANGE below it, left to right."""
+    if isinstance(node, physical.Exchange):
+        return next(fed)
+    return _given(node, interval, tuple(mean_volume_of(child, interval, fed) for child in node.inputs))
+
+
+def mean_rows(
+    root: physical.Node, interval: int, fed: tuple[MeanVolume, ...]
+) -> list[tuple[physical.Node, Rows]]:
+    """The operators from `root` down to what feeds them, inputs first, each with the rows of a mean evaluation."""
+    found: list[tuple[physical.Node, Rows]] = []
+    volumes = iter(fed)
+
+    def visit(node: physical.Node) -> MeanVolume:
+        if isinstance(node, physical.Exchange):
+            return next(volumes)
+        below = tuple(visit(child) for child in node.inputs)
+        given = _given(node, interval, below)
+        found.append((node, Rows(tuple(volume.rows for volume in below), given.rows, given.windows)))
+        return given
+
+    visit(root)
+    return found
+
+
+def _given(node: physical.Node, interval: int, below: tuple[MeanVolume, ...]) -> MeanVolume:
+    match node:
+        case physical.SpAcquire():
+            return MeanVolume(1.0)
+        case physical.TimeWindow(slide=slide):
+            stride = 1 if slide is None else max(1, slide // interval)
+            return MeanVolume(below[0].rows * readings_covered(node, interval) / stride, 1 / stride)
+        case physical.RowWindow(start=start, end=end, slide=slide):
+            windows = below[0].rows / slide
+            held = below[0].rows if start is None else start - end + 1
+            return MeanVolume(held * windows, windows)
+        case physical.NlJoin() | physical.HashJoin():
+            left, right = below
+            return MeanVolume(left.rows * right.rows, max(left.windows, right.windows))
+        case physical.Union():
+            left, right = below
+            return MeanVolume(left.rows + right.rows, max(left.windows, right.windows))
+        case physical.Aggregate(keys=()) | physical.AggregateInit(keys=()) | physical.AggregateMerge(keys=()):
+            return MeanVolume(below[0].windows, below[0].windows)
+        case _ if groups_by_source(node):
+            return MeanVolume(below[0].windows, below[0].windows)
+        case _:
+            return below[0]

@@ -1,0 +1,113 @@
+"""How long each task of a site takes in a period, on average: what it should be busy with, not what is reserved for it.
+
+The agenda reserves time for the most rows that an evaluation can have, and every slot has some slack. Here, the same models of the
+operators are given the rows that there are while every condition holds (`placement.mean_volume`), and a slot takes what is sent in
+it. Tasks are told apart as the emulator does, by their marks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import ceil, floor
+
+from nilometer.catalog.network import NodeId
+from nilometer.placement import CostParameters, Fragment, Placement
+from nilometer.placement.costs.aggregates import kept_float_steps
+from nilometer.placement.costs.operators import duration
+from nilometer.placement.mean_volume import (
+    MeanVolume,
+    Place,
+    mean_fed,
+    mean_rows,
+    mean_volume_of,
+    mean_volumes,
+)
+from nilometer.placement.packets import Load, bytes_for, packets_for
+from nilometer.sensornet.motes.fields import passes_on, tuple_size
+from nilometer.sensornet.motes.program import RECEIVE_MARK, SEND_MARK, children, producers_of
+from nilometer.sensornet.motes.site import Motes
+
+Milliseconds = Mapping[int, float]
+"""Of the tasks of a site, by mark, in one period."""
+
+
+def expected_times(motes: Motes, costs: CostParameters | None = None) -> Mapping[NodeId, Milliseconds]:
+    """What the tasks of every site take in a period."""
+    work = _Work(
+        motes, costs or motes.placement.costs, mean_volumes(motes.placement.placed, motes.typing.interval)
+    )
+    sent = {site: work.sending(site) for site in motes.placement.routing.post_order if motes.site(site).sends}
+    found: dict[NodeId, dict[int, float]] = {}
+    for identifier in motes.placement.routing.post_order:
+        site = motes.site(identifier)
+        times = {f.number + 1: work.computing(f, identifier) for f in (*site.leaves, *site.inner)}
+        if site.sends:
+            times[SEND_MARK] = sent[identifier]
+        # A receiver listens from the beginning of the slot to the end of the last packet: as long as its child sends.
+        times |= {RECEIVE_MARK + at: sent[child] for at, child in enumerate(children(site))}
+        found[identifier] = times
+    return found
+
+
+@dataclass(frozen=True)
+class _Work:
+    motes: Motes
+    costs: CostParameters
+    given: Mapping[Place, MeanVolume]
+
+    @property
+    def placement(self) -> Placement:
+        return self.motes.placement
+
+    def computing(self, fragment: Fragment, site: NodeId) -> float:
+        """All evaluations of a fragment; of the one that delivers, what is below the gateway's part, and the serial line."""
+        motes, costs, beta = self.motes, self.costs, self.placement.beta
+        interval = motes.typing.interval
+        fed = mean_fed(self.placement.placed, fragment, site, self.given)
+        root = motes.delivered if fragment.delivers else fragment.root
+        trays = [
+            len(motes.site(site).feeding(fragment.number, producers_of(fragment, number)))
+            for number in fragment.producers
+        ]
+        once = _looking(fed, trays, beta, costs)
+        for node, rows in mean_rows(root, interval, fed):
+            once += 0.0 if passes_on(node) else duration(node, rows, interval, costs)
+        given = mean_volume_of(root, interval, iter(fed)).rows
+        if not fragment.delivers:
+            kept = costs.keep_tuple + costs.calculate_float * kept_float_steps(root)
+            return beta * (once + kept * given)
+        size = tuple_size(motes.typing.stored(root, fragment.number in motes.ordered))
+        line = costs.deliver_tuple * (beta * given * size + costs.serial_frame)
+        return max(line, beta * once)  # the next row is looked for while the last one is on the line
+
+    def sending(self, site: NodeId) -> float:
+        """A slot: between two numbers of tuples that a period can have, in proportion."""
+        placed, beta = self.placement.placed, self.placement.beta
+        tuples: dict[int, float] = {}
+        for flow in placed.outgoing[site]:
+            tuples[flow.fragment] = (
+                tuples.get(flow.fragment, 0.0) + self.given[flow.fragment, flow.source].rows * beta
+            )
+        sizes = {flow.fragment: flow.size for flow in placed.outgoing[site]}
+        over = max(number - floor(number) for number in tuples.values())
+        fewer = [Load(floor(number + 1e-9), sizes[at]) for at, number in tuples.items()]
+        more = [Load(ceil(number - 1e-9), sizes[at]) for at, number in tuples.items()]
+        return (1 - over) * self._slot(fewer) + over * self._slot(more)
+
+    def _slot(self, loads: list[Load]) -> float:
+        costs, wire = self.costs, self.placement.profile.wire
+        # A slot in which nothing is to be said still has a packet that says that it is the last.
+        packets = max(packets_for(loads, 1, costs.packet_room, wire), 1)
+        content = bytes_for(loads, 1, packets, costs.packet_overhead, wire)
+        return 2 * costs.radio_sync_window + packets * costs.send_packet + content * costs.transmit_byte
+
+
+def _looking(fed: tuple[MeanVolume, ...], trays: list[int], beta: int, costs: CostParameters) -> float:
+    """Milliseconds in which one evaluation looks for its tuples among those of `beta` that wait: of a join, in the trays of the
+    right again for each tuple of the left."""
+    total, outer = 0.0, 1.0
+    for volume, number in zip(fed, trays, strict=True):
+        each = number * costs.open_tray + volume.rows * (costs.take_tuple + (beta - 1) * costs.scan_waiting)
+        total, outer = total + outer * each, outer * volume.rows
+    return total
