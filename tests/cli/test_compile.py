@@ -181,3 +181,15 @@ def test_nodes_that_recorded_nothing_are_named_together(tmp_path: Path) -> None:
     )
     assert done.exit_code == 1
     assert str(done.exception).startswith("there are no readings of 'River' from '7' and '9'")
+
+
+@pytest.mark.motes
+def test_programs_of_an_earlier_query_are_gone(tmp_path: Path) -> None:
+    (tmp_path / "schema.sql").write_text(SCHEMA, "utf-8")
+    arguments = ["compile", "--data", str(tmp_path), "--network", str(BROOK), "--to", str(tmp_path / "motes")]
+    assert CliRunner().invoke(application, [*arguments, "SELECT depth FROM River [NOW]"]).exit_code == 0
+    assert (tmp_path / "motes" / "site_9.elf").exists()
+    done = CliRunner().invoke(application, [*arguments, "SELECT depth FROM River [NOW] WHERE id = 5"])
+    assert done.exit_code == 0, done.output
+    assert not list((tmp_path / "motes").glob("site_9.*"))
+    assert (tmp_path / "motes" / "site_5.elf").exists()

@@ -124,6 +124,16 @@ def _spanning(sites: set[NodeId], start: NodeId, weights: Weights) -> float:
     return total
 
 
+def test_an_acknowledgement_must_arrive_too() -> None:
+    """Relay 1 hears node 2 better than relay 3 does, and is hardly heard in return: that matters where hops are acknowledged."""
+    nodes = tuple(NetworkNode(number) for number in range(4))
+    links = (Link(0, 1), Link(0, 3), Link(2, 1, 0.9), Link(1, 2, 0.2), Link(2, 3, 0.8))
+    for retries, parent in ((0, 1), (3, 3)):
+        network = Network("n", 0, nodes, links, cost_profile("snee-2010"), retries)
+        tree = steiner_tree(network, (2,), link_weights(network, cost_parameters(network.profile)))
+        assert tree.parents[2] == parent
+
+
 def _distances(network: Network, table: dict[tuple[NodeId, NodeId], float]) -> dict[NodeId, float]:
     """The shortest way of every node to the sink, by Bellman and Ford."""
     distance = {node.id: 0.0 if node.id == network.sink else inf for node in network.nodes}

@@ -129,8 +129,8 @@ class Database:
         if isinstance(statement, ast.QueryNode):
             return Query(self, text, statement, parameters)
         raise ConfigurationError(
-            "sql() takes a query, which begins with SELECT",
-            hint="use execute() for declarations and commands",
+            "this is no query: a query begins with SELECT",
+            hint="declarations stand in schema.sql; from Python, execute() takes them",
         ).at(text, statement.span)
 
     def query(self, name: str, **parameters: Any) -> Query:

@@ -24,7 +24,7 @@ from nilometer.plan.reference import TableVersion as ReferenceVersion
 from nilometer.types import FLOAT, HOUR, INT, SECOND, STRING, Column
 
 LONG = os.environ.get("HYPOTHESIS_PROFILE") == "long"
-SEEDS = range(800 if LONG else 32)
+SEEDS = range(800 if LONG else 48)
 TABLES = {
     "t": Table(
         "t",

@@ -10,8 +10,7 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -22,9 +21,8 @@ from nilometer.catalog import Sensor, Stream, Table
 from nilometer.catalog.near_misses import near_misses
 from nilometer.edge.adapters import Adapter, Clock, ReadResult, adapter_for
 from nilometer.edge.adapters.generate import Generators
-from nilometer.edge.buffers import Outcome, Policy
+from nilometer.edge.buffers import Policy
 from nilometer.edge.fjord import ANSWER_ROWS, Fjord
-from nilometer.edge.gateway import Batch, Entry, TableVersion
 from nilometer.edge.ledger import QueryLedger
 from nilometer.edge.log import LogDirectory, LogSettings, Offset
 from nilometer.edge.log.failpoints import Failpoint
@@ -35,20 +33,18 @@ from nilometer.edge.proxies.fleet import Programs
 from nilometer.engine.database import Database
 from nilometer.engine.live.background_read import BackgroundRead, Read, Reading
 from nilometer.engine.live.control import control_of, folder_of
+from nilometer.engine.live.groups import Group, Groups
 from nilometer.engine.live.identity import identity_of
 from nilometer.engine.live.live_query import LiveQuery
 from nilometer.engine.live.on_spark import OnSpark
 from nilometer.engine.live.query_metrics import QueryMetrics, completeness_of
 from nilometer.engine.live.standing import Standing, reader_of
 from nilometer.engine.live.starts import NOW, Start, offset_at
-from nilometer.engine.live.stored_tables import GroupExtents, Kept, StoredTables, greatest_time
+from nilometer.engine.live.stored_tables import Kept, StoredTables
 from nilometer.engine.query import Query
-from nilometer.errors import ConfigurationError, NilometerError
+from nilometer.errors import ConfigurationError
 from nilometer.plan import physical
 from nilometer.types import INT_MAXIMUM, INT_MINIMUM, SECOND
-
-ROUND_ROWS = 262_144
-"""So many rows of a group are taken before the Fjord runs."""
 
 HOSTS = ("gateway", "spark")
 """Where live queries run."""
@@ -60,19 +56,6 @@ PAUSE = SECOND // 4
 def system_clock() -> int:
     """The present moment in microseconds since the epoch."""
     return time.time_ns() // 1_000
-
-
-@dataclass
-class Group:
-    """Queries that began at one place in the same streams' logs: one reader for all of them."""
-
-    name: str
-    streams: dict[str, Stream]
-    offsets: dict[str, Offset]
-    queries: list[str] = field(default_factory=list)
-    moved: bool = False
-    ended: set[str] = field(default_factory=set)
-    tables: StoredTables | None = None
 
 
 class Station:
@@ -124,8 +107,7 @@ class Station:
         self.manager.listeners.append(self._heard)
         # Answers are never dropped on the way: a commit says that all up to its offsets is answered.
         self.fjord = Fjord(self, answer_policy=Policy.BLOCK, answer_rows=answer_rows)
-        self._answers: dict[str, list[pl.DataFrame]] = {}
-        self._failed: dict[str, NilometerError] = {}
+        self._groups = Groups(self.manager, self.fjord, self.sensors)
         self.fleet = Fleet(
             self.sensors,
             self.manager.command,
@@ -138,7 +120,6 @@ class Station:
         self.queries: dict[str, LiveQuery] = {}
         self._standing: dict[str, Standing] = {}
         self._spark = OnSpark(self.directory, self.logs, self.manager, clock, failpoint)
-        self._groups: dict[str, Group] = {}
         self._numbers = 0
         self._round_milliseconds: int | None = None
 
@@ -198,65 +179,30 @@ class Station:
             self._expect(physical.streams_of(live.query.physical))
             self._spark.remove(live)
             return
-        self._work()
+        self._groups.work()
         self._settle(live, all_of_it=True)
-        self._failed.pop(name, None)
-        self.fjord.remove(name)
-        group = self._groups[live.group]
-        self._expect(group.streams)
-        group.queries.remove(name)
-        if not group.queries and group.tables is not None:
-            group.tables.close()
+        self._expect(self._groups.of(live).streams)
         standing = self._standing.pop(name, None)
+        self._groups.leave(live)
         if standing is not None:
             standing.close()
-        if not group.queries:
-            self.manager.unregister(group.name)
-            del self._groups[group.name]
 
     def _add(
         self, name: str, query: Query, streams: dict[str, Stream], offsets: dict[str, Offset]
     ) -> LiveQuery:
         """Into the group that stands at these offsets, or a new one."""
-        group = next(
-            (
-                group
-                for group in self._groups.values()
-                if not group.moved and group.streams.keys() == streams.keys() and group.offsets == offsets
-            ),
-            None,
-        )
+        group = self._groups.at(streams, offsets)
         if group is not None:
-            return self._fold(name, query, group)
-        group = self._group(name, streams, offsets)
-        group.tables = StoredTables({}, self.table, self.clock(), begin=self._begin_read)
+            return self._groups.fold(name, query, group)
+        tables = StoredTables({}, self.table, self.clock(), begin=self._begin_read)
+        group = self._groups.begin(name, streams, offsets, tables)
         try:
-            live = self._fold(name, query, group)
+            live = self._groups.fold(name, query, group)
             self.manager.register(group.name, streams.values(), offsets)
         except BaseException:
-            self._abolish(name, group)
+            self._groups.abolish(name, group)
             raise
         return live
-
-    def _group(self, name: str, streams: dict[str, Stream], offsets: dict[str, Offset]) -> Group:
-        self._numbers += 1
-        group = Group(f"{name}@{self._numbers}", streams, dict(offsets))
-        self._groups[group.name] = group
-        return group
-
-    def _abolish(self, name: str, group: Group) -> None:
-        """A query that could not be installed leaves nothing behind."""
-        if name in self.fjord.queries:
-            self.fjord.remove(name)
-        if group.tables is not None:
-            group.tables.close()
-        del self._groups[group.name]
-
-    def _fold(self, name: str, query: Query, group: Group) -> LiveQuery:
-        extents = None if group.tables is None else GroupExtents(group.tables, self.sensors)
-        self.fjord.install(name, query.physical, start=group.name, extents=extents)
-        group.queries.append(name)
-        return LiveQuery(name, query, group.name, group.offsets)
 
     def _resume(
         self, name: str, query: Query, streams: dict[str, Stream], standing: Standing, start: Start
@@ -272,25 +218,25 @@ class Station:
         trimmed = standing.find_trimmed(logs)
         # What retention was forced to take cannot be read any more.
         offsets = {key: max(offset, logs[key].start) for key, offset in offsets.items()}
-        group = self._group(name, streams, offsets)
+        tables = StoredTables(
+            physical.tables_of(query.physical),
+            self.table,
+            self.clock(),
+            Kept(folder_of(self.directory, name), standing.version, self._failpoint),
+            self._begin_read,
+            restored=recovered is not None and bool(recovered.panes),
+        )
+        group = self._groups.begin(name, streams, offsets, tables)
         try:
-            group.tables = StoredTables(
-                physical.tables_of(query.physical),
-                self.table,
-                self.clock(),
-                Kept(folder_of(self.directory, name), standing.version, self._failpoint),
-                self._begin_read,
-                restored=recovered is not None and bool(recovered.panes),
-            )
-            live = self._fold(name, query, group)
+            live = self._groups.fold(name, query, group)
             if recovered is not None:
                 if recovered.panes:
                     self.fjord.restore(name, recovered.panes)
-                self._replay(name, group, recovered.start)
+                self._groups.replay(name, group, recovered.start, self.logs)
             standing.begin(offsets, self.clock(), logs)
             self.manager.register(group.name, streams.values(), offsets)
         except BaseException:
-            self._abolish(name, group)
+            self._groups.abolish(name, group)
             raise
         for key in set(self.logs.streams()) - streams.keys():
             # An older version may have read it.
@@ -303,37 +249,19 @@ class Station:
         group.moved = True
         return live
 
-    def _replay(self, name: str, group: Group, start: Mapping[str, Offset]) -> None:
-        """Read again what the query has answered, from its checkpoint to its last commit, and throw the answers away."""
-        logs = {
-            key: self.logs.log(stream).read(start.get(key, group.offsets[key]))
-            for key, stream in group.streams.items()
-        }
-        while logs:
-            # The stream that is furthest behind comes next, so that windows stay the bound of memory.
-            key = min(logs, key=lambda stream: self.fjord.stream_watermark(name, stream))
-            until = group.offsets[key]
-            entry = next(logs[key], None)
-            if entry is None or Offset(entry.after.number - 1, entry.position) >= until:
-                del logs[key]
-                continue
-            if entry.after > until and entry.rows is not None:
-                entry = replace(entry, rows=entry.rows[: until.position - entry.position])
-            self._push(group, key, entry.entry())
-            self._work()
-            self._answers.pop(name, None)
-
     # ---- the loop ----------------------------------------------------------------------------------------------------
 
     def step(self) -> bool:
         """One turn of everything; whether anything moved."""
         moved = self.manager.poll()
         began = time.perf_counter()
-        fed = {name: self._feed(group) for name, group in list(self._groups.items())}
-        moved |= any(fed.values())
-        self._work()
-        for name, group in self._groups.items():
-            self._refresh(group, caught_up=not fed[name])
+        fed = [(group, self._feed(group)) for group in self._groups]
+        moved |= any(new for _, new in fed)
+        self._groups.work()
+        for group, new in fed:
+            self._groups.refresh(group, self.clock(), caught_up=not new)
+            for name in group.queries:
+                self.queries[name].stale = group.tables.trouble
         for live in list(self.queries.values()):
             if live.name not in self._spark:
                 self._settle(live)
@@ -382,7 +310,7 @@ class Station:
             host, version = "gateway", "" if standing is None else standing.version
             earlier = QueryLedger() if standing is None else standing.earlier
             state, took = (0, 0) if standing is None else standing.state, self._round_milliseconds
-        tables = self._groups[live.group].tables if live.group in self._groups else None
+        tables = None if name in self._spark else self._groups.of(live).tables
         ledger = earlier + live.ledger
         # Before the first reading, and after the end, event time is nowhere.
         heard = live.watermark not in (None, INT_MINIMUM, INT_MAXIMUM)
@@ -405,79 +333,19 @@ class Station:
             0 if tables is None else tables.failures,
         )
 
-    def _push(self, group: Group, stream: str, entry: Entry) -> None:
-        """An entry to the queries of a group, after the recorded versions of tables that it meets; where answers are in the way, they
-        are fetched first."""
-        if group.tables is not None and group.tables.replaying:
-            self._hand(group, group.tables.recorded(greatest_time(entry)))
-        while self.fjord.push(stream, entry, start=group.name) is Outcome.FULL:
-            self._work()
-
-    def _work(self) -> None:
-        """Let the Fjord work until all that was pushed is answered, and fetch the answers of all queries."""
-        more = True
-        while more:
-            self.fjord.run()
-            more = False
-            for name in self.fjord.queries:
-                if name in self._failed:
-                    continue
-                try:
-                    frames = self.fjord.answers(name)
-                except NilometerError as error:
-                    self._failed[name] = error
-                    continue
-                if frames:
-                    self._answers.setdefault(name, []).extend(frames)
-                    more = True
-
     def _feed(self, group: Group) -> bool:
-        rows, moved = 0, False
+        """What is new to a group, unless answers of it wait for room on the disk."""
         if any(name in self._standing and self._standing[name].trouble for name in group.queries):
             return False
-        while rows < ROUND_ROWS and (taken := self.manager.take(group.name)) is not None:
-            name, entry = taken
-            self._push(group, name, entry)
-            rows += entry.rows.height if isinstance(entry, Batch) else 1
-            moved = True
-        group.moved |= moved
-        group.offsets.update(self.manager.offsets(group.name))
-        if not moved:
-            for key, stream in group.streams.items():
-                if key not in group.ended and self.manager.ended(stream.name):
-                    group.ended.add(key)
-                    # For a durable query a source's end is no end: its log may grow again, and the end is not in it.
-                    if not any(name in self._standing for name in group.queries):
-                        self.fjord.end(key, start=group.name)
-                    moved = True
-        return moved
-
-    def _refresh(self, group: Group, *, caught_up: bool) -> None:
-        """Tables that are due are read anew; those that have changed hold from beyond what the queries of the group have answered."""
-        tables = group.tables
-        if tables is None or not group.streams:
-            return
-        if caught_up:
-            # Nothing waits that they would have to keep apart: so that tables can be read anew before the next reading comes.
-            self._hand(group, tables.recorded(INT_MAXIMUM))
-        now = self.clock()
-        if tables.due(now):
-            self._hand(group, tables.refreshed(self.fjord.frontier(group.name), now))
-        for name in group.queries:
-            self.queries[name].stale = tables.trouble
-
-    def _hand(self, group: Group, versions: Iterable[TableVersion]) -> None:
-        for version in versions:
-            self.fjord.refresh(version, start=group.name)
-            group.moved = True
+        return self._groups.feed(group, durable=any(name in self._standing for name in group.queries))
 
     def _settle(self, live: LiveQuery, *, all_of_it: bool = False) -> None:
         """Fetch a query's answers, and commit those of a durable one."""
         if live.failure is not None:
             return
-        group = self._groups[live.group]
-        frames = self._answers.pop(live.name, [])
-        failure = self._failed.get(live.name)
+        group = self._groups.of(live)
+        frames = self._groups.answers.pop(live.name, [])
+        failure = self._groups.failed.get(live.name)
         if failure is not None and not frames:
             live.failure, live.finished = failure.at(live.query.text, None), True
             return
@@ -511,7 +379,7 @@ class Station:
 
     def _promise(self) -> None:
         """Where all sensors of a stream promise that nothing earlier comes, event time goes on without a reading."""
-        read = [stream for group in self._groups.values() for stream in group.streams.values()]
+        read = [stream for group in self._groups for stream in group.streams.values()]
         for stream in {stream.name: stream for stream in (*read, *self._spark.streams)}.values():
             tick = self.fleet.promise(stream.name)
             if tick is not None:
@@ -550,9 +418,7 @@ class Station:
 
     def abandon(self) -> None:
         """Let go of everything as the death of the process would."""
-        for group in self._groups.values():
-            if group.tables is not None:
-                group.tables.abandon()
+        self._groups.abandon()
         for standing in self._standing.values():
             standing.abandon()
         self._standing.clear()

@@ -1,6 +1,7 @@
 """Network and costs -> what it takes to send a packet over each link, for routing (SNEE section 5.2.1: the total energy cost).
 
-A packet costs the sender E_tx and the receiver E_rx; over a link that loses packets it is sent 1/quality times on average.
+A packet costs the sender E_tx and the receiver E_rx; over a link that loses packets it is sent 1/quality times on average. Where
+hops are acknowledged, the acknowledgement must arrive too (the expected transmissions of De Couto et al., 2003).
 A joule of a node with little left weighs more than one of a node with much, so that nodes wear out together. `Link.cost`
 is the user's own factor.
 """
@@ -31,7 +32,9 @@ def link_weights(network: Network, costs: CostParameters) -> Weights:
             link = network.link(node.id, neighbour)
             if link is not None and node.id in wear and neighbour in wear:
                 joules = sent * wear[node.id] + heard * wear[neighbour]
-                hearers.append((neighbour, link.cost * joules / link.quality))
+                back = network.link(neighbour, node.id) if network.retries else None
+                through = link.quality * (1.0 if back is None else back.quality)
+                hearers.append((neighbour, link.cost * joules / through))
         found[node.id] = tuple(hearers)
     return found
 

@@ -96,6 +96,8 @@ def compile_placement(
             )
     directory.mkdir(parents=True, exist_ok=True)
     programs = {site: program_of(motes, site, offset) for site in placement.routing.post_order}
+    for stale in (*directory.glob("site_*.c"), *directory.glob("site_*.elf")):
+        stale.unlink()  # of an earlier query, which may have had other sites
     sources = []
     for site, program in programs.items():
         sources.append(directory / f"site_{re.sub(r'[^A-Za-z0-9]', '_', str(site))}.c")
