@@ -128,6 +128,22 @@ def test_more_groups_than_rows_that_come(text: str, tmp_path: Path) -> None:
     check_answers(trial)
 
 
+def test_children_that_are_numbered_as_tasks_are(tmp_path: Path) -> None:
+    """A child's number that was a task's too was once compared with what an addition had left in its register: avr-gcc's
+    postreload pass, which is switched off."""
+    ends = ((11, 18), (11, 12), (18, 26), (11, 35), (35, 32), (12, 1))
+    nodes = tuple(NetworkNode(number, streams=("River",)) for number in (11, 18, 12, 26, 35, 32, 1))
+    network = Network("star", 11, nodes, tuple(Link(*pair) for pair in ends))
+    trial = tried(
+        "SELECT p.depth, p.id FROM River [AT NOW - 20 SECONDS] p, River [RANGE 30 SECONDS SLIDE 10 SECONDS] q"
+        " WHERE p.depth < q.rain",
+        tmp_path,
+        network=network,
+        beta=3,
+    )
+    check_answers(trial)
+
+
 def test_attributes_are_constants_of_a_program(tmp_path: Path) -> None:
     schema = NAMED.replace("STRING", "INT").replace("'ford'", "5").replace("'mill'", "7")
     trial = tried(
