@@ -70,7 +70,7 @@ def test_printed_query(paper: str, printed: Printed, request: pytest.FixtureRequ
 @settings(
     deadline=None,
     suppress_health_check=list(HealthCheck),
-    max_examples=100 if LONG else 12,
+    max_examples=100 if LONG else 8,
     # A smaller example would be looked for at seconds each.
     phases=[Phase.explicit, Phase.reuse, Phase.generate],
     print_blob=True,

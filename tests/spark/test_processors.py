@@ -34,7 +34,7 @@ def test_script(path: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> 
 
 @given(case=cases())
 @settings(
-    deadline=None, suppress_health_check=list(HealthCheck), max_examples=1000 if LONG else 30, print_blob=True
+    deadline=None, suppress_health_check=list(HealthCheck), max_examples=1000 if LONG else 20, print_blob=True
 )
 def test_random_queries(table_file: str, case: Case) -> None:  # noqa: F811
     note(case.sql)
