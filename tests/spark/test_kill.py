@@ -39,9 +39,10 @@ CREATE QUERY lasting STARTING AT BEGINNING AS
 """
 QUERIES = ("windows", "joined", "lasting")
 
-FAILPOINTS = ("during_read:2@source", "after_state:3@stage", "after_fsync:2@results")
+FAILPOINTS = ("after_state:3@stage", "after_fsync:2@results")
 OTHERS = (
     "before_read:4@source",
+    "during_read:2@source",
     "after_read:2@source",
     "before_state:3@stage",
     "before_write:2@results",
