@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from pathlib import Path
 from random import Random
 
 import pytest
 
-from edge.log.logs import CrashError, scratch
+from edge.log.logs import CrashError
 from edge.manager.streams import Reading
 from edge.payloads.test_fuzzed_payloads import SEEDS, damaged
 from nilometer.catalog.extents import Stream
@@ -23,12 +22,6 @@ from nilometer.edge.payloads import Garbled
 from nilometer.engine.live import live_query
 from nilometer.types import DAY, SECOND
 from storm.world import NOW, World
-
-
-@pytest.fixture
-def folder() -> Iterator[Path]:
-    with scratch() as name:
-        yield Path(name)
 
 
 def readings(second: int, sensors: int = 4) -> list[Reading]:

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 import nilometer
-from edge.log.logs import scratch
 from nilometer.types import SECOND
 from storm.lives import Nursery
 from storm.table_judge import judge, versions_of
@@ -19,19 +17,6 @@ pytestmark = [pytest.mark.slow, pytest.mark.long]
 KILLED = -signal.SIGKILL.value
 BASE = 1_767_225_600 * SECOND
 SQL = "SELECT a.x AS x, t.label AS label FROM a, t WHERE a.id = t.k"
-
-
-@pytest.fixture
-def folder() -> Iterator[Path]:
-    with scratch() as name:
-        yield Path(name)
-
-
-@pytest.fixture
-def nursery() -> Iterator[Nursery]:
-    found = Nursery()
-    yield found
-    found.close()
 
 
 def write_schema(folder: Path, *, follow: bool) -> None:

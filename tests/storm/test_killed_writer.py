@@ -15,7 +15,6 @@ from pathlib import Path
 import pytest
 
 import mosquitto_server
-from edge.log.logs import scratch
 from nilometer.edge.adapters.address import Address
 from nilometer.edge.adapters.mqtt import MqttAdapter
 from nilometer.edge.log.failpoints import FAILPOINTS
@@ -40,19 +39,6 @@ SMALL, ROOMY = 6_000, 1_000_000
 def broker() -> Iterator[mosquitto_server.Broker]:
     with mosquitto_server.running(mosquitto_server.WHEN_ASKED) as broker:
         yield broker
-
-
-@pytest.fixture
-def folder() -> Iterator[Path]:
-    with scratch() as name:
-        yield Path(name)
-
-
-@pytest.fixture
-def nursery() -> Iterator[Nursery]:
-    found = Nursery()
-    yield found
-    found.close()
 
 
 @pytest.fixture

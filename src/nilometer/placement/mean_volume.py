@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from nilometer.catalog.network import NodeId
-from nilometer.placement.costs.rows import Rows
+from nilometer.placement.costs.rows import Rows, operator_rows
 from nilometer.placement.fragments import Fragment
 from nilometer.placement.placed_plan import PlacedPlan
 from nilometer.placement.volume import groups_by_source, readings_covered
@@ -67,19 +67,7 @@ def mean_rows(
     root: physical.Node, interval: int, fed: tuple[MeanVolume, ...]
 ) -> list[tuple[physical.Node, Rows]]:
     """The operators from `root` down to what feeds them, inputs first, each with the rows of a mean evaluation."""
-    found: list[tuple[physical.Node, Rows]] = []
-    volumes = iter(fed)
-
-    def visit(node: physical.Node) -> MeanVolume:
-        if isinstance(node, physical.Exchange):
-            return next(volumes)
-        below = tuple(visit(child) for child in node.inputs)
-        given = _given(node, interval, below)
-        found.append((node, Rows(tuple(volume.rows for volume in below), given.rows, given.windows)))
-        return given
-
-    visit(root)
-    return found
+    return operator_rows(root, fed, lambda node, below: _given(node, interval, below))
 
 
 def _given(node: physical.Node, interval: int, below: tuple[MeanVolume, ...]) -> MeanVolume:

@@ -10,7 +10,7 @@ from nilometer.placement.cost_parameters import CostParameters
 from nilometer.placement.costs.aggregates import kept_float_steps
 from nilometer.placement.costs.memory import memory
 from nilometer.placement.costs.operators import acquisition, duration
-from nilometer.placement.costs.rows import Rows
+from nilometer.placement.costs.rows import Rows, operator_rows
 from nilometer.placement.costs.serial_line import serial_packets_per_row
 from nilometer.placement.fragments import Fragment
 from nilometer.placement.packets import Load, check_fits, loads_of
@@ -119,7 +119,7 @@ def _job(
     total, sensing, ram = 0.0, 0.0, 0
     if fragment.host != "mote":
         return Job(fragment.number, 0.0, 0.0, 0)  # the gateway's time and memory are not the network's
-    for node, rows in operator_rows(fragment, fed, interval):
+    for node, rows in _rows(fragment, fed, interval):
         total += duration(node, rows, interval, costs, paper=paper)
         if paper:
             total = int(total)  # the code adds into an integer
@@ -148,21 +148,11 @@ def _looked_through(fed: tuple[Volume, ...]) -> tuple[int, int]:
     return opened, looked
 
 
-def operator_rows(
-    fragment: Fragment, fed: tuple[Volume, ...], interval: int
-) -> list[tuple[physical.Node, Rows]]:
-    """The operators of a fragment, inputs first, each with the rows of an evaluation."""
-    found: list[tuple[physical.Node, Rows]] = []
-    volumes = iter(fed)
+def _rows(fragment: Fragment, fed: tuple[Volume, ...], interval: int) -> list[tuple[physical.Node, Rows]]:
+    """The operators of a fragment, inputs first, each with the most rows of an evaluation."""
 
-    def visit(node: physical.Node) -> Volume:
-        if isinstance(node, physical.Exchange):
-            return next(volumes)
-        below = tuple(visit(child) for child in node.inputs)
-        leaves = node.with_inputs(tuple(map(physical.Exchange, node.inputs))) if below else node
-        given = volume_of(leaves, interval, iter(below))
-        found.append((node, Rows(tuple(volume.rows for volume in below), given.rows, given.windows)))
-        return given
+    def given(node: physical.Node, below: tuple[Volume, ...]) -> Volume:
+        alone = node.with_inputs(tuple(map(physical.Exchange, node.inputs))) if below else node
+        return volume_of(alone, interval, iter(below))
 
-    visit(fragment.root)
-    return found
+    return operator_rows(fragment.root, fed, given)
