@@ -189,7 +189,9 @@ def test_programs_of_an_earlier_query_are_gone(tmp_path: Path) -> None:
     arguments = ["compile", "--data", str(tmp_path), "--network", str(BROOK), "--to", str(tmp_path / "motes")]
     assert CliRunner().invoke(application, [*arguments, "SELECT depth FROM River [NOW]"]).exit_code == 0
     assert (tmp_path / "motes" / "site_9.elf").exists()
+    (tmp_path / "motes" / "site_map.c").write_text("/* somebody's own */\n", "utf-8")
     done = CliRunner().invoke(application, [*arguments, "SELECT depth FROM River [NOW] WHERE id = 5"])
     assert done.exit_code == 0, done.output
     assert not list((tmp_path / "motes").glob("site_9.*"))
     assert (tmp_path / "motes" / "site_5.elf").exists()
+    assert (tmp_path / "motes" / "site_map.c").exists()

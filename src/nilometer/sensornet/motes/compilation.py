@@ -19,7 +19,7 @@ from nilometer.sensornet.motes.converters import Converters
 from nilometer.sensornet.motes.emulate import Measured, emulate
 from nilometer.sensornet.motes.estimate import held_bytes
 from nilometer.sensornet.motes.gateway import answers, check_finishing
-from nilometer.sensornet.motes.program import Program, program_of
+from nilometer.sensornet.motes.program import WRITTEN, Program, program_of
 from nilometer.sensornet.motes.readings import Readings, feeds_of, raw_counts
 from nilometer.sensornet.motes.site import Motes
 from nilometer.sensornet.motes.sizing import sized
@@ -96,8 +96,7 @@ def compile_placement(
             )
     directory.mkdir(parents=True, exist_ok=True)
     programs = {site: program_of(motes, site, offset) for site in placement.routing.post_order}
-    for stale in (*directory.glob("site_*.c"), *directory.glob("site_*.elf")):
-        stale.unlink()  # of an earlier query, which may have had other sites
+    _remove_earlier(directory)
     sources = []
     for site, program in programs.items():
         sources.append(directory / f"site_{re.sub(r'[^A-Za-z0-9]', '_', str(site))}.c")
@@ -116,6 +115,14 @@ def compile_placement(
                 hint="fix a smaller buffering factor, or expect an earlier delivery",
             )
     return Compilation(motes, start, programs, built, names or {})
+
+
+def _remove_earlier(directory: Path) -> None:
+    """Programs of an earlier query, which may have had other sites, would be taken for this one's. Only what we wrote goes."""
+    for source in directory.glob("site_*.c"):
+        if WRITTEN in source.read_text("utf-8", errors="replace").partition("\n")[0]:
+            source.unlink()
+            source.with_suffix(".elf").unlink(missing_ok=True)
 
 
 def run(compilation: Compilation, readings: Readings) -> Run:

@@ -23,6 +23,10 @@ RECEIVE_MARK = 33
 """Marks of tasks in the emulator: a fragment's is its number and one, a child's is its place after this one."""
 
 
+WRITTEN = "Written by nilometer compile"
+"""In the first line of every program."""
+
+
 @dataclass(frozen=True)
 class Program:
     """The C of one site; `tasks` says what the emulator's marks mean."""
@@ -71,7 +75,7 @@ def _program(motes: Motes, site: Site, offset: int) -> Lines:
     parts += ["receive"] if site.receives else []
     parts += ["serial"] if delivers else []
     return [
-        f"/* Site {site.id}: {_summary(site)}. Written by nilometer compile for an ATmega128 at 7.3728 MHz.",
+        f"/* Site {site.id}: {_summary(site)}. {WRITTEN} for an ATmega128 at 7.3728 MHz.",
         *(f" *   {line}" for line in explain_text(motes.placement.plan).replace("*/", "* /").splitlines()),
         " */",
         *_runtime("head"),
