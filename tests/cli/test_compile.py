@@ -94,15 +94,25 @@ def test_nothing_compared_is_said_to_be_nothing(query: str, reason: str, tmp_pat
 
 
 def test_what_cannot_be_emulated_is_refused_before_anything_is_written(tmp_path: Path) -> None:
-    done = emulated(tmp_path, "SELECT MEDIAN(depth) AS m FROM River [NOW]")
+    pushed = "CREATE STREAM Wells (level INT) PUSHED FROM 'mqtt://localhost/wells' EXPECT EVERY 1 MINUTE;"
+    done = emulated(tmp_path, "SELECT depth, level FROM River [NOW], Wells [NOW]", schema=SCHEMA + pushed)
     assert isinstance(done.exception, UnsupportedError)
-    assert "is left to the gateway" in str(done.exception)
+    assert "Wells is not sensed in the network" in str(done.exception)
     assert not (tmp_path / "motes").exists()
 
 
-def emulated(directory: Path, query: str, *options: str) -> Result:
+@pytest.mark.motes
+@pytest.mark.slow
+def test_what_is_left_to_the_gateway_is_said(tmp_path: Path) -> None:
+    done = emulated(tmp_path, "SELECT MEDIAN(depth) AS m FROM River [NOW]")
+    assert done.exit_code == 0, done.output
+    assert "AGGR is the gateway's: motes have no AGGR" in done.stderr
+    assert "4 rows, equal to the reference evaluator's" in done.stderr
+
+
+def emulated(directory: Path, query: str, *options: str, schema: str = SCHEMA) -> Result:
     """`nilometer compile --emulate`, two evaluations a period."""
-    (directory / "schema.sql").write_text(SCHEMA, "utf-8")
+    (directory / "schema.sql").write_text(schema, "utf-8")
     where = ["--data", str(directory), "--network", str(BROOK), "--to", str(directory / "motes")]
     arguments = ["compile", *where, "--emulate", "--buffering-factor", "2", *options, query]
     return CliRunner().invoke(application, arguments)

@@ -90,6 +90,8 @@ def compile_(
     )
     for note in log.notes(periods * compiled.placement.beta) if log else ():
         message(note)
+    for operator, reason in compiled.placement.at_gateway:
+        message(f"{operator} is the gateway's: {reason}")
     if nesc:
         motes.write_nesc(compiled, to)
     message(

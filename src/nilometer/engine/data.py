@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from nilometer.edge.gateway import Entry
     from nilometer.edge.readers import FileForm
+    from nilometer.plan.logical import Node
     from nilometer.plan.reference import Feed
 
 SCHEMA_FILE = "schema.sql"
@@ -299,8 +300,15 @@ def feed_of(data: Data, stream: Stream) -> Feed:
     return Feed(tuple(items))
 
 
-def table_rows(frame: pl.DataFrame) -> list[dict[str, Any]]:
-    """A stored extent's rows for the reference evaluator."""
+def tables_of(plan: Node, data: Data, catalog: Catalog) -> dict[str, list[dict[str, Any]]]:
+    """The stored extents that a plan reads, for the reference evaluator, by their lower-case names."""
+    from nilometer.plan import logical
+
+    stored = [node.table for node in logical.walk_plan(plan) if isinstance(node, logical.Stored)]
+    return {table.name.lower(): _table_rows(data.table(table, catalog)) for table in stored}
+
+
+def _table_rows(frame: pl.DataFrame) -> list[dict[str, Any]]:
     rows = frame.rows(named=True)
     for row in rows:
         for name, value in row.items():

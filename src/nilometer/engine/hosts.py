@@ -16,17 +16,16 @@ Host = Callable[["Query", bool, int | None], Answer]
 def reference(query: Query, finished: bool, batch_rows: int | None) -> Answer:
     """The naive evaluator, on the plan as it was bound: no rule has touched it."""
     del batch_rows
-    from nilometer.engine.data import feed_of, sensors_by_stream, table_rows
+    from nilometer.engine.data import feed_of, sensors_by_stream, tables_of
     from nilometer.plan import logical
     from nilometer.plan.reference import evaluate
 
     database = query.database
     leaves = list(logical.walk_plan(query.logical))
     streams = {node.stream.name.lower(): node.stream for node in leaves if isinstance(node, logical.Acquire)}
-    tables = {node.table.name.lower(): node.table for node in leaves if isinstance(node, logical.Stored)}
     feeds = {name: feed_of(database.data, stream) for name, stream in streams.items()}
-    rows = {name: table_rows(database.data.table(table, database.catalog)) for name, table in tables.items()}
-    answer = evaluate(query.logical, feeds, rows, sensors_by_stream(database.catalog), finished=finished)
+    tables = tables_of(query.logical, database.data, database.catalog)
+    answer = evaluate(query.logical, feeds, tables, sensors_by_stream(database.catalog), finished=finished)
     ledgers = {o.alias: {"read": o.read, "late": o.late} for o in answer.occurrences}
     return Answer(query.schema, answer.rows, answer.watermark, ledgers)
 

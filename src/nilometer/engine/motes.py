@@ -9,13 +9,15 @@ from typing import TYPE_CHECKING, Any
 from nilometer.catalog.network import Network, NodeId
 from nilometer.catalog.profiles import cost_profile
 from nilometer.engine.answers import Answer
-from nilometer.engine.data import sensors_by_stream
+from nilometer.engine.data import sensors_by_stream, tables_of
+from nilometer.engine.gateway import DatabaseSources
 from nilometer.engine.mote_numbers import mote_numbers, numbered_network, numbered_plan
 from nilometer.engine.placing import network_for, with_sensors
 from nilometer.placement import QualityOfService, place, placement_profile
 from nilometer.placement.attributes_by_id import attributes_by_id
 from nilometer.placement.limit_acquisitions import limit_acquisitions
 from nilometer.plan.reference import same_answer
+from nilometer.sensornet.motes.abilities import our_runtime
 from nilometer.sensornet.motes.busy import expected_times
 from nilometer.sensornet.motes.compilation import (
     START,
@@ -70,9 +72,12 @@ def compile_query(
     plan = attributes_by_id(limit_acquisitions(query.physical, found, sensors), found, sensors)
     numbers = mote_numbers(found)
     named = any(number != identifier for identifier, number in numbers.items())
-    placement = place(plan, found, quality, profile)  # also where nodes have names: refusals say these
+    able = our_runtime(converters)
+    # Also where nodes have names: refusals say these.
+    placement = place(plan, found, quality, profile, why_not=able)
     if named:
-        placement = place(numbered_plan(plan, numbers), numbered_network(found, numbers), quality, profile)
+        plan, numbered = numbered_plan(plan, numbers), numbered_network(found, numbers)
+        placement = place(plan, numbered, quality, profile, why_not=able)
     names = {number: identifier for identifier, number in numbers.items()} if named else {}
     return compile_placement(
         placement, directory, START if start is None else start, converters, names, emulated=emulated
@@ -105,11 +110,19 @@ def emulate(
             name: {numbers.get(site, site): series[:most] for site, series in sites.items()}
             for name, sites in readings.items()
         }
-    result = run(compilation, readings)
-    sensors = sensors_by_stream(query.database.catalog)
-    expected = expected_rows(compilation, readings, query.logical, result.periods, sensors)
-    difference = same_answer(expected, result.rows, FLOAT_TOLERANCE)
-    return Emulation(compilation, result, Answer(query.schema, sorted(result.rows, key=_order)), difference)
+    database = query.database
+    result = run(compilation, readings, DatabaseSources(database, query.physical))
+    expected = expected_rows(
+        compilation,
+        readings,
+        query.logical,
+        result.periods,
+        tables_of(query.logical, database.data, database.catalog),
+        sensors_by_stream(database.catalog),
+    )
+    rows = Answer(query.schema, result.answer).rows
+    difference = same_answer(expected, rows, FLOAT_TOLERANCE)
+    return Emulation(compilation, result, Answer(query.schema, sorted(rows, key=_order)), difference)
 
 
 def why_nothing(emulation: Emulation) -> str | None:

@@ -6,7 +6,7 @@ and aggregates over them, numbers. What it cannot run is run at the gateway, wit
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Container, Iterable
 
 from nilometer.expressions import (
     Aggregate,
@@ -122,19 +122,49 @@ def why_not_on_a_mote(node: physical.Node, sources: Sources) -> str | None:
             return None
 
 
-def forced_to_the_gateway(plan: physical.Node, sources: Sources) -> dict[int, str]:
+Ability = Callable[[physical.Node, Sources], str | None]
+"""Why an operator itself cannot run on a mote; None if it can. `why_not_on_a_mote`, or a runtime that can do less."""
+
+
+def forced_to_the_gateway(
+    plan: physical.Node, sources: Sources, why_not: Ability = why_not_on_a_mote
+) -> dict[int, str]:
     """The operators that must run at the gateway, by `id`, each with the reason: its own, or that of one below it."""
     found: dict[int, str] = {}
 
     def visit(node: physical.Node) -> str | None:
         below = [reason for child in node.inputs if (reason := visit(child))]
-        own = why_not_on_a_mote(node, sources)
+        own = why_not(node, sources)
         reason = own or (below[0] if below else None)
         if reason and not isinstance(node, physical.Deliver):
             found[id(node)] = own or f"what it reads is made there ({below[0]})"
         return reason
 
     visit(plan)
+    return row_windows_behind(plan, found) | found
+
+
+def row_windows_behind(plan: physical.Node, at_gateway: Container[int]) -> dict[int, str]:
+    """The windows of rows that somebody at the gateway tells apart, with all that is between, by `id`: they must be made there too,
+    as several may end at one tick, and a mote's tuple says no more than the tick."""
+    found: dict[int, str] = {}
+
+    def move(node: physical.Node) -> bool:
+        if node.collection is not Collection.WINDOWS:
+            return False
+        if isinstance(node, physical.RowWindow):
+            found[id(node)] = "windows of rows that end at one tick could not be told apart behind the radio"
+            return True
+        moved = [move(child) for child in node.inputs]
+        if any(moved):
+            found[id(node)] = "what it reads is made there (windows of rows)"
+        return any(moved)
+
+    row_by_row = (physical.Select, physical.Project, physical.Rename, physical.RStream)
+    for node in physical.walk_plan(plan):
+        if id(node) in at_gateway and not isinstance(node, row_by_row):
+            for child in node.inputs:
+                move(child)
     return found
 
 

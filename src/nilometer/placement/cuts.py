@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from nilometer.expressions import ColumnReference
+from nilometer.placement.abilities import row_windows_behind
 from nilometer.placement.sources import Sources, source_key
 from nilometer.placement.volume import readings_covered
 from nilometer.plan import physical
@@ -44,7 +45,9 @@ def cuts_of(plan: physical.Node, forced: frozenset[int], sources: Sources) -> tu
         node = path[-1]
         if _meets(node, sources.interval) and id(node) not in forced:
             above = frozenset(id(ancestor) for ancestor in path if not isinstance(ancestor, physical.Deliver))
-            cut = Cut(f"{node.operator} and what is above it at the gateway", plan, forced | above)
+            at_sink = forced | above
+            at_sink |= frozenset(row_windows_behind(plan, at_sink))
+            cut = Cut(f"{node.operator} and what is above it at the gateway", plan, at_sink)
             found.setdefault(cut.at_sink, cut)
     raw = _everything_shipped(plan, sources)
     return (*found.values(), raw)

@@ -29,13 +29,18 @@ class Fragment:
     def __post_init__(self) -> None:
         if isinstance(self.root, physical.Exchange):
             raise InternalError("a fragment begins with an operator, not with an EXCHANGE")
-        if sum(isinstance(node, physical.Exchange) for node in self.with_exchanges) != len(self.producers):
+        if len(self.exchanges) != len(self.producers):
             raise InternalError(f"fragment {self.number} does not know who feeds it")
 
     @cached_property
     def with_exchanges(self) -> tuple[physical.Node, ...]:
         """Its operators and the EXCHANGEs that feed them, parents first."""
         return tuple(_until_exchange(self.root))
+
+    @property
+    def exchanges(self) -> tuple[physical.Exchange, ...]:
+        """Where its producers' rows come in, left to right."""
+        return tuple(node for node in self.with_exchanges if isinstance(node, physical.Exchange))
 
     @property
     def operators(self) -> tuple[physical.Node, ...]:

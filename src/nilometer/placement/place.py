@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from nilometer.catalog.network import Network
 from nilometer.errors import InfeasibleError, UnsupportedError
-from nilometer.placement.abilities import MOTE_KINDS, forced_to_the_gateway
+from nilometer.placement.abilities import MOTE_KINDS, Ability, forced_to_the_gateway, why_not_on_a_mote
 from nilometer.placement.attributes_by_id import attributes_by_id
 from nilometer.placement.buffering import Scheduler, choose_buffering
 from nilometer.placement.choosing import Outcome, alternatives_of, best_of, nearer
@@ -39,13 +39,14 @@ def place(
     *,
     rates: Mapping[str, float] | None = None,
     sensors: Sensors | None = None,
+    why_not: Ability = why_not_on_a_mote,
 ) -> Placement:
     """Decide who does what, where and when. `rates`: readings a second of streams that are read outside the network, by
     alias; what is left to do there goes to Spark if they are more than one gateway takes. `sensors`: those that are declared, whose
-    attributes may choose nodes. Refuses, with the binding reason and
+    attributes may choose nodes. `why_not`: what motes cannot run. Refuses, with the binding reason and
     the nearest value that can be kept, what cannot be (`InfeasibleError`), and with `UnsupportedError` what the network
     cannot do at all."""
-    problem = _Problem(network, _within(plan, quality or QualityOfService()), profile, rates or {})
+    problem = _Problem(network, _within(plan, quality or QualityOfService()), profile, rates or {}, why_not)
     plan = limit_acquisitions(plan, network, sensors)
     if sensors is not None:  # a mote may know its own attributes, but can only send numbers
         plan = attributes_by_id(plan, network, sensors, MOTE_KINDS)
@@ -106,17 +107,22 @@ class _Problem:
     quality: QualityOfService
     profile: PlacementProfile
     rates: Mapping[str, float]
+    why_not: Ability
 
     def solved(self, plan: physical.Node) -> Placement:
         """The best placement of a plan at the acquisition interval that it has."""
         sources = sources_of(plan, self.network)
         plan = fit_acquisitions(plan, sources)
-        forced = forced_to_the_gateway(plan, sources)
+        forced = forced_to_the_gateway(plan, sources, self.why_not)
         cuts = cuts_of(plan, frozenset(forced), sources)
-        if self.profile.paper_arithmetic or self.profile.in_network:
+        if self.profile.paper_arithmetic:
             cuts = cuts[:1]  # SNEE has no other way
         trees = routing_trees(self.network, sources.sites(self.network), self.costs, self.profile)
-        tried = [(cut, self._on_the_best_of(trees, cut, sources)) for cut in cuts]
+        tried: list[tuple[Cut, Outcome]] = []
+        for cut in cuts:
+            tried.append((cut, self._on_the_best_of(trees, cut, sources)))
+            if self.profile.in_network and not forced and isinstance(tried[0][1], Placement):
+                break  # it can be in the network as a whole
         chosen_cut, chosen = best_of(tried, self.quality)
         reasons = _reasons(chosen_cut, forced, tried[0][1])
         return replace(chosen, alternatives=alternatives_of(tried, chosen, self.quality), at_gateway=reasons)

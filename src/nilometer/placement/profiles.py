@@ -21,8 +21,8 @@ class PlacementProfile:
     `routing`: `takahashi-matsuyama`, or `random` with `seed` (Fig. 14 as the released code has it). `serial`: one transfer
     at a time in the whole network, else as many as do not disturb each other. `sleeps_alone`: each site sleeps when it
     has nothing to do. `keeps_exchanges`: an EXCHANGE between fragments of the same sites stays. `paper_arithmetic`: costs
-    are truncated, and a join's left input is counted twice, as in the code behind Fig. 22. `in_network`: what motes can do
-    is never left to the gateway, even where that would be cheaper.
+    are truncated, and a join's left input is counted twice, as in the code behind Fig. 22. `in_network`: programs are to
+    be built, so that a plan that motes can run as a whole is never left to the gateway, even where that would be cheaper.
     """
 
     name: str

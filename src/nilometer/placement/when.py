@@ -113,7 +113,8 @@ class _Clock:
             once = int(job.milliseconds + costs.deliver_tuple * work.serial_packets_per_row * rows)
             return max(self.shortest, once * beta + self.overhead)
         content = sum(load.tuples(beta) * load.size for load in work.delivered)
-        packets = -(-(content + int(costs.serial_frame)) // int(costs.serial_payload))
+        frames = len(work.delivered) * int(costs.serial_frame)
+        packets = -(-(content + frames) // int(costs.serial_payload))
         return self.task(job.together(beta) + costs.deliver_tuple * packets)
 
 

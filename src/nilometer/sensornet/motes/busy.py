@@ -26,7 +26,7 @@ from nilometer.placement.mean_volume import (
 from nilometer.placement.packets import Load, bytes_for, packets_for
 from nilometer.sensornet.motes.fields import passes_on, tuple_size
 from nilometer.sensornet.motes.program import RECEIVE_MARK, SEND_MARK, children, producers_of
-from nilometer.sensornet.motes.site import Motes
+from nilometer.sensornet.motes.site import Delivered, Motes
 
 Milliseconds = Mapping[int, float]
 """Of the tasks of a site, by mark, in one period."""
@@ -62,24 +62,27 @@ class _Work:
 
     def computing(self, fragment: Fragment, site: NodeId) -> float:
         """All evaluations of a fragment; of the one that delivers, what is below the gateway's part, and the serial line."""
-        motes, costs, beta = self.motes, self.costs, self.placement.beta
-        interval = motes.typing.interval
         fed = mean_fed(self.placement.placed, fragment, site, self.given)
-        root = motes.delivered if fragment.delivers else fragment.root
         trays = [
-            len(motes.site(site).feeding(fragment.number, producers_of(fragment, number)))
+            len(self.motes.site(site).feeding(fragment.number, producers_of(fragment, number)))
             for number in fragment.producers
         ]
-        once = _looking(fed, trays, beta, costs)
+        if fragment.delivers:
+            kinds = zip(self.motes.delivered, fed, trays, strict=True)
+            return sum(self._handing_over(kind, rows, number) for kind, rows, number in kinds)
+        interval, costs, root = self.motes.typing.interval, self.costs, fragment.root
+        once = _looking(fed, trays, self.placement.beta, costs)
         for node, rows in mean_rows(root, interval, fed):
             once += 0.0 if passes_on(node) else duration(node, rows, interval, costs)
-        given = mean_volume_of(root, interval, iter(fed)).rows
-        if not fragment.delivers:
-            kept = costs.keep_tuple + costs.calculate_float * kept_float_steps(root)
-            return beta * (once + kept * given)
-        size = tuple_size(motes.typing.stored(root, fragment.number in motes.ordered))
-        line = costs.deliver_tuple * (beta * given * size + costs.serial_frame)
-        return max(line, beta * once)  # the next row is looked for while the last one is on the line
+        kept = costs.keep_tuple + costs.calculate_float * kept_float_steps(root)
+        return self.placement.beta * (once + kept * mean_volume_of(root, interval, iter(fed)).rows)
+
+    def _handing_over(self, kind: Delivered, fed: MeanVolume, trays: int) -> float:
+        """All evaluations of one kind of rows that the sink gives to the gateway: the next row is looked for while the last one is on the line."""
+        costs, beta = self.costs, self.placement.beta
+        looking = beta * _looking((fed,), [trays], beta, costs)
+        size = tuple_size(self.motes.typing.stored(kind.node, kind.ordered))
+        return max(costs.deliver_tuple * (beta * fed.rows * size + costs.serial_frame), looking)
 
     def sending(self, site: NodeId) -> float:
         """A slot: between two numbers of tuples that a period can have, in proportion."""

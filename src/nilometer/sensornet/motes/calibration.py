@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from nilometer.catalog.network import Link, Network, NetworkNode, NodeId
 from nilometer.catalog.profiles import cost_profile
+from nilometer.edge.gateway.sources import MemorySources
 from nilometer.errors import InternalError
 from nilometer.placement import CostParameters, Placement, QualityOfService, place, placement_profile
 from nilometer.plan import physical
@@ -163,7 +164,7 @@ def experiment(program: MicroProgram, plan: physical.Node, beta: int, directory:
     quality = QualityOfService.of(buffering_factor=beta)
     placement = place(plan, program.network, quality, placement_profile("motes"))
     compilation = compile_placement(placement, directory)
-    result = run(compilation, random_readings(compilation.motes, EVALUATIONS, 1))
+    result = run(compilation, random_readings(compilation.motes, EVALUATIONS, 1), MemorySources())
     if not result.sound:
         raise InternalError("a micro-program went wrong", detail=str(result.measured))
     return Experiment(compilation, result)

@@ -8,13 +8,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import polars as pl
+
 from nilometer.catalog.network import NodeId
+from nilometer.edge.gateway.sources import Extents
 from nilometer.errors import DataError, ResourceError, UnsupportedError
 from nilometer.placement import Placement
 from nilometer.placement.limit_acquisitions import Sensors
-from nilometer.plan import physical
 from nilometer.plan.logical import Deliver
 from nilometer.plan.reference import evaluate
+from nilometer.plan.reference.table_version import Tables
 from nilometer.sensornet.motes.converters import Converters
 from nilometer.sensornet.motes.emulate import Measured, emulate
 from nilometer.sensornet.motes.estimate import held_bytes
@@ -50,9 +53,9 @@ class Compilation:
 
 @dataclass(frozen=True)
 class Run:
-    """An emulated run: the rows that the sink delivered, and what every mote measured."""
+    """An emulated run: the answer, and what every mote measured."""
 
-    rows: list[tuple[object, ...]]
+    answer: pl.DataFrame
     measured: Mapping[NodeId, Measured]
     periods: int
 
@@ -80,9 +83,9 @@ def compile_placement(
             detail=f"network '{placement.network.name}' says retries = {placement.network.retries}",
             hint="compile for the network with retries = 0; `nilometer plan` and `simulate` know retries",
         )
-    motes = sized(placement, converters)
     if emulated:
-        check_finishing(motes)
+        check_finishing(placement)
+    motes = sized(placement, converters)
     placement = motes.placement
     offset = -(-start // motes.typing.interval)
     start = offset * motes.typing.interval
@@ -125,8 +128,8 @@ def _remove_earlier(directory: Path) -> None:
             source.with_suffix(".elf").unlink(missing_ok=True)
 
 
-def run(compilation: Compilation, readings: Readings) -> Run:
-    """Run the programs on these readings, as many whole periods as there are."""
+def run(compilation: Compilation, readings: Readings, extents: Extents) -> Run:
+    """Run the programs on these readings, as many whole periods as there are. `extents`: the tables that the gateway's part reads."""
     motes, placement = compilation.motes, compilation.placement
     evaluations = min(len(series) for sites in readings.values() for series in sites.values())
     periods = evaluations // placement.beta
@@ -145,21 +148,21 @@ def run(compilation: Compilation, readings: Readings) -> Run:
         ticks=alpha * placement.beta * periods,
     )
     serial = measured[placement.routing.sink].serial
-    return Run(answers(motes, serial, compilation.start, compilation.names), measured, periods)
+    count = periods * placement.beta
+    answer = answers(motes, serial, compilation.start, count, extents, compilation.names)
+    return Run(answer, measured, periods)
 
 
 def expected_rows(
-    compilation: Compilation, readings: Readings, plan: Deliver, periods: int, sensors: Sensors | None = None
+    compilation: Compilation,
+    readings: Readings,
+    plan: Deliver,
+    periods: int,
+    tables: Tables | None = None,
+    sensors: Sensors | None = None,
 ) -> list[tuple[object, ...]]:
-    """What the reference evaluator answers on the same readings (and with the attributes of declared sensors), up to the last
-    evaluation of the run."""
-    interval, beta = compilation.motes.typing.interval, compilation.placement.beta
-    count = periods * beta
+    """What the reference evaluator answers on the same readings (and tables, and with the attributes of declared sensors), up to the
+    last evaluation of the run."""
+    count = periods * compilation.placement.beta
     feeds = feeds_of(compilation.motes, readings, compilation.start, count, compilation.names)
-    answer = evaluate(plan, feeds, {}, sensors)
-    last = compilation.start + (count - 1) * interval
-    # A finite log is closed by one evaluation of a window that slides, after its last reading; the motes are not there yet.
-    rows = [tuple(row) for row in answer.rows]
-    deliver = compilation.placement.fragments[0].root
-    assert isinstance(deliver, physical.Deliver)
-    return [row for row in rows if not deliver.tick or row[0] <= last]
+    return [tuple(row) for row in evaluate(plan, feeds, tables, sensors, finished=False).rows]

@@ -124,8 +124,12 @@ def _float_routines(motes: Motes, fragments: tuple[Fragment, ...]) -> Counter[st
     these need; to compare (also with itself: NULL is not a number)."""
     found: Counter[str] = Counter()
     for fragment in fragments:
-        root = motes.delivered if fragment.delivers else fragment.root
-        kept = motes.typing.stored(root, fragment.number in motes.ordered).values()
+        kinds = (
+            [(kind.node, kind.ordered) for kind in motes.delivered]
+            if fragment.delivers
+            else [(fragment.root, fragment.number in motes.ordered)]
+        )
+        kept = [field for node, ordered in kinds for field in motes.typing.stored(node, ordered).values()]
         found["float comparison"] |= int(any(f.ctype is CType.FLOAT and f.nullable for f in kept))
         for node in fragment.mote_operators:
             if passes_on(node):

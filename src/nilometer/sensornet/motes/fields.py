@@ -213,8 +213,14 @@ def is_deferred(node: physical.Node) -> bool:
 
 
 def tuple_size(fields: Fields) -> int:
-    """The bytes of a tuple: the number of its evaluation in the period, and its columns without gaps."""
-    return 1 + sum(field.size for field in fields.values())
+    """The bytes of a tuple: the number of its evaluation in the period, and its columns without gaps. One that has no columns has a
+    byte to spare, so that no packet has room for more than the 15 tuples that half a byte counts."""
+    return 1 + max(sum(field.size for field in fields.values()), 1)
+
+
+def tuple_head(fields: Fields) -> list[str]:
+    """What a tuple's struct in C has before its columns."""
+    return ["uint8_t epoch;"] if fields else ["uint8_t epoch, spare;"]
 
 
 def has_row_window(node: physical.Node) -> bool:

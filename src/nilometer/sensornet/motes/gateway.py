@@ -1,151 +1,126 @@
-"""The gateway's end of the sink's serial line: frames to rows, and the operators that wait for it (AGGR_EVAL and above)."""
+"""The gateway's end of the sink's serial line: frames to rows, and rows through the part of the plan that is the gateway's.
+
+That part is run by the gateway's own dataflow, as the simulator does it: everything that a plan may leave there works.
+"""
 
 from __future__ import annotations
 
-import binascii
-import math
-import struct
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
 from nilometer.catalog.network import NodeId
-from nilometer.errors import DataError, InternalError, UnsupportedError
+from nilometer.edge.gateway.intake import row_columns
+from nilometer.edge.gateway.sources import Extents
+from nilometer.errors import UnsupportedError
+from nilometer.operators.logic import EVALUATION, ID, POSITION, TICK, TIME, Output, no_evaluations
+from nilometer.placement import Placement
 from nilometer.plan import physical
-from nilometer.plan.logical import AggregateItem
-from nilometer.plan.scalar import evaluate
-from nilometer.sensornet.motes.fields import Fields, is_deferred
-from nilometer.sensornet.motes.site import Motes
-from nilometer.sensornet.motes.values import MEDIUM, CType
+from nilometer.plan.logical import Collection
+from nilometer.sensornet.motes.fields import SITE, is_deferred
+from nilometer.sensornet.motes.finishing import finished, with_gateway_states
+from nilometer.sensornet.motes.serial_frames import read_frames
+from nilometer.sensornet.motes.site import Delivered, Motes
+from nilometer.sensornet.simulation.fragment_flow import FragmentFlow
 from nilometer.types import Kind
 
-FRAME, FRAME_END = 0x7E, 0xFF
-FORMATS = {CType.BYTE: "B", CType.SHORT: "h", CType.LONG: "i", CType.NUMBER: "I", CType.FLOAT: "f"}
+Ticks = npt.NDArray[np.int64]
 
 
-def check_finishing(motes: Motes) -> None:
-    """Refuse what is left to the gateway and is more than this end of the line does: AGGR_EVAL, and what only rearranges rows."""
-    deliver = motes.placement.fragments[0].root
-    node = deliver.inputs[0]
-    while is_deferred(node) or not (node is motes.delivered or isinstance(node, physical.Exchange)):
-        elided = isinstance(node, physical.TimeWindow) and node.elided
-        if not (isinstance(node, _FINISHED) or elided):
-            raise UnsupportedError(
-                f"{node.operator} is left to the gateway",
-                hint="nilometer plan says why it cannot run on motes",
-            )
-        node = node.inputs[0]
-
-
-_FINISHED = (
-    physical.AggregateEvaluate,
-    physical.Project,
-    physical.Select,
-    physical.Rename,
-    physical.Exchange,
-)
+def check_finishing(placement: Placement) -> None:
+    """Refuse a plan whose other part also reads what no mote of the network senses: an emulated run has no such readings."""
+    elsewhere = placement.fragments[0].acquires
+    if elsewhere:
+        names = ", ".join(dict.fromkeys(acquire.stream.name for acquire in elsewhere))
+        raise UnsupportedError(
+            f"{names} is not sensed in the network '{placement.network.name}'",
+            detail="the gateway would join it with what motes send, and the emulator has only these",
+            hint="compile without --emulate, or emulate the part of the query that reads the network",
+        )
 
 
 def answers(
-    motes: Motes, serial: bytes, start: int, names: Mapping[int, NodeId] | None = None
-) -> list[tuple[Any, ...]]:
-    """The rows of the answer, with their tick in front where the query delivers it. `start` is the time of the first
-    evaluation, in microseconds. `names` are those of nodes: what is a STRING on a mote is a node's number."""
-    check_finishing(motes)
-    deliver = motes.placement.fragments[0].root
-    assert isinstance(deliver, physical.Deliver)
-    ordered = 0 in motes.ordered
-    fields = motes.typing.stored(motes.delivered, ordered)
-    derived = motes.typing.derived(motes.delivered)
-    interval = motes.typing.interval
-    sent = motes.delivered
-    while is_deferred(sent):
-        sent = sent.inputs[0]
-    named = [column.name for column in sent.schema if column.type.kind is Kind.STRING]
-    given = []
-    for evaluation, row in _rows(serial, fields, start, interval):
+    motes: Motes,
+    serial: bytes,
+    start: int,
+    evaluations: int,
+    extents: Extents,
+    names: Mapping[int, NodeId] | None = None,
+) -> pl.DataFrame:
+    """The answer to so many evaluations, in the columns that are delivered. `start` is the time of the first, in microseconds.
+    `names` are those of nodes: what is a STRING on a mote is a node's number."""
+    check_finishing(motes.placement)
+    first, interval = motes.placement.fragments[0], motes.typing.interval
+    given: list[list[dict[str, Any]]] = [[] for _ in motes.delivered]
+    numbered = [_numbered(kind.node) for kind in motes.delivered]
+    derived = [motes.typing.derived(kind.node) for kind in motes.delivered]
+    fields = [motes.typing.stored(kind.node, kind.ordered) for kind in motes.delivered]
+    for kind, evaluation, row in read_frames(serial, fields, start, interval):
         tick = start + evaluation * interval
-        row |= {name: (names or {}).get(row[name], row[name]) for name in named}
-        row |= {name: tick - distance * interval for name, distance in derived.items()}
-        for finished in _finished(deliver.input, motes.delivered, row, tick):
-            values = tuple(finished[column.name] for column in deliver.schema)
-            given.append((tick, *values) if deliver.tick else values)
-    return given
+        row |= {name: (names or {}).get(row[name], row[name]) for name in numbered[kind]}
+        row |= {name: tick - distance * interval for name, distance in derived[kind].items()}
+        site = {SITE: row.pop(SITE, None), TICK: tick}
+        node = motes.delivered[kind].node
+        given[kind] += [with_gateway_states(node.input, whole) | site for whole in finished(node, row, tick)]
+    ticks = start + np.arange(evaluations, dtype=np.int64) * interval
+    inputs = [
+        _output(kind, rows, ticks, names or {}) for kind, rows in zip(motes.delivered, given, strict=True)
+    ]
+    flow = FragmentFlow(first, np.zeros(1, dtype=np.int64), extents)
+    streams = [
+        node.stream.name.lower() for fragment in motes.placement.fragments for node in fragment.acquires
+    ]
+    answer = flow.step(inputs, start + evaluations * interval, dict.fromkeys(streams, start), {}, first=True)
+    return answer.rows.drop(SITE)
 
 
-def _rows(serial: bytes, fields: Fields, start: int, interval: int) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The number of its evaluation and the columns of every tuple in the frames."""
-    formats = (f"{MEDIUM}s" if field.narrow else FORMATS[field.ctype] for field in fields.values())
-    layout = struct.Struct("<B" + "".join(formats))
-    at = 0
-    while at < len(serial):
-        if serial[at] != FRAME:
-            raise _garbled(f"byte {at} is {serial[at]:#04x}")
-        first = int.from_bytes(serial[at + 1 : at + 5], "little")
-        begin = end = at + 5
-        while end < len(serial) and serial[end] != FRAME_END:
-            end += layout.size
-        if end + 3 > len(serial):
-            return  # the run ended within a frame
-        if binascii.crc_hqx(serial[at + 1 : end + 1], 0) != int.from_bytes(serial[end + 1 : end + 3], "big"):
-            raise _garbled(f"the frame at byte {at} has a wrong checksum")
-        for epoch, *values in layout.iter_unpack(serial[begin:end]):
-            yield first + epoch, _unpacked(values, fields, start, interval)
-        at = end + 3
+def _numbered(node: physical.Node) -> list[str]:
+    """The columns of names, which are numbers in the frames."""
+    while is_deferred(node):
+        node = node.inputs[0]
+    return [column.name for column in node.schema if column.type.kind is Kind.STRING]
 
 
-def _garbled(detail: str) -> DataError:
-    return DataError(
-        "the sink's serial line is garbled", detail=detail, hint="this should not happen: report it"
+def _output(kind: Delivered, rows: list[dict[str, Any]], ticks: Ticks, names: Mapping[int, NodeId]) -> Output:
+    """Rows as the gateway's dataflow takes them: with system columns, in order of their ticks."""
+    node = kind.node.input
+    columns = row_columns(node)
+    rows = sorted(rows, key=lambda row: row[TICK])
+    system: dict[str, list[Any]] = {TICK: [row[TICK] for row in rows]}
+    if node.collection is Collection.STREAM:
+        sites = [row[SITE] for row in rows]
+        system |= {
+            TIME: system[TICK],
+            ID: [names.get(site, site) for site in sites],
+            POSITION: list(range(len(rows))),
+        }
+        evaluations = no_evaluations()
+    else:
+        # Several windows of rows may end at one tick; only operators that do not care are above them (`placement.abilities`).
+        system |= {EVALUATION: system[TICK]}
+        took_place = _evaluated(node, ticks, np.array(system[TICK], dtype=np.int64))
+        evaluations = pl.DataFrame({EVALUATION: took_place, TICK: took_place})
+    values = {column.name: [row[column.name] for row in rows] for column in node.schema}
+    frame = pl.DataFrame(
+        {
+            name: pl.Series(name, (system | values)[name], dtype=dtype, strict=False)
+            for name, dtype in columns.items()
+        }
     )
+    return Output(frame.with_columns(pl.lit(0, pl.Int64).alias(SITE)), evaluations)
 
 
-def _unpacked(values: list[Any], fields: Fields, start: int, interval: int) -> dict[str, Any]:
-    row: dict[str, Any] = {}
-    for (name, field), value in zip(fields.items(), values, strict=True):
-        if field.narrow:
-            value = int.from_bytes(value, "little", signed=True)
-        null = field.nullable and (value != value or value == field.null_value)
-        row[name] = None if null else start + value * interval if field.is_time else value
-    return row
-
-
-def _finished(
-    node: physical.Node, delivered: physical.Node, row: dict[str, Any], tick: int
-) -> Iterator[dict[str, Any]]:
-    """A delivered row through the operators that motes leave to the gateway; none if one of them drops it."""
-    if not is_deferred(node) and (node is delivered or isinstance(node, physical.Exchange)):
-        yield row
-        return
-    for below in _finished(node.inputs[0], delivered, row, tick):
-        match node:
-            case physical.AggregateEvaluate(keys=keys, items=items):
-                yield {key.name: below[key.name] for key in keys} | {
-                    i.name: _evaluated(i, below) for i in items
-                }
-            case physical.Project(items=projections):
-                yield {item.name: evaluate(item.expression, below, tick) for item in projections}
-            case physical.Select(predicate=predicate):
-                if evaluate(predicate, below, tick) is True:
-                    yield below
-            case physical.Rename(alias=alias):
-                yield {f"{alias}.{name}": value for name, value in below.items()}
-            case physical.Exchange() | physical.TimeWindow(elided=True):
-                yield below
-            case _:
-                raise InternalError(f"{node.operator} should have been refused")
-
-
-def _evaluated(item: AggregateItem, row: dict[str, Any]) -> Any:
-    """AGGR_EVAL of one aggregate: states of motes are whole numbers wherever the argument is INT, so this is exact."""
-    name, function = item.name, item.aggregate.function
-    match function:
-        case "count" | "sum" | "min" | "max":
-            return row[f"{name}#{function}"]
-        case "avg":
-            count = row[f"{name}#count"]
-            return row[f"{name}#sum"] / count if count else None
-    count, total, squares = row[f"{name}#count"], row[f"{name}#sum"], row[f"{name}#squares"]
-    if count < 2:
-        return None
-    variance = (count * squares - total * total) / (count * (count - 1))
-    return math.sqrt(variance) if function == "stdev" else variance
+def _evaluated(node: physical.Node, ticks: Ticks, of_rows: Ticks) -> Ticks:
+    """The ticks of the evaluations that took place, also of those that gave no row: sensed streams have one at every acquisition."""
+    match node:
+        case physical.TimeWindow(slide=slide):
+            return ticks if slide is None else ticks[ticks % slide == 0]
+        case physical.RowWindow():
+            return np.unique(of_rows)
+    found = [
+        _evaluated(child, ticks, of_rows) for child in node.inputs if child.collection is Collection.WINDOWS
+    ]
+    return np.unique(np.concatenate(found))

@@ -9,11 +9,10 @@ from importlib.resources import files
 
 from nilometer.catalog.network import NodeId
 from nilometer.placement import Fragment
-from nilometer.plan import physical
 from nilometer.plan.explain import explain_text
 from nilometer.sensornet.motes.c_text import Lines, assigned, block, struct
 from nilometer.sensornet.motes.emission import Consumer, Emitter
-from nilometer.sensornet.motes.fields import Fields
+from nilometer.sensornet.motes.fields import tuple_head
 from nilometer.sensornet.motes.scalars import Row
 from nilometer.sensornet.motes.site import GUARD, START, Motes, Site, Tray
 
@@ -129,7 +128,7 @@ def _trays(site: Site) -> Lines:
     lines: Lines = []
     for number in dict.fromkeys(tray.fragment for tray in site.trays):
         fields = next(tray.fields for tray in site.trays if tray.fragment == number)
-        lines += ["", *struct(f"row_{number}", ["uint8_t epoch;"], fields)]
+        lines += ["", *struct(f"row_{number}", tuple_head(fields), fields)]
     for tray in site.trays:
         lines += [
             f"static struct {tray.row} {tray.name}_rows[{tray.capacity}];",
@@ -163,51 +162,67 @@ def _fragment(motes: Motes, site: Site, fragment: Fragment, offset: int) -> tupl
         offset,
         ordered,
     )
-    root = fragment.root
-    if isinstance(root, physical.Deliver):
-        fields = motes.typing.stored(motes.delivered, ordered)
-        emitter.declarations += struct("answer", ["uint8_t epoch;"], fields)
-        body = emitter.emit(motes.delivered, Consumer(lambda row: _delivered(row, fields)))
+    if fragment.delivers:
+        bodies = [_handed_over(motes, emitter, number) for number in range(len(motes.delivered))]
     else:
-        fields = motes.fields(fragment.number)
-        tray = site.made(fragment.number)
-
-        def kept(row: Row) -> Lines:
-            return block(
-                "",
-                [
-                    f"struct {tray.row} *new = tray_add(&{tray.name});",
-                    "new->epoch = epoch;",
-                    *assigned("new->", row, fields),
-                ],
-            )
-
-        body = emitter.emit(root, Consumer(kept))
+        bodies = [_kept(motes, site, fragment, emitter)]
     mark = [f"MARK({fragment.number + 1});"]
     if fragment.is_leaf:
         return block(
-            f"static void run_{fragment.number}(void)", [*mark, *body, "MARK(0);"]
+            f"static void run_{fragment.number}(void)", [*mark, *bodies[0], "MARK(0);"]
         ), emitter.declarations
-    emptied = [f"{tray.name}.count = 0;" for tray in site.trays if tray.consumer == fragment.number]
-    loop = block("for (epoch = 0; epoch < BETA; epoch++, evaluation++)", body)
-    opening = ["serial_open(first);"] if fragment.delivers else []
-    closing = ["serial_close();"] if fragment.delivers else []
-    lines = [
-        *mark,
-        "evaluation = first;",
-        *opening,
-        *loop,
-        *closing,
-        *emptied,
-        "MARK(0);",
-    ]
+    lines = mark
+    for number, body in enumerate(bodies):
+        loop = block("for (epoch = 0; epoch < BETA; epoch++, evaluation++)", body)
+        framed = [f"serial_open({number}, first);", *loop, "serial_close();"] if fragment.delivers else loop
+        lines += ["evaluation = first;", *framed]
+    lines += [f"{tray.name}.count = 0;" for tray in site.trays if tray.consumer == fragment.number]
+    lines += ["MARK(0);"]
     return block(f"static void run_{fragment.number}(uint32_t first)", lines), emitter.declarations
 
 
+def _kept(motes: Motes, site: Site, fragment: Fragment, emitter: Emitter) -> Lines:
+    """An evaluation of a fragment whose rows go into a tray."""
+    fields = motes.fields(fragment.number)
+    tray = site.made(fragment.number)
+
+    def kept(row: Row) -> Lines:
+        return block(
+            "",
+            [
+                f"struct {tray.row} *new = tray_add(&{tray.name});",
+                "new->epoch = epoch;",
+                *assigned("new->", row, fields),
+            ],
+        )
+
+    return emitter.emit(fragment.root, Consumer(kept))
+
+
+def _handed_over(motes: Motes, emitter: Emitter, number: int) -> Lines:
+    """An evaluation of what the sink hands to the gateway in one kind of frames."""
+    delivered = motes.delivered[number]
+    fields = motes.typing.stored(delivered.node, delivered.ordered)
+    name = f"answer_{number}" if number else "answer"
+    emitter.declarations += struct(name, tuple_head(fields), fields)
+
+    def delivery(row: Row) -> Lines:
+        return block(
+            "",
+            [
+                f"struct {name} answer;",
+                "answer.epoch = epoch;",
+                *assigned("answer.", row, fields),
+                "serial_bytes(&answer, sizeof answer);",
+            ],
+        )
+
+    return emitter.emit(delivered.node, Consumer(delivery), delivered.ordered)
+
+
 def _feeding_trays(site: Site, fragment: Fragment) -> dict[int, list[tuple[str, str]]]:
-    exchanges = [node for node in fragment.with_exchanges if isinstance(node, physical.Exchange)]
     found: dict[int, list[tuple[str, str]]] = {}
-    for node, producer in zip(exchanges, fragment.producers, strict=True):
+    for node, producer in zip(fragment.exchanges, fragment.producers, strict=True):
         wanted = site.feeding(fragment.number, producers_of(fragment, producer))
         found[id(node)] = [(tray.row, tray.name) for tray in wanted]
     return found
@@ -216,18 +231,6 @@ def _feeding_trays(site: Site, fragment: Fragment) -> dict[int, list[tuple[str, 
 def producers_of(fragment: Fragment, producer: int) -> tuple[int, ...]:
     """Whose tuples come in by the EXCHANGE of a producer: instances of a fragment that merges feed one another, too."""
     return (producer, fragment.number) if fragment.merges else (producer,)
-
-
-def _delivered(row: Row, fields: Fields) -> Lines:
-    return block(
-        "",
-        [
-            "struct answer answer;",
-            "answer.epoch = epoch;",
-            *assigned("answer.", row, fields),
-            "serial_bytes(&answer, sizeof answer);",
-        ],
-    )
 
 
 def _controller(site: Site, parts: list[str]) -> Lines:

@@ -40,7 +40,7 @@ def feeds_of(
     motes: Motes, readings: Readings, start: int, evaluations: int, names: Mapping[Any, NodeId]
 ) -> dict[str, Feed]:
     """The same readings as logs for the reference evaluator: each taken at its tick, by the sensor of its site, under its name if
-    it has one."""
+    it has one. The streams go on: at their ends is a promise that there is no more before the next evaluation."""
     feeds = {}
     for name, sites in readings.items():
         stream = next(
@@ -49,7 +49,7 @@ def feeds_of(
             for node in fragment.acquires
             if node.stream.name.lower() == name
         )
-        items = []
+        items: list[dict[str, Any] | int] = []
         for number in range(evaluations):
             time = start + number * motes.typing.interval
             for site, series in sites.items():
@@ -57,7 +57,7 @@ def feeds_of(
                 own: dict[str, Any] = {c.name: time for c in stream.columns if c.name.lower() == "time"}
                 own |= {c.name: names.get(site, site) for c in stream.columns if c.name.lower() == "id"}
                 items.append(values | own)
-        feeds[name] = Feed(tuple(items))
+        feeds[name] = Feed((*items, start + evaluations * motes.typing.interval))
     return feeds
 
 

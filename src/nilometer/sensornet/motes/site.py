@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from nilometer.catalog.network import NodeId
 from nilometer.errors import InternalError, UnsupportedError
 from nilometer.placement import Fragment, FragmentTask, Placement
 from nilometer.plan import physical
+from nilometer.plan.logical import Collection
 from nilometer.sensornet.motes.converters import Converters
 from nilometer.sensornet.motes.fields import Fields, Typing, check_sites, tuple_size
 
@@ -111,6 +112,16 @@ class Site:
 
 
 @dataclass(frozen=True)
+class Delivered:
+    """Rows that the sink hands to the gateway: those that come in by an EXCHANGE of the fragment that delivers. `ordered`: they say
+    where they were acquired."""
+
+    node: physical.Exchange
+    producer: int
+    ordered: bool
+
+
+@dataclass(frozen=True)
 class Motes:
     """A placement seen by the code generator."""
 
@@ -120,19 +131,11 @@ class Motes:
     channels: Mapping[tuple[str, str], int]
 
     @property
-    def delivered(self) -> physical.Node:
-        """The node whose rows the sink hands to the gateway. What is above it, up to DELIVER, is the gateway's: what motes
-        cannot run, and AGGR_EVAL."""
+    def delivered(self) -> tuple[Delivered, ...]:
+        """What the sink hands to the gateway, which does the rest: AGGR_EVAL, and what motes cannot run."""
         first = self.placement.fragments[0]
-        node = first.root.inputs[0]
-        while first.host != "mote" and not isinstance(node, physical.Exchange):
-            if len(node.inputs) != 1:
-                raise UnsupportedError(
-                    f"{node.operator} is left to the gateway, and joins there what several fragments bring",
-                    hint="nilometer plan says why it cannot run on motes",
-                )
-            node = node.inputs[0]
-        return node
+        fed = zip(first.exchanges, first.producers, strict=True)
+        return tuple(Delivered(node, number, number in self.ordered) for node, number in fed)
 
     def fields(self, fragment: int) -> Fields:
         """The columns of the tuples that a fragment makes."""
@@ -224,16 +227,50 @@ def motes_of(placement: Placement, converters: Converters | None = None) -> Mote
             detail=f"the plan has {len(placement.fragments)}",
             hint="ask several queries",
         )
-    ordered: set[int] = set()
-    for fragment in placement.fragments:
-        if any(isinstance(node, physical.RowWindow) for node in fragment.operators):
-            waiting = list(fragment.producers)
-            while waiting:
-                number = waiting.pop()
-                ordered.add(number)
-                waiting += placement.fragments[number].producers
     typing = Typing(placement.placed.population, max(_number(site) for site in sites), converters or {})
-    return Motes(placement, typing, frozenset(ordered), _channels(acquires))
+    return Motes(placement, typing, _ordered(placement), _channels(acquires))
+
+
+def _ordered(placement: Placement) -> frozenset[int]:
+    """The fragments whose tuples say where they were acquired: rows are counted in the order of their sites, or, at the gateway,
+    told apart by their sources."""
+    waiting: list[int] = []
+    for fragment in placement.fragments:
+        if fragment.host != "mote":
+            counts = any(getattr(node, "completeness", None) is not None for node in fragment.operators)
+            asked_for = _asked_for_sources(fragment.root, counts, counts)
+            fed = zip(asked_for, fragment.producers, strict=True)
+            waiting += [number for asked, number in fed if asked]
+        elif any(isinstance(node, physical.RowWindow) for node in fragment.operators):
+            waiting += fragment.producers
+    found: set[int] = set()
+    while waiting:
+        number = waiting.pop()
+        found.add(number)
+        waiting += placement.fragments[number].producers
+    return frozenset(found)
+
+
+def _asked_for_sources(node: physical.Node, asked: bool, counts: bool) -> Iterator[bool]:
+    """For each EXCHANGE, left to right, whether somebody above it asks who sent a row of a stream, or in which order rows of one
+    tick came. Windows of time do not, unless it `counts` who was heard (COMPLETENESS)."""
+    if isinstance(node, physical.Exchange):
+        yield asked and node.collection is Collection.STREAM
+        return
+    forgets = isinstance(node, physical.TimeWindow) and not counts
+    asks = not isinstance(node, _SOURCELESS) or (asked and not forgets)
+    for child in node.inputs:
+        yield from _asked_for_sources(child, asks, counts)
+
+
+_SOURCELESS = (
+    physical.Select,
+    physical.Project,
+    physical.Rename,
+    physical.Union,
+    physical.TimeWindow,
+    physical.Deliver,
+)
 
 
 def _channels(acquires: list[physical.SpAcquire]) -> dict[tuple[str, str], int]:

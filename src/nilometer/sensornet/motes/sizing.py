@@ -13,10 +13,11 @@ from nilometer.errors import InfeasibleError, UnsupportedError
 from nilometer.placement import Placement
 from nilometer.placement.buffering import Scheduler
 from nilometer.placement.packets import Load
+from nilometer.placement.placed_plan import PlacedPlan
 from nilometer.placement.workload import workload
 from nilometer.sensornet.motes.converters import Converters
 from nilometer.sensornet.motes.fields import tuple_size
-from nilometer.sensornet.motes.site import Motes, motes_of
+from nilometer.sensornet.motes.site import Delivered, Motes, motes_of
 from nilometer.types import format_duration
 
 
@@ -42,10 +43,7 @@ def sized(placement: Placement, converters: Converters | None = None) -> Motes:
     )
     interval = motes.typing.interval
     work = workload(placed, placement.costs, placement.profile)
-    arriving = [flow for flow in placed.incoming[placement.routing.sink] if flow.consumer == 0]
-    rows, stride = sum(flow.rows for flow in arriving), gcd(*(flow.stride for flow in arriving)) or 1
-    size = tuple_size(motes.typing.stored(motes.delivered, 0 in motes.ordered))
-    work = replace(work, delivered=(Load(max(rows, 1), size, stride),))
+    work = replace(work, delivered=tuple(_load(motes, placed, kind) for kind in motes.delivered))
     scheduler = Scheduler(work, placement.network, interval, placement.costs, placement.profile)
     scheduled = scheduler.scheduled(placement.beta)
     if scheduled.agenda.delivery > scheduled.agenda.period:
@@ -60,3 +58,14 @@ def sized(placement: Placement, converters: Converters | None = None) -> Motes:
         placement, placed=placed, agenda=scheduled.agenda, sites=scheduled.sites, estimate=scheduled.estimate
     )
     return replace(motes, placement=fitting)
+
+
+def _load(motes: Motes, placed: PlacedPlan, kind: Delivered) -> Load:
+    """What the sink has to say on its serial line of one kind of tuples."""
+    arriving = [
+        flow
+        for flow in placed.incoming[placed.routing.sink]
+        if (flow.fragment, flow.consumer) == (kind.producer, 0)
+    ]
+    rows, stride = sum(flow.rows for flow in arriving), gcd(*(flow.stride for flow in arriving)) or 1
+    return Load(max(rows, 1), tuple_size(motes.typing.stored(kind.node, kind.ordered)), stride)

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from importlib.resources import files
 
 from nilometer.catalog.network import NodeId
+from nilometer.errors import UnsupportedError
 from nilometer.placement import Fragment
 from nilometer.plan import physical
 from nilometer.sensornet.motes.c_text import Lines, block, indented
@@ -90,8 +91,7 @@ def _tray(name: str) -> str:
 
 def _fragment(made: _Application, fragment: Fragment) -> None:
     """All operators of a fragment and its task."""
-    root = made.motes.delivered if fragment.delivers else fragment.root
-    top, row = _operator(made, fragment, root)
+    top, row = _operator(made, fragment, _delivered(made) if fragment.delivers else fragment.root)
     number = fragment.number
     if fragment.delivers:
         made.module(f"F{number}DeliverC", radio.deliver(f"F{number}DeliverC", row, made.site.beta))
@@ -116,6 +116,17 @@ def _fragment(made: _Application, fragment: Fragment) -> None:
             if tray.consumer == number:
                 made.wire(f"F{number}Task.Input", f"{_tray(tray.name)}.Clear")
     made.wire(f"F{number}Task.Produce", f"F{number}Producer")
+
+
+def _delivered(made: _Application) -> physical.Node:
+    kinds = made.motes.delivered
+    if len(kinds) > 1:
+        raise UnsupportedError(
+            "the nesC form hands one kind of rows to the gateway",
+            detail=f"what is left to the gateway takes those of {len(kinds)} fragments",
+            hint="leave out --nesc: the programs in C hand over all of them",
+        )
+    return kinds[0].node
 
 
 def _operator(made: _Application, fragment: Fragment, node: physical.Node) -> tuple[str, str]:

@@ -1,9 +1,9 @@
 /* ---- serial line to the gateway: USART0, 57,600 Bd ---------------------------------------------------------------
  *
- * What a delivery task has to say is one frame: 0x7E, the number of the period's first evaluation, the tuples (each begins
- * with its evaluation in the period), 0xFF, CRC-16. Nothing is buffered. */
+ * What a delivery task has to say is one frame for each kind of tuples: 0x70 and the number of the kind, the number of the
+ * period's first evaluation, the tuples (each begins with its evaluation in the period), 0xFF, CRC-16. Nothing is buffered. */
 
-enum { SERIAL_START = 0x7E, SERIAL_END = 0xFF };
+enum { SERIAL_START = 0x70, SERIAL_END = 0xFF };
 
 static uint16_t serial_crc;
 
@@ -22,8 +22,8 @@ static void serial_bytes(const void *bytes, uint8_t length) {
     }
 }
 
-static void serial_open(uint32_t first) {
-    uint8_t start = SERIAL_START;
+static void serial_open(uint8_t kind, uint32_t first) {
+    uint8_t start = SERIAL_START | kind;
     serial_bytes(&start, 1);
     serial_crc = 0;
     serial_bytes(&first, sizeof first);
