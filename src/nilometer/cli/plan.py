@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import typer
 
 from nilometer.cli.console import check_output, message, parameters_of, read_sql
@@ -74,12 +76,18 @@ def plan(
         buffering_factor=buffering_factor,
         goal=goal,
     )
-    placement = query.placement(network_of(query, network, costs, retries), expected)
+    found = network_of(query, network, costs, retries)
+    placement = query.placement(found, expected)
     if plot is not None:
-        from nilometer.laboratory.pictures import draw_placement
+        from nilometer.laboratory.pictures import draw_placement, draw_trade_offs
 
         check_output(plot, "--plot")
-        for path in draw_placement(placement, plot):
+        paths = draw_placement(placement, plot)
+        paths.append(Path(plot) / "lifetime.svg")
+        draw_trade_offs(
+            placement, lambda interval: query.placement(found, expected.at_interval(interval)), paths[-1]
+        )
+        for path in paths:
             message(f"drawn: {path}")
     if json:
         print(dumps(placement_json(placement), ensure_ascii=False))

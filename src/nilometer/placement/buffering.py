@@ -98,6 +98,16 @@ def choose_buffering(scheduler: Scheduler, quality: QualityOfService) -> Schedul
     return scheduled(_first(smallest, largest, good))
 
 
+def buffered_otherwise(scheduler: Scheduler) -> list[Scheduled]:
+    """The same work with other buffering factors, whatever is expected: 1, 2, 4 ... and the largest that memory and time allow."""
+    largest = min(_memory_bound(scheduler), LARGEST_BETA, scheduler.profile.wire.evaluations)
+    if _too_late(scheduler, 1, QualityOfService()) is not None:
+        return []
+    largest = _last(1, largest, lambda beta: _too_late(scheduler, beta, QualityOfService()) is None)
+    factors = [1 << power for power in range(largest.bit_length()) if 1 << power < largest]
+    return [scheduler.scheduled(beta) for beta in (*factors, largest)]
+
+
 def worth(estimate: Estimate) -> float:
     """What is made large where nothing else is asked for: the lifetime of sites whose sensor boards sleep, or, where no
     energy is known, the inverse of the power."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from nilometer.catalog.network import Network, NodeId
 from nilometer.placement.agenda import Agenda
+from nilometer.placement.buffering import Scheduler
 from nilometer.placement.cost_parameters import CostParameters
 from nilometer.placement.fragments import FragmentTree
 from nilometer.placement.placed_plan import PlacedPlan
@@ -14,6 +15,7 @@ from nilometer.placement.profiles import PlacementProfile
 from nilometer.placement.quality import QualityOfService
 from nilometer.placement.routing_tree import RoutingTree
 from nilometer.placement.site_plan import Estimate, SitePlan
+from nilometer.placement.workload import workload
 from nilometer.plan import physical
 
 
@@ -52,3 +54,14 @@ class Placement:
     def beta(self) -> int:
         """The buffering factor: how many evaluations are sent together."""
         return self.agenda.beta
+
+    @property
+    def interval(self) -> int:
+        """Microseconds between acquisitions."""
+        return self.placed.population.interval
+
+    @property
+    def scheduler(self) -> Scheduler:
+        """Makes the agendas of this plan for other buffering factors."""
+        work = workload(self.placed, self.costs, self.profile)
+        return Scheduler(work, self.network, self.interval, self.costs, self.profile)

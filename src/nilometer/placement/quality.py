@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from nilometer.errors import ConfigurationError
@@ -105,6 +105,10 @@ class QualityOfService:
             buffering_factor,
             goal=goal,
         )
+
+    def at_interval(self, interval: int) -> QualityOfService:
+        """The same expectations at another acquisition interval; how much is buffered is then chosen anew."""
+        return replace(self, acquisition_interval=Bounds(interval, interval), buffering_factor=None)
 
     @property
     def bounds(self) -> dict[Measure, Bounds]:

@@ -8,6 +8,7 @@ from nilometer.laboratory.pictures.curves import Curve, draw_curves
 from nilometer.laboratory.pictures.gantt import draw_agenda
 from nilometer.laboratory.pictures.network_map import draw_network
 from nilometer.laboratory.pictures.stacks import draw_energy
+from nilometer.laboratory.pictures.trade_offs import draw_trade_offs
 
 __all__ = [
     "Curve",
@@ -17,4 +18,5 @@ __all__ = [
     "draw_network",
     "draw_placement",
     "draw_simulation",
+    "draw_trade_offs",
 ]

@@ -39,6 +39,7 @@ def draw_curves(panels: Sequence[Curve], path: Path, columns: int = 2) -> None:
             ) if points else None
         if panel.logarithmic:
             panel_axes.set_xscale("log", base=2)
+            panel_axes.xaxis.set_major_formatter(lambda value, _: f"{value:.3g}")
         panel_axes.set_ylim(bottom=0)
         panel_axes.set_title(panel.title, fontsize=9)
         panel_axes.set_xlabel(panel.x, fontsize=8)
