@@ -54,18 +54,28 @@ def test_a_query_becomes_programs_that_run(tmp_path: Path) -> None:
     assert "equal to the reference" in done.stderr
 
 
-def test_retries_are_refused(tmp_path: Path) -> None:
-    """Our runtime acknowledges nothing; a program that pretended to would lose what the plan counts on."""
-    (tmp_path / "schema.sql").write_text(SCHEMA, "utf-8")
+@pytest.mark.motes
+@pytest.mark.slow
+def test_packets_are_acknowledged_where_the_network_says_retries(tmp_path: Path) -> None:
     again = tmp_path / "again.toml"
     again.write_text(BROOK.read_text("utf-8").replace("[network]", "[network]\nretries = 3"), "utf-8")
     query = "SELECT MAX(depth) AS deepest FROM River [NOW]"
-    arguments = ["compile", "--data", tmp_path, "--network", again, "--to", tmp_path / "motes", query]
-    done = CliRunner().invoke(application, list(map(str, arguments)))
+    for options in (["--network", str(again)], ["--retries", "2"]):
+        done = emulated(tmp_path, query, "--json", *options)
+        assert done.exit_code == 0, done.output
+        sites = json.loads(done.stdout.splitlines()[0])["sites"]
+        assert all(site["sendings"] == site["packets"] for site in sites)
+        assert sum(site["taken"] for site in sites) == sum(site["packets"] for site in sites) > 0
+        assert "equal to the reference" in done.stderr
+    assert "sendings" not in emulated(tmp_path, query, "--json").stdout
+
+
+@pytest.mark.motes
+@pytest.mark.slow
+def test_nesc_has_no_acknowledgements(tmp_path: Path) -> None:
+    done = emulated(tmp_path, "SELECT MAX(depth) AS deepest FROM River [NOW]", "--nesc", "--retries", "3")
     assert isinstance(done.exception, UnsupportedError)
-    assert "sends each packet once" in str(done.exception)
     assert "retries = 3" in str(done.exception)
-    assert not (tmp_path / "motes").exists()
 
 
 @pytest.mark.motes

@@ -16,7 +16,7 @@ from nilometer.cli.console import (
     read_sql,
 )
 from nilometer.cli.options import CatalogOption, DataOption, JsonOption, SetOption, SqlArgument, database_of
-from nilometer.cli.placement_options import NetworkOption, network_of
+from nilometer.cli.placement_options import NetworkOption, RetriesOption, network_of
 from nilometer.errors import InternalError
 
 
@@ -45,6 +45,7 @@ def compile_(
     recorded: Annotated[
         bool, typer.Option("--recorded", help="Inject the readings of --data instead of random ones.")
     ] = False,
+    retries: RetriesOption = None,
     delivery_time: Annotated[
         str | None, typer.Option(metavar="DURATION", help="The longest that an answer may take: '1 HOUR'.")
     ] = None,
@@ -71,7 +72,7 @@ def compile_(
     from nilometer.sensornet.motes.site import MAXIMUM_BETA
 
     query = database_of(data, catalog).sql(read_sql(sql), **parameters_of(set_ or []))
-    found = network_of(query, network, None)
+    found = network_of(query, network, None, retries)
     check_output(to, "--to")
     expected = expectations(delivery_time=delivery_time, buffering_factor=buffering_factor)
     log = (

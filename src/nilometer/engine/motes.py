@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -194,9 +194,15 @@ def _measurement(emulation: Emulation, site: NodeId, busy: float) -> dict[str, A
         "stack": measured.stack,
         "flash": measured.flash,
         "flash_estimate": flash_estimate(emulation.compilation.motes, site),
+        **_hops(emulation, site),
         "collisions": measured.collisions,
         "faults": sum(measured.faults.values()) + measured.wrong_sleeps,
     }
+
+
+def _hops(emulation: Emulation, site: NodeId) -> dict[str, int]:
+    """What was counted in the whole run, where packets are acknowledged."""
+    return asdict(emulation.run.measured[site].hops) if emulation.compilation.motes.retries else {}
 
 
 def task_times(emulation: Emulation) -> list[dict[str, Any]]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from nilometer.catalog.network import NodeId
-from nilometer.errors import DataError, ResourceError, UnsupportedError
+from nilometer.errors import DataError, ResourceError
 from nilometer.placement import Placement
 from nilometer.placement.limit_acquisitions import Sensors
 from nilometer.plan import physical
@@ -74,12 +74,6 @@ def compile_placement(
     """Write and build the program of every site, and beside them a table of names, if there are `names`. `start` is the time of
     the first evaluation, or a little before: evaluations are at multiples of the acquisition interval. `emulated`: they are
     to be run here, and refused, before anything is written, if their answers could not be finished."""
-    if placement.network.retries:
-        raise UnsupportedError(
-            "our runtime for motes sends each packet once, and acknowledges none",
-            detail=f"network '{placement.network.name}' says retries = {placement.network.retries}",
-            hint="compile for the network with retries = 0; `nilometer plan` and `simulate` know retries",
-        )
     motes = sized(placement, converters)
     if emulated:
         check_finishing(motes)

@@ -20,6 +20,8 @@ CYCLES_PER_TICK = FREQUENCY // TICKS
 
 FAULTS = {1: "tray full", 2: "checksum", 3: "late", 4: "stranger", 5: "state full", 6: "unheard"}
 
+COUNTS = {1: "packets", 2: "sendings", 3: "given_up", 4: "taken", 5: "duplicates"}
+
 
 @dataclass(frozen=True)
 class TaskTimes:
@@ -33,6 +35,18 @@ class TaskTimes:
     def mean(self) -> float:
         """Cycles of one run."""
         return self.total / self.count
+
+
+@dataclass(frozen=True)
+class Hops:
+    """What a mote counts where packets are acknowledged: to its parent `packets` in so many `sendings`, of which it has `given_up`
+    some; from its children packets that it has `taken`, and `duplicates`, whose acknowledgement was lost."""
+
+    packets: int = 0
+    sendings: int = 0
+    given_up: int = 0
+    taken: int = 0
+    duplicates: int = 0
 
 
 @dataclass(frozen=True)
@@ -59,6 +73,7 @@ class Measured:
     faults: Mapping[str, int] = field(default_factory=dict)
     tasks: Mapping[int, TaskTimes] = field(default_factory=dict)
     serial: bytes = b""
+    hops: Hops = field(default_factory=Hops)
 
     @property
     def sound(self) -> bool:
@@ -123,4 +138,5 @@ def _measured(site: NodeId, report: dict[str, Any]) -> Measured:
         {FAULTS.get(int(code), code): count for code, count in report["faults"].items()},
         {int(mark): TaskTimes(*times) for mark, times in report["tasks"].items()},
         bytes.fromhex(report["serial"]),
+        Hops(**{COUNTS[int(what)]: count for what, count in report["counts"].items()}),
     )

@@ -26,12 +26,12 @@
 #include <simavr/sim_io.h>
 #include <simavr/sim_irq.h>
 
-enum { FREQUENCY = 7372800, CHANNELS = 8, TASKS = 256, FAULTS = 8, MODES = 8, FILL = 0xC5 };
+enum { FREQUENCY = 7372800, CHANNELS = 8, TASKS = 256, FAULTS = 8, COUNTS = 8, MODES = 8, FILL = 0xC5 };
 enum { QUANTUM = 384, AIR_BYTE = 3840 };    /* one bit and one byte of 19,200 Bd, in cycles */
 enum { ENTRY_CYCLES = 4 };                  /* of an interrupt, by the data sheet */
 enum { RXEN = 0x10, TXEN = 0x08 };
 enum { ADCSRA = 0x26, UCSR0B = 0x2A, TCCR1B = 0x4E, TCCR2 = 0x45, MCUCR = 0x55, TIMSK = 0x57, ETIMSK = 0x7D, TCCR3B = 0x8A,
-       UCSR1B = 0x9A, FAULT_PORT = 0xFD, MARK_PORT = 0xFE, RAM_START = 0x100 };
+       UCSR1B = 0x9A, COUNT_PORT = 0xFC, FAULT_PORT = 0xFD, MARK_PORT = 0xFE, RAM_START = 0x100 };
 
 static const char *const mode_names[MODES] = {"idle", "adc_noise_reduction", "power_down", "power_save",
                                               "reserved4", "reserved5", "standby", "extended_standby"};
@@ -66,7 +66,7 @@ struct node {
     struct task tasks[TASKS];
     uint8_t current;
     avr_cycle_count_t current_since;
-    uint64_t faults[FAULTS];
+    uint64_t faults[FAULTS], counts[COUNTS];
     int *hearers, hearer_count;
 };
 
@@ -127,6 +127,10 @@ static void on_mark(avr_t *avr, avr_io_addr_t address, uint8_t value, void *para
 
 static void on_fault(avr_t *avr, avr_io_addr_t address, uint8_t value, void *parameter) {
     ((struct node *)parameter)->faults[value % FAULTS]++;
+}
+
+static void on_count(avr_t *avr, avr_io_addr_t address, uint8_t value, void *parameter) {
+    ((struct node *)parameter)->counts[value % COUNTS]++;
 }
 
 static void on_baud(avr_t *avr, avr_io_addr_t address, uint8_t value, void *parameter) {
@@ -323,6 +327,7 @@ static void wire(struct node *node) {
     avr_irq_register_notify(avr_get_interrupt_irq(avr, AVR_INT_ANY) + AVR_INT_IRQ_RUNNING, on_interrupt, node);
     avr_register_io_write(avr, MARK_PORT, on_mark, node);
     avr_register_io_write(avr, FAULT_PORT, on_fault, node);
+    avr_register_io_write(avr, COUNT_PORT, on_count, node);
 }
 
 static void read_description(const char *path) {
@@ -383,6 +388,9 @@ static void report(struct node *node) {
            avr->ramend + 1 - lowest);
     for (int code = 0, first = 1; code < FAULTS; code++)
         if (node->faults[code]) printf("%s\"%d\":%" PRIu64, first ? (first = 0, "") : ",", code, node->faults[code]);
+    printf("},\"counts\":{");
+    for (int what = 0, first = 1; what < COUNTS; what++)
+        if (node->counts[what]) printf("%s\"%d\":%" PRIu64, first ? (first = 0, "") : ",", what, node->counts[what]);
     printf("},\"tasks\":{");
     for (int number = 0, first = 1; number < TASKS; number++)
         if (node->tasks[number].count)
