@@ -15,7 +15,7 @@ from nilometer.engine.placing import network_for, with_sensors
 from nilometer.placement import QualityOfService, place, placement_profile
 from nilometer.placement.attributes_by_id import attributes_by_id
 from nilometer.placement.limit_acquisitions import limit_acquisitions
-from nilometer.plan.reference import same_answer
+from nilometer.plan.reference import rows_in_common, same_answer
 from nilometer.sensornet.motes.busy import expected_times
 from nilometer.sensornet.motes.compilation import (
     START,
@@ -42,12 +42,16 @@ COSTS = "avr"
 
 @dataclass(frozen=True)
 class Emulation:
-    """A run: the answer at the sink; `difference` from the reference's on the same readings (None: there is none)."""
+    """A run: the answer at the sink; `difference` from the reference's on the same readings (None: there is none). Of the
+    `expected` rows so many `arrived`; where packets were lost for good (`run.lost`) these may be fewer, and others may be
+    there that were made of fewer readings."""
 
     compilation: Compilation
     run: Run
     answer: Answer
     difference: str | None
+    expected: int
+    arrived: int
 
 
 def compile_query(
@@ -92,9 +96,10 @@ def emulate(
     periods: int | None = None,
     seed: int = 1,
     readings: Readings | None = None,
+    loss: bool = False,
 ) -> Emulation:
     """Run the programs on these readings (by the nodes' ids), or on random ones (of two periods); `periods` is the most that
-    are run."""
+    are run. `loss`: links lose packets, by their quality and the seed."""
     beta = compilation.placement.beta
     if readings is None:
         readings = random_readings(compilation.motes, (periods or 2) * beta, seed)
@@ -105,11 +110,13 @@ def emulate(
             name: {numbers.get(site, site): series[:most] for site, series in sites.items()}
             for name, sites in readings.items()
         }
-    result = run(compilation, readings)
+    result = run(compilation, readings, seed if loss else None)
     sensors = sensors_by_stream(query.database.catalog)
     expected = expected_rows(compilation, readings, query.logical, result.periods, sensors)
     difference = same_answer(expected, result.rows, FLOAT_TOLERANCE)
-    return Emulation(compilation, result, Answer(query.schema, sorted(result.rows, key=_order)), difference)
+    arrived = rows_in_common(expected, result.rows, FLOAT_TOLERANCE)
+    answer = Answer(query.schema, sorted(result.rows, key=_order))
+    return Emulation(compilation, result, answer, difference, len(expected), arrived)
 
 
 def why_nothing(emulation: Emulation) -> str | None:
@@ -201,8 +208,22 @@ def _measurement(emulation: Emulation, site: NodeId, busy: float) -> dict[str, A
 
 
 def _hops(emulation: Emulation, site: NodeId) -> dict[str, int]:
-    """What was counted in the whole run, where packets are acknowledged."""
-    return asdict(emulation.run.measured[site].hops) if emulation.compilation.motes.retries else {}
+    """What was counted in the whole run, where packets are acknowledged or lost."""
+    measured = emulation.run.measured[site]
+    counted = asdict(measured.hops) if emulation.compilation.motes.retries else {}
+    return counted | ({"missed": measured.missed} if emulation.run.lossy else {})
+
+
+def what_was_lost(emulation: Emulation) -> str | None:
+    """In words: packets that were lost for good, and what that made of the answer; None if there are none."""
+    lost, expected, arrived = emulation.run.lost, emulation.expected, emulation.arrived
+    if not lost:
+        return None
+    others = len(emulation.answer) - arrived
+    retries = emulation.compilation.motes.retries
+    again = f"after {retries} retries" if retries else "as each is sent once (--retries)"
+    text = f"{lost} packets were lost for good, {again}: {arrived} of {expected} expected rows arrived"
+    return text + (f", and {others} that were made of what was left" if others else "")
 
 
 def task_times(emulation: Emulation) -> list[dict[str, Any]]:

@@ -50,16 +50,22 @@ class Compilation:
 
 @dataclass(frozen=True)
 class Run:
-    """An emulated run: the rows that the sink delivered, and what every mote measured."""
+    """An emulated run: the rows that the sink delivered, and what every mote measured. `lossy`: links lost packets by their
+    quality. `lost`: packets of which no sending arrived at the next hop."""
 
     rows: list[tuple[object, ...]]
     measured: Mapping[NodeId, Measured]
     periods: int
+    lossy: bool = False
+    lost: int = 0
 
     @property
     def sound(self) -> bool:
-        """Whether no mote met a fault, a collision or a sleep from which hardware would not wake."""
-        return all(measured.sound for measured in self.measured.values())
+        """Whether no mote met a fault, a collision or a sleep from which hardware would not wake; and, where links lose nothing,
+        no packet had to be sent again."""
+        every = self.measured.values()
+        heard = all(one.hops.sendings == one.hops.packets and not one.hops.given_up for one in every)
+        return all(one.sound for one in every) and (self.lossy or (heard and not self.lost))
 
 
 def compile_placement(
@@ -119,8 +125,9 @@ def _remove_earlier(directory: Path) -> None:
             source.with_suffix(".elf").unlink(missing_ok=True)
 
 
-def run(compilation: Compilation, readings: Readings) -> Run:
-    """Run the programs on these readings, as many whole periods as there are."""
+def run(compilation: Compilation, readings: Readings, losses: int | None = None) -> Run:
+    """Run the programs on these readings, as many whole periods as there are. `losses`: the seed of what links lose, by their
+    quality; None: nothing."""
     motes, placement = compilation.motes, compilation.placement
     evaluations = min(len(series) for sites in readings.values() for series in sites.values())
     periods = evaluations // placement.beta
@@ -137,9 +144,18 @@ def run(compilation: Compilation, readings: Readings) -> Run:
         raw_counts(motes, readings),
         alpha=alpha,
         ticks=alpha * placement.beta * periods,
+        losses=losses,
     )
     serial = measured[placement.routing.sink].serial
-    return Run(answers(motes, serial, compilation.start, compilation.names), measured, periods)
+    rows = answers(motes, serial, compilation.start, compilation.names)
+    return Run(rows, measured, periods, losses is not None, _lost(motes, measured))
+
+
+def _lost(motes: Motes, measured: Mapping[NodeId, Measured]) -> int:
+    """Where packets are acknowledged, those that were not taken; else every sending that was missed."""
+    if motes.retries:
+        return sum(one.hops.packets - one.hops.taken for one in measured.values())
+    return sum(one.missed for one in measured.values())
 
 
 def expected_rows(
