@@ -10,7 +10,7 @@ from click.testing import Result
 from typer.testing import CliRunner
 
 from nilometer.cli.main import application
-from nilometer.errors import UnsupportedError
+from nilometer.errors import ConfigurationError, UnsupportedError
 
 BROOK = Path(__file__).parents[1] / "catalog" / "data" / "snee.toml"
 SCHEMA = "CREATE STREAM River (depth INT) SENSED EVERY 10 SECONDS;"
@@ -54,18 +54,61 @@ def test_a_query_becomes_programs_that_run(tmp_path: Path) -> None:
     assert "equal to the reference" in done.stderr
 
 
-def test_retries_are_refused(tmp_path: Path) -> None:
-    """Our runtime acknowledges nothing; a program that pretended to would lose what the plan counts on."""
-    (tmp_path / "schema.sql").write_text(SCHEMA, "utf-8")
+@pytest.mark.motes
+@pytest.mark.slow
+def test_packets_are_acknowledged_where_the_network_says_retries(tmp_path: Path) -> None:
     again = tmp_path / "again.toml"
     again.write_text(BROOK.read_text("utf-8").replace("[network]", "[network]\nretries = 3"), "utf-8")
     query = "SELECT MAX(depth) AS deepest FROM River [NOW]"
-    arguments = ["compile", "--data", tmp_path, "--network", again, "--to", tmp_path / "motes", query]
-    done = CliRunner().invoke(application, list(map(str, arguments)))
+    for options in (["--network", str(again)], ["--retries", "2"]):
+        done = emulated(tmp_path, query, "--json", *options)
+        assert done.exit_code == 0, done.output
+        sites = json.loads(done.stdout.splitlines()[0])["sites"]
+        assert all(site["sendings"] == site["packets"] for site in sites)
+        assert sum(site["taken"] for site in sites) == sum(site["packets"] for site in sites) > 0
+        assert "equal to the reference" in done.stderr
+    assert "sendings" not in emulated(tmp_path, query, "--json").stdout
+
+
+@pytest.mark.motes
+@pytest.mark.slow
+def test_links_that_lose_packets(tmp_path: Path) -> None:
+    lossy = tmp_path / "lossy.toml"
+    lossy.write_text(
+        "sink = 0\nnodes = [{ id = 0 }, { id = 1 }, { id = 2, streams = ['River'] }]\n"
+        "links = [{ source = 1, target = 0, quality = 0.6 }, { source = 2, target = 1, quality = 0.6 }]\n",
+        "utf-8",
+    )
+    options = ["--network", str(lossy), "--loss", "--periods", "12", "--seed", "2", "--json"]
+    query = "SELECT depth FROM River [NOW]"
+    done = emulated(tmp_path, query, *options)
+    assert done.exit_code == 0, done.output
+    table = json.loads(done.stdout.splitlines()[0])
+    assert table["sound"]
+    assert table["expected"] == 24 > table["arrived"] == table["compared"]
+    # Two evaluations a packet; after one that was lost, the relay sends one that is empty, and may be lost too.
+    assert table["lost"] >= (24 - table["arrived"]) // 2 > 0
+    assert f"{table['lost']} packets were lost for good" in done.stderr
+    assert "equal" not in done.stderr
+    done = emulated(tmp_path, query, *options, "--retries", "7")
+    assert json.loads(done.stdout.splitlines()[0])["lost"] == 0
+    assert "24 rows, equal to the reference" in done.stderr
+    assert emulated(tmp_path, query, *options).stdout == emulated(tmp_path, query, *options).stdout
+
+
+def test_losses_without_a_run_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "schema.sql").write_text(SCHEMA, "utf-8")
+    where = ["--data", str(tmp_path), "--network", str(BROOK)]
+    done = CliRunner().invoke(application, ["compile", *where, "--loss", "SELECT depth FROM River [NOW]"])
+    assert isinstance(done.exception, ConfigurationError)
+
+
+@pytest.mark.motes
+@pytest.mark.slow
+def test_nesc_has_no_acknowledgements(tmp_path: Path) -> None:
+    done = emulated(tmp_path, "SELECT MAX(depth) AS deepest FROM River [NOW]", "--nesc", "--retries", "3")
     assert isinstance(done.exception, UnsupportedError)
-    assert "sends each packet once" in str(done.exception)
     assert "retries = 3" in str(done.exception)
-    assert not (tmp_path / "motes").exists()
 
 
 @pytest.mark.motes

@@ -113,8 +113,9 @@ _MICA2: Final[dict[str, float]] = {
 # Our own runtime on the Mica2's processor, measured: cycles fitted to emulated micro-programs (`sensornet.motes.calibration`;
 # a test fits them again). A radio slot begins with two ticks of the clock in which only the receiver is on. What is reserved is
 # more than what is expected: a slot gets two milliseconds, as it begins at a whole tick, and 1.5 %, as interrupts may meet; a task
-# gets 15 %, by which the models miss the smallest of them. The serial line is counted by bytes, and a frame has eight. RAM and the
-# currents are the Mica2's; `fixed_ram` is what the largest runtime takes, with its stack.
+# gets 15 %, by which the models miss the smallest of them. An acknowledgement is waited for, if it does not come, for six ticks and
+# what it takes to begin anew; if it does, for as long as it takes, turning round included. The serial line is counted by bytes, and
+# a frame has eight. RAM and the currents are the Mica2's; `fixed_ram` is what the largest runtime takes, with its stack.
 _AVR: Final[dict[str, float]] = {
     **dict.fromkeys(("copy_tuple", "apply_predicate", "apply_atom", "check_tuple", "do_calculation"), 0.0),
     **dict.fromkeys(("set_a_value", "concatenate", "scan_tuple", "call_method", "signal_event"), 0.0),
@@ -136,6 +137,8 @@ _AVR: Final[dict[str, float]] = {
     "send_packet": 8352 * _CYCLE,
     "transmit_packet": 8352 * _CYCLE,
     "transmit_byte": 3915 * _CYCLE,
+    "await_acknowledgement": 44_000 * _CYCLE,
+    "transmit_acknowledgement": 32_520 * _CYCLE,
     "slot_slack": 2,
     "slot_margin": 0.015,
     "deliver_tuple": 1286 * _CYCLE,

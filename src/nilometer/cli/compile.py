@@ -16,8 +16,8 @@ from nilometer.cli.console import (
     read_sql,
 )
 from nilometer.cli.options import CatalogOption, DataOption, JsonOption, SetOption, SqlArgument, database_of
-from nilometer.cli.placement_options import NetworkOption, network_of
-from nilometer.errors import InternalError
+from nilometer.cli.placement_options import NetworkOption, RetriesOption, network_of
+from nilometer.errors import ConfigurationError, InternalError
 
 
 def register(application: typer.Typer) -> None:
@@ -41,10 +41,16 @@ def compile_(
     periods: Annotated[
         int, typer.Option("--periods", min=1, help="How many periods of the agenda to run.")
     ] = 2,
-    seed: Annotated[int, typer.Option("--seed", help="Of the readings that are injected.")] = 1,
+    seed: Annotated[
+        int, typer.Option("--seed", help="Of the readings that are injected, and of what links lose.")
+    ] = 1,
     recorded: Annotated[
         bool, typer.Option("--recorded", help="Inject the readings of --data instead of random ones.")
     ] = False,
+    loss: Annotated[
+        bool, typer.Option("--loss", help="With --emulate: links lose packets, by their quality.")
+    ] = False,
+    retries: RetriesOption = None,
     delivery_time: Annotated[
         str | None, typer.Option(metavar="DURATION", help="The longest that an answer may take: '1 HOUR'.")
     ] = None,
@@ -59,7 +65,7 @@ def compile_(
     """Compile a query for motes: one self-contained C program and one ELF file for each site (ATmega128, avr-gcc).
 
     With --emulate the programs run under libsimavr on seeded or recorded readings; the answers at the sink are compared with the reference
-    evaluator's.
+    evaluator's. With --loss links lose packets: what was lost for good, and what that made of the answer, is told.
 
     Example: nilometer compile --data field/ --network brook.toml --emulate "SELECT AVG(depth) FROM river [NOW]"
     """
@@ -70,8 +76,12 @@ def compile_(
     from nilometer.engine.recorded import recorded_readings
     from nilometer.sensornet.motes.site import MAXIMUM_BETA
 
+    if loss and not emulate:
+        raise ConfigurationError(
+            "--loss without --emulate: nothing is sent", hint="give --emulate too, or neither"
+        )
     query = database_of(data, catalog).sql(read_sql(sql), **parameters_of(set_ or []))
-    found = network_of(query, network, None)
+    found = network_of(query, network, None, retries)
     check_output(to, "--to")
     expected = expectations(delivery_time=delivery_time, buffering_factor=buffering_factor)
     log = (
@@ -101,9 +111,12 @@ def compile_(
     if not emulate:
         print_records(motes.sizes(compiled), json)
         return
-    ran = motes.emulate(query, compiled, periods=periods, seed=seed, readings=log.readings if log else None)
+    readings = log.readings if log else None
+    ran = motes.emulate(query, compiled, periods=periods, seed=seed, readings=readings, loss=loss)
     if json:
         head = {"sites": motes.measurements(ran), "sound": ran.run.sound, "compared": len(ran.answer)}
+        if loss:
+            head |= {"lost": ran.run.lost, "expected": ran.expected, "arrived": ran.arrived}
         print(dumps(head, ensure_ascii=False))
         for line in ran.answer.json_rows():
             print(line)
@@ -111,12 +124,15 @@ def compile_(
         print_records(motes.measurements(ran), False)
         print()
         print_table(ran.answer.columns, ran.answer.text_rows())
-    if ran.difference is not None:
+    lost = motes.what_was_lost(ran) if loss else None
+    if ran.difference is not None and lost is None:
         raise InternalError(
             "the motes' answers differ from the reference's", detail=ran.difference, hint="report it"
         )
     nothing = motes.why_nothing(ran)
-    if nothing is not None:
+    if lost is not None:
+        message(lost)
+    elif nothing is not None:
         message(f"no row was delivered, nor is any expected, so that NOTHING WAS COMPARED; {nothing}")
     else:
         message(f"{len(ran.answer)} rows, equal to the reference evaluator's on the same readings")

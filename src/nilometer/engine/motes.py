@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +16,7 @@ from nilometer.engine.placing import network_for, with_sensors
 from nilometer.placement import QualityOfService, place, placement_profile
 from nilometer.placement.attributes_by_id import attributes_by_id
 from nilometer.placement.limit_acquisitions import limit_acquisitions
-from nilometer.plan.reference import same_answer
+from nilometer.plan.reference import rows_in_common, same_answer
 from nilometer.sensornet.motes.abilities import our_runtime
 from nilometer.sensornet.motes.busy import expected_times
 from nilometer.sensornet.motes.compilation import (
@@ -44,12 +44,16 @@ COSTS = "avr"
 
 @dataclass(frozen=True)
 class Emulation:
-    """A run: the answer at the sink; `difference` from the reference's on the same readings (None: there is none)."""
+    """A run: the answer at the sink; `difference` from the reference's on the same readings (None: there is none). Of the
+    `expected` rows so many `arrived`; where packets were lost for good (`run.lost`) these may be fewer, and others may be
+    there that were made of fewer readings."""
 
     compilation: Compilation
     run: Run
     answer: Answer
     difference: str | None
+    expected: int
+    arrived: int
 
 
 def compile_query(
@@ -97,9 +101,10 @@ def emulate(
     periods: int | None = None,
     seed: int = 1,
     readings: Readings | None = None,
+    loss: bool = False,
 ) -> Emulation:
     """Run the programs on these readings (by the nodes' ids), or on random ones (of two periods); `periods` is the most that
-    are run."""
+    are run. `loss`: links lose packets, by their quality and the seed."""
     beta = compilation.placement.beta
     if readings is None:
         readings = random_readings(compilation.motes, (periods or 2) * beta, seed)
@@ -111,7 +116,7 @@ def emulate(
             for name, sites in readings.items()
         }
     database = query.database
-    result = run(compilation, readings, DatabaseSources(database, query.physical))
+    result = run(compilation, readings, DatabaseSources(database, query.physical), seed if loss else None)
     expected = expected_rows(
         compilation,
         readings,
@@ -122,7 +127,9 @@ def emulate(
     )
     rows = Answer(query.schema, result.answer).rows
     difference = same_answer(expected, rows, FLOAT_TOLERANCE)
-    return Emulation(compilation, result, Answer(query.schema, sorted(rows, key=_order)), difference)
+    arrived = rows_in_common(expected, rows, FLOAT_TOLERANCE)
+    answer = Answer(query.schema, sorted(rows, key=_order))
+    return Emulation(compilation, result, answer, difference, len(expected), arrived)
 
 
 def why_nothing(emulation: Emulation) -> str | None:
@@ -207,9 +214,29 @@ def _measurement(emulation: Emulation, site: NodeId, busy: float) -> dict[str, A
         "stack": measured.stack,
         "flash": measured.flash,
         "flash_estimate": flash_estimate(emulation.compilation.motes, site),
+        **_hops(emulation, site),
         "collisions": measured.collisions,
         "faults": sum(measured.faults.values()) + measured.wrong_sleeps,
     }
+
+
+def _hops(emulation: Emulation, site: NodeId) -> dict[str, int]:
+    """What was counted in the whole run, where packets are acknowledged or lost."""
+    measured = emulation.run.measured[site]
+    counted = asdict(measured.hops) if emulation.compilation.motes.retries else {}
+    return counted | ({"missed": measured.missed} if emulation.run.lossy else {})
+
+
+def what_was_lost(emulation: Emulation) -> str | None:
+    """In words: packets that were lost for good, and what that made of the answer; None if there are none."""
+    lost, expected, arrived = emulation.run.lost, emulation.expected, emulation.arrived
+    if not lost:
+        return None
+    others = len(emulation.answer) - arrived
+    retries = emulation.compilation.motes.retries
+    again = f"after {retries} retries" if retries else "as each is sent once (--retries)"
+    text = f"{lost} packets were lost for good, {again}: {arrived} of {expected} expected rows arrived"
+    return text + (f", and {others} that were made of what was left" if others else "")
 
 
 def task_times(emulation: Emulation) -> list[dict[str, Any]]:

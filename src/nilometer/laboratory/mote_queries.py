@@ -8,7 +8,7 @@ that there can be, for which is planned.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -35,7 +35,7 @@ BROOK: Final[Mapping[str, Sequence[int]]] = {"river": (5, 6, 7, 9), "hilltop": (
 @dataclass(frozen=True)
 class MoteQuery:
     """`hosts`: which sites sense each stream; on SNEE's brook, unless it is a `grid` (width and height; 0 is the sink, in a
-    corner, and each hears its four neighbours)."""
+    corner, and each hears its four neighbours). `retries`: packets are acknowledged; none is lost."""
 
     name: str
     text: str
@@ -43,11 +43,13 @@ class MoteQuery:
     periods: int = 4
     hosts: Mapping[str, Sequence[int]] = field(default_factory=lambda: BROOK)
     grid: tuple[int, int] | None = None
+    retries: int = 0
 
     @property
     def network(self) -> Network:
         """Where it runs."""
-        return brook(self.hosts) if self.grid is None else grid(*self.grid, self.hosts)
+        where = brook(self.hosts) if self.grid is None else grid(*self.grid, self.hosts)
+        return replace(where, retries=self.retries)
 
 
 MOTE_QUERIES: Final = (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from nilometer.plan.reference import Answer, normalise, same_answer
+from nilometer.plan.reference import Answer, normalise, rows_in_common, same_answer
 
 
 def test_order_does_not_matter_but_number_does():
@@ -53,6 +53,11 @@ def test_structs_lists_and_points_in_any_clothes():
 def test_answers_themselves():
     answer = Answer(("v",), ((1,),), 0, ())
     assert same_answer(answer, [[1]]) is None
+
+
+def test_rows_in_common():
+    assert rows_in_common([(1, 0.3), (1, 0.3), (2, None)], [(2, None), (1, 0.1 + 0.2), (3, 1.0)]) == 2
+    assert rows_in_common([], [(1,)]) == 0
 
 
 def test_normalise():

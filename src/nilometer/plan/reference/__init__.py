@@ -4,9 +4,18 @@ It shares nothing with the hosts it judges but the plan itself: no operators, no
 """
 
 from nilometer.plan.reference.answer import Answer, Occurrence
-from nilometer.plan.reference.comparison import normalise, same_answer
+from nilometer.plan.reference.comparison import normalise, rows_in_common, same_answer
 from nilometer.plan.reference.evaluate import evaluate
 from nilometer.plan.reference.feed import Feed
 from nilometer.plan.reference.table_version import TableVersion
 
-__all__ = ["evaluate", "Feed", "TableVersion", "Answer", "Occurrence", "normalise", "same_answer"]
+__all__ = [
+    "evaluate",
+    "Feed",
+    "TableVersion",
+    "Answer",
+    "Occurrence",
+    "normalise",
+    "rows_in_common",
+    "same_answer",
+]

@@ -45,6 +45,12 @@ def same_answer(expected: Rows, given: Rows, tolerance: float = 1e-9) -> str | N
     return "\n".join(lines)
 
 
+def rows_in_common(expected: Rows, given: Rows, tolerance: float = 1e-9) -> int:
+    """How many of the expected rows were given, compared as `same_answer` does."""
+    left = _plain(expected)
+    return len(left) - len(_unmatched(left, _plain(given), tolerance)[0])
+
+
 def _rows(count: int) -> str:
     return f"{count} row" if count == 1 else f"{count} rows"
 

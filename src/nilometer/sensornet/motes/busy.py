@@ -2,7 +2,7 @@
 
 The agenda reserves time for the most rows that an evaluation can have, and every slot has some slack. Here, the same models of the
 operators are given the rows that there are while every condition holds (`placement.mean_volume`), and a slot takes what is sent in
-it. Tasks are told apart as the emulator does, by their marks.
+it: where packets are acknowledged, the mean over what the links may lose, and at the receiver all of the slot. Tasks are told apart as the emulator does, by their marks.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from math import ceil, floor
 
 from nilometer.catalog.network import NodeId
 from nilometer.placement import CostParameters, Fragment, Placement
+from nilometer.placement.acknowledgements import hop_of
 from nilometer.placement.costs.aggregates import kept_float_steps
 from nilometer.placement.costs.operators import duration
 from nilometer.placement.mean_volume import (
@@ -25,8 +26,8 @@ from nilometer.placement.mean_volume import (
 )
 from nilometer.placement.packets import Load, bytes_for, packets_for
 from nilometer.sensornet.motes.fields import passes_on, tuple_size
-from nilometer.sensornet.motes.program import RECEIVE_MARK, SEND_MARK, children, producers_of
-from nilometer.sensornet.motes.site import Delivered, Motes
+from nilometer.sensornet.motes.program import RECEIVE_MARK, SEND_MARK, producers_of
+from nilometer.sensornet.motes.site import TICKS, Delivered, Motes, Step
 
 Milliseconds = Mapping[int, float]
 """Of the tasks of a site, by mark, in one period."""
@@ -44,8 +45,10 @@ def expected_times(motes: Motes, costs: CostParameters | None = None) -> Mapping
         times = {f.number + 1: work.computing(f, identifier) for f in (*site.leaves, *site.inner)}
         if site.sends:
             times[SEND_MARK] = sent[identifier]
-        # A receiver listens from the beginning of the slot to the end of the last packet: as long as its child sends.
-        times |= {RECEIVE_MARK + at: sent[child] for at, child in enumerate(children(site))}
+        # A receiver listens from the beginning of the slot to the end of the last packet: as long as its child sends. One that
+        # acknowledges listens to the end of the slot.
+        for at, step in enumerate(step for step in site.steps if step.what == "receive"):
+            times[RECEIVE_MARK + at] = _length(step) if motes.retries else sent[step.other]
         found[identifier] = times
     return found
 
@@ -96,14 +99,32 @@ class _Work:
         over = max(number - floor(number) for number in tuples.values())
         fewer = [Load(floor(number + 1e-9), sizes[at]) for at, number in tuples.items()]
         more = [Load(ceil(number - 1e-9), sizes[at]) for at, number in tuples.items()]
-        return (1 - over) * self._slot(fewer) + over * self._slot(more)
+        return (1 - over) * self._slot(site, fewer) + over * self._slot(site, more)
 
-    def _slot(self, loads: list[Load]) -> float:
+    def _slot(self, site: NodeId, loads: list[Load]) -> float:
         costs, wire = self.costs, self.placement.profile.wire
         # A slot in which nothing is to be said still has a packet that says that it is the last.
         packets = max(packets_for(loads, 1, costs.packet_room, wire), 1)
         content = bytes_for(loads, 1, packets, costs.packet_overhead, wire)
-        return 2 * costs.radio_sync_window + packets * costs.send_packet + content * costs.transmit_byte
+        once = packets * costs.send_packet + content * costs.transmit_byte
+        if self.motes.retries:
+            once = self._again(site, packets, once)
+        return 2 * costs.radio_sync_window + once
+
+    def _again(self, site: NodeId, packets: int, once: float) -> float:
+        """Packets that are sent until they are acknowledged; `once`: what each of them takes once, together."""
+        costs = self.costs
+        hop = hop_of(self.placement.network, site, self.placement.routing.parents[site])
+        reserved = next(s.sendings for s in self.motes.site(site).steps if s.what == "send")
+        sendings = hop.expected(packets, reserved or packets)
+        answered = sendings * hop.success  # Wald: of a mean number of sendings the share that succeeds
+        waiting = answered * costs.transmit_acknowledgement
+        waiting += (sendings - answered) * costs.await_acknowledgement
+        return once * sendings / packets + waiting
+
+
+def _length(step: Step) -> float:
+    return (step.end - step.start) * 1000 / TICKS
 
 
 def _looking(fed: tuple[MeanVolume, ...], trays: list[int], beta: int, costs: CostParameters) -> float:

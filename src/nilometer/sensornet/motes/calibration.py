@@ -2,7 +2,8 @@
 
 The cost models are linear in their parameters. So the coefficient of a parameter in a task's duration is the duration under a
 profile in which that parameter is 1 and all others are 0, and the parameters follow from the measured durations by least
-squares. Flash and RAM are fitted alike, by counting the parts of a program.
+squares. Flash and RAM are fitted alike, by counting the parts of a program. What acknowledgements take is fitted to what is left of
+programs with them, once all else is known from those without.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from nilometer.plan import physical
 from nilometer.sensornet.motes.busy import expected_times
 from nilometer.sensornet.motes.compilation import Compilation, Run, compile_placement, run
 from nilometer.sensornet.motes.estimate import held_bytes, parts
-from nilometer.sensornet.motes.program import DELIVER_MARK
+from nilometer.sensornet.motes.program import DELIVER_MARK, RECEIVE_MARK
 from nilometer.sensornet.motes.readings import random_readings
 from nilometer.sensornet.motes.toolchain import Built
 
@@ -39,11 +40,13 @@ LAVISH: Final = cost_profile("snee-2010", {"serial_frame": cost_profile("avr")["
 
 @dataclass(frozen=True)
 class MicroProgram:
-    """A query, and the sites that sense each stream: of a line of motes, 0 the sink, or (`forked`) of two lines that meet at 1."""
+    """A query, and the sites that sense each stream: of a line of motes, 0 the sink, or (`forked`) of two lines that meet at 1.
+    `retries`: packets are acknowledged; none is lost."""
 
     query: str
     hosts: Mapping[str, Sequence[int]]
     forked: bool = False
+    retries: int = 0
 
     @property
     def network(self) -> Network:
@@ -62,7 +65,7 @@ class MicroProgram:
             Link(max(site - 2, 1) if self.forked and site > 1 else site - 1, site)
             for site in range(1, number)
         )
-        return Network("micro", 0, tuple(nodes), tuple(links), LAVISH)
+        return Network("micro", 0, tuple(nodes), tuple(links), LAVISH, self.retries)
 
 
 MICRO_PROGRAMS: Final = (
@@ -108,6 +111,10 @@ MICRO_PROGRAMS: Final = (
     MicroProgram(
         "SELECT s.a, h.b FROM s [NOW], h [NOW] WHERE s.a < h.a + 40 AND h.b < 40", {"s": (2, 3), "h": (3, 4)}
     ),
+    MicroProgram("SELECT a FROM s [NOW]", {"s": (1, 2, 3)}, retries=1),
+    MicroProgram("SELECT id, time, a, b, c, d FROM s [NOW]", {"s": (1, 2)}, retries=3),
+    MicroProgram("SELECT a, b FROM s [NOW]", {"s": (2, 3)}, forked=True, retries=2),
+    MicroProgram("SELECT MAX(a) AS x, COUNT(*) AS n FROM s [NOW]", {"s": (1, 2, 3)}, retries=7),
 )
 """Every condition is true of every reading."""
 
@@ -131,6 +138,7 @@ FITTED: Final = (
     "radio_sync_window",
     "send_packet",
     "transmit_byte",
+    "transmit_acknowledgement",
     "deliver_tuple",
 )
 """The parameters that are cycles of a mote. What else the models count takes nothing that could be told from 0: operators push rows
@@ -173,14 +181,27 @@ def experiment(program: MicroProgram, plan: physical.Node, beta: int, directory:
 def calibrate(experiments: Iterable[Experiment]) -> Calibration:
     """The parameters that explain the measurements best."""
     done = list(experiments)
-    cycles = _fitted(FITTED, [row for one in done for row in _durations(one)])
+    plain = [one for one in done if not one.placement.network.retries]
+    found = _calibrated(plain, Calibration({}, {}, {}))
+    return _calibrated([one for one in done if one.placement.network.retries], found)
+
+
+def _calibrated(done: list[Experiment], known: Calibration) -> Calibration:
+    """What is not `known` yet, from what is left of the measurements beside it."""
+    if not done:
+        return known
+    cycles = [row for one in done for row in _durations(one)]
     flash = [(dict(parts(one.compilation.motes, site)), built.flash) for one, site, built in _programs(done)]
     ram = []
     for one, site, built in _programs(done):
         motes = one.compilation.motes
         held = held_bytes(motes, motes.site(site))
         ram.append((dict(parts(motes, site)), built.ram + one.result.measured[site].stack - held))
-    return Calibration(cycles, _by_parts(flash), _by_parts(ram))
+    return Calibration(
+        _further(cycles, known.cycles, relative=True),
+        _further(flash, known.flash, relative=False),
+        _further(ram, known.ram, relative=False),
+    )
 
 
 def _programs(done: list[Experiment]) -> Iterable[tuple[Experiment, NodeId, Built]]:
@@ -201,6 +222,8 @@ def _durations(one: Experiment) -> Rows:
     rows = []
     for site, measured in one.result.measured.items():
         for mark, task in measured.tasks.items():
+            if mark >= RECEIVE_MARK and one.placement.network.retries:
+                continue  # it listens as long as was planned, whatever is sent
             # Delivering, a mote waits for the serial line, whatever it computes meanwhile.
             names = ("deliver_tuple",) if mark == DELIVER_MARK else FITTED
             coefficients = {name: counted[name][site][mark] for name in names}
@@ -216,17 +239,17 @@ def _only(zero: CostParameters, parameter: str) -> CostParameters:
     return replace(zero, **changed)
 
 
-def _by_parts(rows: Rows) -> dict[str, float]:
-    names = tuple(dict.fromkeys(name for coefficients, _ in rows for name in coefficients))
-    return _fitted(names, rows, relative=False)
-
-
-def _fitted(names: Sequence[str], rows: Rows, *, relative: bool = True) -> dict[str, float]:
-    """Least squares of the relative (or absolute) error, with no parameter below 0."""
+def _further(rows: Rows, known: Mapping[str, float], *, relative: bool) -> dict[str, float]:
+    """Least squares of the relative (or absolute) error, with no parameter below 0: what is known, and what there is besides."""
+    present = [name for coefficients, _ in rows for name, count in coefficients.items() if count]
+    names = tuple(name for name in dict.fromkeys(present) if name not in known)
     matrix = np.array([[coefficients.get(name, 0.0) for name in names] for coefficients, _ in rows])
     measured = np.array([value for _, value in rows], dtype=float)
     weights = 1 / measured if relative else np.ones_like(measured)
-    return dict(zip(names, non_negative(matrix * weights[:, None], measured * weights), strict=True))
+    left = measured - [
+        sum(known.get(name, 0.0) * count for name, count in given.items()) for given, _ in rows
+    ]
+    return {**known, **dict(zip(names, non_negative(matrix * weights[:, None], left * weights), strict=True))}
 
 
 def non_negative(matrix: NDArray[np.float64], wanted: NDArray[np.float64]) -> list[float]:

@@ -12,7 +12,7 @@ import polars as pl
 
 from nilometer.catalog.network import NodeId
 from nilometer.edge.gateway.sources import Extents
-from nilometer.errors import DataError, ResourceError, UnsupportedError
+from nilometer.errors import DataError, ResourceError
 from nilometer.placement import Placement
 from nilometer.placement.limit_acquisitions import Sensors
 from nilometer.plan.logical import Deliver
@@ -53,16 +53,22 @@ class Compilation:
 
 @dataclass(frozen=True)
 class Run:
-    """An emulated run: the answer, and what every mote measured."""
+    """An emulated run: the answer, and what every mote measured. `lossy`: links lost packets by their quality. `lost`: packets of
+    which no sending arrived at the next hop."""
 
     answer: pl.DataFrame
     measured: Mapping[NodeId, Measured]
     periods: int
+    lossy: bool = False
+    lost: int = 0
 
     @property
     def sound(self) -> bool:
-        """Whether no mote met a fault, a collision or a sleep from which hardware would not wake."""
-        return all(measured.sound for measured in self.measured.values())
+        """Whether no mote met a fault, a collision or a sleep from which hardware would not wake; and, where links lose nothing,
+        no packet had to be sent again."""
+        every = self.measured.values()
+        heard = all(one.hops.sendings == one.hops.packets and not one.hops.given_up for one in every)
+        return all(one.sound for one in every) and (self.lossy or (heard and not self.lost))
 
 
 def compile_placement(
@@ -77,12 +83,6 @@ def compile_placement(
     """Write and build the program of every site, and beside them a table of names, if there are `names`. `start` is the time of
     the first evaluation, or a little before: evaluations are at multiples of the acquisition interval. `emulated`: they are
     to be run here, and refused, before anything is written, if their answers could not be finished."""
-    if placement.network.retries:
-        raise UnsupportedError(
-            "our runtime for motes sends each packet once, and acknowledges none",
-            detail=f"network '{placement.network.name}' says retries = {placement.network.retries}",
-            hint="compile for the network with retries = 0; `nilometer plan` and `simulate` know retries",
-        )
     if emulated:
         check_finishing(placement)
     motes = sized(placement, converters)
@@ -128,8 +128,9 @@ def _remove_earlier(directory: Path) -> None:
             source.with_suffix(".elf").unlink(missing_ok=True)
 
 
-def run(compilation: Compilation, readings: Readings, extents: Extents) -> Run:
-    """Run the programs on these readings, as many whole periods as there are. `extents`: the tables that the gateway's part reads."""
+def run(compilation: Compilation, readings: Readings, extents: Extents, losses: int | None = None) -> Run:
+    """Run the programs on these readings, as many whole periods as there are. `extents`: the tables that the gateway's part reads.
+    `losses`: the seed of what links lose, by their quality; None: nothing."""
     motes, placement = compilation.motes, compilation.placement
     evaluations = min(len(series) for sites in readings.values() for series in sites.values())
     periods = evaluations // placement.beta
@@ -146,11 +147,19 @@ def run(compilation: Compilation, readings: Readings, extents: Extents) -> Run:
         raw_counts(motes, readings),
         alpha=alpha,
         ticks=alpha * placement.beta * periods,
+        losses=losses,
     )
     serial = measured[placement.routing.sink].serial
     count = periods * placement.beta
     answer = answers(motes, serial, compilation.start, count, extents, compilation.names)
-    return Run(answer, measured, periods)
+    return Run(answer, measured, periods, losses is not None, _lost(motes, measured))
+
+
+def _lost(motes: Motes, measured: Mapping[NodeId, Measured]) -> int:
+    """Where packets are acknowledged, those that were not taken; else every sending that was missed."""
+    if motes.retries:
+        return sum(one.hops.packets - one.hops.taken for one in measured.values())
+    return sum(one.missed for one in measured.values())
 
 
 def expected_rows(

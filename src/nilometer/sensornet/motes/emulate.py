@@ -20,6 +20,8 @@ CYCLES_PER_TICK = FREQUENCY // TICKS
 
 FAULTS = {1: "tray full", 2: "checksum", 3: "late", 4: "stranger", 5: "state full", 6: "unheard"}
 
+COUNTS = {1: "packets", 2: "sendings", 3: "given_up", 4: "taken", 5: "duplicates"}
+
 
 @dataclass(frozen=True)
 class TaskTimes:
@@ -36,9 +38,22 @@ class TaskTimes:
 
 
 @dataclass(frozen=True)
+class Hops:
+    """What a mote counts where packets are acknowledged: to its parent `packets` in so many `sendings`, of which it has `given_up`
+    some (they may have arrived nevertheless, if only acknowledgements were lost); from its children packets that it has `taken`,
+    and `duplicates`, whose acknowledgement was lost."""
+
+    packets: int = 0
+    sendings: int = 0
+    given_up: int = 0
+    taken: int = 0
+    duplicates: int = 0
+
+
+@dataclass(frozen=True)
 class Measured:
     """One mote's run: cycles by state, radio cycles, bytes, and what went wrong (`faults`, `collisions`, `wrong_sleeps`: a
-    sleep from which hardware would not wake)."""
+    sleep from which hardware would not wake). `missed`: packets (acknowledgements, too) that links lost while it listened."""
 
     site: NodeId
     state: str
@@ -59,11 +74,14 @@ class Measured:
     faults: Mapping[str, int] = field(default_factory=dict)
     tasks: Mapping[int, TaskTimes] = field(default_factory=dict)
     serial: bytes = b""
+    hops: Hops = field(default_factory=Hops)
+    missed: int = 0
 
     @property
     def sound(self) -> bool:
-        """Whether nothing went wrong."""
-        return self.state == "running" and not (self.faults or self.collisions or self.wrong_sleeps)
+        """Whether nothing went wrong. That nothing was heard of a child is no wonder if links lose packets."""
+        faults = self.faults.keys() - ({"unheard"} if self.missed else set())
+        return self.state == "running" and not (faults or self.collisions or self.wrong_sleeps)
 
 
 def emulate(
@@ -73,20 +91,26 @@ def emulate(
     *,
     alpha: int,
     ticks: int,
+    losses: int | None = None,
 ) -> dict[NodeId, Measured]:
     """Run the programs for so many ticks after the first evaluation. `readings` are raw counts by (site, channel); every two
-    nodes that have a link hear each other, also where the plan has no use for it."""
+    nodes that have a link hear each other, also where the plan has no use for it. `losses`: the seed of what links lose, by their
+    quality; None: nothing."""
     lines = [
         f"interval {alpha * CYCLES_PER_TICK}",
         f"start {START * CYCLES_PER_TICK}",
         f"end {(START + ticks) * CYCLES_PER_TICK}",
         *(f"node {site} {elf.resolve()}" for site, elf in elves.items()),
     ]
-    for link in network.links:
-        if link.source in elves and link.target in elves:
-            lines.append(f"link {link.source} {link.target}")
-            if not any((o.source, o.target) == (link.target, link.source) for o in network.links):
-                lines.append(f"link {link.target} {link.source}")
+    if losses is not None:
+        lines.append(f"seed {losses % 2**64}")
+    ends = {(link.source, link.target) for link in network.links}
+    for source, target in sorted(ends | {(target, source) for source, target in ends}, key=str):
+        if source in elves and target in elves:
+            link = network.link(source, target)
+            lines.append(
+                f"link {source} {target} {1.0 if losses is None or link is None else link.quality!r}"
+            )
     for (site, channel), values in readings.items():
         lines.append(f"readings {site} {channel} {' '.join(map(str, values))}")
     with tempfile.NamedTemporaryFile("w", suffix=".txt") as description:
@@ -123,4 +147,6 @@ def _measured(site: NodeId, report: dict[str, Any]) -> Measured:
         {FAULTS.get(int(code), code): count for code, count in report["faults"].items()},
         {int(mark): TaskTimes(*times) for mark, times in report["tasks"].items()},
         bytes.fromhex(report["serial"]),
+        Hops(**{COUNTS[int(what)]: count for what, count in report["counts"].items()}),
+        report["missed"],
     )

@@ -24,6 +24,9 @@ FLASH: Final[Mapping[str, float]] = {
     "send": 366,
     "receive": 637,
     "second child": 87,
+    "hear acknowledgements": 562,
+    "give acknowledgements": 268,
+    "give and hear acknowledgements": 328,
     "sense": 170,
     "sensed column": 27,
     "feeding tray": 165,
@@ -47,6 +50,9 @@ RAM: Final[Mapping[str, float]] = {
     "send": 22.3,
     "receive": 48.8,
     "second child": 13.2,
+    "hear acknowledgements": 52.6,
+    "give acknowledgements": 35.7,
+    "give and hear acknowledgements": 5.2,
     "sense": 0.5,
     "feeding tray": 0.5,
     "window": 1.6,
@@ -85,6 +91,8 @@ def parts(motes: Motes, identifier: NodeId) -> Counter[str]:
     found: Counter[str] = Counter(base=1, tray=len(site.trays))
     found["send"] = int(site.sends)
     found["receive"] = int(site.receives)
+    if motes.retries and (site.sends or site.receives):
+        found[_acknowledging(site)] = 1
     for fragment in (*site.leaves, *site.inner):
         found["feeding tray"] += sum(tray.consumer == fragment.number for tray in site.trays)
         for node in fragment.mote_operators:
@@ -93,6 +101,13 @@ def parts(motes: Motes, identifier: NodeId) -> Counter[str]:
     found["sense"] = int(bool(found["sensed column"]))
     found["second child"] = int(sum(step.what == "receive" for step in site.steps) > 1)
     return found + _float_routines(motes, (*site.leaves, *site.inner))
+
+
+def _acknowledging(site: Site) -> str:
+    """Who sends and receives anyway has most of what acknowledgements need."""
+    if site.sends and site.receives:
+        return "give and hear acknowledgements"
+    return "hear acknowledgements" if site.sends else "give acknowledgements"
 
 
 def _operator(motes: Motes, node: physical.Node) -> Counter[str]:

@@ -14,7 +14,7 @@ from nilometer.sensornet.motes.c_text import Lines, assigned, block, struct
 from nilometer.sensornet.motes.emission import Consumer, Emitter
 from nilometer.sensornet.motes.fields import tuple_head
 from nilometer.sensornet.motes.scalars import Row
-from nilometer.sensornet.motes.site import GUARD, START, Motes, Site, Tray
+from nilometer.sensornet.motes.site import GUARD, PATIENCE, START, Motes, Site, Tray
 
 DELIVER_MARK = 1
 SEND_MARK = 32
@@ -69,9 +69,7 @@ def _program(motes: Motes, site: Site, offset: int) -> Lines:
     parts = ["clock"]
     parts += ["tray"] if site.trays else []
     parts += ["sense"] if senses else []
-    parts += ["radio"] if site.sends or site.receives else []
-    parts += ["send"] if site.sends else []
-    parts += ["receive"] if site.receives else []
+    parts += _radio_parts(motes, site)
     parts += ["serial"] if delivers else []
     return [
         f"/* Site {site.id}: {_summary(site)}. {WRITTEN} for an ATmega128 at 7.3728 MHz.",
@@ -92,6 +90,19 @@ def _program(motes: Motes, site: Site, offset: int) -> Lines:
         "",
         *_controller(site, parts),
     ]
+
+
+def _radio_parts(motes: Motes, site: Site) -> list[str]:
+    """Where packets are acknowledged, either end needs what the other needs to send and to hear a packet."""
+    if not (site.sends or site.receives):
+        return []
+    if motes.retries:
+        parts = ["radio", "transmit", "listen", "acknowledge"]
+        parts += ["fill", "send_again"] if site.sends else []
+        return parts + (["take", "receive_again"] if site.receives else [])
+    parts = ["radio"]
+    parts += ["transmit", "fill", "send"] if site.sends else []
+    return parts + (["listen", "take", "receive"] if site.receives else [])
 
 
 _CLOCKS = [
@@ -115,12 +126,18 @@ def _runtime(part: str) -> Lines:
 
 def _constants(motes: Motes, site: Site) -> Lines:
     payload = motes.placement.costs.packet_room
+    again = []
+    if motes.retries:
+        again = [
+            f"enum {{ RETRIES = {motes.retries}, PATIENCE = {PATIENCE} }}; /* ticks until an acknowledgement is given up */"
+        ]
     return [
         f"enum {{ SITE = {site.id}, PARENT = {255 if site.parent is None else site.parent}, PAYLOAD = {payload}, BETA = {site.beta} }};",
         f"#define ALPHA {site.alpha}UL /* ticks between acquisitions */",
         f"#define PERIOD {site.alpha * site.beta}UL",
         f"#define FIRST {START}UL",
         f"#define GUARD {GUARD} /* ticks before the first byte of a slot */",
+        *again,
     ]
 
 
@@ -264,7 +281,7 @@ def _controller(site: Site, parts: list[str]) -> Lines:
                 stepping += [
                     f"MARK({SEND_MARK});",
                     f"wait_until(period + {step.start}UL + GUARD, &never);",
-                    f"send_trays(outgoing, {len(_leaving(site))});",
+                    f"send_trays(outgoing, {len(_leaving(site))}{'' if step.sendings is None else f', {step.sendings}'});",
                     "MARK(0);",
                 ]
             case "receive":

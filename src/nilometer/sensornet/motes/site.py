@@ -19,6 +19,10 @@ TICKS = 1024
 GUARD = 2
 """Ticks between the opening of a slot, when the receiver begins to listen, and the first byte."""
 
+PATIENCE = 6
+"""Ticks that a sender waits for an acknowledgement. It takes four and a half from the packet's end on, and the tick in which that
+falls may be nearly over."""
+
 START = TICKS
 """The tick of the first evaluation after switching on."""
 
@@ -60,12 +64,14 @@ class Tray:
 
 @dataclass(frozen=True)
 class Step:
-    """What a site does once in a period: `what` is `run` (a fragment), `send`, or `receive` (from `other`)."""
+    """What a site does once in a period: `what` is `run` (a fragment), `send`, or `receive` (from `other`). `sendings`: for so many
+    the slot has time, where packets are acknowledged and sent again."""
 
     start: int
     end: int
     what: str
     other: int
+    sendings: int | None = None
 
 
 @dataclass(frozen=True)
@@ -131,6 +137,11 @@ class Motes:
     channels: Mapping[tuple[str, str], int]
 
     @property
+    def retries(self) -> int:
+        """How often a packet that was not acknowledged is sent again; 0: packets are sent once, and not acknowledged."""
+        return self.placement.network.retries
+
+    @property
     def delivered(self) -> tuple[Delivered, ...]:
         """What the sink hands to the gateway, which does the rest: AGGR_EVAL, and what motes cannot run."""
         first = self.placement.fragments[0]
@@ -178,9 +189,9 @@ class Motes:
             if isinstance(task, FragmentTask):
                 steps.append(Step(start, end, "run", task.fragment))
             elif task.source == site:
-                steps.append(Step(start, end, "send", _number(task.target)))
+                steps.append(Step(start, end, "send", _number(task.target), task.reserved))
             else:
-                steps.append(Step(start, end, "receive", _number(task.source)))
+                steps.append(Step(start, end, "receive", _number(task.source), task.reserved))
         if any(step.start < self.ticks(self.placement.agenda.last_evaluation) for step in steps):
             raise InternalError("a mote sends only after the last acquisition of a period")
         return tuple(sorted(steps, key=lambda step: step.start))

@@ -5,7 +5,8 @@
  *   start CYCLES                when the first acquisition is due
  *   end CYCLES                  how long to run
  *   node ID ELF
- *   link FROM TO                what FROM sends, TO hears (or is disturbed by)
+ *   link FROM TO QUALITY        what FROM sends, TO hears (or is disturbed by): of its packets that share, each as a whole
+ *   seed N                      of what links lose
  *   readings ID CHANNEL V ...   what the converter finds at each acquisition, in raw counts; the last one stays
  *
  * What simavr 1.6 does otherwise than the data sheet is put right here, each at its place: an interrupt's entry costs
@@ -26,20 +27,29 @@
 #include <simavr/sim_io.h>
 #include <simavr/sim_irq.h>
 
-enum { FREQUENCY = 7372800, CHANNELS = 8, TASKS = 256, FAULTS = 8, MODES = 8, FILL = 0xC5 };
+enum { FREQUENCY = 7372800, CHANNELS = 8, TASKS = 256, FAULTS = 8, COUNTS = 8, MODES = 8, FILL = 0xC5 };
 enum { QUANTUM = 384, AIR_BYTE = 3840 };    /* one bit and one byte of 19,200 Bd, in cycles */
 enum { ENTRY_CYCLES = 4 };                  /* of an interrupt, by the data sheet */
 enum { RXEN = 0x10, TXEN = 0x08 };
 enum { ADCSRA = 0x26, UCSR0B = 0x2A, TCCR1B = 0x4E, TCCR2 = 0x45, MCUCR = 0x55, TIMSK = 0x57, ETIMSK = 0x7D, TCCR3B = 0x8A,
-       UCSR1B = 0x9A, FAULT_PORT = 0xFD, MARK_PORT = 0xFE, RAM_START = 0x100 };
+       UCSR1B = 0x9A, COUNT_PORT = 0xFC, FAULT_PORT = 0xFD, MARK_PORT = 0xFE, RAM_START = 0x100 };
 
 static const char *const mode_names[MODES] = {"idle", "adc_noise_reduction", "power_down", "power_save",
                                               "reserved4", "reserved5", "standby", "extended_standby"};
 
+enum fate { HEARD, LOST, LOST_FIRST }; /* a byte that arrives; one of a packet that is lost; the first of one */
+
 struct arrival {
     avr_cycle_count_t at;
     int from;
-    uint8_t byte;
+    uint8_t byte, fate;
+};
+
+struct link {
+    int to;
+    double quality;
+    uint64_t random; /* each link has its own draws, so that the order of the nodes changes nothing */
+    uint8_t loses;   /* what is on the air now */
 };
 
 struct task {
@@ -57,7 +67,8 @@ struct node {
     int air_first, air_count, air_room;
     avr_cycle_count_t busy_until;
     int busy_with;
-    uint64_t sent, received, unheard, collisions, conversions;
+    uint64_t sent, received, unheard, missed, collisions, conversions;
+    avr_cycle_count_t sent_at; /* its last byte */
     uint8_t radio;
     uint64_t receiving, sending, receiving_since, sending_since;
     int *readings[CHANNELS], reading_count[CHANNELS];
@@ -66,13 +77,14 @@ struct node {
     struct task tasks[TASKS];
     uint8_t current;
     avr_cycle_count_t current_since;
-    uint64_t faults[FAULTS];
-    int *hearers, hearer_count;
+    uint64_t faults[FAULTS], counts[COUNTS];
+    struct link *links;
+    int link_count;
 };
 
 static struct node *nodes;
 static int node_count;
-static uint64_t interval = FREQUENCY, start_at, end_at = FREQUENCY;
+static uint64_t interval = FREQUENCY, start_at, end_at = FREQUENCY, seed;
 
 static void die(const char *format, ...) {
     va_list arguments;
@@ -129,6 +141,10 @@ static void on_fault(avr_t *avr, avr_io_addr_t address, uint8_t value, void *par
     ((struct node *)parameter)->faults[value % FAULTS]++;
 }
 
+static void on_count(avr_t *avr, avr_io_addr_t address, uint8_t value, void *parameter) {
+    ((struct node *)parameter)->counts[value % COUNTS]++;
+}
+
 static void on_baud(avr_t *avr, avr_io_addr_t address, uint8_t value, void *parameter) {
     avr_uart_t *uart = parameter;
     uart->cycles_per_byte = uart->cycles_per_byte * 10 / 11;
@@ -168,7 +184,11 @@ static avr_cycle_count_t on_arrival(avr_t *avr, avr_cycle_count_t when, void *pa
         node->air_count--;
         uint32_t byte = here.byte;
         if (!(node->radio & RXEN)) {
-            node->unheard++;
+            node->unheard += here.fate == HEARD;
+            continue;
+        }
+        if (here.fate != HEARD) {
+            node->missed += here.fate == LOST_FIRST;
             continue;
         }
         if (here.at < node->busy_until && here.from != node->busy_with) {
@@ -210,12 +230,31 @@ static void put_in_air(struct node *node, struct arrival new) {
     if (at == 0) expect_arrival(node);
 }
 
+/* SplitMix64 (Steele, Lea and Flood, OOPSLA 2014). */
+static uint64_t mixed(uint64_t value) {
+    value = (value ^ value >> 30) * 0xBF58476D1CE4E5B9u;
+    value = (value ^ value >> 27) * 0x94D049BB133111EBu;
+    return value ^ value >> 31;
+}
+
+static double draw(struct link *link) {
+    link->random += 0x9E3779B97F4A7C15u;
+    return (mixed(link->random) >> 11) * 0x1p-53;
+}
+
+/* A packet is what is sent without a gap of a bit or more. It is lost as a whole, at each of those who could hear it by itself, and then
+ * disturbs nobody. */
 static void on_radio_byte(avr_irq_t *irq, uint32_t byte, void *parameter) {
     struct node *node = parameter;
-    node->sent++;
-    for (int i = 0; i < node->hearer_count; i++)
-        put_in_air(&nodes[node->hearers[i]],
-                   (struct arrival){node->avr->cycle + QUANTUM, (int)(node - nodes), byte});
+    avr_cycle_count_t now = node->avr->cycle;
+    int begins = !node->sent++ || now - node->sent_at > AIR_BYTE + QUANTUM;
+    node->sent_at = now;
+    for (int i = 0; i < node->link_count; i++) {
+        struct link *link = &node->links[i];
+        if (begins) link->loses = link->quality < 1 && draw(link) >= link->quality;
+        uint8_t fate = !link->loses ? HEARD : begins ? LOST_FIRST : LOST;
+        put_in_air(&nodes[link->to], (struct arrival){now + QUANTUM, (int)(node - nodes), byte, fate});
+    }
 }
 
 static void account_radio(struct node *node, uint8_t state) {
@@ -309,6 +348,8 @@ static void load(struct node *node, const char *path) {
 static void wire(struct node *node) {
     avr_t *avr = node->avr;
     avr->custom.data = node;
+    for (int i = 0; i < node->link_count; i++)
+        node->links[i].random = mixed(mixed(seed + 1) + mixed(node->id * 65536 + nodes[node->links[i].to].id));
     uint32_t no_flags = 0;
     avr_ioctl(avr, AVR_IOCTL_UART_SET_FLAGS('0'), &no_flags);
     avr_ioctl(avr, AVR_IOCTL_UART_SET_FLAGS('1'), &no_flags);
@@ -323,6 +364,7 @@ static void wire(struct node *node) {
     avr_irq_register_notify(avr_get_interrupt_irq(avr, AVR_INT_ANY) + AVR_INT_IRQ_RUNNING, on_interrupt, node);
     avr_register_io_write(avr, MARK_PORT, on_mark, node);
     avr_register_io_write(avr, FAULT_PORT, on_fault, node);
+    avr_register_io_write(avr, COUNT_PORT, on_count, node);
 }
 
 static void read_description(const char *path) {
@@ -330,6 +372,7 @@ static void read_description(const char *path) {
     if (!file) die("cannot read %s", path);
     char word[32], elf[4096];
     long from, to;
+    double quality;
     while (fscanf(file, "%31s", word) == 1) {
         if (!strcmp(word, "interval") && fscanf(file, "%" SCNu64, &interval) == 1 && interval) continue;
         if (!strcmp(word, "start") && fscanf(file, "%" SCNu64, &start_at) == 1) continue;
@@ -342,10 +385,11 @@ static void read_description(const char *path) {
             load(&nodes[node_count++], elf);
             continue;
         }
-        if (!strcmp(word, "link") && fscanf(file, "%ld %ld", &from, &to) == 2) {
+        if (!strcmp(word, "seed") && fscanf(file, "%" SCNu64, &seed) == 1) continue;
+        if (!strcmp(word, "link") && fscanf(file, "%ld %ld %lf", &from, &to, &quality) == 3) {
             struct node *node = find(from);
-            node->hearers = grown(node->hearers, (node->hearer_count + 1) * sizeof *node->hearers);
-            node->hearers[node->hearer_count++] = (int)(find(to) - nodes);
+            node->links = grown(node->links, (node->link_count + 1) * sizeof *node->links);
+            node->links[node->link_count++] = (struct link){(int)(find(to) - nodes), quality, 0, 0};
             continue;
         }
         if (!strcmp(word, "readings") && fscanf(file, "%ld %ld", &from, &to) == 2 && to >= 0 && to < CHANNELS) {
@@ -376,13 +420,16 @@ static void report(struct node *node) {
     for (int mode = 0, first = 1; mode < MODES; mode++)
         if (node->asleep[mode]) printf("%s\"%s\":%" PRIu64, first ? (first = 0, "") : ",", mode_names[mode], node->asleep[mode]);
     printf("},\"wrong_sleeps\":%" PRIu64 ",\"receiving\":%" PRIu64 ",\"sending\":%" PRIu64 ",\"sent\":%" PRIu64
-           ",\"received\":%" PRIu64 ",\"unheard\":%" PRIu64 ",\"collisions\":%" PRIu64 ",\"conversions\":%" PRIu64,
-           node->wrong_sleeps, node->receiving, node->sending, node->sent, node->received, node->unheard, node->collisions,
+           ",\"received\":%" PRIu64 ",\"unheard\":%" PRIu64 ",\"missed\":%" PRIu64 ",\"collisions\":%" PRIu64 ",\"conversions\":%" PRIu64,
+           node->wrong_sleeps, node->receiving, node->sending, node->sent, node->received, node->unheard, node->missed, node->collisions,
            node->conversions);
     printf(",\"flash\":%" PRIu32 ",\"ram\":%" PRIu32 ",\"stack\":%d,\"faults\":{", node->flash, node->ram,
            avr->ramend + 1 - lowest);
     for (int code = 0, first = 1; code < FAULTS; code++)
         if (node->faults[code]) printf("%s\"%d\":%" PRIu64, first ? (first = 0, "") : ",", code, node->faults[code]);
+    printf("},\"counts\":{");
+    for (int what = 0, first = 1; what < COUNTS; what++)
+        if (node->counts[what]) printf("%s\"%d\":%" PRIu64, first ? (first = 0, "") : ",", what, node->counts[what]);
     printf("},\"tasks\":{");
     for (int number = 0, first = 1; number < TASKS; number++)
         if (node->tasks[number].count)

@@ -54,6 +54,12 @@ class _Application:
 
 def application_of(motes: Motes, identifier: NodeId) -> dict[str, str]:
     """The files of a site's application, by name; `QueryAppC.nc` is the top."""
+    if motes.retries:
+        raise UnsupportedError(
+            "the nesC form sends each packet once, and acknowledges none",
+            detail=f"network '{motes.placement.network.name}' says retries = {motes.retries}",
+            hint="leave out --nesc, or compile with --retries 0",
+        )
     site = motes.site(identifier)
     made = _Application(motes, site)
     made.components += ["MainC", "new TimerMilliC() as Clock"]

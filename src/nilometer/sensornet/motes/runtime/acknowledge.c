@@ -1,0 +1,38 @@
+/* ---- acknowledged packets: what both ends of a hop need ----------------------------------------------------------
+ *
+ * The flags of a packet also have its number in the slot, of six bits: one bit would take the packet after one that was
+ * given up for its predecessor sent again. An acknowledgement is a packet without payload that repeats the number. */
+
+enum { ACKNOWLEDGEMENT = 2, SEQUENCE = 4 }; /* flags; a number's lowest bit */
+
+/* What an emulator counts, as it reads MARK; hardware ignores it. Nothing of it is a fault. */
+#define COUNT(what) (*(volatile uint8_t *)0xFC = (what))
+enum { COUNT_PACKET = 1, COUNT_SENDING, COUNT_GIVEN_UP, COUNT_TAKEN, COUNT_DUPLICATE };
+
+/* Send what is in send_packet, with its head and checksum, and listen from its end on. */
+static void transmit(uint8_t to, uint8_t flags, uint8_t used) {
+    send_packet[0] = PREAMBLE;
+    send_packet[1] = START;
+    send_packet[2] = to;
+    send_packet[3] = SITE;
+    send_packet[4] = flags;
+    send_packet[5] = used;
+    uint16_t crc = 0;
+    uint8_t end = 2 + HEADER + used;
+    for (uint8_t i = 2; i < end; i++) crc = _crc_xmodem_update(crc, send_packet[i]);
+    send_packet[end] = crc >> 8;
+    send_packet[end + 1] = crc;
+    send_at = 1;
+    send_length = end + CHECK;
+    send_done = 0;
+    UCSR1A = _BV(TXC1);
+    UCSR1B = _BV(TXEN1) | _BV(TXCIE1);
+    UDR1 = send_packet[0];
+    for (;;) {
+        cli();
+        if (send_done) break;
+        nap();
+    }
+    UCSR1B = _BV(RXEN1) | _BV(RXCIE1);
+    sei();
+}

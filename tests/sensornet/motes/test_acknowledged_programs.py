@@ -1,0 +1,56 @@
+"""Programs whose packets are acknowledged and sent again: what they take where nothing is lost, and what is theirs alone."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from nilometer.engine.motes import compile_query, measurements, task_times
+from nilometer.laboratory.mote_queries import MOTE_QUERIES, MoteQuery, measured
+from nilometer.placement import QualityOfService
+from sensornet.motes.emulated import ask, brook
+from sensornet.motes.test_estimates import ERROR, TICK
+
+pytestmark = [pytest.mark.motes, pytest.mark.slow]
+
+QUICK = ("running example", "selection (Q1)", "aggregation (Q2)")
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        pytest.param(
+            replace(query, retries=3),
+            id=query.name,
+            marks=[] if query.name in QUICK else [pytest.mark.long],
+        )
+        for query in MOTE_QUERIES
+    ],
+)
+def test_estimates_hold_and_slots_are_long_enough(query: MoteQuery, tmp_path: Path) -> None:
+    """A slot has no beat to spare where no link loses anything: a beat that took longer than planned would make a task late."""
+    emulation = measured(query, tmp_path)
+    assert emulation.difference is None
+    assert emulation.answer.rows, "an empty answer shows nothing"
+    assert emulation.run.sound, [m for m in emulation.run.measured.values() if not m.sound]
+    for row in measurements(emulation):
+        for what in ("busy", "ram", "flash"):
+            assert row[f"{what}_estimate"] == pytest.approx(row[what], rel=ERROR), (row["site"], what)
+        assert row["busy"] <= row["reserved"], row["site"]
+        assert row["sendings"] == row["packets"]
+        assert row["given_up"] == row["duplicates"] == 0
+    for task in task_times(emulation):
+        assert abs(task["estimate"] - task["took"]) <= max(ERROR * task["took"], TICK), task
+    for transfer in emulation.compilation.placement.agenda.transfers:
+        counted = emulation.run.measured[transfer.source].hops
+        assert counted.packets <= transfer.packets * emulation.run.periods
+
+
+def test_only_programs_that_need_them_have_acknowledgements(tmp_path: Path) -> None:
+    query, quality = ask("SELECT depth FROM River [NOW]"), QualityOfService.of(buffering_factor=2)
+    plain = compile_query(query, tmp_path / "plain", brook(), quality)
+    again = compile_query(query, tmp_path / "again", replace(brook(), retries=1), quality)
+    assert not any("ACKNOWLEDGEMENT" in program.text for program in plain.programs.values())
+    assert all("ACKNOWLEDGEMENT" in program.text for program in again.programs.values())
