@@ -47,6 +47,14 @@ def compile_(
     recorded: Annotated[
         bool, typer.Option("--recorded", help="Inject the readings of --data instead of random ones.")
     ] = False,
+    serial: Annotated[
+        Path | None,
+        typer.Option(
+            "--serial",
+            metavar="FILE",
+            help="With --emulate: write what the sink said, for `nilometer listen`.",
+        ),
+    ] = None,
     loss: Annotated[
         bool, typer.Option("--loss", help="With --emulate: links lose packets, by their quality.")
     ] = False,
@@ -76,10 +84,11 @@ def compile_(
     from nilometer.engine.recorded import recorded_readings
     from nilometer.sensornet.motes.site import MAXIMUM_BETA
 
-    if loss and not emulate:
-        raise ConfigurationError(
-            "--loss without --emulate: nothing is sent", hint="give --emulate too, or neither"
-        )
+    for name, given in (("--loss", loss), ("--serial", serial)):
+        if given and not emulate:
+            raise ConfigurationError(
+                f"{name} without --emulate: nothing is sent", hint="give --emulate too, or neither"
+            )
     query = database_of(data, catalog).sql(read_sql(sql), **parameters_of(set_ or []))
     found = network_of(query, network, None, retries)
     check_output(to, "--to")
@@ -113,6 +122,8 @@ def compile_(
         return
     readings = log.readings if log else None
     ran = motes.emulate(query, compiled, periods=periods, seed=seed, readings=readings, loss=loss)
+    if serial is not None:
+        serial.write_bytes(ran.run.measured[compiled.placement.routing.sink].serial)
     if json:
         head = {"sites": motes.measurements(ran), "sound": ran.run.sound, "compared": len(ran.answer)}
         if loss:

@@ -13,7 +13,7 @@ from nilometer.engine.data import sensors_by_stream, tables_of
 from nilometer.engine.gateway import DatabaseSources
 from nilometer.engine.mote_numbers import mote_numbers, numbered_network, numbered_plan
 from nilometer.engine.placing import network_for, with_sensors
-from nilometer.placement import QualityOfService, place, placement_profile
+from nilometer.placement import Placement, QualityOfService, place, placement_profile
 from nilometer.placement.attributes_by_id import attributes_by_id
 from nilometer.placement.limit_acquisitions import limit_acquisitions
 from nilometer.plan.reference import rows_in_common, same_answer
@@ -25,13 +25,16 @@ from nilometer.sensornet.motes.compilation import (
     Run,
     compile_placement,
     expected_rows,
+    first_evaluation,
     run,
 )
 from nilometer.sensornet.motes.converters import Converters
 from nilometer.sensornet.motes.emulate import FREQUENCY
 from nilometer.sensornet.motes.estimate import flash_estimate, ram_estimate
 from nilometer.sensornet.motes.first_answer import first_answer
+from nilometer.sensornet.motes.listening import Listener
 from nilometer.sensornet.motes.readings import Readings, random_readings
+from nilometer.sensornet.motes.sizing import sized
 
 if TYPE_CHECKING:
     from nilometer.engine.query import Query
@@ -70,28 +73,52 @@ def compile_query(
     runtime takes on an ATmega128, whatever costs the network declares. `start` is the time of the first evaluation;
     `converters` are the scales of sensed columns that have not the plain ones. Nodes that have names are numbered
     (`Compilation.names`). `emulated`: a query that `emulate` would refuse is refused before anything is written."""
+    placement, names = mote_placement(query, network, quality, converters)
+    return compile_placement(
+        placement, directory, START if start is None else start, converters, names, emulated=emulated
+    )
+
+
+def mote_placement(
+    query: Query,
+    network: str | Network | None,
+    quality: QualityOfService | None,
+    converters: Converters | None = None,
+) -> tuple[Placement, dict[int, NodeId]]:
+    """Where programs of ours run the query, and what the nodes of these numbers are called, where they have names."""
     found = mote_network(query, network)
     sensors = sensors_by_stream(query.database.catalog)
     profile = placement_profile("motes")
     plan = attributes_by_id(limit_acquisitions(query.physical, found, sensors), found, sensors)
     numbers = mote_numbers(found)
-    named = any(number != identifier for identifier, number in numbers.items())
     able = our_runtime(converters)
     # Also where nodes have names: refusals say these.
     placement = place(plan, found, quality, profile, why_not=able)
-    if named:
-        plan, numbered = numbered_plan(plan, numbers), numbered_network(found, numbers)
-        placement = place(plan, numbered, quality, profile, why_not=able)
-    names = {number: identifier for identifier, number in numbers.items()} if named else {}
-    return compile_placement(
-        placement, directory, START if start is None else start, converters, names, emulated=emulated
-    )
+    if all(number == identifier for identifier, number in numbers.items()):
+        return placement, {}
+    plan, numbered = numbered_plan(plan, numbers), numbered_network(found, numbers)
+    placement = place(plan, numbered, quality, profile, why_not=able)
+    return placement, {number: identifier for identifier, number in numbers.items()}
 
 
 def mote_network(query: Query, network: str | Network | None) -> Network:
     """The network with the streams that its nodes sense and what our runtime costs there."""
     found = network if isinstance(network, Network) else network_for(query, network)
     return replace(with_sensors(query, found), profile=cost_profile(COSTS))
+
+
+def listener(
+    query: Query,
+    network: str | Network | None = None,
+    quality: QualityOfService | None = None,
+    start: int | None = None,
+) -> Listener:
+    """Takes what the sink of the compiled query says on its serial line; `start` is the time of the first evaluation, if it is known.
+    Needs no compiler: programs follow from the query, the network and what is expected, and are known by their fingerprint."""
+    placement, names = mote_placement(query, network, quality)
+    motes = sized(placement)
+    extents = DatabaseSources(query.database, query.physical)
+    return Listener(motes, first_evaluation(START, motes.typing.interval), extents, names, start)
 
 
 def emulate(

@@ -77,7 +77,7 @@ def fitting(random: Random, count: int) -> list[Expression]:
 def program(expressions: list[Expression]) -> str:
     runtime = files("nilometer.sensornet.motes") / "runtime"
     row = {name: Value(name, FIELD) for name in COLUMNS}
-    lines = [(runtime / "head.c").read_text(), (runtime / "serial.c").read_text()]
+    lines = [(runtime / "head.c").read_text(), "#define PLAN 0", (runtime / "serial.c").read_text()]
     for at, expression in enumerate(expressions):
         if expression.type == BOOLEAN:  # type: ignore[attr-defined]
             null, text = "0", is_true(expression, row)

@@ -87,8 +87,8 @@ def compile_placement(
         check_finishing(placement)
     motes = sized(placement, converters)
     placement = motes.placement
-    offset = -(-start // motes.typing.interval)
-    start = offset * motes.typing.interval
+    start = first_evaluation(start, motes.typing.interval)
+    offset = start // motes.typing.interval
     for site in placement.routing.post_order:
         held = held_bytes(motes, motes.site(site))
         if held > RAM:
@@ -118,6 +118,11 @@ def compile_placement(
                 hint="fix a smaller buffering factor, or expect an earlier delivery",
             )
     return Compilation(motes, start, programs, built, names or {})
+
+
+def first_evaluation(start: int, interval: int) -> int:
+    """The time of the first evaluation from a time on: evaluations are at multiples of the acquisition interval."""
+    return -(-start // interval) * interval
 
 
 def _remove_earlier(directory: Path) -> None:

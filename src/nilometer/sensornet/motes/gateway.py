@@ -1,4 +1,4 @@
-"""The gateway's end of the sink's serial line: frames to rows, and rows through the part of the plan that is the gateway's.
+"""The gateway's end of the sink's serial line: frames through the part of the plan that is the gateway's, to answers.
 
 That part is run by the gateway's own dataflow, as the simulator does it: everything that a plan may leave there works.
 """
@@ -15,31 +15,44 @@ import polars as pl
 from nilometer.catalog.network import NodeId
 from nilometer.edge.gateway.intake import row_columns
 from nilometer.edge.gateway.sources import Extents
-from nilometer.errors import UnsupportedError
+from nilometer.errors import DataError, UnsupportedError
 from nilometer.operators.logic import EVALUATION, ID, POSITION, TICK, TIME, Output, no_evaluations
 from nilometer.placement import Placement
 from nilometer.plan import physical
 from nilometer.plan.logical import Collection
 from nilometer.sensornet.motes.fields import SITE, is_deferred
 from nilometer.sensornet.motes.finishing import finished, with_gateway_states
-from nilometer.sensornet.motes.serial_frames import read_frames
+from nilometer.sensornet.motes.serial_frames import Frame, FrameKind, FrameReader, unpacked
 from nilometer.sensornet.motes.site import Delivered, Motes
 from nilometer.sensornet.simulation.fragment_flow import FragmentFlow
 from nilometer.types import Kind
 
 Ticks = npt.NDArray[np.int64]
+Rows = list[dict[str, Any]]
 
 
 def check_finishing(placement: Placement) -> None:
-    """Refuse a plan whose other part also reads what no mote of the network senses: an emulated run has no such readings."""
+    """Refuse a plan whose other part also reads what no mote of the network senses: nothing of that comes by the sink's line."""
     elsewhere = placement.fragments[0].acquires
     if elsewhere:
         names = ", ".join(dict.fromkeys(acquire.stream.name for acquire in elsewhere))
         raise UnsupportedError(
             f"{names} is not sensed in the network '{placement.network.name}'",
-            detail="the gateway would join it with what motes send, and the emulator has only these",
-            hint="compile without --emulate, or emulate the part of the query that reads the network",
+            detail="the gateway would join it with what motes send, and only these come by the sink's serial line",
+            hint="ask for the part of the query that reads the network; `compile` alone builds the programs",
         )
+
+
+def frame_reader(motes: Motes) -> FrameReader:
+    """Reads what the sink of these motes sends."""
+    sink = motes.site(motes.placement.routing.sink)
+    kinds = []
+    for kind in motes.delivered:
+        most = sum(
+            tray.capacity for tray in sink.trays if (tray.fragment, tray.consumer) == (kind.producer, 0)
+        )
+        kinds.append(FrameKind(motes.typing.stored(kind.node, kind.ordered), most))
+    return FrameReader(kinds, motes.placement.beta, motes.fingerprint)
 
 
 def answers(
@@ -50,31 +63,109 @@ def answers(
     extents: Extents,
     names: Mapping[int, NodeId] | None = None,
 ) -> pl.DataFrame:
-    """The answer to so many evaluations, in the columns that are delivered. `start` is the time of the first, in microseconds.
-    `names` are those of nodes: what is a STRING on a mote is a node's number."""
-    check_finishing(motes.placement)
-    first, interval = motes.placement.fragments[0], motes.typing.interval
-    given: list[list[dict[str, Any]]] = [[] for _ in motes.delivered]
-    numbered = [_numbered(kind.node) for kind in motes.delivered]
-    derived = [motes.typing.derived(kind.node) for kind in motes.delivered]
-    fields = [motes.typing.stored(kind.node, kind.ordered) for kind in motes.delivered]
-    for kind, evaluation, row in read_frames(serial, fields, start, interval):
-        tick = start + evaluation * interval
-        row |= {name: (names or {}).get(row[name], row[name]) for name in numbered[kind]}
-        row |= {name: tick - distance * interval for name, distance in derived[kind].items()}
-        site = {SITE: row.pop(SITE, None), TICK: tick}
-        node = motes.delivered[kind].node
-        given[kind] += [with_gateway_states(node.input, whole) | site for whole in finished(node, row, tick)]
-    ticks = start + np.arange(evaluations, dtype=np.int64) * interval
-    inputs = [
-        _output(kind, rows, ticks, names or {}) for kind, rows in zip(motes.delivered, given, strict=True)
-    ]
-    flow = FragmentFlow(first, np.zeros(1, dtype=np.int64), extents)
-    streams = [
-        node.stream.name.lower() for fragment in motes.placement.fragments for node in fragment.acquires
-    ]
-    answer = flow.step(inputs, start + evaluations * interval, dict.fromkeys(streams, start), {}, first=True)
-    return answer.rows.drop(SITE)
+    """The answer to so many evaluations, whose frames are all there, in the columns that are delivered."""
+    reader, end = frame_reader(motes), GatewayEnd(motes, start, extents, names)
+    for frame in reader.feed(serial):
+        end.take(frame)
+    # A run may end within a frame; that is not garbled.
+    if reader.skipped:
+        raise DataError(
+            "the sink's serial line is garbled",
+            detail=f"{reader.skipped} of {len(serial)} bytes are in no frame",
+            hint="this should not happen: report it",
+        )
+    return end.advance(evaluations)
+
+
+class GatewayEnd:
+    """The gateway's part in progress. `start` is the time of evaluation 0, in microseconds; the `first` that comes is another one, if
+    the gateway is late. `names` are those of nodes: what is a STRING on a mote is a node's number."""
+
+    def __init__(
+        self,
+        motes: Motes,
+        start: int,
+        extents: Extents,
+        names: Mapping[int, NodeId] | None = None,
+        first: int = 0,
+    ) -> None:
+        check_finishing(motes.placement)
+        self._motes = motes
+        self._start = start
+        self._names = names or {}
+        self._next = first
+        self._position = 0
+        self._first = True
+        self._fields = [motes.typing.stored(kind.node, kind.ordered) for kind in motes.delivered]
+        self._derived = [motes.typing.derived(kind.node) for kind in motes.delivered]
+        self._numbered = [_numbered(kind.node) for kind in motes.delivered]
+        self._given: list[Rows] = [[] for _ in motes.delivered]
+        self._flow = FragmentFlow(motes.placement.fragments[0], np.zeros(1, dtype=np.int64), extents)
+        streams = (node.stream for fragment in motes.placement.fragments for node in fragment.acquires)
+        self._first_ticks = {stream.name.lower(): self.watermark for stream in streams}
+
+    @property
+    def watermark(self) -> int:
+        """Everything before that time has been answered."""
+        return self.time_of(self._next)
+
+    def time_of(self, evaluation: int) -> int:
+        """When an evaluation is."""
+        return self._start + evaluation * self._motes.typing.interval
+
+    def restart(self, start: int, first: int) -> None:
+        """The motes count anew: evaluation 0 is at `start`, and the first that comes is not before the watermark."""
+        self._start, self._next = start, first
+
+    def take(self, frame: Frame) -> None:
+        """Rows of evaluations that have not been answered."""
+        kind, interval = frame.kind, self._motes.typing.interval
+        node = self._motes.delivered[kind].node
+        for epoch, *values in frame.tuples:
+            tick = self.time_of(frame.first + epoch)
+            row = unpacked(values, self._fields[kind], self._start, interval)
+            row |= {name: self._names.get(row[name], row[name]) for name in self._numbered[kind]}
+            row |= {name: tick - distance * interval for name, distance in self._derived[kind].items()}
+            hidden = {SITE: row.pop(SITE, None), TICK: tick}
+            whole = finished(node, row, tick)
+            self._given[kind] += [with_gateway_states(node.input, one) | hidden for one in whole]
+
+    def advance(self, evaluation: int) -> pl.DataFrame:
+        """All rows before that evaluation have come: what follows from them."""
+        interval = self._motes.typing.interval
+        ticks = np.arange(self.watermark, self.time_of(evaluation), interval, dtype=np.int64)
+        inputs = [
+            self._output(kind, rows, ticks)
+            for kind, rows in zip(self._motes.delivered, self._given, strict=True)
+        ]
+        self._given = [[] for _ in inputs]
+        self._next = evaluation
+        answer = self._flow.step(inputs, self.watermark, self._first_ticks, {}, first=self._first)
+        self._first = False
+        return answer.rows.drop(SITE)
+
+    def _output(self, kind: Delivered, rows: Rows, ticks: Ticks) -> Output:
+        """Rows as the gateway's dataflow takes them: with system columns, in order of their ticks."""
+        node = kind.node.input
+        columns = row_columns(node)
+        rows = sorted(rows, key=lambda row: row[TICK])
+        values: dict[str, list[Any]] = {TICK: [row[TICK] for row in rows]}
+        if node.collection is Collection.STREAM:
+            values[TIME] = values[TICK]
+            values[ID] = [self._names.get(row[SITE], row[SITE]) for row in rows]
+            values[POSITION] = list(range(self._position, self._position + len(rows)))
+            self._position += len(rows)
+            evaluations = no_evaluations()
+        else:
+            # Several windows of rows may end at one tick; only operators that do not care are above them (`placement.abilities`).
+            values[EVALUATION] = values[TICK]
+            took_place = _evaluated(node, ticks, np.array(values[TICK], dtype=np.int64))
+            evaluations = pl.DataFrame({EVALUATION: took_place, TICK: took_place})
+        values |= {column.name: [row[column.name] for row in rows] for column in node.schema}
+        frame = pl.DataFrame(
+            {name: pl.Series(name, values[name], dtype, strict=False) for name, dtype in columns.items()}
+        )
+        return Output(frame.with_columns(pl.lit(0, pl.Int64).alias(SITE)), evaluations)
 
 
 def _numbered(node: physical.Node) -> list[str]:
@@ -82,35 +173,6 @@ def _numbered(node: physical.Node) -> list[str]:
     while is_deferred(node):
         node = node.inputs[0]
     return [column.name for column in node.schema if column.type.kind is Kind.STRING]
-
-
-def _output(kind: Delivered, rows: list[dict[str, Any]], ticks: Ticks, names: Mapping[int, NodeId]) -> Output:
-    """Rows as the gateway's dataflow takes them: with system columns, in order of their ticks."""
-    node = kind.node.input
-    columns = row_columns(node)
-    rows = sorted(rows, key=lambda row: row[TICK])
-    system: dict[str, list[Any]] = {TICK: [row[TICK] for row in rows]}
-    if node.collection is Collection.STREAM:
-        sites = [row[SITE] for row in rows]
-        system |= {
-            TIME: system[TICK],
-            ID: [names.get(site, site) for site in sites],
-            POSITION: list(range(len(rows))),
-        }
-        evaluations = no_evaluations()
-    else:
-        # Several windows of rows may end at one tick; only operators that do not care are above them (`placement.abilities`).
-        system |= {EVALUATION: system[TICK]}
-        took_place = _evaluated(node, ticks, np.array(system[TICK], dtype=np.int64))
-        evaluations = pl.DataFrame({EVALUATION: took_place, TICK: took_place})
-    values = {column.name: [row[column.name] for row in rows] for column in node.schema}
-    frame = pl.DataFrame(
-        {
-            name: pl.Series(name, (system | values)[name], dtype=dtype, strict=False)
-            for name, dtype in columns.items()
-        }
-    )
-    return Output(frame.with_columns(pl.lit(0, pl.Int64).alias(SITE)), evaluations)
 
 
 def _evaluated(node: physical.Node, ticks: Ticks, of_rows: Ticks) -> Ticks:

@@ -138,6 +138,11 @@ def _constants(motes: Motes, site: Site) -> Lines:
         f"#define FIRST {START}UL",
         f"#define GUARD {GUARD} /* ticks before the first byte of a slot */",
         *again,
+        *(
+            []
+            if site.sends
+            else [f"#define PLAN {motes.fingerprint:#06x} /* what this query's frames are known by */"]
+        ),
     ]
 
 

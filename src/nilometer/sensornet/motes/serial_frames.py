@@ -1,46 +1,112 @@
-"""The bytes of the sink's serial line -> the tuples in its frames.
+"""The bytes of the sink's serial line, as they come -> frames of tuples.
 
 A frame is `0x70 | n` (which of the sink's inputs its tuples are of), the number of the period's first evaluation, the tuples, `0xFF`, CRC-16
-(`runtime/serial.c`). A tuple begins with its evaluation in the period.
+(`runtime/serial.c`). A tuple begins with its evaluation in the period. The checksum begins with the plan's fingerprint: what another program
+sends is never taken for an answer. Bytes that belong to no frame are skipped and counted, and the next frame is found.
 """
 
 from __future__ import annotations
 
 import binascii
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from nilometer.errors import DataError
 from nilometer.sensornet.motes.fields import Fields
 from nilometer.sensornet.motes.values import MEDIUM, CType
 
 FRAME, FRAME_END = 0x70, 0xFF
+HEAD, TAIL = 5, 3
+"""Bytes before the tuples and after them."""
+
 _FORMATS = {CType.BYTE: "B", CType.SHORT: "h", CType.LONG: "i", CType.NUMBER: "I", CType.FLOAT: "f"}
 
 
-def read_frames(
-    serial: bytes, kinds: Sequence[Fields], start: int, interval: int
-) -> Iterator[tuple[int, int, dict[str, Any]]]:
-    """Of every tuple: which kind it is of, the number of its evaluation, its columns (TIME in microseconds: `start` is that of the
-    first evaluation)."""
-    layouts = [_layout(fields) for fields in kinds]
-    at = 0
-    while at < len(serial):
-        kind = serial[at] - FRAME
-        if not 0 <= kind < len(kinds):
-            raise _garbled(f"byte {at} is {serial[at]:#04x}")
-        first = int.from_bytes(serial[at + 1 : at + 5], "little")
-        begin = end = at + 5
-        while end < len(serial) and serial[end] != FRAME_END:
-            end += layouts[kind].size
-        if end + 3 > len(serial):
-            return  # the run ended within a frame
-        if binascii.crc_hqx(serial[at + 1 : end + 1], 0) != int.from_bytes(serial[end + 1 : end + 3], "big"):
-            raise _garbled(f"the frame at byte {at} has a wrong checksum")
-        for epoch, *values in layouts[kind].iter_unpack(serial[begin:end]):
-            yield kind, first + epoch, _unpacked(values, kinds[kind], start, interval)
-        at = end + 3
+@dataclass(frozen=True)
+class Frame:
+    """Tuples of one kind and one period: of each, its evaluation in the period and its values as they were sent."""
+
+    kind: int
+    first: int
+    tuples: tuple[tuple[Any, ...], ...]
+
+
+@dataclass(frozen=True)
+class FrameKind:
+    """What frames of one kind hold: tuples of these fields, at most so many."""
+
+    fields: Fields
+    most: int
+
+
+class FrameReader:
+    """`beta`: evaluations in a period. `skipped`: bytes that were in no frame."""
+
+    def __init__(self, kinds: Sequence[FrameKind], beta: int, fingerprint: int) -> None:
+        self._layouts = [_layout(kind.fields) for kind in kinds]
+        self._longest = [
+            HEAD + kind.most * layout.size for kind, layout in zip(kinds, self._layouts, strict=True)
+        ]
+        self._beta = beta
+        self._fingerprint = fingerprint
+        self._bytes = bytearray()
+        self.skipped = 0
+
+    def feed(self, data: bytes) -> list[Frame]:
+        """What came; gives the frames that are whole now."""
+        self._bytes += data
+        found: list[Frame] = []
+        at = 0
+        while (whole := self._next_frame(at)) is not None:
+            begin, end, frame = whole
+            self.skipped += begin - at
+            found.append(frame)
+            at = end
+        while at < len(self._bytes) and self._end(at) is not None:
+            self.skipped += 1
+            at += 1
+        del self._bytes[:at]
+        return found
+
+    def close(self) -> None:
+        """No more will come: what waits for the rest of a frame is in none."""
+        self.skipped += len(self._bytes)
+        self._bytes.clear()
+
+    def _next_frame(self, at: int) -> tuple[int, int, Frame] | None:
+        """The next whole frame from here on: where it begins and ends. Noise that looks like the beginning of one does not hold it up."""
+        for begin in range(at, len(self._bytes)):
+            end = self._end(begin)
+            frame = self._frame(begin, end) if end else None
+            if frame is not None:
+                assert end is not None
+                return begin, end + TAIL, frame
+        return None
+
+    def _end(self, at: int) -> int | None:
+        """Where the tuples of a frame that begins here end; 0 if none can begin here, None if that is not known yet."""
+        data, kind = self._bytes, self._bytes[at] - FRAME
+        if not 0 <= kind < len(self._layouts):
+            return 0
+        end = at + HEAD
+        while end < len(data) and data[end] != FRAME_END:
+            if data[end] >= self._beta:
+                return 0
+            end += self._layouts[kind].size
+        if end - at > self._longest[kind]:
+            return 0
+        return end if end + TAIL <= len(data) else None
+
+    def _frame(self, at: int, end: int) -> Frame | None:
+        data = bytes(self._bytes[at : end + TAIL])
+        content, check = data[1:-2], int.from_bytes(data[-2:], "big")
+        if binascii.crc_hqx(content, self._fingerprint) != check:
+            return None
+        kind, first = data[0] - FRAME, int.from_bytes(data[1:HEAD], "little")
+        if first % self._beta:
+            return None
+        return Frame(kind, first, tuple(self._layouts[kind].iter_unpack(data[HEAD : end - at])))
 
 
 def _layout(fields: Fields) -> struct.Struct:
@@ -48,13 +114,8 @@ def _layout(fields: Fields) -> struct.Struct:
     return struct.Struct(f"<B{columns or 'x'}")  # a tuple without columns has a byte to spare
 
 
-def _garbled(detail: str) -> DataError:
-    return DataError(
-        "the sink's serial line is garbled", detail=detail, hint="this should not happen: report it"
-    )
-
-
-def _unpacked(values: list[Any], fields: Fields, start: int, interval: int) -> dict[str, Any]:
+def unpacked(values: Sequence[Any], fields: Fields, start: int, interval: int) -> dict[str, Any]:
+    """The columns of a tuple. TIME is in microseconds: `start` is that of the first evaluation."""
     row: dict[str, Any] = {}
     for (name, field), value in zip(fields.items(), values, strict=True):
         if field.narrow:

@@ -1,7 +1,8 @@
 /* ---- serial line to the gateway: USART0, 57,600 Bd ---------------------------------------------------------------
  *
  * What a delivery task has to say is one frame for each kind of tuples: 0x70 and the number of the kind, the number of the
- * period's first evaluation, the tuples (each begins with its evaluation in the period), 0xFF, CRC-16. Nothing is buffered. */
+ * period's first evaluation, the tuples (each begins with its evaluation in the period), 0xFF, CRC-16. The checksum begins
+ * with the plan's fingerprint. Nothing is buffered. */
 
 enum { SERIAL_START = 0x70, SERIAL_END = 0xFF };
 
@@ -25,7 +26,7 @@ static void serial_bytes(const void *bytes, uint8_t length) {
 static void serial_open(uint8_t kind, uint32_t first) {
     uint8_t start = SERIAL_START | kind;
     serial_bytes(&start, 1);
-    serial_crc = 0;
+    serial_crc = PLAN;
     serial_bytes(&first, sizeof first);
 }
 

@@ -1,0 +1,106 @@
+"""`nilometer listen`: the answers of a query that runs on motes, as their sink says them on its serial line."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from nilometer.cli.console import RowPrinter, message, parameters_of, read_sql
+from nilometer.cli.live import SecondsOption, stopped_by_signal
+from nilometer.cli.options import CatalogOption, DataOption, JsonOption, SetOption, SqlArgument, database_of
+from nilometer.cli.placement_options import NetworkOption, RetriesOption, network_of
+
+STRANGE = 1000
+"""Bytes without a frame after which it is said that these are not the query's."""
+
+
+def register(application: typer.Typer) -> None:
+    """Add the verb."""
+    application.command("listen")(listen)
+
+
+def listen(
+    sql: SqlArgument,
+    line: Annotated[
+        str,
+        typer.Option(
+            "--from",
+            metavar="LINE",
+            help="The sink's serial device, tcp://HOST:PORT, '-' or a recorded file.",
+        ),
+    ],
+    network: NetworkOption = None,
+    retries: RetriesOption = None,
+    delivery_time: Annotated[
+        str | None, typer.Option(metavar="DURATION", help="As it was compiled: '1 HOUR'.")
+    ] = None,
+    buffering_factor: Annotated[int | None, typer.Option(help="As it was compiled.")] = None,
+    start: Annotated[
+        str | None,
+        typer.Option(
+            "--start", metavar="TIME", help="When the motes' first evaluation was; else by when bytes come."
+        ),
+    ] = None,
+    record: Annotated[
+        Path | None,
+        typer.Option("--record", metavar="FILE", help="Append what comes to a file, for --from FILE later."),
+    ] = None,
+    seconds: SecondsOption = None,
+    limit: Annotated[int | None, typer.Option("--limit", min=0, help="At most so many rows.")] = None,
+    data: DataOption = None,
+    catalog: CatalogOption = None,
+    json: JsonOption = False,
+    set_: SetOption = None,
+) -> None:
+    """Print the answers of a query whose programs (`nilometer compile`) run on motes: what the gateway has to do to what the sink sends is done here.
+
+    Give the query, the network and the options that it was compiled with. Ends with the line, at --seconds, or at Ctrl-C.
+
+    Example: nilometer listen --data field/ --network brook.toml --from /dev/ttyUSB0 "SELECT AVG(depth) FROM river [NOW]"
+    """
+    from contextlib import ExitStack
+
+    from nilometer.engine import motes
+    from nilometer.engine.byte_line import ByteLine
+    from nilometer.engine.expectations import expectations
+    from nilometer.engine.mote_answers import mote_answers
+    from nilometer.types import parse_time
+
+    query = database_of(data, catalog).sql(read_sql(sql), **parameters_of(set_ or []))
+    expected = expectations(delivery_time=delivery_time, buffering_factor=buffering_factor)
+    began = None if start is None else parse_time(start)
+    listener = motes.listener(query, network_of(query, network, None, retries), expected, began)
+    printer, stopped, opened = RowPrinter(query.columns, json, limit), stopped_by_signal(), time.monotonic()
+    told = False
+
+    def warn(most: int) -> None:
+        """Say, once, that what comes is not the query's."""
+        nonlocal told
+        if not told and listener.skipped > most and not listener.heard.frames:
+            told = True
+            message(
+                f"{listener.skipped} bytes came, and none of them in a frame of this query: were the programs compiled from"
+                " this query, network and options, and is the line one of 57600 Bd, 8N1?"
+            )
+
+    def over() -> bool:
+        warn(STRANGE)
+        return stopped() or printer.full or (seconds is not None and time.monotonic() - opened >= seconds)
+
+    with ExitStack() as stack:
+        opened_line = stack.enter_context(ByteLine(line))
+        kept = stack.enter_context(record.open("ab")) if record is not None else None
+        try:
+            for answer in mote_answers(query, listener, opened_line, over=over, record=kept):
+                printer.print(answer)
+        except KeyboardInterrupt:
+            message("stopped")
+    warn(0)
+    heard = listener.heard
+    message(
+        f"{heard.frames} frames with {heard.tuples} tuples; {heard.missing} frames missing,"
+        f" {heard.resets} resets of the sink, {listener.skipped} bytes in no frame"
+    )

@@ -1,0 +1,37 @@
+"""A line and who listens to it -> the answers of a query that runs on motes, as they come."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, BinaryIO
+
+from nilometer.edge.manager.clocks import wall
+from nilometer.engine.answers import Answer
+
+if TYPE_CHECKING:
+    from nilometer.engine.byte_line import ByteLine
+    from nilometer.engine.query import Query
+    from nilometer.sensornet.motes.listening import Listener
+
+
+def mote_answers(
+    query: Query,
+    listener: Listener,
+    line: ByteLine,
+    *,
+    over: Callable[[], bool],
+    record: BinaryIO | None = None,
+    clock: Callable[[], int] = wall,
+) -> Iterator[Answer]:
+    """Until the line ends, or it is `over`. What comes is in `record` before it is answered from."""
+    while not over():
+        came = line.read()
+        if came is None:
+            break
+        if record is not None and came:
+            record.write(came)
+            record.flush()
+        for rows in listener.hear(came, clock()):
+            yield Answer(query.schema, rows)
+    for rows in listener.close():
+        yield Answer(query.schema, rows)

@@ -1,0 +1,120 @@
+"""Answers from a sink's serial line, as it comes: the reference evaluator's, in the times of this world."""
+
+from __future__ import annotations
+
+import os
+import pty
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from nilometer.engine import Answer
+from nilometer.engine.byte_line import ByteLine
+from nilometer.engine.mote_answers import mote_answers
+from nilometer.engine.motes import Emulation, listener
+from nilometer.placement import QualityOfService
+from nilometer.sensornet.motes.compilation import START
+from nilometer.types import SECOND
+from sensornet.motes.emulated import Trial, ask, brook, tried
+
+pytestmark = [pytest.mark.motes, pytest.mark.slow]
+
+BETA = 4
+SLIDING = "SELECT MEDIAN(depth) AS m, COUNT(*) AS n FROM River [RANGE 30 SECONDS SLIDE 20 SECONDS]"
+TWO_KINDS = (
+    "SELECT r.depth, h.rain FROM River [NOW] r, Hilltop [NOW SLIDE 20 SECONDS] h WHERE r.rain < h.rain"
+)
+PLAIN = "SELECT id, depth FROM River [NOW]"
+
+
+@pytest.fixture(scope="module", params=[SLIDING, TWO_KINDS, PLAIN])
+def trial(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Trial:
+    found = tried(request.param, tmp_path_factory.mktemp("motes"), beta=BETA, periods=3)
+    assert found.emulation.difference is None
+    return found
+
+
+def said(emulation: Emulation) -> bytes:
+    return emulation.run.measured[0].serial
+
+
+def heard(trial: Trial, line: bytes, piece: int, start: int | None = None, now: int = START) -> Any:
+    """The rows of a line that comes in pieces, and who listened."""
+    quality = QualityOfService.of(buffering_factor=BETA)
+    hearing = listener(trial.query, brook(), quality, start)
+    frames = [rows for at in range(0, len(line), piece) for rows in hearing.hear(line[at : at + piece], now)]
+    frames += hearing.close()
+    return [row for rows in frames for row in Answer(trial.query.schema, rows).rows], hearing
+
+
+@pytest.mark.parametrize("piece", [1, 7, 10_000])
+def test_as_it_comes(trial: Trial, piece: int) -> None:
+    rows, hearing = heard(trial, said(trial.emulation), piece, START)
+    assert sorted(rows) == trial.emulation.answer.rows
+    assert hearing.heard.frames == 3 * len(trial.compilation.motes.delivered)
+    assert (hearing.heard.missing, hearing.heard.resets, hearing.skipped) == (0, 0, 0)
+
+
+def test_times_are_those_at_which_it_comes(trial: Trial) -> None:
+    """A delivery says when evaluation 0 was; windows that slide end at multiples of their SLIDE."""
+    agenda = trial.compilation.placement.agenda
+    interval, later = 10 * SECOND, 1_000 * 20 * SECOND
+    now = START + later + round(agenda.seconds(agenda.delivery) * 1e6) + 2 * SECOND
+    first = said(trial.emulation)[: len(said(trial.emulation)) // 3]
+    rows, _ = heard(trial, first, 10_000, now=now)
+    expected = [
+        (row[0] + later, *row[1:]) for row in trial.emulation.answer.rows if row[0] < START + BETA * interval
+    ]
+    assert sorted(rows)[: len(expected)] == expected
+
+
+def test_a_frame_that_is_lost_is_missing_and_the_others_are_answered(trial: Trial) -> None:
+    line = bytearray(said(trial.emulation))
+    line[2] ^= 255
+    rows, hearing = heard(trial, bytes(line), 10_000, START)
+    assert hearing.skipped > 0
+    assert hearing.heard.frames == 3 * len(trial.compilation.motes.delivered) - 1
+    late = START + 2 * BETA * 10 * SECOND  # no window looks back that far
+    assert [row for row in sorted(rows) if row[0] >= late] == [
+        row for row in trial.emulation.answer.rows if row[0] >= late
+    ]
+
+
+def test_a_sink_that_is_reset_begins_anew(trial: Trial) -> None:
+    line = said(trial.emulation)
+    rows, hearing = heard(trial, line + line, 10_000, START)
+    assert hearing.heard.resets == 1
+    ticks = [row[0] for row in rows]
+    assert ticks == sorted(ticks)
+    again = [row[1:] for row in rows if row[0] >= START + 3 * BETA * 10 * SECOND]
+    assert len(again) == len(trial.emulation.answer.rows)
+
+
+def test_another_query_is_not_answered(trial: Trial) -> None:
+    hearing = listener(
+        ask("SELECT id, rain FROM River [NOW]"), brook(), QualityOfService.of(buffering_factor=BETA)
+    )
+    assert hearing.hear(said(trial.emulation), START) == []
+    assert hearing.close() == []
+    assert hearing.heard.frames == 0
+    assert hearing.skipped == len(said(trial.emulation))
+
+
+def test_a_serial_device(trial: Trial, tmp_path: Path) -> None:
+    """A pseudo-terminal stands for /dev/ttyUSB0: bytes come as they are, whatever a terminal would make of them."""
+    controller, device = pty.openpty()
+    hearing = listener(trial.query, brook(), QualityOfService.of(buffering_factor=BETA), START)
+    rows: list[tuple[Any, ...]] = []
+    record = (tmp_path / "line").open("ab")
+    with record, ByteLine(os.ttyname(device)) as line:
+        os.write(controller, said(trial.emulation))
+        whole = 3 * len(trial.compilation.motes.delivered)
+        for answer in mote_answers(
+            trial.query, hearing, line, over=lambda: hearing.heard.frames >= whole, record=record
+        ):
+            rows += answer.rows
+    os.close(controller)
+    os.close(device)
+    assert sorted(rows) == trial.emulation.answer.rows
+    assert (tmp_path / "line").read_bytes() == said(trial.emulation)
