@@ -244,3 +244,16 @@ def test_spares_are_prepared_only_for_deaths_in_the_run() -> None:
 
     assert prepared(2 * period - 1) > 0  # a run has whole periods
     assert prepared(2 * period) == 0
+
+
+def test_a_lifetime_does_not_depend_on_how_long_was_simulated() -> None:
+    """Stand-ins are prepared once, not once in every run's length."""
+    placement = placed("aggregate", 2, 30)
+    victim = next(node.id for node in placement.network.nodes if node.id not in placement.routing)
+    period = round(placement.estimate.period * SECOND)
+    short, long = (
+        simulate(placement, periods * period, Conditions(kills=(Kill(victim, 0),))) for periods in (1, 100)
+    )
+    relays = [site for site in placement.routing.post_order if site != placement.network.sink]
+    assert short.ledger.once[short.ledger.rows(relays)].any()
+    assert short.lifetimes() == pytest.approx(long.lifetimes(), rel=1e-4)
