@@ -70,6 +70,18 @@ def test_what_the_log_lacks_is_told(run, field: Path) -> None:
     assert "the readings of 'river' end after 0.03 of 1.00 days" in err
 
 
+def test_a_log_out_of_order_is_sensed_from_its_earliest_reading_on(run, field: Path) -> None:
+    """But not from one that is late: clocks that were reset say 1970."""
+    (field / "schema.sql").write_text(SCHEMA.replace("MINUTES;", "MINUTES DELAY 1 HOUR;", 1))
+    lines = [f"{seconds},5,1,{depth}" for depth, seconds in enumerate((91800, 90000, 90900, 0, 92700))]
+    (field / "river.csv").write_text("\n".join(["time,id,rain,depth", *lines]))
+    options = ("--buffering-factor", "4", "--for", "1 HOUR", "--json")
+    code, out, _ = run("--data", str(field), "--network", TOPOLOGY, *options, DEPTHS)
+    assert code == 0
+    *rows, _report = map(json.loads, out.splitlines())
+    assert [row["depth"] for row in rows] == [1, 2, 0, 4]
+
+
 def test_a_stream_without_readings_beside_one_that_has_some(run, field: Path) -> None:
     (field / "river.csv").write_text("time,id,rain,depth\n0,5,1,11\n")
     query = "SELECT r.depth FROM River[NOW] r, Hilltop[NOW] h WHERE r.rain < h.rain"

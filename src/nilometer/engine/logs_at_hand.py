@@ -11,7 +11,7 @@ from nilometer.catalog.near_misses import join_names
 from nilometer.catalog.network import NodeId
 from nilometer.errors import DataError
 from nilometer.plan import physical
-from nilometer.types import DAY, floor_to
+from nilometer.types import DAY
 
 if TYPE_CHECKING:
     import polars as pl
@@ -75,13 +75,15 @@ class LogsAtHand:
         return set(self.logs[name].get_column(column.name).drop_nulls().unique())
 
     def _span(self, name: str) -> tuple[int, int]:
-        """From the tick of the first reading up to the one after the last."""
+        """From the tick of the first reading that is not late (the log may be out of order) up to the one after the last."""
         stream = self.streams[name]
         column = stream.column("time")
         assert column is not None
         every = stream.every or 1
-        times = self.logs[name].get_column(column.name).drop_nulls()
-        return floor_to(int(times[0]), every), floor_to(int(times.to_numpy().max()), every) + every
+        times = self.logs[name].get_column(column.name).drop_nulls().to_physical()
+        ticks = times // every * every
+        latest = ticks.cum_max()
+        return int(ticks.filter(ticks >= latest - stream.delay).sort()[0]), int(latest[-1]) + every
 
 
 def logs_at_hand(query: Query) -> LogsAtHand:
