@@ -82,6 +82,19 @@ def test_a_log_out_of_order_is_sensed_from_its_earliest_reading_on(run, field: P
     assert [row["depth"] for row in rows] == [1, 2, 0, 4]
 
 
+def test_what_is_odd_about_the_data_is_told(run, field: Path) -> None:
+    options = ("--data", str(field), "--network", TOPOLOGY, "--buffering-factor", "1", "--for", "1 HOUR")
+    code, _, err = run(*options, "--seed", "3", DEPTHS)
+    assert code == 0
+    assert "there are no readings of 'river': they are made up, from seed 3" in err
+    (field / "river.csv").write_text("time,id,rain,depth\n0,5,1,11\n900,5,x,12\n900,77,2,13\n3599,6,1,14\n")
+    code, _, err = run(*options, DEPTHS)
+    assert code == 0
+    assert "garbled in river: river.csv, line 3: rain is 'x', not an INT" in err
+    assert "readings of 'river' from '77' are left out: no node of that id senses it" in err
+    assert "made up" not in err
+
+
 def test_a_stream_without_readings_beside_one_that_has_some(run, field: Path) -> None:
     (field / "river.csv").write_text("time,id,rain,depth\n0,5,1,11\n")
     query = "SELECT r.depth FROM River[NOW] r, Hilltop[NOW] h WHERE r.rain < h.rain"

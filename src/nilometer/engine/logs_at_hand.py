@@ -52,7 +52,8 @@ class LogsAtHand:
                 )
 
     def lacks(self, placement: Placement, duration: int) -> list[str]:
-        """What there is not for a run of so many microseconds: readings of some node, or of the time at its end."""
+        """What there is not for a run of so many microseconds: readings of some node, or of the time at its end; or a node
+        for some readings."""
         notes: list[str] = []
         begin = self.begin()
         if begin is None:
@@ -61,6 +62,10 @@ class LogsAtHand:
             silent = [site for site in sites if site not in self._identifiers(name)]
             if silent:
                 notes.append(f"there are no readings of '{name}' from {join_names(map(str, silent), 'and')}")
+            strangers = self._identifiers(name) - set(placement.network.hosts(name))
+            if strangers:
+                names = join_names(sorted(map(str, strangers)), "and")
+                notes.append(f"readings of '{name}' from {names} are left out: no node of that id senses it")
             left = self._span(name)[1] - begin
             if left < duration:
                 notes.append(
