@@ -196,6 +196,12 @@ def test_refusals(run, field: Path, options: tuple[str, ...], said: str) -> None
     assert "hint:" in err
 
 
+def test_any_whole_number_is_a_seed(run, field: Path) -> None:
+    options = ("--data", str(field), "--network", TOPOLOGY, "--for", "1d", "--loss", "--drift", "20")
+    for seed in ("-1", "9" * 30):
+        assert run(*options, "--seed", seed, DEPTHS)[0] == 0
+
+
 def test_drift_that_motes_have_is_taken(run, field: Path) -> None:
     options = ("--drift", "100", "--guard", "1m", "--for", "1h30m", "--limit", "1", "--kill", "3@2d")
     code, out, err = run("--data", str(field), "--network", TOPOLOGY, *options, DEPTHS)
