@@ -95,6 +95,16 @@ def test_what_is_odd_about_the_data_is_told(run, field: Path) -> None:
     assert "made up" not in err
 
 
+def test_ticks_are_those_of_the_acquisition_interval_that_is_asked_for(run, field: Path) -> None:
+    lines = [f"{900 * number},5,1,{number}" for number in range(1, 12)]
+    (field / "river.csv").write_text("\n".join(["time,id,rain,depth", *lines]))
+    options = ("--acquisition-interval", "1 HOUR", "--buffering-factor", "1", "--for", "3 HOURS", "--json")
+    code, out, _ = run("--data", str(field), "--network", TOPOLOGY, *options, DEPTHS)
+    assert code == 0
+    *rows, _report = map(json.loads, out.splitlines())
+    assert [(row["tick"][11:16], row["depth"]) for row in rows] == [("00:00", 1), ("01:00", 4), ("02:00", 8)]
+
+
 def test_a_stream_without_readings_beside_one_that_has_some(run, field: Path) -> None:
     (field / "river.csv").write_text("time,id,rain,depth\n0,5,1,11\n")
     query = "SELECT r.depth FROM River[NOW] r, Hilltop[NOW] h WHERE r.rain < h.rain"

@@ -23,7 +23,7 @@ def report_text(result: SimulationResult) -> str:
         lines.append(
             f"prepared {len(told.reprogrammed)} stand-ins: {told.packets} packets, {joules(told.energy)}"
         )
-    for death in result.deaths:
+    for death in sorted(result.deaths, key=lambda death: death.after):
         words = "was killed" if death.reason == "killed" else "ran dry"
         lines.append(f"node {death.node} {words} after {death.after / 86400e6:.3f} days")
     for mended in result.mended:
