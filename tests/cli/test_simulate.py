@@ -70,6 +70,41 @@ def test_what_the_log_lacks_is_told(run, field: Path) -> None:
     assert "the readings of 'river' end after 0.03 of 1.00 days" in err
 
 
+def test_a_log_out_of_order_is_sensed_from_its_earliest_reading_on(run, field: Path) -> None:
+    """But not from one that is late: clocks that were reset say 1970."""
+    (field / "schema.sql").write_text(SCHEMA.replace("MINUTES;", "MINUTES DELAY 1 HOUR;", 1))
+    lines = [f"{seconds},5,1,{depth}" for depth, seconds in enumerate((91800, 90000, 90900, 0, 92700))]
+    (field / "river.csv").write_text("\n".join(["time,id,rain,depth", *lines]))
+    options = ("--buffering-factor", "4", "--for", "1 HOUR", "--json")
+    code, out, _ = run("--data", str(field), "--network", TOPOLOGY, *options, DEPTHS)
+    assert code == 0
+    *rows, _report = map(json.loads, out.splitlines())
+    assert [row["depth"] for row in rows] == [1, 2, 0, 4]
+
+
+def test_what_is_odd_about_the_data_is_told(run, field: Path) -> None:
+    options = ("--data", str(field), "--network", TOPOLOGY, "--buffering-factor", "1", "--for", "1 HOUR")
+    code, _, err = run(*options, "--seed", "3", DEPTHS)
+    assert code == 0
+    assert "there are no readings of 'river': they are made up, from seed 3" in err
+    (field / "river.csv").write_text("time,id,rain,depth\n0,5,1,11\n900,5,x,12\n900,77,2,13\n3599,6,1,14\n")
+    code, _, err = run(*options, DEPTHS)
+    assert code == 0
+    assert "garbled in river: river.csv, line 3: rain is 'x', not an INT" in err
+    assert "readings of 'river' from '77' are left out: no node of that id senses it" in err
+    assert "made up" not in err
+
+
+def test_ticks_are_those_of_the_acquisition_interval_that_is_asked_for(run, field: Path) -> None:
+    lines = [f"{900 * number},5,1,{number}" for number in range(1, 12)]
+    (field / "river.csv").write_text("\n".join(["time,id,rain,depth", *lines]))
+    options = ("--acquisition-interval", "1 HOUR", "--buffering-factor", "1", "--for", "3 HOURS", "--json")
+    code, out, _ = run("--data", str(field), "--network", TOPOLOGY, *options, DEPTHS)
+    assert code == 0
+    *rows, _report = map(json.loads, out.splitlines())
+    assert [(row["tick"][11:16], row["depth"]) for row in rows] == [("00:00", 1), ("01:00", 4), ("02:00", 8)]
+
+
 def test_a_stream_without_readings_beside_one_that_has_some(run, field: Path) -> None:
     (field / "river.csv").write_text("time,id,rain,depth\n0,5,1,11\n")
     query = "SELECT r.depth FROM River[NOW] r, Hilltop[NOW] h WHERE r.rain < h.rain"
@@ -169,6 +204,12 @@ def test_refusals(run, field: Path, options: tuple[str, ...], said: str) -> None
     assert code == 1
     assert said in err
     assert "hint:" in err
+
+
+def test_any_whole_number_is_a_seed(run, field: Path) -> None:
+    options = ("--data", str(field), "--network", TOPOLOGY, "--for", "1d", "--loss", "--drift", "20")
+    for seed in ("-1", "9" * 30):
+        assert run(*options, "--seed", seed, DEPTHS)[0] == 0
 
 
 def test_drift_that_motes_have_is_taken(run, field: Path) -> None:

@@ -117,6 +117,16 @@ def test_partial_results_too_wide_for_a_packet_are_made_at_the_gateway_from_the_
     ]
 
 
+def test_columns_that_follow_from_others_are_made_at_the_gateway() -> None:
+    sums = ", ".join(f"depth + {n} AS d{n}" for n in range(12))
+    found = _placed(f"SELECT {sums} FROM River[NOW]")  # in the network, larger than a packet
+    assert found.at_gateway[0][0] == "PROJECT"
+    assert found.placed.flows[0].size < 5
+    few = _placed("SELECT depth, depth + 1 AS a, depth + 2 AS b FROM River[NOW]")
+    assert few.at_gateway == (("PROJECT", "cheaper than in the network"),)
+    assert not _placed("SELECT depth + rain AS both FROM River[NOW]").at_gateway
+
+
 def test_a_group_for_each_node_is_cheaper_as_a_reading() -> None:
     # Sum and count take three times what a reading takes, and no two groups meet.
     found = _placed("SELECT id, AVG(depth) FROM River[NOW] GROUP BY id")

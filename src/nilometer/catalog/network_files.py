@@ -22,9 +22,11 @@ from nilometer.catalog.profiles import DEFAULT_PROFILE, cost_profile
 from nilometer.catalog.radio_range import least_range, links_within
 from nilometer.catalog.text_files import CsvFile, CsvRow, read_csv, read_geojson, read_text, typed
 from nilometer.errors import CatalogError
+from nilometer.types import INT_MAXIMUM, INT_MINIMUM
 
 NODE_KEYS = ("id", "ram", "flash", "energy", "x", "y", "location", "streams", "sink")
 LINK_KEYS = ("source", "target", "quality", "cost")
+TOP_KEYS = ("sink", "retries", "range", "profile", "network", "defaults", "nodes", "links")
 
 Fail = Callable[[str, str | None, str | None], NoReturn]
 """Raises a CatalogError with message, detail and hint, and the place in the file."""
@@ -70,6 +72,8 @@ def _network(
         said = (
             f"sink = {nodes[0].id!r} in the file"
             if path.suffix.lower() == ".toml"
+            else f"sink true at one node of {_nodes_beside(path).name}"
+            if path.suffix.lower() == ".csv"
             else "sink: true at one node"
         )
         raise CatalogError(
@@ -98,7 +102,7 @@ def _from_toml(path: Path, name: str, sink: NodeId | None) -> Network:
     # Also outside of [network], where one would write it first.
     plain, again, heard = whole.pop("sink", None), whole.pop("retries", 0), whole.pop("range", None)
     profile_name = whole.pop("profile") if isinstance(whole.get("profile"), str) else DEFAULT_PROFILE
-    _known_keys(whole, ("network", "defaults", "nodes", "links", "profile"), _failing(path.name))
+    _known_keys(whole, TOP_KEYS, _failing(path.name))
     head, defaults = _table(path, whole, "network"), _table(path, whole, "defaults")
     _known_keys(head, ("sink", "profile", "retries", "range"), _failing(f"{path.name}, [network]"))
     _known_keys(defaults, ("ram", "flash", "energy", "streams"), _failing(f"{path.name}, [defaults]"))
@@ -200,6 +204,7 @@ def _rows(path: Path, whole: dict[str, Any], key: str) -> list[dict[str, Any]]:
 def _from_csv(path: Path, name: str, sink: NodeId | None) -> Network:
     link_file = read_csv(path)
     link_file.require("source", "target")
+    _known_keys(link_file.columns, LINK_KEYS, _failing(f"{path.name}, line 1"))
     node_path = _nodes_beside(path)
     node_file = read_csv(node_path) if node_path.exists() and node_path != path else None
     texts = [row.required(end) for row in link_file.rows for end in ("source", "target")]
@@ -346,6 +351,8 @@ def _identifier(raw: Mapping[str, Any], key: str, fail: Fail) -> NodeId:
     if isinstance(value, bool) or not isinstance(value, int | str):
         found = "there is none" if value is None else f"{key} is {value!r}"
         fail(f"'{key}' must be an id", found, "an id is a whole number or a string")
+    if isinstance(value, int) and not INT_MINIMUM <= value <= INT_MAXIMUM:
+        fail(f"'{key}' is too large for an id", f"{key} is {value}", "write it as a string")
     return value
 
 

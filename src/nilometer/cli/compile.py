@@ -14,6 +14,7 @@ from nilometer.cli.console import (
     print_records,
     print_table,
     read_sql,
+    tell_of_data,
 )
 from nilometer.cli.options import CatalogOption, DataOption, JsonOption, SetOption, SqlArgument, database_of
 from nilometer.cli.placement_options import NetworkOption, RetriesOption, network_of
@@ -107,6 +108,8 @@ def compile_(
         log.converters if log else None,
         emulated=emulate,
     )
+    if log:
+        tell_of_data(query.database)
     for note in log.notes(periods * compiled.placement.beta) if log else ():
         message(note)
     for operator, reason in compiled.placement.at_gateway:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from nilometer.errors import ConfigurationError, NilometerError
 
 if TYPE_CHECKING:
-    from nilometer.engine import Answer
+    from nilometer.engine import Answer, Database
 
 
 def message(text: str) -> None:
@@ -45,6 +45,15 @@ def check_output(path: str | Path, option: str) -> None:
         raise ConfigurationError(
             f"{option}: cannot write into '{path}'", detail=reason, hint="name a directory of your own"
         )
+
+
+def tell_of_data(database: Database) -> None:
+    """What was odd about the files that were read, and the first readings of each that could not be."""
+    for note in database.data.notes:
+        message(note)
+    for name, letters in database.data.dead_letters.items():
+        for letter in letters[:3]:
+            message(f"garbled in {name}: {letter}")
 
 
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:

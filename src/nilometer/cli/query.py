@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from nilometer.cli.console import message, parameters_of, print_records, print_table, read_sql
+from nilometer.cli.console import message, parameters_of, print_records, print_table, read_sql, tell_of_data
 from nilometer.cli.live import SecondsOption, WhenFullOption, is_live, open_station, stopped_by_signal
 from nilometer.cli.live import follow as follow_rows
 from nilometer.cli.options import (
@@ -79,11 +79,7 @@ def query(
     else:
         print_table(shown.columns, shown.text_rows())
     message(summary(answer, len(shown)))
-    for note in database.data.notes:
-        message(note)
-    for name, letters in database.data.dead_letters.items():
-        for letter in letters[:3]:
-            message(f"garbled in {name}: {letter}")
+    tell_of_data(database)
 
 
 def run_live(

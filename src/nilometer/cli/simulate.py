@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from nilometer.cli.console import RowPrinter, check_output, message, parameters_of, read_sql
+from nilometer.cli.console import RowPrinter, check_output, message, parameters_of, read_sql, tell_of_data
 from nilometer.cli.options import (
     CatalogOption,
     DataOption,
@@ -95,6 +95,7 @@ def simulate(
     """
     from json import dumps
 
+    from nilometer.catalog.near_misses import join_names
     from nilometer.engine.expectations import expectations
     from nilometer.engine.logs_at_hand import logs_at_hand
     from nilometer.engine.simulating import run_in_network
@@ -137,6 +138,11 @@ def simulate(
         check_output(plot, "--plot")
     at_hand = logs_at_hand(query)
     at_hand.check(placement)
+    tell_of_data(database)
+    if not at_hand.logs:
+        message(
+            f"there are no readings of {join_names(at_hand.streams, 'and')}: they are made up, from seed {seed}"
+        )
     for note in at_hand.lacks(placement, length):
         message(note)
     printer = RowPrinter(query.columns, json, limit)

@@ -11,7 +11,7 @@ from nilometer.catalog.near_misses import join_names
 from nilometer.catalog.network import NodeId
 from nilometer.errors import DataError
 from nilometer.plan import physical
-from nilometer.types import DAY, floor_to
+from nilometer.types import DAY
 
 if TYPE_CHECKING:
     import polars as pl
@@ -52,7 +52,8 @@ class LogsAtHand:
                 )
 
     def lacks(self, placement: Placement, duration: int) -> list[str]:
-        """What there is not for a run of so many microseconds: readings of some node, or of the time at its end."""
+        """What there is not for a run of so many microseconds: readings of some node, or of the time at its end; or a node
+        for some readings."""
         notes: list[str] = []
         begin = self.begin()
         if begin is None:
@@ -61,6 +62,10 @@ class LogsAtHand:
             silent = [site for site in sites if site not in self._identifiers(name)]
             if silent:
                 notes.append(f"there are no readings of '{name}' from {join_names(map(str, silent), 'and')}")
+            strangers = self._identifiers(name) - set(placement.network.hosts(name))
+            if strangers:
+                names = join_names(sorted(map(str, strangers)), "and")
+                notes.append(f"readings of '{name}' from {names} are left out: no node of that id senses it")
             left = self._span(name)[1] - begin
             if left < duration:
                 notes.append(
@@ -75,13 +80,15 @@ class LogsAtHand:
         return set(self.logs[name].get_column(column.name).drop_nulls().unique())
 
     def _span(self, name: str) -> tuple[int, int]:
-        """From the tick of the first reading up to the one after the last."""
+        """From the tick of the first reading that is not late (the log may be out of order) up to the one after the last."""
         stream = self.streams[name]
         column = stream.column("time")
         assert column is not None
         every = stream.every or 1
-        times = self.logs[name].get_column(column.name).drop_nulls()
-        return floor_to(int(times[0]), every), floor_to(int(times.to_numpy().max()), every) + every
+        times = self.logs[name].get_column(column.name).drop_nulls().to_physical()
+        ticks = times // every * every
+        latest = ticks.cum_max()
+        return int(ticks.filter(ticks >= latest - stream.delay).sort()[0]), int(latest[-1]) + every
 
 
 def logs_at_hand(query: Query) -> LogsAtHand:

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 from nilometer.engine.answers import Answer
 from nilometer.engine.logs_at_hand import logs_at_hand
+from nilometer.placement.sources import sources_of
+from nilometer.types import floor_to
 
 if TYPE_CHECKING:
     from nilometer.engine.query import Query
@@ -31,13 +33,16 @@ def run_in_network(
     at_hand = logs_at_hand(query)
     at_hand.check(placement)
     begin, logs = at_hand.begin(), dict(at_hand.logs)
+    interval = sources_of(
+        placement.plan, placement.network
+    ).interval  # that may have been asked for, not declared
     return simulate(
         placement,
         duration,
         conditions,
         readings=RecordedReadings(logs) if logs else SyntheticReadings(conditions.seed),
         extents=DatabaseSources(query.database, query.physical),
-        begin=BEGIN if begin is None else begin,
+        begin=BEGIN if begin is None else floor_to(begin, interval),
         take=lambda rows: take(Answer(query.schema, rows)),
         watch=watch,
     )

@@ -1,8 +1,8 @@
 """A plan -> the ways to divide it between the network and the gateway (SNEE's future work b), each as the operators at the gateway.
 
 What a mote cannot run is at the gateway in all of them. Beyond that there is one for each operator at which rows meet or
-multiply, and for AGGR_INIT, whose partial results may be wider than the readings they are made of, and than a packet: it and
-all above it go to the gateway, the rest stays in the network. The last ships every reading as it was
+multiply, and for AGGR_INIT and PROJECT, whose results may be wider than the readings they are made of, and than a packet: it
+and all above it go to the gateway, the rest stays in the network. The last ships every reading as it was
 sensed, with all its columns and unfiltered: nobody should want that, and EXPLAIN says what it would cost.
 """
 
@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from nilometer.expressions import ColumnReference
 from nilometer.placement.abilities import row_windows_behind
 from nilometer.placement.sources import Sources, source_key
+from nilometer.placement.tuple_layout import column_sizes
 from nilometer.placement.volume import readings_covered
 from nilometer.plan import physical
 from nilometer.plan.logical import Projection
@@ -88,6 +89,9 @@ def _meets(node: physical.Node, interval: int) -> bool:
         return False  # it follows AGGR_MERGE
     if isinstance(node, physical.TimeWindow):
         return readings_covered(node, interval) > 1
+    if isinstance(node, physical.Project):
+        made, read = (sum(column_sizes(each, None).values()) for each in (node, node.input))
+        return made > read
     return node.attribute_sensitive or isinstance(node, physical.AggregateInit)
 
 

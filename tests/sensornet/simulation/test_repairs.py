@@ -22,6 +22,7 @@ from nilometer.sensornet.simulation import (
     simulate,
 )
 from nilometer.sensornet.simulation.repair import Repair, best_repair, prepare_overlay, repairs
+from nilometer.sensornet.simulation.report import report_json, report_text
 from nilometer.types import DAY, HOUR, MINUTE, SECOND
 from sensornet.simulation.running import QUERIES, SCHEMA, reference, some_network
 
@@ -244,3 +245,29 @@ def test_spares_are_prepared_only_for_deaths_in_the_run() -> None:
 
     assert prepared(2 * period - 1) > 0  # a run has whole periods
     assert prepared(2 * period) == 0
+
+
+def test_a_lifetime_does_not_depend_on_how_long_was_simulated() -> None:
+    """Stand-ins are prepared once, not once in every run's length."""
+    placement = placed("aggregate", 2, 30)
+    victim = next(node.id for node in placement.network.nodes if node.id not in placement.routing)
+    period = round(placement.estimate.period * SECOND)
+    short, long = (
+        simulate(placement, periods * period, Conditions(kills=(Kill(victim, 0),))) for periods in (1, 100)
+    )
+    relays = [site for site in placement.routing.post_order if site != placement.network.sink]
+    assert short.ledger.once[short.ledger.rows(relays)].any()
+    assert short.lifetimes() == pytest.approx(long.lifetimes(), rel=1e-4)
+
+
+def test_sources_that_a_repair_leaves_behind_are_told() -> None:
+    """1 - 0 - 2 - 3: when 2 dies, 3 lives on and is heard by nobody."""
+    nodes = (NetworkNode(0), *(NetworkNode(n, streams=("River",)) for n in (1, 2, 3)))
+    links = (Link(0, 1), Link(0, 2), Link(2, 3))
+    network = Network("fork", 0, nodes, links, cost_profile("snee-2010"))
+    database = connect()
+    database.execute(SCHEMA)
+    found = place(database.sql(QUERIES["select"]).physical, network, QualityOfService.of(buffering_factor=4))
+    result = simulate(found, 4 * HOUR, Conditions(kills=(Kill(2, HOUR),)))
+    assert "no way to the sink is left for '3': what they sense is missing" in report_text(result)
+    assert report_json(result)["repairs"][0]["cut_off"] == [3]

@@ -19,7 +19,8 @@ from nilometer.sensornet.sim.topology import Floats, Integers
 
 def uniform(seed: int, *names: Integers) -> Floats:
     """A number in [0, 1) for each position of the columns."""
-    found = hash_words(np.full(len(names[0]), seed, dtype=np.int64))
+    word = (seed + 2**63) % 2**64 - 2**63  # any whole number is a seed
+    found = hash_words(np.full(len(names[0]), word, dtype=np.int64))
     for name in names:
         found = fold(found, hash_words(np.ascontiguousarray(name, dtype=np.int64)))
     return (found >> np.uint64(11)).astype(np.float64) * 2.0**-53

@@ -33,6 +33,7 @@ class EnergyLedger:
         self.nodes: tuple[NodeId, ...] = tuple(node.id for node in network.nodes)
         self._row = {node: row for row, node in enumerate(self.nodes)}
         self.joules: Floats = np.zeros((len(self.nodes), len(COMPONENTS)))
+        self.once: Floats = np.zeros(len(self.nodes))  # of its joules, what is no part of an agenda
         self.seconds: Floats = np.zeros(len(self.nodes))  # for which a node took part
         self.stock: Floats = np.array(
             [np.inf if n.energy is None or n.id == network.sink else n.energy for n in network.nodes]
@@ -52,6 +53,7 @@ class EnergyLedger:
         """Count what is no part of an agenda, by component."""
         for component, amount in joules.items():
             self.joules[self._row[node], COMPONENTS.index(component)] += amount
+            self.once[self._row[node]] += amount
 
     def of(self, node: NodeId) -> Energy:
         """What a node has spent."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from nilometer.catalog.near_misses import join_names
+from nilometer.catalog.network import NodeId
 from nilometer.placement.text.tables import UNKNOWN_LIFETIME, days, joules, table
 from nilometer.sensornet.simulation.ledger import COMPONENTS
 from nilometer.sensornet.simulation.repair import Dissemination, Repair, best_repair
@@ -21,7 +23,7 @@ def report_text(result: SimulationResult) -> str:
         lines.append(
             f"prepared {len(told.reprogrammed)} stand-ins: {told.packets} packets, {joules(told.energy)}"
         )
-    for death in result.deaths:
+    for death in sorted(result.deaths, key=lambda death: death.after):
         words = "was killed" if death.reason == "killed" else "ran dry"
         lines.append(f"node {death.node} {words} after {death.after / 86400e6:.3f} days")
     for mended in result.mended:
@@ -134,7 +136,17 @@ def _mended(mended: Mended) -> list[str]:
         for repair in mended.weighed
     ]
     columns = ("  repair", "packets", "energy", "told", "lifetime (days)")
-    return [*lines, *table(columns, rows, left=(0, 3))]
+    lines += table(columns, rows, left=(0, 3))
+    if _cut_off(mended):
+        names = join_names(map(str, _cut_off(mended)), "and")
+        lines.append(f"  no way to the sink is left for {names}: what they sense is missing from then on")
+    return lines
+
+
+def _cut_off(mended: Mended) -> list[NodeId]:
+    """The sources that are not dead, and can be heard no more."""
+    lost = () if mended.chosen is None else mended.chosen.lost
+    return [site for site in lost if site not in mended.dead]
 
 
 def _why(mended: Mended) -> str:
@@ -197,6 +209,7 @@ def report_json(result: SimulationResult) -> dict[str, Any]:
                 "after": mended.after / 1e6,
                 "dead": list(mended.dead),
                 "chosen": None if mended.chosen is None else mended.chosen.strategy,
+                "cut_off": _cut_off(mended),
                 "weighed": [_repair_json(repair) for repair in mended.weighed],
             }
             for mended in result.mended

@@ -72,10 +72,11 @@ class SimulationResult:
         return float(self.ledger.joules[rows].sum())
 
     def lifetimes(self) -> dict[NodeId, float]:
-        """Seconds that each node that took part lasts on its stock if it goes on as it did."""
+        """Seconds that each node that took part lasts on its stock if it goes on as it did. Programs that were sent are paid once."""
         found: dict[NodeId, float] = {}
         for row, node in enumerate(self.ledger.nodes):
             spent, stock = float(self.ledger.joules[row].sum()), float(self.ledger.stock[row])
             if self.ledger.seconds[row] > 0 and stock != float("inf"):
-                found[node] = stock / spent * float(self.ledger.seconds[row])
+                once = float(self.ledger.once[row])
+                found[node] = max(0.0, stock - once) / (spent - once) * float(self.ledger.seconds[row])
         return found
