@@ -141,7 +141,8 @@ def simulate(
     tell_of_data(database)
     if not at_hand.logs:
         message(
-            f"there are no readings of {join_names(at_hand.streams, 'and')}: they are made up, from seed {seed}"
+            f"there are no readings of {join_names(at_hand.streams, 'and')}: they are made up, from seed {seed};"
+            " INT is from 0 to 9, FLOAT from 5 to 16"
         )
     for note in at_hand.lacks(placement, length):
         message(note)

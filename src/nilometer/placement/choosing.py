@@ -62,6 +62,8 @@ def _alternative(cut: Cut, outcome: Outcome, chosen: Placement, quality: Quality
         ours, best = value(outcome.estimate), value(chosen.estimate)
         difference = abs(ours / best - 1) if best not in (0, inf) else 0.0
         reason = f"{name} {difference:.1%} {'lower' if ours < best else 'higher'}"
+        if difference < 0.0005:
+            reason = f"the same {name}"
         if difference <= ALIKE:
             reason += ", and more energy in all"
     return Alternative(cut.name, cut.in_network, outcome.estimate, False, reason)

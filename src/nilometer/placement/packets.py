@@ -71,12 +71,13 @@ def bytes_for(loads: Sequence[Load], beta: int, packets: int, overhead: float, w
     return content + packets * (overhead + wire.segment_size)
 
 
-def check_fits(fragment: str, size: int, room: int, wire: WireFormat) -> None:
-    """Refuse a tuple that no packet can hold."""
+def check_fits(fragment: str, size: int, room: int, wire: WireFormat, *, fixed: bool = False) -> None:
+    """Refuse a tuple that no packet can hold. `fixed`: packets are as long as they are."""
     largest = room - wire.segment_size
     if size > largest:
+        longer = "" if fixed else ", or raise the network's packet_payload"
         raise UnsupportedError(
             f"a tuple of {fragment} is larger than a packet",
             detail=f"it takes {size} bytes, and a packet has room for {largest}",
-            hint="select fewer columns, declare narrower ones (INT(8), FLOAT(32)), or raise the network's packet_payload",
+            hint=f"select fewer columns, declare narrower ones (INT(8), FLOAT(32)){longer}",
         )

@@ -70,7 +70,8 @@ def sources_of(plan: physical.Node, network: Network) -> Sources:
         raise UnsupportedError(
             "one agenda cannot acquire at several intervals",
             detail=found,
-            hint="give the acquisition interval that all shall have (--acquisition-interval)",
+            hint="declare them alike (SENSED EVERY ...), or give `plan` or `simulate` the interval that all shall have"
+            " (--acquisition-interval)",
         )
     return Sources(sensed_at, elsewhere, next(iter(intervals)))
 

@@ -75,6 +75,7 @@ def workload(placed: PlacedPlan, costs: CostParameters, profile: PlacementProfil
                 tuple_layout(fragment.root, wire, placed.population).size,
                 costs.packet_room,
                 wire,
+                fixed=profile.in_network,
             )
     known: dict[tuple[int, tuple[Volume, ...]], Job] = {}
     sites: dict[NodeId, SiteWork] = {}

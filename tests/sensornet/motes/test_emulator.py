@@ -11,7 +11,7 @@ import pytest
 from nilometer.catalog.network import Link, Network, NetworkNode
 from nilometer.edge.gateway.sources import MemorySources
 from nilometer.engine.motes import compile_query
-from nilometer.errors import DataError, InfeasibleError, UnsupportedError
+from nilometer.errors import DataError, InfeasibleError, ResourceError, UnsupportedError
 from nilometer.placement import QualityOfService
 from nilometer.plan.reference import same_answer
 from nilometer.sensornet.motes.compilation import Compilation, expected_rows, run
@@ -19,7 +19,7 @@ from nilometer.sensornet.motes.emulate import CYCLES_PER_TICK, Measured, emulate
 from nilometer.sensornet.motes.gateway import answers
 from nilometer.sensornet.motes.readings import random_readings, raw_counts
 from nilometer.sensornet.motes.toolchain import build
-from sensornet.motes.emulated import SCHEMA, ask, brook
+from sensornet.motes.emulated import SCHEMA, ask, brook, grid
 
 Q1 = "RSTREAM SELECT River.time, River.depth FROM River[NOW]"
 
@@ -170,17 +170,33 @@ def test_readings_that_no_converter_finds_are_refused(compilation: Compilation) 
 @pytest.mark.parametrize(
     ("text", "beta", "what"),
     [
-        (
-            "SELECT " + ", ".join(f"rain + {n} AS x{n}" for n in range(12)) + " FROM River [NOW]",
-            3,
-            "larger than a packet",
-        ),
         ("SELECT id, rain, depth, moisture FROM River [NOW]", 254, "memory"),
     ],
 )
 def test_what_motes_cannot_do_is_refused(text: str, beta: int, what: str, tmp_path: Path) -> None:
     with pytest.raises((UnsupportedError, InfeasibleError), match=what):
         compile_query(ask(text), tmp_path, brook(), QualityOfService.of(buffering_factor=beta))
+
+
+def test_readings_that_no_packet_holds_are_refused(tmp_path: Path) -> None:
+    columns = ", ".join(f"x{number} FLOAT" for number in range(7))
+    query = ask("SELECT * FROM River", f"CREATE STREAM River ({columns}) SENSED EVERY 10 SECONDS")
+    with pytest.raises(UnsupportedError, match="larger than a packet") as refused:
+        compile_query(query, tmp_path, brook(), QualityOfService.of(buffering_factor=3))
+    assert "packet_payload" not in (refused.value.hint or "")  # of our runtime, whatever the network says
+
+
+def test_a_program_that_does_not_fit_into_its_flash_is_refused(tmp_path: Path) -> None:
+    small = replace(brook(), nodes=tuple(replace(node, flash=1800) for node in brook().nodes))
+    with pytest.raises(ResourceError, match="does not fit into its flash") as refused:
+        compile_query(ask(Q1), tmp_path, small, QualityOfService.of(buffering_factor=3))
+    assert "the node has 1800" in (refused.value.detail or "")
+
+
+def test_more_motes_than_a_byte_tells_apart_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(UnsupportedError, match="at most 255") as refused:
+        compile_query(ask(Q1), tmp_path, grid(20, 20, {"river": list(range(1, 400))}))
+    assert "400 nodes take part" in (refused.value.detail or "")
 
 
 def test_a_period_that_no_clock_counts_is_refused(tmp_path: Path) -> None:

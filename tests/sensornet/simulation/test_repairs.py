@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import polars as pl
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
@@ -271,3 +272,33 @@ def test_sources_that_a_repair_leaves_behind_are_told() -> None:
     result = simulate(found, 4 * HOUR, Conditions(kills=(Kill(2, HOUR),)))
     assert "no way to the sink is left for '3': what they sense is missing" in report_text(result)
     assert report_json(result)["repairs"][0]["cut_off"] == [3]
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_a_union_goes_on_with_the_branch_that_is_left(turned: bool) -> None:
+    """Under the names of the first one, whichever that is."""
+    branches = ["SELECT id, rain AS wet FROM River [NOW]", "SELECT id, rain FROM Hilltop [NOW]"]
+    database = connect()
+    database.execute(SCHEMA)
+    asked = database.sql(" UNION ".join(f"({branch})" for branch in (branches[::-1] if turned else branches)))
+    nodes = tuple(NetworkNode(n, 4096, streams=(stream,)) for n, stream in ((1, "River"), (2, "Hilltop")))
+    links = (Link(1, 0), Link(0, 1), Link(2, 0), Link(0, 2))
+    star = Network("star", 0, (NetworkNode(0, 4096), *nodes), links, cost_profile("snee-2010"))
+    placement = place(asked.physical, star, QualityOfService.of(buffering_factor=1))
+    readings = SyntheticReadings(3)
+    result = simulate(
+        placement,
+        10 * EVERY,
+        Conditions(kills=(Kill(2, 4 * EVERY + MINUTE),)),
+        readings=readings,
+        begin=0,
+    )
+    (mended,) = result.mended
+    assert mended.chosen is not None
+    assert mended.chosen.strategy == "global"
+    assert all("nobody senses 'Hilltop'" in repair.reason for repair in mended.weighed if not repair.feasible)
+    answer = result.answers
+    assert answer is not None
+    assert answer.columns == ["tick", "id", "rain" if turned else "wet"]
+    assert answer.filter(pl.col("id") == 1).get_column("tick").to_list() == [n * EVERY for n in range(10)]
+    assert answer.filter(pl.col("id") == 2).height == 5  # the last of them a minute before it died

@@ -111,6 +111,13 @@ def compile_placement(
             writer.writerows([("number", "id"), *((n, names[n]) for n in sorted(names) if n in programs)])
     built = dict(zip(programs, build_all(sources), strict=True))
     for site, made in built.items():
+        flash = placement.network.node(site).flash
+        if flash is not None and made.flash > flash:
+            raise ResourceError(
+                f"the program of node {site} does not fit into its flash memory",
+                detail=f"it takes {made.flash} bytes, and the node has {flash}",
+                hint="ask for less at that node, or give it more: flash = 131072 is an ATmega128's",
+            )
         if made.ram + STACK > RAM:
             raise ResourceError(
                 f"the program of node {site} leaves too little room for its stack",

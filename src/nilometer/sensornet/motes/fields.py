@@ -243,6 +243,12 @@ def _init_of(node: physical.Node) -> physical.AggregateInit:
 
 def check_sites(sites: list[NodeId]) -> None:
     """Sites are addressed by one byte on the air."""
+    if len(sites) > 255:
+        raise UnsupportedError(
+            "a byte on the air addresses a mote, and tells at most 255 of them apart",
+            detail=f"{len(sites)} nodes take part",
+            hint="divide the network, each part with a sink of its own, or ask for fewer of its nodes (WHERE id IN ...)",
+        )
     for site in sites:
         if not isinstance(site, int) or not 0 <= site < 255:
             raise UnsupportedError(

@@ -14,6 +14,7 @@ from nilometer.plan.explain import explain_text
 from nilometer.plan.logical import Collection
 from nilometer.sensornet.motes.converters import Converters
 from nilometer.sensornet.motes.fields import Fields, Typing, check_sites, tuple_size
+from nilometer.types import format_duration
 
 TICKS = 1024
 """A mote's clock: ticks a second."""
@@ -222,7 +223,6 @@ def motes_of(placement: Placement, converters: Converters | None = None) -> Mote
     agenda = placement.agenda
     sites = list(placement.routing.post_order)
     check_sites(sites)
-    interval = agenda.alpha * 1_000_000 // agenda.tick_rate
     acquires = [node for fragment in placement.fragments for node in fragment.acquires]
     for node in acquires:
         if node.every is None:
@@ -233,7 +233,7 @@ def motes_of(placement: Placement, converters: Converters | None = None) -> Mote
     if agenda.alpha * TICKS % agenda.tick_rate:
         raise UnsupportedError(
             "the acquisition interval is no whole number of ticks of 1/1024 second",
-            detail=f"it is {interval / 1e6:g} s",
+            detail=f"it is {format_duration(placement.interval)}",
             hint="a mote's clock counts these; take a multiple of 1/8 second",
         )
     if agenda.beta > MAXIMUM_BETA:

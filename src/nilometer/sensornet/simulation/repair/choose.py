@@ -15,6 +15,7 @@ from nilometer.sensornet.simulation.repair.dissemination import Dissemination, d
 from nilometer.sensornet.simulation.repair.overlay import Overlay, stand_in
 from nilometer.sensornet.simulation.repair.rebuilt import pinned_sites, rebuilt
 from nilometer.sensornet.simulation.repair.rerouting import reroute
+from nilometer.sensornet.simulation.repair.surviving_plan import surviving_plan
 from nilometer.sensornet.simulation.repair.survivors import survivors
 
 STRATEGIES = ("local", "partial", "global")
@@ -52,15 +53,11 @@ def repairs(
     network, cut_off = survivors(placement.network, dead, energy)
     alive = {node.id for node in network.nodes}
     lost = tuple(site for site in placement.routing.sources if site not in alive)
-    for fragment in placement.fragments.leaves:
-        for acquire in fragment.acquires:
-            if not network.hosts(acquire.stream.name):
-                stranded = [site for site in placement.network.hosts(acquire.stream.name) if site in cut_off]
-                reason = f"nobody senses '{acquire.stream.name}' any more"
-                if stranded:
-                    names = join_names(map(str, stranded), "and")
-                    reason = f"no way to the sink is left for who senses '{acquire.stream.name}': {names}"
-                return tuple(Repair(way, None, Dissemination(), None, lost, reason) for way in STRATEGIES)
+    plan = surviving_plan(placement.plan, placement.network, network)
+    gone = [name for name in _sensed(placement) if not network.hosts(name)]
+    if plan is None:
+        reason = _nobody(gone, placement.network, cut_off)
+        return tuple(Repair(way, None, Dissemination(), None, lost, reason) for way in STRATEGIES)
 
     def local() -> tuple[Placement, Dissemination]:
         found, instead = stand_in(placement, network, dead, overlay or Overlay({}))
@@ -74,7 +71,7 @@ def repairs(
         return found, disseminate(placement, found)
 
     def everything() -> tuple[Placement, Dissemination]:
-        found = place(placement.plan, network, placement.quality, placement.profile)
+        found = place(plan, network, placement.quality, placement.profile)
         return found, disseminate(placement, found, whole=True)
 
     ways: dict[str, Callable[[], tuple[Placement, Dissemination]]] = {
@@ -84,12 +81,31 @@ def repairs(
     }
     result = []
     for strategy in STRATEGIES:
+        if gone and strategy != "global":
+            reason = f"{_nobody(gone, placement.network, cut_off)}: what is left is another plan"
+            result.append(Repair(strategy, None, Dissemination(), None, lost, reason))
+            continue
         try:
             found, told = ways[strategy]()
             result.append(Repair(strategy, found, told, _lifetime(found, network, told), lost))
         except NilometerError as error:
             result.append(Repair(strategy, None, Dissemination(), None, lost, error.message))
     return tuple(result)
+
+
+def _sensed(placement: Placement) -> list[str]:
+    """The streams that the plan acquires in the network."""
+    acquires = (acquire for fragment in placement.fragments.leaves for acquire in fragment.acquires)
+    return list(dict.fromkeys(acquire.stream.name for acquire in acquires))
+
+
+def _nobody(gone: list[str], before: Network, cut_off: Collection[NodeId]) -> str:
+    """In words: who senses these streams, and cannot be heard."""
+    stranded = [site for site in before.hosts(gone[0]) if site in cut_off]
+    if not stranded:
+        return f"nobody senses '{gone[0]}' any more"
+    names = join_names(map(str, stranded), "and")
+    return f"no way to the sink is left for who senses '{gone[0]}': {names}"
 
 
 def best_repair(found: Collection[Repair]) -> Repair | None:
