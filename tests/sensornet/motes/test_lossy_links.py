@@ -15,7 +15,7 @@ from nilometer.engine.motes import Emulation, compile_query, emulate, what_was_l
 from nilometer.placement import QualityOfService
 from nilometer.placement.acknowledgements import Hop, hop_of
 from nilometer.sensornet.motes.compilation import Compilation, run
-from nilometer.sensornet.motes.emulate import CYCLES_PER_TICK
+from nilometer.sensornet.motes.emulate import CYCLES_PER_TICK, Air
 from nilometer.sensornet.motes.emulate import emulate as emulate_motes
 from nilometer.sensornet.motes.program import SEND_MARK
 from nilometer.sensornet.motes.readings import random_readings, raw_counts
@@ -161,9 +161,9 @@ def test_losses_follow_from_the_seed_alone(tmp_path: Path) -> None:
     compilation = compiled(ROWS, lossy(0.8, 3), 4, tmp_path)
     placement, motes = compilation.placement, compilation.motes
     readings = random_readings(motes, 8, 1)
-    first = run(compilation, readings, 5)
-    assert run(compilation, readings, 5) == first
-    assert run(compilation, readings, 6) != first
+    first = run(compilation, readings, Air(5, lossy=True))
+    assert run(compilation, readings, Air(5, lossy=True)) == first
+    assert run(compilation, readings, Air(6, lossy=True)) != first
     alpha = motes.ticks(placement.agenda.alpha)
     turned = emulate_motes(
         {site: compilation.built[site].elf for site in reversed(list(compilation.built))},
@@ -171,7 +171,7 @@ def test_losses_follow_from_the_seed_alone(tmp_path: Path) -> None:
         raw_counts(motes, readings),
         alpha=alpha,
         ticks=alpha * 8,
-        losses=5,
+        air=Air(5, lossy=True),
     )
     assert turned == first.measured
     assert run(compilation, readings).sound  # links lose nothing unless they are told to
