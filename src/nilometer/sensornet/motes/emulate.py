@@ -53,7 +53,7 @@ class TaskTimes:
 
 
 @dataclass(frozen=True)
-class Hops:
+class HopCounts:
     """What a mote counts where packets are acknowledged: to its parent `packets` in so many `sendings`, of which it has `given_up`
     some (they may have arrived nevertheless, if only acknowledgements were lost); from its children packets that it has `taken`,
     and `duplicates`, whose acknowledgement was lost."""
@@ -89,7 +89,7 @@ class Measured:
     faults: Mapping[str, int] = field(default_factory=dict)
     tasks: Mapping[int, TaskTimes] = field(default_factory=dict)
     serial: bytes = b""
-    hops: Hops = field(default_factory=Hops)
+    hops: HopCounts = field(default_factory=HopCounts)
     missed: int = 0
 
     @property
@@ -159,6 +159,6 @@ def _measured(site: NodeId, report: dict[str, Any]) -> Measured:
         {FAULTS.get(int(code), code): count for code, count in report["faults"].items()},
         {int(mark): TaskTimes(*times) for mark, times in report["tasks"].items()},
         bytes.fromhex(report["serial"]),
-        Hops(**{COUNTS[int(what)]: count for what, count in report["counts"].items()}),
+        HopCounts(**{COUNTS[int(what)]: count for what, count in report["counts"].items()}),
         report["missed"],
     )

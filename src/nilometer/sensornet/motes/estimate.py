@@ -58,6 +58,7 @@ RAM: Final[Mapping[str, float]] = {
     "give and hear acknowledgements": 5.2,
     "keep time": 3.7,
     "set the clock": 4,
+    "tell the time": 3.9,
     "sense": 0.5,
     "feeding tray": 0.5,
     "window": 1.6,

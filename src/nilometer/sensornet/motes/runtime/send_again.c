@@ -9,7 +9,10 @@ static uint8_t send_once(uint8_t flags, uint8_t used) {
     while (wait_until(sent + PATIENCE, &receive_ready)) {
         uint8_t answer = (flags & ~LAST) | ACKNOWLEDGEMENT;
         if (!receive_crc && receive_packet[0] == SITE && receive_packet[1] == PARENT && receive_packet[2] == answer) {
-            if (SYNCHRONIZE) slot_apart = *(uint16_t *)(receive_packet + HEADER) - ((uint16_t)sent - slot_opened);
+            if (SYNCHRONIZE) {
+                memcpy(&slot_apart, receive_packet + HEADER, sizeof slot_apart);
+                slot_apart -= (uint16_t)sent - slot_opened;
+            }
             return 1;
         }
         receive_ready = 0;
