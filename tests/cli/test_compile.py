@@ -96,6 +96,19 @@ def test_links_that_lose_packets(tmp_path: Path) -> None:
     assert emulated(tmp_path, query, *options).stdout == emulated(tmp_path, query, *options).stdout
 
 
+@pytest.mark.motes
+@pytest.mark.slow
+def test_clocks_that_drift(tmp_path: Path) -> None:
+    query = "SELECT depth FROM River [NOW]"
+    done = emulated(tmp_path, query, "--drift", "40", "--retries", "1", "--periods", "4", "--json")
+    assert done.exit_code == 0, done.output
+    assert json.loads(done.stdout.splitlines()[0])["sound"]
+    assert "equal to the reference" in done.stderr
+    done = emulated(tmp_path, query, "--drift", "40")
+    assert isinstance(done.exception, UnsupportedError)
+    assert "--retries 1" in str(done.exception)
+
+
 def test_losses_without_a_run_are_refused(tmp_path: Path) -> None:
     (tmp_path / "schema.sql").write_text(SCHEMA, "utf-8")
     where = ["--data", str(tmp_path), "--network", str(BROOK)]

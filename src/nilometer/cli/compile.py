@@ -60,6 +60,12 @@ def compile_(
         bool, typer.Option("--loss", help="With --emulate: links lose packets, by their quality.")
     ] = False,
     retries: RetriesOption = None,
+    drift: Annotated[
+        float,
+        typer.Option(
+            "--drift", metavar="PPM", help="Clocks are off by up to so many ppm, and are set once a period."
+        ),
+    ] = 0.0,
     delivery_time: Annotated[
         str | None, typer.Option(metavar="DURATION", help="The longest that an answer may take: '1 HOUR'.")
     ] = None,
@@ -74,7 +80,8 @@ def compile_(
     """Compile a query for motes: one self-contained C program and one ELF file for each site (ATmega128, avr-gcc).
 
     With --emulate the programs run under libsimavr on seeded or recorded readings; the answers at the sink are compared with the reference
-    evaluator's. With --loss links lose packets: what was lost for good, and what that made of the answer, is told.
+    evaluator's. With --loss links lose packets: what was lost for good, and what that made of the answer, is told. With --drift clocks run
+    apart; motes set them by acknowledgements (--retries).
 
     Example: nilometer compile --data field/ --network brook.toml --emulate "SELECT AVG(depth) FROM river [NOW]"
     """
@@ -107,6 +114,7 @@ def compile_(
         log.start if log else None,
         log.converters if log else None,
         emulated=emulate,
+        drift=drift / 1e6,
     )
     if log:
         tell_of_data(query.database)

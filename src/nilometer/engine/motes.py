@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from zlib import crc32
+
+import numpy as np
 
 from nilometer.catalog.network import Network, NodeId
 from nilometer.catalog.profiles import cost_profile
@@ -29,12 +32,13 @@ from nilometer.sensornet.motes.compilation import (
     run,
 )
 from nilometer.sensornet.motes.converters import Converters
-from nilometer.sensornet.motes.emulate import FREQUENCY
+from nilometer.sensornet.motes.emulate import FREQUENCY, Air
 from nilometer.sensornet.motes.estimate import flash_estimate, ram_estimate
 from nilometer.sensornet.motes.first_answer import first_answer
 from nilometer.sensornet.motes.listening import Listener
 from nilometer.sensornet.motes.readings import Readings, random_readings
 from nilometer.sensornet.motes.sizing import sized
+from nilometer.sensornet.simulation.clocks import Clocks
 
 if TYPE_CHECKING:
     from nilometer.engine.query import Query
@@ -68,14 +72,23 @@ def compile_query(
     converters: Converters | None = None,
     *,
     emulated: bool = False,
+    drift: float = 0.0,
 ) -> Compilation:
     """Write and build one program for each site. As much as motes can do is done by them, and time is planned by what our
     runtime takes on an ATmega128, whatever costs the network declares. `start` is the time of the first evaluation;
     `converters` are the scales of sensed columns that have not the plain ones. Nodes that have names are numbered
-    (`Compilation.names`). `emulated`: a query that `emulate` would refuse is refused before anything is written."""
+    (`Compilation.names`). `emulated`: a query that `emulate` would refuse is refused before anything is written. `drift`: the
+    share by which clocks may be fast or slow; motes set them once a period."""
+    Clocks(drift)  # refuses what no clock does
     placement, names = mote_placement(query, network, quality, converters)
     return compile_placement(
-        placement, directory, START if start is None else start, converters, names, emulated=emulated
+        placement,
+        directory,
+        START if start is None else start,
+        converters,
+        names,
+        emulated=emulated,
+        drift=drift,
     )
 
 
@@ -131,7 +144,7 @@ def emulate(
     loss: bool = False,
 ) -> Emulation:
     """Run the programs on these readings (by the nodes' ids), or on random ones (of two periods); `periods` is the most that
-    are run. `loss`: links lose packets, by their quality and the seed."""
+    are run. `loss`: links lose packets, by their quality and the seed. Clocks drift if the programs were compiled for that."""
     beta = compilation.placement.beta
     if readings is None:
         readings = random_readings(compilation.motes, (periods or 2) * beta, seed)
@@ -143,7 +156,12 @@ def emulate(
             for name, sites in readings.items()
         }
     database = query.database
-    result = run(compilation, readings, DatabaseSources(database, query.physical), seed if loss else None)
+    result = run(
+        compilation,
+        readings,
+        DatabaseSources(database, query.physical),
+        Air(seed, loss, _rates(compilation, seed)),
+    )
     expected = expected_rows(
         compilation,
         readings,
@@ -157,6 +175,16 @@ def emulate(
     arrived = rows_in_common(expected, rows, FLOAT_TOLERANCE)
     answer = Answer(query.schema, sorted(rows, key=_order))
     return Emulation(compilation, result, answer, difference, len(expected), arrived)
+
+
+def _rates(compilation: Compilation, seed: int) -> dict[NodeId, float]:
+    """By how much each clock is fast, as `nilometer simulate` draws it. The sink's is the gateway's, and right."""
+    drift, routing = compilation.motes.timekeeping.drift, compilation.placement.routing
+    if not drift:
+        return {}
+    sites = [site for site in routing.post_order if site != routing.sink]
+    names = np.array([crc32(str(site).encode()) for site in sites], dtype=np.int64)
+    return dict(zip(sites, Clocks(drift).rates(seed, names).tolist(), strict=True))
 
 
 def why_nothing(emulation: Emulation) -> str | None:

@@ -7,9 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from nilometer.edge.gateway.sources import MemorySources
 from nilometer.engine.motes import compile_query, measurements, task_times
 from nilometer.laboratory.mote_queries import MOTE_QUERIES, MoteQuery, measured
 from nilometer.placement import QualityOfService
+from nilometer.sensornet.motes.compilation import run
+from nilometer.sensornet.motes.emulate import HopCounts
+from nilometer.sensornet.motes.readings import random_readings
 from sensornet.motes.emulated import ask, brook
 from sensornet.motes.test_estimates import ERROR, TICK
 
@@ -46,6 +50,23 @@ def test_estimates_hold_and_slots_are_long_enough(query: MoteQuery, tmp_path: Pa
     for transfer in emulation.compilation.placement.agenda.transfers:
         counted = emulation.run.measured[transfer.source].hops
         assert counted.packets <= transfer.packets * emulation.run.periods
+
+
+def test_a_parent_out_of_reach_is_given_up(tmp_path: Path) -> None:
+    """Nobody hangs, and a run in which links should lose nothing is not sound."""
+    query, quality = ask("SELECT depth FROM River [NOW]"), QualityOfService.of(buffering_factor=2)
+    compilation = compile_query(query, tmp_path, replace(brook(), retries=2), quality)
+    placement = compilation.placement
+    first = placement.agenda.transfers[0]
+    ends = {first.source, first.target}
+    kept = tuple(link for link in placement.network.links if {link.source, link.target} != ends)
+    network = replace(placement.network, links=kept)
+    motes = replace(compilation.motes, placement=replace(placement, network=network))
+    result = run(replace(compilation, motes=motes), random_readings(motes, 6, 1), MemorySources())
+    assert result.measured[first.source].hops == HopCounts(packets=3, sendings=3, given_up=3)
+    assert result.lost == 3
+    assert not result.sound
+    assert all(measured.sound for measured in result.measured.values())
 
 
 def test_only_programs_that_need_them_have_acknowledgements(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ from __future__ import annotations
 from dataclasses import replace
 from math import sqrt
 from pathlib import Path
+from random import Random
 
 import numpy as np
 import pytest
@@ -16,11 +17,11 @@ from nilometer.engine.motes import Emulation, compile_query, emulate, what_was_l
 from nilometer.placement import QualityOfService
 from nilometer.placement.acknowledgements import Hop, hop_of
 from nilometer.sensornet.motes.compilation import Compilation, run
-from nilometer.sensornet.motes.emulate import CYCLES_PER_TICK
+from nilometer.sensornet.motes.emulate import CYCLES_PER_TICK, Air
 from nilometer.sensornet.motes.emulate import emulate as emulate_motes
 from nilometer.sensornet.motes.program import SEND_MARK
 from nilometer.sensornet.motes.readings import random_readings, raw_counts
-from sensornet.motes.emulated import RUNNING_EXAMPLE, ask, brook
+from sensornet.motes.emulated import RUNNING_EXAMPLE, ask, brook, grid
 
 pytestmark = [pytest.mark.motes, pytest.mark.slow]
 
@@ -163,7 +164,7 @@ def test_losses_follow_from_the_seed_alone(tmp_path: Path) -> None:
     placement, motes = compilation.placement, compilation.motes
     readings = random_readings(motes, 8, 1)
     nothing = MemorySources()
-    first, same, other = (run(compilation, readings, nothing, seed) for seed in (5, 5, 6))
+    first, same, other = (run(compilation, readings, nothing, Air(seed, lossy=True)) for seed in (5, 5, 6))
     assert same.measured == first.measured
     assert same.answer.equals(first.answer)
     assert other.measured != first.measured
@@ -174,7 +175,40 @@ def test_losses_follow_from_the_seed_alone(tmp_path: Path) -> None:
         raw_counts(motes, readings),
         alpha=alpha,
         ticks=alpha * 8,
-        losses=5,
+        air=Air(5, lossy=True),
     )
     assert turned == first.measured
     assert run(compilation, readings, nothing).sound  # links lose nothing unless they are told to
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("seed", range(12))
+def test_random_networks(seed: int, tmp_path: Path) -> None:
+    """Any tree, any qualities there and back, any retries, also with clocks that drift."""
+    random = Random(seed)
+    width, height = random.randint(2, 5), random.randint(1, 4)
+    sites = range(width * height)
+    hosts = {
+        "river": sorted(random.sample(sites, random.randint(1, min(5, len(sites))))),
+        "hilltop": sorted(random.sample(sites, random.randint(1, 2))),
+    }
+    network = grid(width, height, hosts)
+    links = [replace(link, quality=random.uniform(0.4, 1)) for link in network.links]
+    links += [
+        replace(link.reverse, quality=random.uniform(0.4, 1)) for link in links if random.random() < 0.5
+    ]
+    retries = random.randint(0, 7)
+    text = random.choice((RUNNING_EXAMPLE, ROWS, "SELECT id, depth FROM River [RANGE 3 ROWS SLIDE 2 ROWS]"))
+    compilation = compile_query(
+        ask(text),
+        tmp_path,
+        replace(network, links=tuple(links), retries=retries),
+        QualityOfService.of(buffering_factor=random.randint(1, 8)),
+        drift=random.choice((0.0, 1e-4)) if retries else 0.0,
+    )
+    emulation = emulate(ask(text), compilation, periods=5, seed=seed, loss=True)
+    hops = [one.hops for one in emulation.run.measured.values()]
+    assert emulation.run.sound, [m for m in emulation.run.measured.values() if not m.sound]
+    assert emulation.run.lost > 0 or emulation.difference is None
+    if retries:
+        assert sum(one.given_up for one in hops) >= emulation.run.lost >= 0

@@ -27,7 +27,8 @@ from nilometer.placement.mean_volume import (
 from nilometer.placement.packets import Load, bytes_for, packets_for
 from nilometer.sensornet.motes.fields import passes_on, tuple_size
 from nilometer.sensornet.motes.program import RECEIVE_MARK, SEND_MARK, producers_of
-from nilometer.sensornet.motes.site import TICKS, Delivered, Motes, Step
+from nilometer.sensornet.motes.site import Delivered, Motes, Step
+from nilometer.sensornet.motes.timekeeping import TICKS
 
 Milliseconds = Mapping[int, float]
 """Of the tasks of a site, by mark, in one period."""
@@ -109,7 +110,8 @@ class _Work:
         once = packets * costs.send_packet + content * costs.transmit_byte
         if self.motes.retries:
             once = self._again(site, packets, once)
-        return 2 * costs.radio_sync_window + once
+        apart = self.motes.timekeeping.guard_milliseconds  # in which the child sleeps
+        return 2 * (costs.radio_sync_window - apart) + once
 
     def _again(self, site: NodeId, packets: int, once: float) -> float:
         """Packets that are sent until they are acknowledged; `once`: what each of them takes once, together."""

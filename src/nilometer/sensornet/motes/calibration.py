@@ -3,7 +3,7 @@
 The cost models are linear in their parameters. So the coefficient of a parameter in a task's duration is the duration under a
 profile in which that parameter is 1 and all others are 0, and the parameters follow from the measured durations by least
 squares. Flash and RAM are fitted alike, by counting the parts of a program. What acknowledgements take is fitted to what is left of
-programs with them, once all else is known from those without.
+programs with them, once all else is known from those without, and then what it takes to set clocks.
 """
 
 from __future__ import annotations
@@ -41,12 +41,13 @@ LAVISH: Final = cost_profile("snee-2010", {"serial_frame": cost_profile("avr")["
 @dataclass(frozen=True)
 class MicroProgram:
     """A query, and the sites that sense each stream: of a line of motes, 0 the sink, or (`forked`) of two lines that meet at 1.
-    `retries`: packets are acknowledged; none is lost."""
+    `retries`: packets are acknowledged; none is lost. `drift`: clocks are set; all of them agree."""
 
     query: str
     hosts: Mapping[str, Sequence[int]]
     forked: bool = False
     retries: int = 0
+    drift: float = 0.0
 
     @property
     def network(self) -> Network:
@@ -115,6 +116,9 @@ MICRO_PROGRAMS: Final = (
     MicroProgram("SELECT id, time, a, b, c, d FROM s [NOW]", {"s": (1, 2)}, retries=3),
     MicroProgram("SELECT a, b FROM s [NOW]", {"s": (2, 3)}, forked=True, retries=2),
     MicroProgram("SELECT MAX(a) AS x, COUNT(*) AS n FROM s [NOW]", {"s": (1, 2, 3)}, retries=7),
+    MicroProgram("SELECT a FROM s [NOW]", {"s": (1, 2, 3)}, retries=1, drift=1e-5),
+    MicroProgram("SELECT id, time, a, b, c, d FROM s [NOW]", {"s": (1, 2)}, retries=3, drift=2e-5),
+    MicroProgram("SELECT a, b FROM s [NOW]", {"s": (2, 3)}, forked=True, retries=2, drift=1e-4),
 )
 """Every condition is true of every reading."""
 
@@ -157,6 +161,12 @@ class Experiment:
         """Its plan."""
         return self.compilation.placement
 
+    @property
+    def stage(self) -> int:
+        """After which others it is fitted: those with fewer kinds of parts."""
+        motes = self.compilation.motes
+        return bool(motes.retries) + motes.timekeeping.drifts
+
 
 @dataclass(frozen=True)
 class Calibration:
@@ -171,7 +181,7 @@ def experiment(program: MicroProgram, plan: physical.Node, beta: int, directory:
     """Build and run one; `plan` is its query's."""
     quality = QualityOfService.of(buffering_factor=beta)
     placement = place(plan, program.network, quality, placement_profile("motes"))
-    compilation = compile_placement(placement, directory)
+    compilation = compile_placement(placement, directory, drift=program.drift)
     result = run(compilation, random_readings(compilation.motes, EVALUATIONS, 1), MemorySources())
     if not result.sound:
         raise InternalError("a micro-program went wrong", detail=str(result.measured))
@@ -181,16 +191,18 @@ def experiment(program: MicroProgram, plan: physical.Node, beta: int, directory:
 def calibrate(experiments: Iterable[Experiment]) -> Calibration:
     """The parameters that explain the measurements best."""
     done = list(experiments)
-    plain = [one for one in done if not one.placement.network.retries]
-    found = _calibrated(plain, Calibration({}, {}, {}))
-    return _calibrated([one for one in done if one.placement.network.retries], found)
+    found = Calibration({}, {}, {})
+    for stage in range(3):
+        found = _calibrated([one for one in done if one.stage == stage], found)
+    return found
 
 
 def _calibrated(done: list[Experiment], known: Calibration) -> Calibration:
     """What is not `known` yet, from what is left of the measurements beside it."""
     if not done:
         return known
-    cycles = [row for one in done for row in _durations(one)]
+    # Clocks are set in passing: it takes no time that could be told.
+    cycles = [row for one in done if one.stage < 2 for row in _durations(one)]
     flash = [(dict(parts(one.compilation.motes, site)), built.flash) for one, site, built in _programs(done)]
     ram = []
     for one, site, built in _programs(done):
@@ -243,6 +255,8 @@ def _further(rows: Rows, known: Mapping[str, float], *, relative: bool) -> dict[
     """Least squares of the relative (or absolute) error, with no parameter below 0: what is known, and what there is besides."""
     present = [name for coefficients, _ in rows for name, count in coefficients.items() if count]
     names = tuple(name for name in dict.fromkeys(present) if name not in known)
+    if not names:
+        return dict(known)
     matrix = np.array([[coefficients.get(name, 0.0) for name in names] for coefficients, _ in rows])
     measured = np.array([value for _, value in rows], dtype=float)
     weights = 1 / measured if relative else np.ones_like(measured)

@@ -19,7 +19,7 @@ from nilometer.plan.logical import Deliver
 from nilometer.plan.reference import evaluate
 from nilometer.plan.reference.table_version import Tables
 from nilometer.sensornet.motes.converters import Converters
-from nilometer.sensornet.motes.emulate import Measured, emulate
+from nilometer.sensornet.motes.emulate import CALM, Air, Measured, emulate
 from nilometer.sensornet.motes.estimate import held_bytes
 from nilometer.sensornet.motes.gateway import answers, check_finishing
 from nilometer.sensornet.motes.program import WRITTEN, Program, program_of
@@ -79,13 +79,15 @@ def compile_placement(
     names: Mapping[int, NodeId] | None = None,
     *,
     emulated: bool = False,
+    drift: float = 0.0,
 ) -> Compilation:
     """Write and build the program of every site, and beside them a table of names, if there are `names`. `start` is the time of
     the first evaluation, or a little before: evaluations are at multiples of the acquisition interval. `emulated`: they are
-    to be run here, and refused, before anything is written, if their answers could not be finished."""
+    to be run here, and refused, before anything is written, if their answers could not be finished. `drift`: the share by which
+    clocks may be fast or slow."""
     if emulated:
         check_finishing(placement)
-    motes = sized(placement, converters)
+    motes = sized(placement, converters, drift)
     placement = motes.placement
     start = first_evaluation(start, motes.typing.interval)
     offset = start // motes.typing.interval
@@ -140,9 +142,8 @@ def _remove_earlier(directory: Path) -> None:
             source.with_suffix(".elf").unlink(missing_ok=True)
 
 
-def run(compilation: Compilation, readings: Readings, extents: Extents, losses: int | None = None) -> Run:
-    """Run the programs on these readings, as many whole periods as there are. `extents`: the tables that the gateway's part reads.
-    `losses`: the seed of what links lose, by their quality; None: nothing."""
+def run(compilation: Compilation, readings: Readings, extents: Extents, air: Air = CALM) -> Run:
+    """Run the programs on these readings, as many whole periods as there are. `extents`: the tables that the gateway's part reads."""
     motes, placement = compilation.motes, compilation.placement
     evaluations = min(len(series) for sites in readings.values() for series in sites.values())
     periods = evaluations // placement.beta
@@ -159,12 +160,12 @@ def run(compilation: Compilation, readings: Readings, extents: Extents, losses: 
         raw_counts(motes, readings),
         alpha=alpha,
         ticks=alpha * placement.beta * periods,
-        losses=losses,
+        air=air,
     )
     serial = measured[placement.routing.sink].serial
     count = periods * placement.beta
     answer = answers(motes, serial, compilation.start, count, extents, compilation.names)
-    return Run(answer, measured, periods, losses is not None, _lost(motes, measured))
+    return Run(answer, measured, periods, air.lossy, _lost(motes, measured))
 
 
 def _lost(motes: Motes, measured: Mapping[NodeId, Measured]) -> int:

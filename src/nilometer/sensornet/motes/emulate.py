@@ -12,7 +12,8 @@ from typing import Any
 
 from nilometer.catalog.network import Network, NodeId
 from nilometer.errors import InternalError
-from nilometer.sensornet.motes.site import START, TICKS
+from nilometer.sensornet.motes.site import START
+from nilometer.sensornet.motes.timekeeping import TICKS
 from nilometer.sensornet.motes.toolchain import emulator
 
 FREQUENCY = 7_372_800
@@ -21,6 +22,20 @@ CYCLES_PER_TICK = FREQUENCY // TICKS
 FAULTS = {1: "tray full", 2: "checksum", 3: "late", 4: "stranger", 5: "state full", 6: "unheard"}
 
 COUNTS = {1: "packets", 2: "sendings", 3: "given_up", 4: "taken", 5: "duplicates"}
+
+
+@dataclass(frozen=True)
+class Air:
+    """What is left to chance. `lossy`: links lose packets, by their quality and the seed. `drift`: by which share of itself the
+    clocks of each site are fast."""
+
+    seed: int = 0
+    lossy: bool = False
+    drift: Mapping[NodeId, float] = field(default_factory=dict)
+
+
+CALM = Air()
+"""Nothing is lost, and all clocks agree."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +53,7 @@ class TaskTimes:
 
 
 @dataclass(frozen=True)
-class Hops:
+class HopCounts:
     """What a mote counts where packets are acknowledged: to its parent `packets` in so many `sendings`, of which it has `given_up`
     some (they may have arrived nevertheless, if only acknowledgements were lost); from its children packets that it has `taken`,
     and `duplicates`, whose acknowledgement was lost."""
@@ -74,7 +89,7 @@ class Measured:
     faults: Mapping[str, int] = field(default_factory=dict)
     tasks: Mapping[int, TaskTimes] = field(default_factory=dict)
     serial: bytes = b""
-    hops: Hops = field(default_factory=Hops)
+    hops: HopCounts = field(default_factory=HopCounts)
     missed: int = 0
 
     @property
@@ -91,26 +106,23 @@ def emulate(
     *,
     alpha: int,
     ticks: int,
-    losses: int | None = None,
+    air: Air = CALM,
 ) -> dict[NodeId, Measured]:
     """Run the programs for so many ticks after the first evaluation. `readings` are raw counts by (site, channel); every two
-    nodes that have a link hear each other, also where the plan has no use for it. `losses`: the seed of what links lose, by their
-    quality; None: nothing."""
+    nodes that have a link hear each other, also where the plan has no use for it."""
     lines = [
         f"interval {alpha * CYCLES_PER_TICK}",
         f"start {START * CYCLES_PER_TICK}",
         f"end {(START + ticks) * CYCLES_PER_TICK}",
         *(f"node {site} {elf.resolve()}" for site, elf in elves.items()),
     ]
-    if losses is not None:
-        lines.append(f"seed {losses % 2**64}")
+    lines.append(f"seed {air.seed % 2**64}")
+    lines += [f"drift {site} {round(share * 1e9)}" for site, share in air.drift.items()]
     ends = {(link.source, link.target) for link in network.links}
     for source, target in sorted(ends | {(target, source) for source, target in ends}, key=str):
         if source in elves and target in elves:
             link = network.link(source, target)
-            lines.append(
-                f"link {source} {target} {1.0 if losses is None or link is None else link.quality!r}"
-            )
+            lines.append(f"link {source} {target} {link.quality if air.lossy and link else 1.0!r}")
     for (site, channel), values in readings.items():
         lines.append(f"readings {site} {channel} {' '.join(map(str, values))}")
     with tempfile.NamedTemporaryFile("w", suffix=".txt") as description:
@@ -147,6 +159,6 @@ def _measured(site: NodeId, report: dict[str, Any]) -> Measured:
         {FAULTS.get(int(code), code): count for code, count in report["faults"].items()},
         {int(mark): TaskTimes(*times) for mark, times in report["tasks"].items()},
         bytes.fromhex(report["serial"]),
-        Hops(**{COUNTS[int(what)]: count for what, count in report["counts"].items()}),
+        HopCounts(**{COUNTS[int(what)]: count for what, count in report["counts"].items()}),
         report["missed"],
     )

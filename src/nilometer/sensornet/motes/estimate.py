@@ -24,9 +24,12 @@ FLASH: Final[Mapping[str, float]] = {
     "send": 366,
     "receive": 637,
     "second child": 87,
-    "hear acknowledgements": 562,
+    "hear acknowledgements": 558,
     "give acknowledgements": 268,
-    "give and hear acknowledgements": 328,
+    "give and hear acknowledgements": 326,
+    "keep time": 60,
+    "set the clock": 88,
+    "tell the time": 87,
     "sense": 170,
     "sensed column": 27,
     "feeding tray": 165,
@@ -53,6 +56,9 @@ RAM: Final[Mapping[str, float]] = {
     "hear acknowledgements": 52.6,
     "give acknowledgements": 35.7,
     "give and hear acknowledgements": 5.2,
+    "keep time": 3.7,
+    "set the clock": 4,
+    "tell the time": 3.9,
     "sense": 0.5,
     "feeding tray": 0.5,
     "window": 1.6,
@@ -93,6 +99,10 @@ def parts(motes: Motes, identifier: NodeId) -> Counter[str]:
     found["receive"] = int(site.receives)
     if motes.retries and (site.sends or site.receives):
         found[_acknowledging(site)] = 1
+    if motes.timekeeping.drifts and (site.sends or site.receives):
+        found["keep time"] = 1
+        found["set the clock"] = int(site.sends)
+        found["tell the time"] = int(site.receives)
     for fragment in (*site.leaves, *site.inner):
         found["feeding tray"] += sum(tray.consumer == fragment.number for tray in site.trays)
         for node in fragment.mote_operators:

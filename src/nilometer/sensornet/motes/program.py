@@ -14,7 +14,7 @@ from nilometer.sensornet.motes.c_text import Lines, assigned, block, struct
 from nilometer.sensornet.motes.emission import Consumer, Emitter
 from nilometer.sensornet.motes.fields import tuple_head
 from nilometer.sensornet.motes.scalars import Row
-from nilometer.sensornet.motes.site import GUARD, PATIENCE, START, Motes, Site, Tray
+from nilometer.sensornet.motes.site import GUARD, START, Motes, Site, Tray
 
 DELIVER_MARK = 1
 SEND_MARK = 32
@@ -88,7 +88,7 @@ def _program(motes: Motes, site: Site, offset: int) -> Lines:
         *declarations,
         *fragments,
         "",
-        *_controller(site, parts),
+        *_controller(motes, site, parts),
     ]
 
 
@@ -129,7 +129,8 @@ def _constants(motes: Motes, site: Site) -> Lines:
     again = []
     if motes.retries:
         again = [
-            f"enum {{ RETRIES = {motes.retries}, PATIENCE = {PATIENCE} }}; /* ticks until an acknowledgement is given up */"
+            f"enum {{ RETRIES = {motes.retries}, SYNCHRONIZE = {int(motes.timekeeping.drifts)} }};",
+            f"#define PATIENCE {motes.timekeeping.patience} /* ticks until an acknowledgement is given up */",
         ]
     return [
         f"enum {{ SITE = {site.id}, PARENT = {255 if site.parent is None else site.parent}, PAYLOAD = {payload}, BETA = {site.beta} }};",
@@ -255,7 +256,7 @@ def producers_of(fragment: Fragment, producer: int) -> tuple[int, ...]:
     return (producer, fragment.number) if fragment.merges else (producer,)
 
 
-def _controller(site: Site, parts: list[str]) -> Lines:
+def _controller(motes: Motes, site: Site, parts: list[str]) -> Lines:
     """Fig. 24, with the site's own column of the agenda only."""
     lines = [
         "/* Sleep until a task is due; an agenda that leaves too little time is a fault of the compiler. */",
@@ -277,15 +278,20 @@ def _controller(site: Site, parts: list[str]) -> Lines:
     ]
     stepping: Lines = []
     heard = children(site)
+    guard = motes.timekeeping.guard
     for step in site.steps:
-        stepping.append(f"due(period + {step.start}UL);")
+        # A child's clock and its parent's may be apart by the guard: so much later it begins, and that much earlier it is through.
+        begin = step.start + (guard if step.what == "send" else 0)
+        stepping.append(f"due(period + {begin}UL);")
+        if motes.timekeeping.drifts and step.what != "run":
+            stepping.append(f"slot_opened = period + {step.start}UL;")
         match step.what:
             case "run":
                 stepping.append(f"run_{step.other}(first);")
             case "send":
                 stepping += [
                     f"MARK({SEND_MARK});",
-                    f"wait_until(period + {step.start}UL + GUARD, &never);",
+                    f"wait_until(period + {begin}UL + GUARD, &never);",
                     f"send_trays(outgoing, {len(_leaving(site))}{'' if step.sendings is None else f', {step.sendings}'});",
                     "MARK(0);",
                 ]

@@ -14,17 +14,11 @@ from nilometer.plan.explain import explain_text
 from nilometer.plan.logical import Collection
 from nilometer.sensornet.motes.converters import Converters
 from nilometer.sensornet.motes.fields import Fields, Typing, check_sites, tuple_size
+from nilometer.sensornet.motes.timekeeping import EXACT, TICKS, Timekeeping
 from nilometer.types import format_duration
-
-TICKS = 1024
-"""A mote's clock: ticks a second."""
 
 GUARD = 2
 """Ticks between the opening of a slot, when the receiver begins to listen, and the first byte."""
-
-PATIENCE = 6
-"""Ticks that a sender waits for an acknowledgement. It takes four and a half from the packet's end on, and the tick in which that
-falls may be nearly over."""
 
 START = TICKS
 """The tick of the first evaluation after switching on."""
@@ -138,6 +132,7 @@ class Motes:
     typing: Typing
     ordered: frozenset[int]
     channels: Mapping[tuple[str, str], int]
+    timekeeping: Timekeeping = EXACT
 
     @property
     def retries(self) -> int:

@@ -18,12 +18,18 @@ from nilometer.placement.workload import workload
 from nilometer.sensornet.motes.converters import Converters
 from nilometer.sensornet.motes.fields import tuple_size
 from nilometer.sensornet.motes.site import Delivered, Motes, motes_of
+from nilometer.sensornet.motes.timekeeping import timekeeping_for
 from nilometer.types import format_duration
 
 
-def sized(placement: Placement, converters: Converters | None = None) -> Motes:
-    """The code generator's view of a placement, its agenda and estimates made anew for the same buffering factor."""
+def sized(placement: Placement, converters: Converters | None = None, drift: float = 0.0) -> Motes:
+    """The code generator's view of a placement, its agenda and estimates made anew for the same buffering factor, and for clocks that
+    are off by up to `drift`."""
     motes = motes_of(placement, converters)
+    if drift:
+        timekeeping = timekeeping_for(drift, placement)
+        motes = replace(motes, timekeeping=timekeeping)
+        placement = replace(placement, costs=timekeeping.costs(placement.costs))
     sizes = {
         fragment.number: tuple_size(motes.fields(fragment.number))
         for fragment in placement.fragments

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from nilometer.errors import ConfigurationError
-from nilometer.sensornet.sim.topology import Integers
+from nilometer.sensornet.sim.topology import Floats, Integers
 from nilometer.sensornet.simulation.draws import uniform
 
 MOST_DRIFT = 0.01
@@ -63,14 +63,19 @@ class Clocks:
         """How much longer a receiver listens for each slot, in seconds."""
         return 2 * (self.needed_guard(period) if self.guard is None else self.guard)
 
+    def rates(self, seed: int, nodes: Integers) -> Floats:
+        """By how much each clock is fast, as a share."""
+        drawn: Floats = (2 * uniform(seed, np.full(len(nodes), _CLOCK), nodes) - 1) * self.drift
+        return drawn
+
     def unheard(
         self, seed: int, nodes: Integers, parents: Integers, period: float, packet: float
     ) -> Integers:
         """How many sendings of each site's slot fall out of what its parent hears: positive ones at the beginning, negative at the
         end. `packet`: seconds that one takes."""
-        rates = (2 * uniform(seed, np.full(len(nodes), _CLOCK), nodes) - 1) * self.drift
-        theirs = (2 * uniform(seed, np.full(len(nodes), _CLOCK), parents) - 1) * self.drift
-        early = (rates - theirs) * period  # positive: the sender's clock is fast, it begins too early
+        early = (
+            self.rates(seed, nodes) - self.rates(seed, parents)
+        ) * period  # positive: the sender's clock is fast, it begins too early
         guard = self.needed_guard(period) if self.guard is None else self.guard
         outside = np.maximum(0.0, np.abs(early) - guard)
         return (np.sign(early) * np.ceil(outside / packet - 1e-9)).astype(np.int64)

@@ -7,6 +7,7 @@
  *   node ID ELF
  *   link FROM TO QUALITY        what FROM sends, TO hears (or is disturbed by): of its packets that share, each as a whole
  *   seed N                      of what links lose
+ *   drift ID PPB                by how much a node's clocks (all of them) are fast, in parts of 1e9; times above are true ones
  *   readings ID CHANNEL V ...   what the converter finds at each acquisition, in raw counts; the last one stays
  *
  * What simavr 1.6 does otherwise than the data sheet is put right here, each at its place: an interrupt's entry costs
@@ -58,6 +59,7 @@ struct task {
 
 struct node {
     long id;
+    int64_t drift;
     avr_t *avr;
     uint32_t flash, ram;
     uint64_t asleep[MODES], wrong_sleeps, interrupts;
@@ -103,6 +105,21 @@ static void *grown(void *memory, size_t bytes) {
 
 static void only_errors(avr_t *avr, const int level, const char *format, va_list arguments) {
     if (level == LOG_ERROR) vfprintf(stderr, format, arguments);
+}
+
+/* ---- time ------------------------------------------------------------------------------------------------------- */
+
+enum { BILLION = 1000000000 };
+
+/* A node counts its own cycles, of which there are more or fewer in a second of true time. Exact, and the same number without drift. */
+static avr_cycle_count_t own_time(const struct node *node, avr_cycle_count_t at) {
+    return (__int128)at * (BILLION + node->drift) / BILLION;
+}
+
+/* The first moment of true time at which a node has counted so many. */
+static avr_cycle_count_t true_time(const struct node *node, avr_cycle_count_t cycles) {
+    int64_t rate = BILLION + node->drift;
+    return ((__int128)cycles * BILLION + rate - 1) / rate;
 }
 
 /* ---- the processor ---------------------------------------------------------------------------------------------- */
@@ -159,8 +176,9 @@ static void on_conversion(avr_irq_t *irq, uint32_t value, void *parameter) {
     int channel = asked.mux.src;
     node->conversions++;
     if (asked.mux.kind != ADC_MUX_SINGLE || channel >= CHANNELS || !node->reading_count[channel]) return;
-    uint64_t cycle = node->avr->cycle;
-    uint64_t number = cycle < start_at ? 0 : (cycle - start_at) / interval;
+    /* A clock that is fast acquires too early, by less than a quarter of the interval. */
+    uint64_t now = true_time(node, node->avr->cycle) + interval / 4;
+    uint64_t number = now < start_at ? 0 : (now - start_at) / interval;
     if (number >= (uint64_t)node->reading_count[channel]) number = node->reading_count[channel] - 1;
     avr_raise_irq(node->converter + ADC_IRQ_ADC0 + channel, node->readings[channel][number]);
 }
@@ -249,11 +267,13 @@ static void on_radio_byte(avr_irq_t *irq, uint32_t byte, void *parameter) {
     avr_cycle_count_t now = node->avr->cycle;
     int begins = !node->sent++ || now - node->sent_at > AIR_BYTE + QUANTUM;
     node->sent_at = now;
+    avr_cycle_count_t arrives = true_time(node, now) + QUANTUM;
     for (int i = 0; i < node->link_count; i++) {
         struct link *link = &node->links[i];
         if (begins) link->loses = link->quality < 1 && draw(link) >= link->quality;
         uint8_t fate = !link->loses ? HEARD : begins ? LOST_FIRST : LOST;
-        put_in_air(&nodes[link->to], (struct arrival){now + QUANTUM, (int)(node - nodes), byte, fate});
+        struct node *hearer = &nodes[link->to];
+        put_in_air(hearer, (struct arrival){own_time(hearer, arrives), (int)(node - nodes), byte, fate});
     }
 }
 
@@ -299,7 +319,7 @@ static void run_to(struct node *node, avr_cycle_count_t until) {
  * arrives a quantum later: so far may all run on their own. The order of the nodes changes nothing. */
 static void run_all(void) {
     for (avr_cycle_count_t until = QUANTUM;;) {
-        for (int i = 0; i < node_count; i++) run_to(&nodes[i], until);
+        for (int i = 0; i < node_count; i++) run_to(&nodes[i], own_time(&nodes[i], until));
         if (until >= end_at) return;
         avr_cycle_count_t earliest = end_at;
         for (int i = 0; i < node_count; i++) {
@@ -309,6 +329,7 @@ static void run_all(void) {
             avr_cycle_timer_slot_p timer = avr->cycle_timers.timer;
             if (avr->state == cpu_Sleeping && !avr_has_pending_interrupts(avr) && timer && timer->when > next)
                 next = timer->when;
+            next = true_time(&nodes[i], next);
             if (next < earliest) earliest = next;
         }
         until = earliest + QUANTUM < end_at ? earliest + QUANTUM : end_at;
@@ -386,6 +407,10 @@ static void read_description(const char *path) {
             continue;
         }
         if (!strcmp(word, "seed") && fscanf(file, "%" SCNu64, &seed) == 1) continue;
+        if (!strcmp(word, "drift") && fscanf(file, "%ld %ld", &from, &to) == 2 && labs(to) < BILLION) {
+            find(from)->drift = to;
+            continue;
+        }
         if (!strcmp(word, "link") && fscanf(file, "%ld %ld %lf", &from, &to, &quality) == 3) {
             struct node *node = find(from);
             node->links = grown(node->links, (node->link_count + 1) * sizeof *node->links);

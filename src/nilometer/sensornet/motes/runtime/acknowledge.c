@@ -9,6 +9,23 @@ enum { ACKNOWLEDGEMENT = 2, SEQUENCE = 4 }; /* flags; a number's lowest bit */
 #define COUNT(what) (*(volatile uint8_t *)0xFC = (what))
 enum { COUNT_PACKET = 1, COUNT_SENDING, COUNT_GIVEN_UP, COUNT_TAKEN, COUNT_DUPLICATE };
 
+/* The tick that it is. A match while the counter is read would make it a span less. */
+static uint32_t clock_now(void) {
+    uint32_t now;
+    do {
+        wait_until(clock_base, &never); /* counts the matches that there were */
+        clock_settle();
+        now = clock_base + TCNT0;
+    } while (clock_matches);
+    return now;
+}
+
+/* Where clocks drift (SYNCHRONIZE), an acknowledgement says how many ticks after the slot's opening the packet came, by the
+ * parent's clock. The child knows when by its own, and sets that by the difference when it is through with its slot, which
+ * is the last that it does in a period. */
+static uint16_t slot_opened;
+static int16_t slot_apart;
+
 /* Send what is in send_packet, with its head and checksum, and listen from its end on. */
 static void transmit(uint8_t to, uint8_t flags, uint8_t used) {
     send_packet[0] = PREAMBLE;

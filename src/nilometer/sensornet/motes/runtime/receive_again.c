@@ -8,7 +8,11 @@ static void receive_from(uint8_t from, uint32_t until) {
     while (wait_until(until, &receive_ready)) {
         if (!receive_crc && receive_packet[0] == SITE && receive_packet[1] == from) {
             uint8_t sequence = receive_packet[2] & ~(SEQUENCE - 1);
-            transmit(from, sequence | ACKNOWLEDGEMENT, 0);
+            if (SYNCHRONIZE) {
+                uint16_t after = (uint16_t)clock_now() - slot_opened;
+                memcpy(send_packet + 2 + HEADER, &after, sizeof after);
+            }
+            transmit(from, sequence | ACKNOWLEDGEMENT, SYNCHRONIZE ? sizeof(uint16_t) : 0);
             if (sequence == before) {
                 COUNT(COUNT_DUPLICATE);
                 receive_ready = 0;

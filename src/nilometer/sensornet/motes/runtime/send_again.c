@@ -1,25 +1,20 @@
 /* ---- sending, each packet until it is acknowledged --------------------------------------------------------------- */
 
-/* The tick that it is. A match while the counter is read would make it a span less. */
-static uint32_t clock_now(void) {
-    uint32_t now;
-    do {
-        wait_until(clock_base, &never); /* counts the matches that there were */
-        clock_settle();
-        now = clock_base + TCNT0;
-    } while (clock_matches);
-    return now;
-}
-
 /* Send a packet once; says whether it was acknowledged. */
 static uint8_t send_once(uint8_t flags, uint8_t used) {
     receive_state = receive_ready = 0;
     COUNT(COUNT_SENDING);
     transmit(PARENT, flags, used);
-    uint32_t until = clock_now() + PATIENCE;
-    while (wait_until(until, &receive_ready)) {
+    uint32_t sent = clock_now();
+    while (wait_until(sent + PATIENCE, &receive_ready)) {
         uint8_t answer = (flags & ~LAST) | ACKNOWLEDGEMENT;
-        if (!receive_crc && receive_packet[0] == SITE && receive_packet[1] == PARENT && receive_packet[2] == answer) return 1;
+        if (!receive_crc && receive_packet[0] == SITE && receive_packet[1] == PARENT && receive_packet[2] == answer) {
+            if (SYNCHRONIZE) {
+                memcpy(&slot_apart, receive_packet + HEADER, sizeof slot_apart);
+                slot_apart -= (uint16_t)sent - slot_opened;
+            }
+            return 1;
+        }
         receive_ready = 0;
     }
     return 0;
@@ -46,4 +41,8 @@ static void send_trays(struct tray *const *trays, uint8_t number, uint16_t left)
         if (!heard) COUNT(COUNT_GIVEN_UP);
     }
     UCSR1B = 0;
+    if (SYNCHRONIZE) {
+        clock_base += slot_apart;
+        slot_apart = 0;
+    }
 }

@@ -1,0 +1,87 @@
+"""How far clocks may run apart -> how motes keep time: what a slot gets for it, and what is refused.
+
+A child sets its clock by its parent's once a period, in their slot: the acknowledgement says when the packet came. So when they meet
+again the two are apart by what they drift in a period, twice the drift, and by the ticks to which both round. By then the parent
+has set its own clock, by as much as it drifts: the error of a site against the sink adds up along its path. Neighbours of
+different parents, whose slots follow each other, may be apart by twice the drift for each hop; each of their slots has room for
+half of that at either end.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from math import ceil
+
+from nilometer.errors import ConfigurationError, UnsupportedError
+from nilometer.placement import CostParameters, Placement
+
+TICKS = 1024
+"""A mote's clock: ticks a second."""
+
+PATIENCE = 6
+"""Ticks that a sender waits for an acknowledgement. It takes four and a half from the packet's end on, and the tick in which that
+falls may be nearly over. One that tells the time has two bytes more, which take one tick more."""
+
+MOST_APART = 8
+"""A guard is at most this part of the acquisition interval: readings are of their evaluation, whoever's clock it is by."""
+
+
+@dataclass(frozen=True)
+class Timekeeping:
+    """`drift`: the share by which a clock may be fast or slow. `guard`: ticks by which a child may be early or late in its slot."""
+
+    drift: float = 0.0
+    guard: int = 0
+
+    @property
+    def drifts(self) -> bool:
+        """Whether clocks are set at all."""
+        return self.drift > 0
+
+    @property
+    def patience(self) -> int:
+        """Ticks that a sender waits for an acknowledgement."""
+        return PATIENCE + self.drifts
+
+    @property
+    def guard_milliseconds(self) -> float:
+        """The guard."""
+        return self.guard * 1000 / TICKS
+
+    def costs(self, costs: CostParameters) -> CostParameters:
+        """A slot has the guard at either end; an acknowledgement says the time."""
+        told = 2 * costs.transmit_byte
+        return replace(
+            costs,
+            radio_sync_window=costs.radio_sync_window + self.guard_milliseconds,
+            await_acknowledgement=costs.await_acknowledgement + 1000 / TICKS,
+            transmit_acknowledgement=costs.transmit_acknowledgement + told,
+        )
+
+
+EXACT = Timekeeping()
+"""All clocks agree."""
+
+
+def timekeeping_for(drift: float, placement: Placement) -> Timekeeping:
+    """How the motes of a placement keep time; refuses what they cannot."""
+    if not placement.network.retries:
+        raise UnsupportedError(
+            "motes set their clocks by acknowledgements, and there are none",
+            detail=f"clocks drift by {drift * 1e6:g} ppm, and network '{placement.network.name}' says retries = 0",
+            hint="let packets be acknowledged: --retries 1, or retries in the network",
+        )
+    agenda = placement.agenda
+    depth = max(placement.routing.depths.values())
+    meeting = agenda.seconds(agenda.period) + 1  # the first time, motes have been on for a second more
+    # Both ends round to ticks, and so did every site above.
+    guard = ceil(max(2, depth) * drift * meeting * TICKS) + 2 * depth
+    interval = agenda.seconds(agenda.alpha)
+    if guard > interval * TICKS / MOST_APART:
+        raise ConfigurationError(
+            "clocks run too far apart for this acquisition interval",
+            detail=f"those that drift by {drift * 1e6:g} ppm are up to {guard / TICKS:.3f} s apart after a period of"
+            f" {agenda.seconds(agenda.period):g} s, at {depth} hops from the sink; readings are {interval:g} s apart",
+            hint="expect less drift, or let sites meet more often: an earlier delivery, a smaller buffering factor",
+        )
+    return Timekeeping(drift, guard)
