@@ -141,30 +141,33 @@ def forced_to_the_gateway(
         return reason
 
     visit(plan)
-    return row_windows_behind(plan, found) | found
+    return windows_behind(plan, found) | found
 
 
-def row_windows_behind(plan: physical.Node, at_gateway: Container[int]) -> dict[int, str]:
-    """The windows of rows that somebody at the gateway tells apart, with all that is between, by `id`: they must be made there too,
-    as several may end at one tick, and a mote's tuple says no more than the tick."""
+def windows_behind(plan: physical.Node, at_gateway: Container[int]) -> dict[int, str]:
+    """The windows that must be made at the gateway, as somebody there asks what a mote's tuple does not say, with all that is between,
+    by `id`: of rows, which window a row is of (several may end at one tick); for COMPLETENESS, who was heard."""
     found: dict[int, str] = {}
 
-    def move(node: physical.Node) -> bool:
+    def move(node: physical.Node, windows: type[physical.Node], reason: str) -> bool:
         if node.collection is not Collection.WINDOWS:
             return False
-        if isinstance(node, physical.RowWindow):
-            found[id(node)] = "windows of rows that end at one tick could not be told apart behind the radio"
+        if isinstance(node, windows):
+            found[id(node)] = reason
             return True
-        moved = [move(child) for child in node.inputs]
+        moved = [move(child, windows, reason) for child in node.inputs]
         if any(moved):
-            found[id(node)] = "what it reads is made there (windows of rows)"
+            found.setdefault(id(node), f"what it reads is made there ({reason})")
         return any(moved)
 
     row_by_row = (physical.Select, physical.Project, physical.Rename, physical.RStream)
     for node in physical.walk_plan(plan):
-        if id(node) in at_gateway and not isinstance(node, row_by_row):
-            for child in node.inputs:
-                move(child)
+        if id(node) not in at_gateway or isinstance(node, row_by_row):
+            continue
+        for child in node.inputs:
+            move(child, physical.RowWindow, "windows of rows that end at one tick cannot be told apart there")
+            if getattr(node, "completeness", None) is not None:
+                move(child, physical.TimeWindow, "completeness is counted there")
     return found
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from nilometer.expressions import ColumnReference
-from nilometer.placement.abilities import row_windows_behind
+from nilometer.placement.abilities import windows_behind
 from nilometer.placement.sources import Sources, source_key
 from nilometer.placement.tuple_layout import column_sizes
 from nilometer.placement.volume import readings_covered
@@ -47,7 +47,7 @@ def cuts_of(plan: physical.Node, forced: frozenset[int], sources: Sources) -> tu
         if _meets(node, sources.interval) and id(node) not in forced:
             above = frozenset(id(ancestor) for ancestor in path if not isinstance(ancestor, physical.Deliver))
             at_sink = forced | above
-            at_sink |= frozenset(row_windows_behind(plan, at_sink))
+            at_sink |= frozenset(windows_behind(plan, at_sink))
             cut = Cut(f"{node.operator} and what is above it at the gateway", plan, at_sink)
             found.setdefault(cut.at_sink, cut)
     raw = _everything_shipped(plan, sources)

@@ -22,6 +22,7 @@ from nilometer.edge.gateway.sources import MemorySources
 from nilometer.errors import InternalError
 from nilometer.placement import CostParameters, Placement, QualityOfService, place, placement_profile
 from nilometer.plan import physical
+from nilometer.sensornet.motes.abilities import our_runtime
 from nilometer.sensornet.motes.busy import expected_times
 from nilometer.sensornet.motes.compilation import Compilation, Run, compile_placement, run
 from nilometer.sensornet.motes.estimate import held_bytes, parts
@@ -119,6 +120,13 @@ MICRO_PROGRAMS: Final = (
     MicroProgram("SELECT a FROM s [NOW]", {"s": (1, 2, 3)}, retries=1, drift=1e-5),
     MicroProgram("SELECT id, time, a, b, c, d FROM s [NOW]", {"s": (1, 2)}, retries=3, drift=2e-5),
     MicroProgram("SELECT a, b FROM s [NOW]", {"s": (2, 3)}, forked=True, retries=2, drift=1e-4),
+    MicroProgram("(SELECT a FROM s [NOW]) UNION (SELECT a FROM h [NOW])", {"s": (1, 2), "h": (2,)}),
+    MicroProgram(
+        "(SELECT id, a, b FROM s) UNION (SELECT id, a, b FROM h)", {"s": (2, 3), "h": (3, 4)}, forked=True
+    ),
+    MicroProgram(
+        "SELECT s.a, h.b FROM s [RANGE 3 ROWS] s, h [NOW] h WHERE s.a < h.a + 40", {"s": (1, 3), "h": (2,)}
+    ),
 )
 """Every condition is true of every reading."""
 
@@ -165,7 +173,7 @@ class Experiment:
     def stage(self) -> int:
         """After which others it is fitted: those with fewer kinds of parts."""
         motes = self.compilation.motes
-        return bool(motes.retries) + motes.timekeeping.drifts
+        return 3 if len(motes.delivered) > 1 else bool(motes.retries) + motes.timekeeping.drifts
 
 
 @dataclass(frozen=True)
@@ -180,7 +188,7 @@ class Calibration:
 def experiment(program: MicroProgram, plan: physical.Node, beta: int, directory: Path) -> Experiment:
     """Build and run one; `plan` is its query's."""
     quality = QualityOfService.of(buffering_factor=beta)
-    placement = place(plan, program.network, quality, placement_profile("motes"))
+    placement = place(plan, program.network, quality, placement_profile("motes"), why_not=our_runtime())
     compilation = compile_placement(placement, directory, drift=program.drift)
     result = run(compilation, random_readings(compilation.motes, EVALUATIONS, 1), MemorySources())
     if not result.sound:
@@ -192,7 +200,7 @@ def calibrate(experiments: Iterable[Experiment]) -> Calibration:
     """The parameters that explain the measurements best."""
     done = list(experiments)
     found = Calibration({}, {}, {})
-    for stage in range(3):
+    for stage in range(4):
         found = _calibrated([one for one in done if one.stage == stage], found)
     return found
 
@@ -201,7 +209,7 @@ def _calibrated(done: list[Experiment], known: Calibration) -> Calibration:
     """What is not `known` yet, from what is left of the measurements beside it."""
     if not done:
         return known
-    # Clocks are set in passing: it takes no time that could be told.
+    # Clocks are set in passing: it takes no time that could be told. Frames of several kinds take theirs on the line, each.
     cycles = [row for one in done if one.stage < 2 for row in _durations(one)]
     flash = [(dict(parts(one.compilation.motes, site)), built.flash) for one, site, built in _programs(done)]
     ram = []
