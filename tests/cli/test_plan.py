@@ -101,6 +101,24 @@ def test_explain_in_a_declared_network(field: Path) -> None:
         run("explain", "--data", field, "--network", "creek", "--stage", "agenda", Q3)
 
 
+def test_explain_shows_what_is_planned_with_the_same_options(field: Path) -> None:
+    options = [
+        "--data",
+        field,
+        "--network",
+        MOTES,
+        "--delivery-time",
+        "4h",
+        "--retries",
+        "2",
+        "--costs",
+        "mica2",
+    ]
+    planned = run("plan", *options, Q3)
+    for stage in ("routing", "fragments", "placed", "agenda"):
+        assert run("explain", *options, "--stage", stage, Q3).strip() in planned
+
+
 def test_explain_takes_a_file_too(field: Path) -> None:
     assert "ROUTING" in run("explain", "--data", field, "--network", MOTES, "--stage", "routing", Q3)
     assert "AVG" in run("explain", "--data", field, "--network", MOTES, "SELECT AVG(depth) FROM River[NOW]")

@@ -16,7 +16,18 @@ from nilometer.cli.options import (
     SqlArgument,
     database_of,
 )
-from nilometer.cli.placement_options import NetworkOption, network_file
+from nilometer.cli.placement_options import (
+    AcquisitionIntervalOption,
+    BufferingFactorOption,
+    CostsOption,
+    DeliveryTimeOption,
+    GoalOption,
+    LifetimeOption,
+    NetworkOption,
+    RetriesOption,
+    TotalEnergyOption,
+    network_of,
+)
 
 
 def register(application: typer.Typer) -> None:
@@ -41,13 +52,24 @@ def explain(
     catalog: CatalogOption = None,
     profile: ProfileOption = "default",
     network: NetworkOption = None,
+    costs: CostsOption = None,
+    retries: RetriesOption = None,
+    acquisition_interval: AcquisitionIntervalOption = None,
+    delivery_time: DeliveryTimeOption = None,
+    lifetime: LifetimeOption = None,
+    total_energy: TotalEnergyOption = None,
+    buffering_factor: BufferingFactorOption = None,
+    goal: GoalOption = None,
 ) -> None:
-    """Show the plan of a query; nothing is read but the declarations.
+    """Show the plan of a query; nothing is read but the declarations. In a network (routing, fragments, placed, agenda) it is what `nilometer plan` plans
+    with the same options.
 
     Example: nilometer explain --data field/ --stage physical "SELECT AVG(depth) FROM river [RANGE 1 HOUR]"
     """
     from json import dumps
 
+    from nilometer.engine.expectations import expectations
+    from nilometer.engine.placing import PLACEMENT_STAGES
     from nilometer.language import ast, parse
 
     database = database_of(data, catalog)
@@ -57,7 +79,17 @@ def explain(
         stage, verbose = statement.stage or stage, verbose or statement.verbose
         statement = statement.query
     query = database.query_of(statement, text, **parameters_of(set_ or []))
-    query.profile, query.network = profile, network_file(network) or network
+    query.profile = profile
+    if stage in PLACEMENT_STAGES:
+        query.network = network_of(query, network, costs, retries)
+        query.quality = expectations(
+            acquisition_interval=acquisition_interval,
+            delivery_time=delivery_time,
+            lifetime=lifetime,
+            total_energy=total_energy,
+            buffering_factor=buffering_factor,
+            goal=goal,
+        )
     if json:
         print(dumps(query.explain_json(stage, verbose=verbose), ensure_ascii=False))
     else:

@@ -47,6 +47,7 @@ class Query:
         self.parameters = dict(parameters)
         self.profile = profile
         self.network: str | Network | None = None
+        self.quality: QualityOfService | None = None
         _ = self.logical  # errors are reported where the query is made, not where it is first run
 
     # ---- plans -------------------------------------------------------------------------------------------------------
@@ -159,7 +160,7 @@ class Query:
     ) -> Placement:
         """Where and when it would run on the motes of a network, and what that costs."""
         try:
-            return placement_of(self, network or self.network, quality)
+            return placement_of(self, network or self.network, quality or self.quality)
         except NilometerError as error:
             raise error.at(self.text, None) from None
 
