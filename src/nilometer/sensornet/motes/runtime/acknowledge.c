@@ -28,20 +28,7 @@ static int16_t slot_apart;
 
 /* Send what is in send_packet, with its head and checksum, and listen from its end on. */
 static void transmit(uint8_t to, uint8_t flags, uint8_t used) {
-    send_packet[0] = PREAMBLE;
-    send_packet[1] = START;
-    send_packet[2] = to;
-    send_packet[3] = SITE;
-    send_packet[4] = flags;
-    send_packet[5] = used;
-    uint16_t crc = 0;
-    uint8_t end = 2 + HEADER + used;
-    for (uint8_t i = 2; i < end; i++) crc = _crc_xmodem_update(crc, send_packet[i]);
-    send_packet[end] = crc >> 8;
-    send_packet[end + 1] = crc;
-    send_at = 1;
-    send_length = end + CHECK;
-    send_done = 0;
+    send_frame(to, flags, used);
     UCSR1A = _BV(TXC1);
     UCSR1B = _BV(TXEN1) | _BV(TXCIE1);
     UDR1 = send_packet[0];

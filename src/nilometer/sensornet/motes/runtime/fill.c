@@ -14,3 +14,15 @@ static uint8_t send_run(const struct tray *tray, uint16_t first, uint8_t *used) 
     *used += 1 + bytes;
     return fit;
 }
+
+/* Fill a packet from the trays, of which those before `at` are empty, and the first `first` tuples of that one are sent; says
+ * whether it is the last. */
+static uint8_t send_fill(struct tray *const *trays, uint8_t number, uint8_t *at, uint16_t *first, uint8_t *used) {
+    *used = 0;
+    for (;;) {
+        *first += send_run(trays[*at], *first, used);
+        if (*first < trays[*at]->count) return 0; /* the packet is full */
+        trays[*at]->count = *first = 0;
+        if (++*at == number) return LAST;
+    }
+}

@@ -24,17 +24,8 @@ static uint8_t send_once(uint8_t flags, uint8_t used) {
 static void send_trays(struct tray *const *trays, uint8_t number, uint16_t left) {
     uint8_t at = 0, sequence = 0;
     uint16_t first = 0;
-    for (uint8_t last = 0; !last; sequence += SEQUENCE) {
-        uint8_t used = 0;
-        for (;;) {
-            first += send_run(trays[at], first, &used);
-            if (first < trays[at]->count) break; /* the packet is full */
-            trays[at]->count = first = 0;
-            if (++at == number) {
-                last = 1;
-                break;
-            }
-        }
+    for (uint8_t used, last = 0; !last; sequence += SEQUENCE) {
+        last = send_fill(trays, number, &at, &first, &used);
         COUNT(COUNT_PACKET);
         uint8_t tries = RETRIES + 1, heard = 0;
         for (; tries && left && !heard; tries--, left--) heard = send_once(sequence | last, used);
