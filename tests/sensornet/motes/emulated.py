@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from random import Random
+
+import pytest
 
 import nilometer
 from nilometer.catalog.network import Network
 from nilometer.catalog.network_files import import_network
 from nilometer.engine import Query
-from nilometer.engine.motes import Emulation, compile_query, emulate
+from nilometer.engine.motes import Emulation, compile_query, emulate, measurements, task_times
 from nilometer.laboratory.mote_queries import RUNNING_EXAMPLE, SCHEMA, grid
 from nilometer.placement import QualityOfService
 from nilometer.sensornet.motes.compilation import Compilation
@@ -19,7 +22,26 @@ from nilometer.sensornet.motes.readings import random_readings
 
 BROOK = Path(__file__).parents[2] / "catalog" / "data" / "snee.toml"
 
-__all__ = ["RUNNING_EXAMPLE", "SCHEMA", "Trial", "ask", "brook", "grid", "tried"]
+ERROR = 0.10
+"""The largest error of an estimate after calibration, as a share of what was measured."""
+
+TICK = 1000 / 1024
+"""Milliseconds of the clock by which motes begin their tasks. Below it an error of a single task changes nothing: it is judged by
+this. A site's tasks together are judged by their share, whatever they are."""
+
+__all__ = [
+    "ERROR",
+    "RUNNING_EXAMPLE",
+    "SCHEMA",
+    "TICK",
+    "Trial",
+    "ask",
+    "brook",
+    "check_estimates",
+    "grid",
+    "random_grid",
+    "tried",
+]
 
 
 def brook() -> Network:
@@ -32,6 +54,30 @@ def ask(text: str, schema: str = SCHEMA) -> Query:
     database = nilometer.connect()
     database.execute(schema)
     return database.sql(text)
+
+
+def random_grid(random: Random) -> Network:
+    """Sources anywhere, also at the sink, and streams that share a site."""
+    width, height = random.randint(2, 5), random.randint(1, 4)
+    sites = range(width * height)
+    hosts = {
+        "river": sorted(random.sample(sites, random.randint(1, min(5, len(sites))))),
+        "hilltop": sorted(random.sample(sites, random.randint(1, 2))),
+    }
+    return grid(width, height, hosts)
+
+
+def check_estimates(emulation: Emulation) -> None:
+    """Right answers, and every site busy for as long, and as large, as was estimated."""
+    assert emulation.difference is None
+    assert emulation.answer.rows, "an empty answer shows nothing"
+    assert emulation.run.sound, [m for m in emulation.run.measured.values() if not m.sound]
+    for row in measurements(emulation):
+        for what in ("busy", "ram", "flash"):
+            assert row[f"{what}_estimate"] == pytest.approx(row[what], rel=ERROR), (row["site"], what)
+        assert row["busy"] <= row["reserved"], row["site"]
+    for task in task_times(emulation):
+        assert abs(task["estimate"] - task["took"]) <= max(ERROR * task["took"], TICK), task
 
 
 @dataclass(frozen=True)

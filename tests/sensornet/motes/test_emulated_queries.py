@@ -11,7 +11,7 @@ import pytest
 from nilometer.catalog.network import Link, Network, NetworkNode
 from nilometer.engine.motes import measurements
 from nilometer.sensornet.motes.toolchain import RAM
-from sensornet.motes.emulated import RUNNING_EXAMPLE, Trial, grid, tried
+from sensornet.motes.emulated import RUNNING_EXAMPLE, Trial, random_grid, tried
 
 pytestmark = [pytest.mark.motes, pytest.mark.slow]
 
@@ -206,12 +206,7 @@ def test_running_example_at_its_own_pace(tmp_path: Path) -> None:
 def test_random_networks(seed: int, tmp_path: Path) -> None:
     """Sources anywhere, also at the sink, and streams that share a site."""
     random = Random(seed)
-    width, height = random.randint(2, 5), random.randint(1, 4)
-    sites = range(width * height)
-    hosts = {
-        "river": sorted(random.sample(sites, random.randint(1, min(5, len(sites))))),
-        "hilltop": sorted(random.sample(sites, random.randint(1, 2))),
-    }
+    network = random_grid(random)
     text = random.choice(
         (
             RUNNING_EXAMPLE,
@@ -222,6 +217,6 @@ def test_random_networks(seed: int, tmp_path: Path) -> None:
         )
     )
     beta, most = random.randint(1, 5), {"rain": 12, "depth": 1023}
-    trial = tried(text, tmp_path, network=grid(width, height, hosts), beta=beta, periods=4, most=most)
+    trial = tried(text, tmp_path, network=network, beta=beta, periods=4, most=most)
     assert trial.emulation.difference is None
     assert trial.emulation.run.sound, [m for m in trial.emulation.run.measured.values() if not m.sound]

@@ -21,7 +21,7 @@ from nilometer.sensornet.motes.emulate import CYCLES_PER_TICK, Air
 from nilometer.sensornet.motes.emulate import emulate as emulate_motes
 from nilometer.sensornet.motes.program import SEND_MARK
 from nilometer.sensornet.motes.readings import random_readings, raw_counts
-from sensornet.motes.emulated import RUNNING_EXAMPLE, ask, brook, grid
+from sensornet.motes.emulated import RUNNING_EXAMPLE, ask, brook, random_grid
 
 pytestmark = [pytest.mark.motes, pytest.mark.slow]
 
@@ -186,13 +186,7 @@ def test_losses_follow_from_the_seed_alone(tmp_path: Path) -> None:
 def test_random_networks(seed: int, tmp_path: Path) -> None:
     """Any tree, any qualities there and back, any retries, also with clocks that drift."""
     random = Random(seed)
-    width, height = random.randint(2, 5), random.randint(1, 4)
-    sites = range(width * height)
-    hosts = {
-        "river": sorted(random.sample(sites, random.randint(1, min(5, len(sites))))),
-        "hilltop": sorted(random.sample(sites, random.randint(1, 2))),
-    }
-    network = grid(width, height, hosts)
+    network = random_grid(random)
     links = [replace(link, quality=random.uniform(0.4, 1)) for link in network.links]
     links += [
         replace(link.reverse, quality=random.uniform(0.4, 1)) for link in links if random.random() < 0.5
