@@ -245,10 +245,11 @@ def write_nesc(compilation: Compilation, directory: Path) -> list[Path]:
     from nilometer.sensornet.motes.nesc.application import application_of, library
 
     folders = []
+    offset = compilation.start // compilation.motes.typing.interval
     for site in compilation.built:
         folder = directory / f"nesc_{site}"
         folder.mkdir(parents=True, exist_ok=True)
-        for name, text in {**library(), **application_of(compilation.motes, site)}.items():
+        for name, text in {**library(), **application_of(compilation.motes, site, offset)}.items():
             (folder / name).write_text(text, "utf-8")
         folders.append(folder)
     return folders
