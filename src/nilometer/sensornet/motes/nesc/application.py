@@ -18,6 +18,12 @@ from nilometer.sensornet.motes.nesc import operators, radio
 from nilometer.sensornet.motes.program import producers_of
 from nilometer.sensornet.motes.site import GUARD, START, Motes, Site
 
+TOP = "QueryAppC.nc"
+"""The file of an application that wires all others."""
+
+WRITTEN = "written by nilometer compile"
+"""In its first line."""
+
 RADIO_CHANNEL = 6
 """The active-message type of our messages."""
 
@@ -70,7 +76,7 @@ def application_of(motes: Motes, identifier: NodeId, offset: int = 0) -> dict[st
         ["#ifndef ROWS_H", "#define ROWS_H", "#include <math.h>", *made.rows, "#endif", ""]
     )
     made.files["Makefile"] = "COMPONENT = QueryAppC\ninclude $(MAKERULES)\n"
-    made.files["QueryAppC.nc"] = _top(made)
+    made.files[TOP] = _top(made)
     return dict(sorted(made.files.items()))
 
 
@@ -83,7 +89,7 @@ def library() -> dict[str, str]:
 def _top(made: _Application) -> str:
     listed = [f"components {component};" for component in made.components]
     body = indented([*listed, "", *made.wires])
-    head = [f"// Site {made.site.id}, written by nilometer compile.", '#include "rows.h"']
+    head = [f"// Site {made.site.id}, {WRITTEN}.", '#include "rows.h"']
     return "\n".join([*head, "configuration QueryAppC { }", "implementation {", *body, "}", ""])
 
 
