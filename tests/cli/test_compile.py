@@ -253,11 +253,16 @@ def test_nodes_that_recorded_nothing_are_named_together(tmp_path: Path) -> None:
 def test_programs_of_an_earlier_query_are_gone(tmp_path: Path) -> None:
     (tmp_path / "schema.sql").write_text(SCHEMA, "utf-8")
     arguments = ["compile", "--data", str(tmp_path), "--network", str(BROOK), "--to", str(tmp_path / "motes")]
+    arguments.append("--nesc")
     assert CliRunner().invoke(application, [*arguments, "SELECT depth FROM River [NOW]"]).exit_code == 0
     assert (tmp_path / "motes" / "site_9.elf").exists()
+    assert (tmp_path / "motes" / "nesc_9" / "QueryAppC.nc").exists()
+    (tmp_path / "motes" / "nesc_7" / "notes.txt").write_text("somebody's own\n", "utf-8")
     (tmp_path / "motes" / "site_map.c").write_text("/* somebody's own */\n", "utf-8")
     done = CliRunner().invoke(application, [*arguments, "SELECT depth FROM River [NOW] WHERE id = 5"])
     assert done.exit_code == 0, done.output
     assert not list((tmp_path / "motes").glob("site_9.*"))
+    assert not (tmp_path / "motes" / "nesc_9").exists()
+    assert [file.name for file in (tmp_path / "motes" / "nesc_7").iterdir()] == ["notes.txt"]
     assert (tmp_path / "motes" / "site_5.elf").exists()
     assert (tmp_path / "motes" / "site_map.c").exists()

@@ -323,14 +323,22 @@ def _joules(emulation: Emulation, site: NodeId) -> float:
 
 
 def write_nesc(compilation: Compilation, directory: Path) -> list[Path]:
-    """The nesC form of every site's program, with our library, in a folder of its own."""
-    from nilometer.sensornet.motes.nesc.application import application_of, library
+    """The nesC form of every site's program, with our library, in a folder of its own. What we wrote there for an earlier query, which
+    may have had other sites, goes."""
+    from nilometer.sensornet.motes.nesc.application import TOP, WRITTEN, application_of, library
 
+    for top in directory.glob(f"nesc_*/{TOP}"):
+        if WRITTEN in top.read_text("utf-8", errors="replace").partition("\n")[0]:
+            for file in (*top.parent.glob("*.nc"), top.parent / "rows.h", top.parent / "Makefile"):
+                file.unlink(missing_ok=True)
+            if not any(top.parent.iterdir()):
+                top.parent.rmdir()
     folders = []
+    offset = compilation.start // compilation.motes.typing.interval
     for site in compilation.built:
         folder = directory / f"nesc_{site}"
         folder.mkdir(parents=True, exist_ok=True)
-        for name, text in {**library(), **application_of(compilation.motes, site)}.items():
+        for name, text in {**library(), **application_of(compilation.motes, site, offset)}.items():
             (folder / name).write_text(text, "utf-8")
         folders.append(folder)
     return folders

@@ -18,7 +18,7 @@ from nilometer.laboratory.mote_queries import RUNNING_EXAMPLE, SCHEMA, grid
 from nilometer.placement import QualityOfService
 from nilometer.sensornet.motes.compilation import Compilation
 from nilometer.sensornet.motes.converters import Converters
-from nilometer.sensornet.motes.readings import random_readings
+from nilometer.sensornet.motes.readings import Readings, random_readings
 
 BROOK = Path(__file__).parents[2] / "catalog" / "data" / "snee.toml"
 
@@ -87,6 +87,7 @@ class Trial:
     query: Query
     compilation: Compilation
     emulation: Emulation
+    readings: Readings
 
 
 def tried(
@@ -115,4 +116,4 @@ def tried(
         for series in readings[stream].values():
             for reading in series:
                 reading["rain"] = rain  # type: ignore[index]  # ours to change
-    return Trial(query, compilation, emulate(query, compilation, readings=readings))
+    return Trial(query, compilation, emulate(query, compilation, readings=readings), readings)

@@ -108,6 +108,27 @@ def test_motes_count_from_their_reset(tmp_path: Path) -> None:
     assert _run_alone(main, tmp_path, 1024).tasks[1].total < 8 * CYCLES_PER_TICK
 
 
+def test_a_core_does_not_sleep_over_an_interrupt_that_waits_at_sei(tmp_path: Path) -> None:
+    """What is after SEI is executed before the handler: a SLEEP there is left at once, not met after the handler."""
+    main = """
+    int main(void) {
+        clock_start();
+        set_sleep_mode(SLEEP_MODE_IDLE);
+        sleep_enable();
+        for (;;) {
+            cli();
+            while (!(TIFR & _BV(OCF0))) ;
+            MARK(1);
+            sei();
+            sleep_cpu();
+            MARK(0);
+        }
+    }"""
+    slept = _run_alone(main, tmp_path, 4 * 256).tasks[1]
+    assert slept.count >= 4
+    assert slept.longest < 100
+
+
 def _run_alone(main: str, directory: Path, ticks: int) -> Measured:
     """A program of the runtime's clock and this, on a mote that has no neighbours."""
     runtime = files("nilometer.sensornet.motes") / "runtime"

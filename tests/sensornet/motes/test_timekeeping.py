@@ -20,8 +20,7 @@ from nilometer.sensornet.motes.emulate import emulate as emulate_motes
 from nilometer.sensornet.motes.readings import random_readings
 from nilometer.sensornet.motes.site import START
 from nilometer.sensornet.motes.toolchain import build
-from sensornet.motes.emulated import ask, brook
-from sensornet.motes.test_estimates import ERROR
+from sensornet.motes.emulated import ERROR, ask, brook
 from sensornet.motes.test_lossy_links import ROWS, lossy
 
 pytestmark = [pytest.mark.motes, pytest.mark.slow]

@@ -61,7 +61,7 @@ def _ungrouped(emitter: Emitter, node: Aggregation, states: Fields, update: Upda
     result = held(f"{state}.", states) | {NOW: Value("evaluation", TIME_FIELD)}
 
     def opened() -> Lines:
-        return [f"memset(&{state}, 0, sizeof {state});", *_nulls(states, f"{state}.")]
+        return [f"memset(&{state}, 0, sizeof {state});", *nulls(states, f"{state}.")]
 
     def closed() -> Lines:
         given = above.row(result)
@@ -86,8 +86,8 @@ def _grouped(
     ]
 
     def each(row: Row) -> Lines:
-        found, computing = _once(keys(row), arguments, states)
-        equal = [_same(value, f"group->{identifier(name)}", states[name]) for name, value in found.items()]
+        found, computing = once(keys(row), arguments, states)
+        equal = [same(value, f"group->{identifier(name)}", states[name]) for name, value in found.items()]
         search = block(
             f"while (group < {table} + {table}_count && !({' && '.join(equal)}))",
             ["group++;"],
@@ -100,7 +100,7 @@ def _grouped(
             *[f"    {line}" for line in assigned("group->", found, blank)],
             *[
                 f"    {line}"
-                for line in _nulls({n: f for n, f in states.items() if n not in found}, "group->")
+                for line in nulls({n: f for n, f in states.items() if n not in found}, "group->")
             ],
             "}",
         ]
@@ -126,7 +126,7 @@ def _grouped(
     return emitter.emit(node.input, Consumer(each, lambda: [f"{table}_count = 0;"], closed))
 
 
-def _once(
+def once(
     found: dict[str, Value], expressions: Mapping[str, Expression], states: Fields
 ) -> tuple[dict[str, Value], Lines]:
     """The keys of a row, and what computes those that are more than a column: once, not for every group that is looked at."""
@@ -138,14 +138,15 @@ def _once(
     return found | held("wanted_", made), lines
 
 
-def _same(value: Value, member: str, state: Field) -> str:
+def same(value: Value, member: str, state: Field) -> str:
+    """The condition of C that a key of a row is that of a group."""
     if not state.nullable:
         return f"{member} == {value.text}"
     null = value.null or "0"
     return f"({state.is_null(member)} ? ({null}) : (!({null}) && {member} == {value.text}))"
 
 
-def _nulls(states: Fields, target: str) -> Lines:
+def nulls(states: Fields, target: str) -> Lines:
     """SUM, MIN and MAX of nothing are NULL."""
     return [f"{target}{identifier(name)} = {field.null};" for name, field in states.items() if field.nullable]
 

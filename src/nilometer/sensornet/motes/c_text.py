@@ -22,9 +22,10 @@ def block(head: str, body: Iterable[str]) -> Lines:
 
 
 _RESERVED = frozenset(
-    "asm auto break call case char command components const continue default do double else enum event extern float for"
-    " generic goto if implementation inline int interface long module new post provides register restrict return short signal"
-    " signed sizeof static struct switch task typedef union unsigned uses void volatile while".split()
+    "abstract as asm async atomic auto bool break call case char command component components configuration const continue"
+    " default do double else enum event extends extern float for generic goto if implementation includes inline int interface"
+    " long module new norace nx_struct nx_union offsetof post provides register restrict return short signal signed sizeof"
+    " static struct switch task typedef union unsigned uses void volatile while".split()
 )
 """Words of C and of nesC."""
 

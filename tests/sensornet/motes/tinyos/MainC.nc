@@ -1,2 +1,10 @@
-module MainC { provides interface Boot; }
-implementation { int main() @C() @spontaneous() { signal Boot.booted(); return 0; } }
+configuration MainC {
+  provides interface Boot;
+  uses interface Init as SoftwareInit;
+}
+implementation {
+  components RealMainP, TinySchedulerC;
+  Boot = RealMainP;
+  SoftwareInit = RealMainP.SoftwareInit;
+  RealMainP.Scheduler -> TinySchedulerC;
+}

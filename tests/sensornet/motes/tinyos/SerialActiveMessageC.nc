@@ -1,5 +1,9 @@
-module SerialActiveMessageC { provides interface SplitControl; }
+configuration SerialActiveMessageC {
+  provides interface SplitControl;
+  provides interface AMSend[am_id_t id];
+}
 implementation {
-  command error_t SplitControl.start() { signal SplitControl.startDone(SUCCESS); return SUCCESS; }
-  command error_t SplitControl.stop() { signal SplitControl.stopDone(SUCCESS); return SUCCESS; }
+  components SerialP;
+  SplitControl = SerialP;
+  AMSend = SerialP;
 }

@@ -1,7 +1,7 @@
-generic module TimerMilliC() { provides interface Timer<TMilli>; }
+#include "Timer.h"
+generic configuration TimerMilliC() { provides interface Timer<TMilli>; }
 implementation {
-  command void Timer.startOneShot(uint32_t dt) { signal Timer.fired(); }
-  command void Timer.startOneShotAt(uint32_t t0, uint32_t dt) { signal Timer.fired(); }
-  command void Timer.stop() { }
-  command uint32_t Timer.getNow() { return 0; }
+  components TimerMilliP, MainC;
+  MainC.SoftwareInit -> TimerMilliP;
+  Timer = TimerMilliP.Timer[unique("TimerMilliC")];
 }

@@ -1,5 +1,10 @@
-module TinySchedulerC { provides interface TaskBasic[uint8_t id]; }
+configuration TinySchedulerC {
+  provides interface Scheduler;
+  provides interface TaskBasic[uint8_t id];
+}
 implementation {
-  async command error_t TaskBasic.postTask[uint8_t id]() { signal TaskBasic.runTask[id](); return SUCCESS; }
-  default event void TaskBasic.runTask[uint8_t id]() { }
+  components SchedulerP, McuSleepC;
+  Scheduler = SchedulerP;
+  TaskBasic = SchedulerP;
+  SchedulerP.McuSleep -> McuSleepC;
 }

@@ -32,6 +32,7 @@ enum { FREQUENCY = 7372800, CHANNELS = 8, TASKS = 256, FAULTS = 8, COUNTS = 8, M
 enum { QUANTUM = 384, AIR_BYTE = 3840 };    /* one bit and one byte of 19,200 Bd, in cycles */
 enum { ENTRY_CYCLES = 4 };                  /* of an interrupt, by the data sheet */
 enum { RXEN = 0x10, TXEN = 0x08 };
+enum { SLEEP = 0x9588 };                    /* the instruction */
 enum { ADCSRA = 0x26, UCSR0B = 0x2A, TCCR1B = 0x4E, TCCR2 = 0x45, MCUCR = 0x55, TIMSK = 0x57, ETIMSK = 0x7D, TCCR3B = 0x8A,
        UCSR1B = 0x9A, COUNT_PORT = 0xFC, FAULT_PORT = 0xFD, MARK_PORT = 0xFE, RAM_START = 0x100 };
 
@@ -297,8 +298,14 @@ static int has_ended(const avr_t *avr) { return avr->state == cpu_Done || avr->s
 
 /* simavr takes an interrupt that is pending at SEI two instructions later, hardware one: with "sei; sleep" the core would
  * sleep over it. It counts the delay up from a negative state, so that it may have to be asked more than once; and it
- * enters the handler without waking, to be seen by interrupts that are off in a core that sleeps. */
+ * enters the handler without waking, to be seen by interrupts that are off in a core that sleeps. Hardware executes what is
+ * after SEI before the handler: a SLEEP there is left at once, and must not be met on the way back from the handler. */
 static void serve(avr_t *avr) {
+    if (avr->interrupt_state < 0 && avr->sreg[S_I] && avr_has_pending_interrupts(avr) &&
+        (avr->flash[avr->pc] | avr->flash[avr->pc + 1] << 8) == SLEEP) {
+        avr->pc += 2;
+        avr->cycle++;
+    }
     for (int i = 0; i < 4 && avr->sreg[S_I] && avr_has_pending_interrupts(avr); i++) avr_service_interrupts(avr);
     if (avr->state == cpu_Sleeping && !avr->sreg[S_I]) avr->state = cpu_Running;
 }

@@ -1,6 +1,6 @@
 """A site's share of a plan to a nesC application: the components of SNEE's Fig. 23, and the configuration that wires them.
 
-The names of components and interfaces outside the application are TinyOS 2's (MainC, TimerMilliC, DemoSensorC, ActiveMessageC,
+The names of components and interfaces outside the application are TinyOS 2's (MainC, TimerMilliC, AdcReadClientC, ActiveMessageC,
 AMSenderC, AMReceiverC, SerialActiveMessageC, SerialAMSenderC); those in `tinyos/` are ours and go with it.
 """
 
@@ -14,9 +14,16 @@ from nilometer.errors import UnsupportedError
 from nilometer.placement import Fragment
 from nilometer.plan import physical
 from nilometer.sensornet.motes.c_text import Lines, block, indented
-from nilometer.sensornet.motes.fields import is_deferred
+from nilometer.sensornet.motes.fields import cannot_run, passes_on
 from nilometer.sensornet.motes.nesc import operators, radio
-from nilometer.sensornet.motes.site import START, Motes, Site
+from nilometer.sensornet.motes.program import producers_of
+from nilometer.sensornet.motes.site import GUARD, START, Motes, Site
+
+TOP = "QueryAppC.nc"
+"""The file of an application that wires all others."""
+
+WRITTEN = "written by nilometer compile"
+"""In its first line."""
 
 RADIO_CHANNEL = 6
 """The active-message type of our messages."""
@@ -28,6 +35,7 @@ class _Application:
 
     motes: Motes
     site: Site
+    offset: int
     files: dict[str, str] = field(default_factory=dict)
     rows: Lines = field(default_factory=list)
     declared: set[str] = field(default_factory=set)
@@ -52,8 +60,9 @@ class _Application:
         self.wires.append(f"{one} -> {other};")
 
 
-def application_of(motes: Motes, identifier: NodeId) -> dict[str, str]:
-    """The files of a site's application, by name; `QueryAppC.nc` is the top."""
+def application_of(motes: Motes, identifier: NodeId, offset: int = 0) -> dict[str, str]:
+    """The files of a site's application, by name; `QueryAppC.nc` is the top. `offset` is the number of the first evaluation since the
+    Unix epoch (for SLIDE)."""
     if motes.retries:
         raise UnsupportedError(
             "the nesC form sends each packet once, and acknowledges none",
@@ -61,7 +70,7 @@ def application_of(motes: Motes, identifier: NodeId) -> dict[str, str]:
             hint="leave out --nesc, or compile with --retries 0",
         )
     site = motes.site(identifier)
-    made = _Application(motes, site)
+    made = _Application(motes, site, offset)
     made.components += ["MainC", "new TimerMilliC() as Clock"]
     for fragment in (*site.leaves, *site.inner):
         _fragment(made, fragment)
@@ -70,8 +79,11 @@ def application_of(motes: Motes, identifier: NodeId) -> dict[str, str]:
         made.components.append(f"new TrayC(f{tray.fragment}_row_t, {tray.capacity}) as {_tray(tray.name)}")
     _tasks(made)
     _agenda(made)
-    made.files["rows.h"] = "\n".join(["#ifndef ROWS_H", "#define ROWS_H", *made.rows, "#endif", ""])
-    made.files["QueryAppC.nc"] = _top(made)
+    made.files["rows.h"] = "\n".join(
+        ["#ifndef ROWS_H", "#define ROWS_H", "#include <math.h>", *made.rows, "#endif", ""]
+    )
+    made.files["Makefile"] = "COMPONENT = QueryAppC\ninclude $(MAKERULES)\n"
+    made.files[TOP] = _top(made)
     return dict(sorted(made.files.items()))
 
 
@@ -84,7 +96,7 @@ def library() -> dict[str, str]:
 def _top(made: _Application) -> str:
     listed = [f"components {component};" for component in made.components]
     body = indented([*listed, "", *made.wires])
-    head = [f"// Site {made.site.id}, written by nilometer compile.", '#include "rows.h"']
+    head = [f"// Site {made.site.id}, {WRITTEN}.", '#include "rows.h"']
     return "\n".join([*head, "configuration QueryAppC { }", "implementation {", *body, "}", ""])
 
 
@@ -97,16 +109,22 @@ def _tray(name: str) -> str:
 
 def _fragment(made: _Application, fragment: Fragment) -> None:
     """All operators of a fragment and its task."""
-    top, row = _operator(made, fragment, _delivered(made) if fragment.delivers else fragment.root)
     number = fragment.number
+    clearing = [f"{_tray(tray.name)}.Clear" for tray in made.site.trays if tray.consumer == number]
     if fragment.delivers:
-        made.module(f"F{number}DeliverC", radio.deliver(f"F{number}DeliverC", row, made.site.beta))
+        name = f"F{number}DeliverC"
+        inputs = [_operator(made, fragment, kind.node, kind.ordered) for kind in made.motes.delivered]
+        made.module(name, radio.deliver(name, [row for _, row in inputs], made.site.beta))
         made.components += ["SerialActiveMessageC", f"new SerialAMSenderC({RADIO_CHANNEL}) as SerialSender"]
-        made.wire(f"F{number}DeliverC.Input", top)
-        made.wire(f"F{number}DeliverC.Evaluation", "AgendaC")
-        made.wire(f"F{number}DeliverC.Serial", "SerialActiveMessageC")
-        made.wire(f"F{number}DeliverC.AMSend", "SerialSender")
+        for kind, (top, _) in enumerate(inputs):
+            made.wire(f"{name}.Input{kind}", top)
+        for tray in clearing:
+            made.wire(f"{name}.Trays", tray)
+        made.wire(f"{name}.Evaluation", "AgendaC")
+        made.wire(f"{name}.Serial", "SerialActiveMessageC")
+        made.wire(f"{name}.AMSend", "SerialSender")
         return
+    top, row = _operator(made, fragment, fragment.root, number in made.motes.ordered)
     made.rows.append(f"typedef {row}_t f{number}_row_t;")
     made.components.append(f"new ProducerC(f{number}_row_t) as F{number}Producer")
     made.wire(f"F{number}Producer.Input", top)
@@ -118,75 +136,90 @@ def _fragment(made: _Application, fragment: Fragment) -> None:
             made.wire(f"F{number}Task.Sensing", f"{_name(fragment, node)}.Sensing")
     else:
         made.components.append(f"new InnerTaskC({made.site.beta}) as F{number}Task")
-        for tray in made.site.trays:
-            if tray.consumer == number:
-                made.wire(f"F{number}Task.Input", f"{_tray(tray.name)}.Clear")
+        for tray in clearing:
+            made.wire(f"F{number}Task.Input", tray)
     made.wire(f"F{number}Task.Produce", f"F{number}Producer")
 
 
-def _delivered(made: _Application) -> physical.Node:
-    kinds = made.motes.delivered
-    if len(kinds) > 1:
-        raise UnsupportedError(
-            "the nesC form hands one kind of rows to the gateway",
-            detail=f"what is left to the gateway takes those of {len(kinds)} fragments",
-            hint="leave out --nesc: the programs in C hand over all of them",
-        )
-    return kinds[0].node
-
-
-def _operator(made: _Application, fragment: Fragment, node: physical.Node) -> tuple[str, str]:
-    """The component that gives a node's rows, and their type."""
+def _operator(made: _Application, fragment: Fragment, node: physical.Node, ordered: bool) -> tuple[str, str]:
+    """The component that gives a node's rows, and their type. `ordered`: these say where they were acquired."""
     typing, name = made.motes.typing, _name(fragment, node)
     if isinstance(node, physical.Exchange):
         return _consumer(made, fragment, node)
-    if is_deferred(node) or (isinstance(node, physical.TimeWindow) and list(typing.ages(node)) == [0]):
-        return _operator(made, fragment, node.inputs[0])
-    inputs = [_operator(made, fragment, child) for child in node.inputs]
+    if passes_on(node):
+        return _operator(made, fragment, node.inputs[0], ordered)
+    if isinstance(node, physical.TimeWindow) and list(typing.ages(node)) == [0]:
+        return _sliding(made, node, name, *_operator(made, fragment, node.input, ordered))
+    inside = ordered or isinstance(node, physical.RowWindow)
+    inputs = [_operator(made, fragment, child, inside) for child in node.inputs]
     below = [row for _, row in inputs]
+    arrivals = made.site.arrivals.get(fragment.number, 0)
     match node:
         case physical.SpAcquire():
-            part = operators.acquire(node, typing, name, made.site.id)
+            part = operators.acquire(node, typing, name, made.site.id, ordered)
             for column in node.columns + node.reads:
                 if column.name.lower() not in ("time", "id"):
                     sensor = operators.sensor_name(column.name)
-                    made.components.append(f"new DemoSensorC() as {name}{sensor}")
+                    channel = made.motes.channels[node.stream.name.lower(), column.name.lower()]
+                    made.components.append(f"new ChannelC({channel}) as {name}{sensor}")
                     made.wire(f"{name}.{sensor}", f"{name}{sensor}")
         case physical.TimeWindow():
-            part = operators.time_window(node, typing, name, below[0])
-        case physical.Select() | physical.Project():
-            part = operators.filtering(node, typing, name, below[0])
+            part = operators.time_window(node, typing, name, below[0], ordered)
+        case physical.RowWindow():
+            part = operators.row_window(node, typing, name, below[0], arrivals)
+        case physical.Select() | physical.Project() | physical.Rename():
+            part = operators.filtering(node, typing, name, below[0], ordered)
         case physical.NlJoin() | physical.HashJoin():
             part = operators.join(node, typing, name, below[0], below[1])
         case physical.AggregateInit() | physical.AggregateMerge():
-            part = operators.aggregate(node, typing, name, below[0])
+            part = operators.aggregate(node, typing, name, below[0], arrivals)
         case _:
-            raise operators.not_in_nesc(node.operator)
+            raise cannot_run(node)
     made.module(name, part.text)
     made.rows += part.declaration
     made.wire(f"{name}.Evaluation", "AgendaC")
     ports = ("Left", "Right") if len(inputs) == 2 else ("Input",)
     for port, (component, _) in zip(ports, inputs, strict=False):
         made.wire(f"{name}.{port}", component)
+    if isinstance(node, physical.TimeWindow):
+        return _sliding(made, node, name, name, part.row)
     return name, part.row
+
+
+def _sliding(
+    made: _Application, node: physical.TimeWindow, name: str, component: str, row: str
+) -> tuple[str, str]:
+    """A window's component, and before it one that leaves out evaluations where its SLIDE says so."""
+    every = (node.slide or 0) // made.motes.typing.interval
+    if every <= 1:
+        return component, row
+    slide = f"{name[:-1]}Slide"
+    made.components.append(f"new SlideC({row}_t, {every}, {made.offset % every}) as {slide}")
+    made.wire(f"{slide}.Input", component)
+    return slide, row
 
 
 def _consumer(made: _Application, fragment: Fragment, node: physical.Exchange) -> tuple[str, str]:
     exchanges = [n for n in fragment.with_exchanges if isinstance(n, physical.Exchange)]
     producer = fragment.producers[next(i for i, n in enumerate(exchanges) if n is node)]
-    wanted = (producer, fragment.number) if fragment.merges else (producer,)
-    trays = made.site.feeding(fragment.number, wanted)
+    trays = made.site.feeding(fragment.number, producers_of(fragment, producer))
     name = f"F{fragment.number}ConsumerF{producer}"
     row = f"f{producer}_row"
     made.declare(producer)
-    if len(trays) == 1:
-        made.components.append(f"new ConsumerC({row}_t) as {name}")
-        made.wire(f"{name}.Input", f"{_tray(trays[0].name)}.RawTray")
-    else:
-        made.components.append(f"new TwoTraysConsumerC({row}_t) as {name}")
-        for port, tray in zip(("First", "Second"), trays, strict=True):
-            made.wire(f"{name}.{port}", f"{_tray(tray.name)}.RawTray")
-    return name, row
+    found = ""
+    for place, tray in enumerate(trays, 1):
+        consumer = f"{name}No{place}" if len(trays) > 1 else name
+        made.components.append(f"new ConsumerC({row}_t) as {consumer}")
+        made.wire(f"{consumer}.Input", f"{_tray(tray.name)}.RawTray")
+        if not found:
+            found = consumer
+            continue
+        both = f"{name}To{place}"
+        made.components.append(f"new BothC({row}_t) as {both}")
+        made.wire(f"{both}.First", found)
+        made.wire(f"{both}.Second", consumer)
+        found = both
+    return found, row
 
 
 def _name(fragment: Fragment, node: physical.Node) -> str:
@@ -204,6 +237,10 @@ def _tasks(made: _Application) -> None:
     site = made.site
     if site.sends or site.receives:
         made.components.append("ActiveMessageC")
+    if site.receives:
+        made.components += [f"new AMReceiverC({RADIO_CHANNEL}) as RadioReceiver", "ListenC"]
+        made.wire("ListenC.Receive", "RadioReceiver")
+        made.wire("ListenC.AMPacket", "ActiveMessageC")
     for step in site.steps:
         if step.what == "send":
             trays = [tray for tray in site.trays if tray.consumer is None]
@@ -217,13 +254,11 @@ def _tasks(made: _Application) -> None:
         elif step.what == "receive":
             name = f"Rx{step.other}C"
             kinds = sorted({flow.fragment for flow in made.motes.placement.placed.outgoing[step.other]})
-            made.module(name, radio.receive(name, step.other, kinds, step.end - step.start))
+            made.module(name, radio.receive(name, kinds, step.end - step.start))
             made.components.append(f"new TimerMilliC() as {name[:-1]}SlotEnd")
             made.wire(f"{name}.SlotEnd", f"{name[:-1]}SlotEnd")
-            made.components.append(f"new AMReceiverC({RADIO_CHANNEL}) as {name[:-1]}Receiver")
             made.wire(f"{name}.Radio", "ActiveMessageC")
-            made.wire(f"{name}.Receive", f"{name[:-1]}Receiver")
-            made.wire(f"{name}.AMPacket", "ActiveMessageC")
+            made.wire(f"{name}.Heard", f"ListenC.Heard[{step.other}]")
             for kind in kinds:
                 target = site.received(kind)
                 assert target is not None
@@ -244,7 +279,7 @@ def _agenda(made: _Application) -> None:
     steps: list[tuple[int, str]] = []
     for step in site.steps:
         name = {"run": f"F{step.other}", "send": f"Tx{step.other}", "receive": f"Rx{step.other}"}[step.what]
-        steps.append((step.start, name))
+        steps.append((step.start + (GUARD if step.what == "send" else 0), name))
     used = list(dict.fromkeys([*leaves, *(name for _, name in steps)]))
     choosing = [
         line for at, (start, _) in enumerate(steps) for line in (f"if (step == {at}) return {start}UL;",)
@@ -252,11 +287,11 @@ def _agenda(made: _Application) -> None:
     doing: Lines = []
     for at, (_, name) in enumerate(steps):
         doing.append(f"{'else ' if at else ''}if (step == {at}) call {name}.run();")
-    acquiring = [f"call {name}.run();" for name in leaves]
+    acquiring = [f"call {name}.run();" for name in leaves[:1]]  # each starts the next: the converter is one
     body = [
         f"enum {{ BETA = {site.beta}, STEPS = {len(steps)} }};",
         f"enum {{ ALPHA = {site.alpha}UL, PERIOD = {site.alpha * site.beta}UL, FIRST = {START}UL }};",
-        "uint32_t period, first;",
+        "uint32_t period = FIRST, first, due;",
         f"uint8_t step, now{'' if leaves else ' = BETA'};",
         "",
         "command uint8_t Evaluation.epoch() { return now; }",
@@ -266,6 +301,7 @@ def _agenda(made: _Application) -> None:
         *block(
             "void sleepOn()",
             [
+                "uint32_t before = due;",
                 *block(
                     "if (now == BETA && step == STEPS)",
                     [
@@ -275,16 +311,20 @@ def _agenda(made: _Application) -> None:
                         f"now = {'0' if leaves else 'BETA'};",
                     ],
                 ),
-                "call Clock.startOneShotAt(period, now < BETA ? now * ALPHA : startOf());",
+                # An enumerator that fits 16 bits is an `int`, whatever is written after it.
+                "due = period + (now < BETA ? (uint32_t)now * ALPHA : startOf());",
+                "call Clock.startOneShotAt(before, due - before);  // a timer's beginning is in the past",
             ],
         ),
-        *block("event void Boot.booted()", ["period = call Clock.getNow() + FIRST;", "sleepOn();"]),
+        # Ticks since the clock began to count, which is the same moment at all sites; to boot takes them different times.
+        *block("event void Boot.booted()", ["sleepOn();"]),
         *block("event void Clock.fired()", _firing(acquiring, doing)),
     ]
     for name in used:
-        leaf = name in leaves
-        last = leaves and name == leaves[-1]
-        after = (["now++;", "sleepOn();"] if last else []) if leaf else ["step++;", "sleepOn();"]
+        after = ["step++;", "sleepOn();"]
+        if name in leaves:
+            others = leaves[leaves.index(name) + 1 :]
+            after = [f"call {others[0]}.run();"] if others else ["now++;", "sleepOn();"]
         body += block(f"event void {name}.done()", after)
     interfaces = [
         "provides interface Evaluation;",
@@ -292,7 +332,7 @@ def _agenda(made: _Application) -> None:
         "uses interface Timer<TMilli> as Clock;",
         *(f"uses interface AgendaTask as {name};" for name in used),
     ]
-    made.module("AgendaC", operators.module("AgendaC", interfaces, body))
+    made.module("AgendaC", '#include "Timer.h"\n' + operators.module("AgendaC", interfaces, body))
     made.wire("AgendaC.Boot", "MainC")
     made.wire("AgendaC.Clock", "Clock")
     for name in used:

@@ -1,13 +1,15 @@
 """The tasks that use the radio and the serial line, as nesC modules: the tx and rx boxes of SNEE's Fig. 23, and DELIVER.
 
 A message is a sequence of runs, as in our own runtime: a byte with the kind of the tuples and their number, then the
-tuples. Its first byte says whether it is the sender's last of the slot.
+tuples. After the last run of a slot there is a byte `END`: fragment 0 sends nothing by radio.
 """
 
 from __future__ import annotations
 
 from nilometer.sensornet.motes.c_text import Lines, block
 from nilometer.sensornet.motes.nesc.operators import module
+
+END = 0
 
 
 def transmit(name: str, parent: int, kinds: list[int]) -> str:
@@ -35,16 +37,17 @@ def transmit(name: str, parent: int, kinds: list[int]) -> str:
         *block(
             "void sendNext()",
             [
-                "uint8_t room = call AMSend.maxPayloadLength();",
-                "uint8_t *payload = call AMSend.getPayload(&message, room);",
-                "uint8_t used = 1;",
+                "uint8_t room = call AMSend.maxPayloadLength() - 1;  // the end mark fits every message",
+                "uint8_t *payload = call AMSend.getPayload(&message, room + 1);",
+                "uint8_t used = 0;",
                 f"const uint8_t kinds[] = {{{', '.join(map(str, kinds))}}};",
                 *block(
                     f"for (; tray < {number}; tray++, first = 0)",
                     [
                         "uint8_t size = sizeOf(tray), rows = 0, run = used++;",
+                        "uint16_t count = countOf(tray);",
                         *block(
-                            "while (first < countOf(tray) && used + size <= room && rows < 15)",
+                            "while (first < count && used + size <= room && rows < 15)",
                             [
                                 "memcpy(payload + used, getOf(tray, first++), size);",
                                 "used += size;",
@@ -52,10 +55,10 @@ def transmit(name: str, parent: int, kinds: list[int]) -> str:
                             ],
                         ),
                         "if (rows) payload[run] = kinds[tray] << 4 | rows; else used--;",
-                        "if (first < countOf(tray)) break;",
+                        "if (first < count) break;",
                     ],
                 ),
-                f"payload[0] = tray == {number};",
+                f"if (tray == {number}) payload[used++] = {END};",
                 f"if (call AMSend.send({parent}, &message, used) != SUCCESS) call Radio.stop();",
             ],
         ),
@@ -87,7 +90,7 @@ def transmit(name: str, parent: int, kinds: list[int]) -> str:
     return module(name, interfaces, body)
 
 
-def receive(name: str, child: int, kinds: list[int], slot: int) -> str:
+def receive(name: str, kinds: list[int], slot: int) -> str:
     """Listens to a child until it has sent its last message, or its slot (in ticks) is over."""
     body = [
         "bool running;  // the radio tells every task that uses it, whoever switched it",
@@ -101,25 +104,27 @@ def receive(name: str, child: int, kinds: list[int], slot: int) -> str:
         *block("void stopListening()", ["listening = FALSE;", "call SlotEnd.stop();", "call Radio.stop();"]),
         "event void SlotEnd.fired() { if (listening) stopListening(); }",
         *block(
-            "event message_t *Receive.receive(message_t *message, void *content, uint8_t length)",
+            "event void Heard.heard(const uint8_t *at, uint8_t length)",
             [
-                "const uint8_t *at = (const uint8_t *)content + 1, *end = (const uint8_t *)content + length;",
-                f"if (!listening || call AMPacket.source(message) != {child}) return message;",
+                "const uint8_t *end = at + length;",
+                "if (!listening) return;",
                 *block(
                     "while (at < end)",
                     [
                         "uint8_t kind = *at >> 4, rows = *at & 15;",
-                        "for (at++; rows && at < end; rows--) {",
-                        *(
-                            f"  {'else ' if place else ''}if (kind == {kind}) {{ call Tray{kind}.put(at); at += call Tray{kind}.size(); }}"
-                            for place, kind in enumerate(kinds)
+                        *block(f"if (*at++ == {END})", ["stopListening();", "return;"]),
+                        *block(
+                            "for (; rows && at < end; rows--)",
+                            [
+                                *(
+                                    f"{'else ' if place else ''}if (kind == {kind}) {{ call Tray{kind}.put(at); at += call Tray{kind}.size(); }}"
+                                    for place, kind in enumerate(kinds)
+                                ),
+                                "else return;",
+                            ],
                         ),
-                        "  else return message;",
-                        "}",
                     ],
                 ),
-                "if (*(const uint8_t *)content) stopListening();",
-                "return message;",
             ],
         ),
         *block(
@@ -130,48 +135,87 @@ def receive(name: str, child: int, kinds: list[int], slot: int) -> str:
     interfaces = [
         "provides interface AgendaTask;",
         "uses interface SplitControl as Radio;",
-        "uses interface Receive;",
-        "uses interface AMPacket;",
+        "uses interface Heard;",
         "uses interface Timer<TMilli> as SlotEnd;",
         *(f"uses interface RawTray as Tray{kind};" for kind in kinds),
     ]
-    return module(name, interfaces, body)
+    return f'#include "Timer.h"\n{module(name, interfaces, body)}'
 
 
-def deliver(name: str, row: str, beta: int) -> str:
-    """DELIVER: every row to the serial line, in a message of its own: the number of its evaluation, and the row."""
+def deliver(name: str, rows: list[str], beta: int) -> str:
+    """DELIVER: all rows to the serial line, kind by kind. A message has the kind, the number of the period's first evaluation, and as
+    many rows as fit; each begins with its evaluation in the period."""
+    begin: Lines = []
+    for kind, type_ in enumerate(rows):
+        begin += block(
+            f"if (kind == {kind})",
+            [
+                f"size = sizeof({type_}_t);",
+                f"call Input{kind}.begin(epoch);",
+                f"call Input{kind}.open();",
+            ],
+        )
+    taking = [f"if (kind == {k}) row = (const uint8_t *)call Input{k}.next();" for k in range(len(rows))]
     body = [
         "message_t message;",
-        "uint8_t epoch;",
+        "uint8_t kind, epoch, size;",
+        "const uint8_t *row;  // the next to be sent; NULL: there is none in this evaluation",
         "",
+        *block("void begin()", begin),
+        *block("void take()", taking),
+        *block(
+            "bool found()",
+            [
+                *block(
+                    "for (;;)",
+                    [
+                        "take();",
+                        "if (row) return TRUE;",
+                        f"if (++epoch == {beta}) return FALSE;",
+                        "begin();",
+                    ],
+                )
+            ],
+        ),
         *block(
             "void sendNext()",
             [
-                f"const {row}_t *row = NULL;",
-                "uint32_t number;",
-                "uint8_t *payload;",
+                "uint8_t room = call AMSend.maxPayloadLength(), used = 5;",
+                "uint8_t *payload = call AMSend.getPayload(&message, room);",
+                "uint32_t first = call Evaluation.number(0);",
                 *block(
-                    f"while (epoch < {beta} && !(row = call Input.next()))",
-                    [f"if (++epoch < {beta}) call Input.open(epoch);"],
+                    "while (!row)",
+                    [
+                        *block(f"if (++kind == {len(rows)})", ["call Serial.stop();", "return;"]),
+                        "epoch = 0;",
+                        "begin();",
+                        "found();",
+                    ],
                 ),
-                *block("if (!row)", ["call Serial.stop();", "return;"]),
-                "number = call Evaluation.number(row->epoch);",
-                "payload = call AMSend.getPayload(&message, sizeof number + sizeof *row);",
-                "memcpy(payload, &number, sizeof number);",
-                "memcpy(payload + sizeof number, row, sizeof *row);",
-                "if (call AMSend.send(0, &message, sizeof number + sizeof *row) != SUCCESS) call Serial.stop();",
+                "payload[0] = kind;",
+                "memcpy(payload + 1, &first, sizeof first);",
+                *block(
+                    "do",
+                    ["memcpy(payload + used, row, size);", "used += size;"],
+                )[:-1],
+                "} while (found() && used + size <= room);",
+                "if (call AMSend.send(0, &message, used) != SUCCESS) call Serial.stop();",
             ],
         ),
         "command void AgendaTask.run() { call Serial.start(); }",
         *block(
-            "event void Serial.startDone(error_t error)", ["epoch = 0;", "call Input.open(0);", "sendNext();"]
+            "event void Serial.startDone(error_t error)",
+            ["kind = 255;  // before the first", "row = NULL;", "sendNext();"],
         ),
         "event void AMSend.sendDone(message_t *sent, error_t error) { sendNext(); }",
-        "event void Serial.stopDone(error_t error) { signal AgendaTask.done(); }",
+        *block(
+            "event void Serial.stopDone(error_t error)", ["call Trays.clear();", "signal AgendaTask.done();"]
+        ),
     ]
     interfaces = [
         "provides interface AgendaTask;",
-        f"uses interface Pull<{row}_t> as Input;",
+        *(f"uses interface Pull<{row}_t> as Input{kind};" for kind, row in enumerate(rows)),
+        "uses interface Clear as Trays;",
         "uses interface Evaluation;",
         "uses interface SplitControl as Serial;",
         "uses interface AMSend;",

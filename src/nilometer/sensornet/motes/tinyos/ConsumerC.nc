@@ -5,16 +5,21 @@ generic module ConsumerC(typedef row_t) {
 }
 implementation {
   uint8_t wanted;
+  bool opened;
   uint16_t at;
 
-  command void Pull.open(uint8_t epoch) {
+  command void Pull.begin(uint8_t epoch) {
     wanted = epoch;
+    opened = FALSE;
     at = 0;
   }
+  command bool Pull.open() { return opened ? FALSE : (opened = TRUE); }
   command const row_t *Pull.next() {
-    while (at < call Input.count()) {
-      const uint8_t *tuple = call Input.get(at++);
-      if (*tuple == wanted) return (const row_t *)tuple;
+    for (; at < call Input.count(); at++) {
+      const uint8_t *tuple = call Input.get(at);
+      if (*tuple != wanted) continue;
+      at++;
+      return (const row_t *)tuple;
     }
     return NULL;
   }

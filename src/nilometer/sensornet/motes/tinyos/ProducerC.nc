@@ -7,11 +7,13 @@ generic module ProducerC(typedef row_t) {
 implementation {
   command void Produce.produce(uint8_t epoch) {
     const row_t *row;
-    call Input.open(epoch);
-    while ((row = call Input.next())) {
-      row_t *made = call Output.add();
-      *made = *row;
-      *(uint8_t *)made = epoch;
+    call Input.begin(epoch);
+    while (call Input.open()) {
+      while ((row = call Input.next())) {
+        row_t *made = call Output.add();
+        *made = *row;
+        *(uint8_t *)made = epoch;
+      }
     }
   }
 }

@@ -1,0 +1,4 @@
+#ifndef ATM128_ADC_H
+#define ATM128_ADC_H
+enum { ATM128_ADC_VREF_AVCC = 1, ATM128_ADC_PRESCALE_64 = 6 };
+#endif

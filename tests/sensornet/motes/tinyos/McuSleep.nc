@@ -1,0 +1,1 @@
+interface McuSleep { async command void sleep(); }

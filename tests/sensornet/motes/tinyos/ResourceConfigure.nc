@@ -1,0 +1,4 @@
+interface ResourceConfigure {
+  async command void configure();
+  async command void unconfigure();
+}

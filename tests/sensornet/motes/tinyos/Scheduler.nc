@@ -1,0 +1,1 @@
+interface Scheduler { command void taskLoop(); }
