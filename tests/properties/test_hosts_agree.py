@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, note, settings
 
 import nilometer
-from nilometer.engine.data import feed_of, sensors_by_stream, table_rows
+from nilometer.engine.data import feed_of, sensors_by_stream, tables_of
 from nilometer.errors import BindError, DataError
 from nilometer.language import parse, print_statement
 from nilometer.plan import logical
@@ -55,11 +55,7 @@ def judged(database: nilometer.Database, plan: logical.Node, finished: bool) -> 
         for n in nodes
         if isinstance(n, logical.Acquire)
     }
-    tables = {
-        n.table.name.lower(): table_rows(database.data.table(n.table, database.catalog))
-        for n in nodes
-        if isinstance(n, logical.Stored)
-    }
+    tables = tables_of(plan, database.data, database.catalog)
     return evaluate(plan, feeds, tables, sensors_by_stream(database.catalog), finished=finished)
 
 
