@@ -181,7 +181,7 @@ def test_recorded_readings_run_too(tmp_path: Path) -> None:
     lines = ["time,id,depth"]
     for tick in range(5):
         lines += [
-            f"2026-03-01T12:00:{tick * 10 + 3:02d}Z,{site},{100 * tick + site}" for site in (5, 6, 7, 9)
+            f"2026-03-01T12:00:{tick * 10 + 3:02d}Z,{site},{100 * tick + site}" for site in (5, 6, 7, 9, 11)
         ]
     (tmp_path / "river.csv").write_text("\n".join(lines), "utf-8")
     arguments = [
@@ -207,6 +207,7 @@ def test_recorded_readings_run_too(tmp_path: Path) -> None:
     assert [(row["tick"], row["id"], row["depth"]) for row in rows] == [
         ("2026-03-01T12:00:30Z", site, 300 + site) for site in (5, 6, 7, 9)
     ]
+    assert "readings of 'river' from '11' are left out: no node of that id senses it" in done.stderr
 
 
 @pytest.mark.motes

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -64,8 +64,7 @@ class LogsAtHand:
                 notes.append(f"there are no readings of '{name}' from {join_names(map(str, silent), 'and')}")
             strangers = self._identifiers(name) - set(placement.network.hosts(name))
             if strangers:
-                names = join_names(sorted(map(str, strangers)), "and")
-                notes.append(f"readings of '{name}' from {names} are left out: no node of that id senses it")
+                notes.append(left_out(name, sorted(strangers, key=str)))
             left = self._span(name)[1] - begin
             if left < duration:
                 notes.append(
@@ -89,6 +88,12 @@ class LogsAtHand:
         ticks = times // every * every
         latest = ticks.cum_max()
         return int(ticks.filter(ticks >= latest - stream.delay).sort()[0]), int(latest[-1]) + every
+
+
+def left_out(stream: str, strangers: Sequence[NodeId]) -> str:
+    """In words: readings that nobody in the network senses."""
+    names = join_names(map(str, strangers), "and")
+    return f"readings of '{stream}' from {names} are left out: no node of that id senses it"
 
 
 def logs_at_hand(query: Query) -> LogsAtHand:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from nilometer.catalog.near_misses import join_names
 from nilometer.catalog.network import Network, NodeId
 from nilometer.engine.data import feed_of, sensors_by_stream
+from nilometer.engine.logs_at_hand import left_out
 from nilometer.errors import DataError
 from nilometer.placement.limit_acquisitions import limit_acquisitions
 from nilometer.placement.sources import Sources, sources_of
@@ -29,16 +30,20 @@ ByTick = dict[int, dict[str, Any]]
 
 @dataclass(frozen=True)
 class Recorded:
-    """`missing`: how many of the `taken` values of each evaluation were not there. `converters`: the scales, by stream and column."""
+    """`missing`: how many of the `taken` values of each evaluation were not there. `converters`: the scales, by stream and column.
+    `strangers`: by stream, whose readings are of no node that senses it."""
 
     readings: Readings
     start: int
     converters: Mapping[tuple[str, str], Converter]
     taken: int
     missing: tuple[int, ...]
+    strangers: Mapping[str, tuple[NodeId, ...]]
 
     def notes(self, evaluations: int) -> Iterator[str]:
         """What was done to the data of so many evaluations."""
+        for stream, strangers in self.strangers.items():
+            yield left_out(stream, strangers)
         held = self.missing[:evaluations]
         if any(held):
             yield f"{sum(held)} of {self.taken * len(held)} values were missing: motes find those before again"
@@ -73,7 +78,17 @@ def recorded_readings(query: Query, network: Network, most: int) -> Recorded:
             evaluations = range(start, start + count * asked.interval, asked.interval)
             readings[name][site] = _held(ticks, columns[name], evaluations, missing)
     taken = sum(len(columns[name]) * len(sites) for name, sites in found.items())
-    return Recorded(readings, start, _scaled(readings, wanted), taken, tuple(missing))
+    strangers = {name: who for name in found if (who := _strangers(query, name, network))}
+    return Recorded(readings, start, _scaled(readings, wanted), taken, tuple(missing), strangers)
+
+
+def _strangers(query: Query, name: str, network: Network) -> tuple[NodeId, ...]:
+    """Who is in a stream's log, and is no node that senses it."""
+    stream = physical.streams_of(query.physical)[name]
+    items = feed_of(query.database.data, stream).items
+    (column,) = (column.name for column in stream.columns if column.name.lower() == "id")
+    known = {item[column] for item in items if not isinstance(item, int)}
+    return tuple(sorted(known - {None, *network.hosts(name)}, key=str))
 
 
 def _sites(asked: Sources) -> dict[str, set[NodeId]]:
