@@ -1,6 +1,7 @@
 """The gateway's end of the sink's serial line: frames through the part of the plan that is the gateway's, to answers.
 
-That part is run by the gateway's own dataflow, as the simulator does it: everything that a plan may leave there works.
+That part is run by the gateway's own dataflow, as the simulator does it: everything that a plan may leave there works. Up to it, rows are
+Python values: a line of 57,600 Bd brings some hundreds of them in a second.
 """
 
 from __future__ import annotations
