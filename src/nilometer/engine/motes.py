@@ -21,7 +21,7 @@ from nilometer.placement.attributes_by_id import attributes_by_id
 from nilometer.placement.limit_acquisitions import limit_acquisitions
 from nilometer.plan.reference import rows_in_common, same_answer
 from nilometer.sensornet.motes.abilities import our_runtime
-from nilometer.sensornet.motes.busy import expected_times
+from nilometer.sensornet.motes.busy import Milliseconds, expected_energy, expected_times
 from nilometer.sensornet.motes.compilation import (
     START,
     Compilation,
@@ -240,12 +240,10 @@ def measurements(emulation: Emulation) -> list[dict[str, Any]]:
     """What each mote did in a period, beside the estimate, and beside the time that the agenda reserves for it. Times are
     milliseconds, energy (of processor and radio) millijoules; RAM is with the stack at its deepest."""
     expected = expected_times(emulation.compilation.motes)
-    return [
-        _measurement(emulation, site, sum(expected[site].values())) for site in emulation.compilation.built
-    ]
+    return [_measurement(emulation, site, expected[site]) for site in emulation.compilation.built]
 
 
-def _measurement(emulation: Emulation, site: NodeId, busy: float) -> dict[str, Any]:
+def _measurement(emulation: Emulation, site: NodeId, times: Milliseconds) -> dict[str, Any]:
     measured, periods = emulation.run.measured[site], emulation.run.periods
     plan = emulation.compilation.placement.sites[site]
 
@@ -255,7 +253,7 @@ def _measurement(emulation: Emulation, site: NodeId, busy: float) -> dict[str, A
     return {
         **_called(emulation.compilation, site),
         "busy": milliseconds(sum(task.total for task in measured.tasks.values())),
-        "busy_estimate": round(busy, 3),
+        "busy_estimate": round(sum(times.values()), 3),
         "reserved": round(plan.active_time * 1000, 3),
         "active": milliseconds(measured.active),
         "idle": milliseconds(measured.idle),
@@ -263,6 +261,7 @@ def _measurement(emulation: Emulation, site: NodeId, busy: float) -> dict[str, A
         "receiving": milliseconds(measured.receiving),
         "sending": milliseconds(measured.sending),
         "energy": round(1000 * _joules(emulation, site) / periods, 4),
+        "energy_estimate": round(1000 * expected_energy(emulation.compilation.motes, times), 4),
         "bytes_sent": measured.bytes_sent // periods,
         "ram": measured.ram + measured.stack,
         "ram_estimate": ram_estimate(emulation.compilation.motes, site),

@@ -73,7 +73,7 @@ def check_estimates(emulation: Emulation) -> None:
     assert emulation.answer.rows, "an empty answer shows nothing"
     assert emulation.run.sound, [m for m in emulation.run.measured.values() if not m.sound]
     for row in measurements(emulation):
-        for what in ("busy", "ram", "flash"):
+        for what in ("busy", "energy", "ram", "flash"):
             assert row[f"{what}_estimate"] == pytest.approx(row[what], rel=ERROR), (row["site"], what)
         assert row["busy"] <= row["reserved"], row["site"]
     for task in task_times(emulation):

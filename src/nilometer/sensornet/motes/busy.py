@@ -54,6 +54,24 @@ def expected_times(motes: Motes, costs: CostParameters | None = None) -> Mapping
     return found
 
 
+def expected_energy(motes: Motes, times: Milliseconds) -> float:
+    """Joules that processor and radio of a site take in a period, given how long its tasks take: it computes in its fragments, waits
+    while its radio is on, and sleeps the rest."""
+    costs, agenda = motes.placement.costs, motes.placement.agenda
+    sending = times.get(SEND_MARK, 0.0) / 1000
+    receiving = sum(time for mark, time in times.items() if mark >= RECEIVE_MARK) / 1000
+    computing = sum(time for mark, time in times.items() if mark < SEND_MARK) / 1000
+    asleep = agenda.seconds(agenda.period) - sending - receiving - computing
+    charge = (
+        costs.cpu_active * computing
+        + costs.cpu_idle * (sending + receiving)
+        + costs.cpu_sleep * asleep
+        + costs.radio_transmit * sending
+        + costs.radio_receive * receiving
+    )
+    return costs.voltage * charge
+
+
 @dataclass(frozen=True)
 class _Work:
     motes: Motes
