@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from nilometer.catalog.network import Network, NetworkNode, NodeId
+from nilometer.catalog.network import Link, Network, NetworkNode, NodeId
 from nilometer.edge.gateway.sources import MemorySources
 from nilometer.engine.motes import compile_query, emulate, measurements
 from nilometer.errors import ConfigurationError, UnsupportedError
@@ -20,7 +20,7 @@ from nilometer.sensornet.motes.emulate import emulate as emulate_motes
 from nilometer.sensornet.motes.readings import random_readings
 from nilometer.sensornet.motes.site import START
 from nilometer.sensornet.motes.toolchain import build
-from sensornet.motes.emulated import ERROR, ask, brook
+from sensornet.motes.emulated import ERROR, SCHEMA, ask, brook
 from sensornet.motes.test_lossy_links import ROWS, lossy
 
 pytestmark = [pytest.mark.motes, pytest.mark.slow]
@@ -29,7 +29,9 @@ DRIFT = 40e-6
 PERIODS = 40
 """Of two minutes: without being set, two clocks would be 0.38 s apart at the end."""
 
-CORRECTION = "clock_base += slot_apart;"
+SLOWLY = SCHEMA.replace("10 SECONDS", "15 MINUTES")
+
+CORRECTION = "if (SYNCHRONIZE) clock_set();"
 
 
 def compiled(directory: Path, network: Network, beta: int = 12, drift: float = DRIFT) -> Compilation:
@@ -98,6 +100,22 @@ def test_clocks_are_set_though_links_lose_packets(tmp_path: Path) -> None:
         assert emulation.difference is None
 
 
+def test_a_mote_that_was_not_told_the_time_for_some_periods_is_heard_again(tmp_path: Path) -> None:
+    """Links lose as much as with clocks that agree: nobody is out of its slot, after however many periods in which all was lost."""
+    nodes = [NetworkNode(at, 4096, 131_072, streams=("River",) if at else ()) for at in range(3)]
+    links = (Link(1, 0, quality=0.7), Link(2, 1, quality=0.7))
+    chain = Network("chain", 0, tuple(nodes), links, retries=1)
+    arrived = {}
+    for drift in (0.0, DRIFT):
+        compilation = compile_query(
+            ask(ROWS, SLOWLY), tmp_path, chain, QualityOfService.of(buffering_factor=1), drift=drift
+        )
+        emulation = emulate(ask(ROWS, SLOWLY), compilation, periods=100, seed=2, loss=True)
+        assert emulation.run.sound
+        arrived[drift] = emulation.arrived
+    assert arrived[DRIFT] == arrived[0.0] > 100
+
+
 def test_the_emulators_time(tmp_path: Path) -> None:
     """A mote that is fast by a hundredth has counted a hundredth more; one without drift, what it always has."""
     alone = Network("alone", 0, (NetworkNode(0, 4096, 131_072, streams=("River",)),), ())
@@ -126,4 +144,6 @@ def test_what_cannot_be_is_refused(tmp_path: Path) -> None:
         compiled(tmp_path, again, drift=0.1)
     with pytest.raises(ConfigurationError, match="too far apart for this acquisition interval"):
         compiled(tmp_path, again, beta=30, drift=0.01)
+    with pytest.raises(ConfigurationError, match="too far apart to set them by acknowledgements"):
+        compile_query(ask(ROWS, SLOWLY), tmp_path, again, QualityOfService.of(buffering_factor=1), drift=0.01)
     assert not list(tmp_path.iterdir())

@@ -1,7 +1,7 @@
 """How far clocks may run apart -> how motes keep time: what a slot gets for it, and what is refused.
 
-A child sets its clock by its parent's once a period, in their slot: the acknowledgement says when the packet came. So when they meet
-again the two are apart by what they drift in a period, twice the drift, and by the ticks to which both round. By then the parent
+A child sets its clock by its parent's once a period, in their slot: the acknowledgement says when the packet came (if none comes, by
+what it drifted in the periods before: `clock_set` in `runtime/send_again.c`). So when they meet again the two are apart by what they drift in a period, twice the drift, and by the ticks to which both round. By then the parent
 has set its own clock, by as much as it drifts: the error of a site against the sink adds up along its path. Neighbours of
 different parents, whose slots follow each other, may be apart by twice the drift for each hop; each of their slots has room for
 half of that at either end.
@@ -24,6 +24,13 @@ falls may be nearly over. One that tells the time has two bytes more, which take
 
 MOST_APART = 8
 """A guard is at most this part of the acquisition interval: readings are of their evaluation, whoever's clock it is by."""
+
+LONGEST_GUARD = 1 << 14
+"""Ticks. What an acknowledgement says has 16 bits, in a slot of two guards; so has the difference of two clocks, after a period in which
+none came, too."""
+
+MEET = "expect less drift, or let sites meet more often: an earlier delivery, a smaller buffering factor"
+"""A hint."""
 
 
 @dataclass(frozen=True)
@@ -82,6 +89,13 @@ def timekeeping_for(drift: float, placement: Placement) -> Timekeeping:
             "clocks run too far apart for this acquisition interval",
             detail=f"those that drift by {drift * 1e6:g} ppm are up to {guard / TICKS:.3f} s apart after a period of"
             f" {agenda.seconds(agenda.period):g} s, at {depth} hops from the sink; readings are {interval:g} s apart",
-            hint="expect less drift, or let sites meet more often: an earlier delivery, a smaller buffering factor",
+            hint=MEET,
+        )
+    if guard > LONGEST_GUARD:
+        raise ConfigurationError(
+            "clocks run too far apart to set them by acknowledgements",
+            detail=f"those that drift by {drift * 1e6:g} ppm are up to {guard / TICKS:.3f} s apart after a period of"
+            f" {agenda.seconds(agenda.period):g} s; an acknowledgement tells {LONGEST_GUARD / TICKS:g} s",
+            hint=MEET,
         )
     return Timekeeping(drift, guard)

@@ -24,7 +24,8 @@ static uint32_t clock_now(void) {
  * parent's clock. The child knows when by its own, and sets that by the difference when it is through with its slot, which
  * is the last that it does in a period. */
 static uint16_t slot_opened;
-static int16_t slot_apart;
+static int16_t slot_apart, slot_drift;   /* the difference; what the clock drifts in a period */
+static uint8_t slot_told, slot_missed;   /* in this slot; periods since */
 
 /* Send what is in send_packet, with its head and checksum, and listen from its end on. */
 static void transmit(uint8_t to, uint8_t flags, uint8_t used) {

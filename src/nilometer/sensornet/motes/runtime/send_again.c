@@ -12,12 +12,26 @@ static uint8_t send_once(uint8_t flags, uint8_t used) {
             if (SYNCHRONIZE) {
                 memcpy(&slot_apart, receive_packet + HEADER, sizeof slot_apart);
                 slot_apart -= (uint16_t)sent - slot_opened;
+                slot_told = 1;
             }
             return 1;
         }
         receive_ready = 0;
     }
     return 0;
+}
+
+/* Set the clock by what was told last. After a period in which nothing was, by what it drifted in those before: one that is left
+ * alone would soon send when nobody listens, and never be told again. */
+static void clock_set(void) {
+    if (slot_told) {
+        slot_drift += (slot_apart - slot_drift) / (slot_missed + 1); /* by so much it was wrong in each period since */
+        clock_base += slot_apart;
+        slot_told = slot_missed = 0;
+    } else {
+        clock_base += slot_drift;
+        if (slot_missed < 255) slot_missed++;
+    }
 }
 
 /* All tuples of the trays, in at most `left` sendings: so many the slot has time for. What it has none for is given up. */
@@ -32,8 +46,5 @@ static void send_trays(struct tray *const *trays, uint8_t number, uint16_t left)
         if (!heard) COUNT(COUNT_GIVEN_UP);
     }
     UCSR1B = 0;
-    if (SYNCHRONIZE) {
-        clock_base += slot_apart;
-        slot_apart = 0;
-    }
+    if (SYNCHRONIZE) clock_set();
 }
