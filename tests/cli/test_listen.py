@@ -66,7 +66,17 @@ def test_what_is_no_frame_of_the_query_is_said(tmp_path: Path) -> None:
 
 def test_lines_that_cannot_be_opened(tmp_path: Path) -> None:
     assert isinstance(listened(tmp_path, str(tmp_path / "nowhere")).exception, DataError)
-    assert isinstance(listened(tmp_path, "tcp://localhost").exception, ConfigurationError)
+    assert isinstance(listened(tmp_path, str(tmp_path)).exception, DataError)
+    for address in ("tcp://localhost", "tcp://localhost:99999", "tcp://localhost:serial"):
+        assert isinstance(listened(tmp_path, address).exception, ConfigurationError)
+
+
+def test_a_line_is_not_recorded_into_itself(tmp_path: Path) -> None:
+    line = tmp_path / "line.bin"
+    line.write_bytes(b"Hello, world\r\n" * 100)
+    given = listened(tmp_path, str(line), "--record", str(line))
+    assert isinstance(given.exception, ConfigurationError)
+    assert len(line.read_bytes()) == 1400
 
 
 def test_a_line_that_nothing_is_said_on_is_not_recorded(tmp_path: Path) -> None:

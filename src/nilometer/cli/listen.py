@@ -12,6 +12,7 @@ from nilometer.cli.console import RowPrinter, message, parameters_of, read_sql
 from nilometer.cli.live import SecondsOption, stopped_by_signal
 from nilometer.cli.options import CatalogOption, DataOption, JsonOption, SetOption, SqlArgument, database_of
 from nilometer.cli.placement_options import NetworkOption, RetriesOption, network_of
+from nilometer.errors import ConfigurationError
 
 STRANGE = 1000
 """Bytes without a frame after which it is said that these are not the query's."""
@@ -69,6 +70,10 @@ def listen(
     from nilometer.engine.mote_answers import mote_answers
     from nilometer.types import parse_time
 
+    if record is not None and record.exists() and Path(line).exists() and record.samefile(line):
+        raise ConfigurationError(
+            "--record is the line itself: it would grow as it is read", hint="give another file, or none"
+        )
     query = database_of(data, catalog).sql(read_sql(sql), **parameters_of(set_ or []))
     expected = expectations(delivery_time=delivery_time, buffering_factor=buffering_factor)
     began = None if start is None else parse_time(start)

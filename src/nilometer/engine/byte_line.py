@@ -8,6 +8,7 @@ import socket
 import sys
 import termios
 import tty
+from errno import EISDIR
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -61,6 +62,8 @@ class ByteLine:
 
 def _opened(address: str) -> int:
     try:
+        if Path(address).is_dir():
+            raise IsADirectoryError(EISDIR, "it is a directory")
         return os.open(address, os.O_RDONLY | os.O_NOCTTY)
     except OSError as error:
         raise DataError(
@@ -72,10 +75,14 @@ def _opened(address: str) -> int:
 
 def _connected(address: str) -> socket.socket:
     parts = urlsplit(address)
-    if parts.hostname is None or parts.port is None:
+    try:
+        port = parts.port
+    except ValueError:  # no number, or none of a port
+        port = None
+    if parts.hostname is None or port is None:
         raise ConfigurationError(f"no host and port in '{address}'", hint="write tcp://localhost:4001")
     try:
-        return socket.create_connection((parts.hostname, parts.port), timeout=10)
+        return socket.create_connection((parts.hostname, port), timeout=10)
     except OSError as error:
         raise DataError(
             f"cannot connect to '{address}'", detail=str(error), hint="is the serial server running?"
