@@ -31,7 +31,7 @@ def mote_answers(
         if record is not None and came:
             record.write(came)
             record.flush()
-        for rows in listener.hear(came, clock()):
+        for rows in listener.hear(came, clock(), recorded=line.recorded):
             yield Answer(query.schema, rows)
     for rows in listener.close():
         yield Answer(query.schema, rows)

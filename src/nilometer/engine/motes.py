@@ -16,6 +16,7 @@ from nilometer.engine.data import sensors_by_stream, tables_of
 from nilometer.engine.gateway import DatabaseSources
 from nilometer.engine.mote_numbers import mote_numbers, numbered_network, numbered_plan
 from nilometer.engine.placing import network_for, with_sensors
+from nilometer.errors import ConfigurationError
 from nilometer.placement import Placement, QualityOfService, place, placement_profile
 from nilometer.placement.attributes_by_id import attributes_by_id
 from nilometer.placement.limit_acquisitions import limit_acquisitions
@@ -39,6 +40,7 @@ from nilometer.sensornet.motes.listening import Listener
 from nilometer.sensornet.motes.readings import Readings, random_readings
 from nilometer.sensornet.motes.sizing import sized
 from nilometer.sensornet.simulation.clocks import Clocks
+from nilometer.types import format_duration, format_time
 
 if TYPE_CHECKING:
     from nilometer.engine.query import Query
@@ -130,6 +132,12 @@ def listener(
     Needs no compiler: programs follow from the query, the network and what is expected, and are known by their fingerprint."""
     placement, names = mote_placement(query, network, quality)
     motes = sized(placement)
+    if start is not None and start % motes.typing.interval:
+        raise ConfigurationError(
+            f"no evaluation is at {format_time(start)}",
+            detail=f"they are at multiples of {format_duration(motes.typing.interval)}",
+            hint="give the time of the first evaluation, or none: then it follows from when bytes come",
+        )
     extents = DatabaseSources(query.database, query.physical)
     return Listener(motes, first_evaluation(START, motes.typing.interval), extents, names, start)
 

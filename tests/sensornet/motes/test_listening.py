@@ -13,6 +13,7 @@ from nilometer.engine import Answer
 from nilometer.engine.byte_line import ByteLine
 from nilometer.engine.mote_answers import mote_answers
 from nilometer.engine.motes import Emulation, listener
+from nilometer.errors import ConfigurationError
 from nilometer.placement import QualityOfService
 from nilometer.sensornet.motes.compilation import START
 from nilometer.types import SECOND
@@ -89,6 +90,21 @@ def test_a_sink_that_is_reset_begins_anew(trial: Trial) -> None:
     assert ticks == sorted(ticks)
     again = [row[1:] for row in rows if row[0] >= START + 3 * BETA * 10 * SECOND]
     assert len(again) == len(trial.emulation.answer.rows)
+
+
+def test_a_recorded_line_does_not_go_on_in_the_present(trial: Trial, tmp_path: Path) -> None:
+    """After a reset, its rows follow those before, not what the clock says while it is read."""
+    (tmp_path / "line").write_bytes(2 * said(trial.emulation))
+    hearing = listener(trial.query, brook(), QualityOfService.of(buffering_factor=BETA), START)
+    with ByteLine(str(tmp_path / "line")) as line:
+        answers = list(mote_answers(trial.query, hearing, line, over=lambda: False))
+    assert hearing.heard.resets == 1
+    assert max(row[0] for answer in answers for row in answer.rows) < START + 7 * BETA * 10 * SECOND
+
+
+def test_a_start_at_which_nobody_acquires_is_refused() -> None:
+    with pytest.raises(ConfigurationError, match="no evaluation is at 2026-01-01T00:00:07Z"):
+        listener(ask(PLAIN), brook(), QualityOfService.of(buffering_factor=BETA), START + 7 * SECOND)
 
 
 def test_another_query_is_not_answered(trial: Trial) -> None:

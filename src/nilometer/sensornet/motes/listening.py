@@ -52,6 +52,7 @@ class Listener:
         self._end: GatewayEnd | None = None
         self._period = 0
         self._waiting: set[int] = set()
+        self._recorded = False
         self.heard = Heard()
 
     @property
@@ -59,8 +60,10 @@ class Listener:
         """Bytes that were in no frame."""
         return self._reader.skipped
 
-    def hear(self, data: bytes, now: int) -> list[pl.DataFrame]:
-        """What came until `now` (microseconds); the answers to the periods that are whole now."""
+    def hear(self, data: bytes, now: int, *, recorded: bool = False) -> list[pl.DataFrame]:
+        """What came until `now` (microseconds); the answers to the periods that are whole now. `recorded`: it came some other time, so
+        that `now` says nothing of when a sink that was reset began anew."""
+        self._recorded = recorded
         found = []
         for frame in self._reader.feed(data):
             found += self._take(frame, now)
@@ -83,7 +86,8 @@ class Listener:
             found += self._finish()
             self.heard.resets += 1
             earliest = self._after(self._end.watermark - frame.first * self._motes.typing.interval)
-            self._end.restart(max(self._began(frame, now), earliest), frame.first)
+            began = earliest if self._recorded else max(self._began(frame, now), earliest)
+            self._end.restart(began, frame.first)
             self._await(frame.first)
         elif frame.first > self._period:
             found += self._finish()
