@@ -71,6 +71,12 @@ def test_lines_that_cannot_be_opened(tmp_path: Path) -> None:
         assert isinstance(listened(tmp_path, address).exception, ConfigurationError)
 
 
+def test_a_start_that_is_no_time_is_refused(tmp_path: Path) -> None:
+    given = listened(tmp_path, "-", "--start", "tomorrow")
+    assert isinstance(given.exception, ConfigurationError)
+    assert "'tomorrow' is no time" in str(given.exception)
+
+
 def test_a_line_is_not_recorded_into_itself(tmp_path: Path) -> None:
     line = tmp_path / "line.bin"
     line.write_bytes(b"Hello, world\r\n" * 100)

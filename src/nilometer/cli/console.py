@@ -47,6 +47,20 @@ def check_output(path: str | Path, option: str) -> None:
         )
 
 
+def time_of(text: str | None) -> int | None:
+    """A time that an option gives, if it does."""
+    from nilometer.types import parse_time
+
+    if text is None:
+        return None
+    try:
+        return parse_time(text)
+    except ValueError:
+        raise ConfigurationError(
+            f"'{text}' is no time", hint="write it as ISO-8601: 2026-01-31T12:00:00Z"
+        ) from None
+
+
 def tell_of_data(database: Database) -> None:
     """What was odd about the files that were read, and the first readings of each that could not be."""
     for note in database.data.notes:

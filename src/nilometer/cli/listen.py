@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from nilometer.cli.console import RowPrinter, message, parameters_of, read_sql
+from nilometer.cli.console import RowPrinter, message, parameters_of, read_sql, time_of
 from nilometer.cli.live import SecondsOption, stopped_by_signal
 from nilometer.cli.options import CatalogOption, DataOption, JsonOption, SetOption, SqlArgument, database_of
 from nilometer.cli.placement_options import NetworkOption, RetriesOption, network_of
@@ -68,7 +68,6 @@ def listen(
     from nilometer.engine.byte_line import ByteLine
     from nilometer.engine.expectations import expectations
     from nilometer.engine.mote_answers import mote_answers
-    from nilometer.types import parse_time
 
     if record is not None and record.exists() and Path(line).exists() and record.samefile(line):
         raise ConfigurationError(
@@ -76,7 +75,7 @@ def listen(
         )
     query = database_of(data, catalog).sql(read_sql(sql), **parameters_of(set_ or []))
     expected = expectations(delivery_time=delivery_time, buffering_factor=buffering_factor)
-    began = None if start is None else parse_time(start)
+    began = time_of(start)
     listener = motes.listener(query, network_of(query, network, None, retries), expected, began)
     printer, stopped, opened = RowPrinter(query.columns, json, limit), stopped_by_signal(), time.monotonic()
     told = False

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from nilometer.cli.console import message, print_records, print_table
+from nilometer.cli.console import message, print_records, print_table, time_of
 from nilometer.cli.options import JsonOption
 from nilometer.errors import ConfigurationError
-from nilometer.types import DAY, HOUR, MINUTE, SECOND, format_time, parse_time
+from nilometer.types import DAY, HOUR, MINUTE, SECOND, format_time
 
 if TYPE_CHECKING:
     import polars as pl
@@ -225,7 +225,7 @@ def replay(
             "the rows are written as JSON lines or as CSV, not both", hint="leave one out"
         )
     log = _directory(data).existing(stream)
-    span = (_time(start), _time(end))
+    span = (time_of(start), time_of(end))
     show = _writer("csv" if csv else "jsonl")
     rows = 0
     for frame in log.scan(time_range=None if span == (None, None) else span):
@@ -270,17 +270,6 @@ def age_of(text: str) -> int:
     if not count.isdigit() or unit not in UNITS:
         raise ConfigurationError(f"'{text}' is no age", hint="write it as 90s, 30m, 12h, 7d or 2w")
     return int(count) * UNITS[unit]
-
-
-def _time(text: str | None) -> int | None:
-    if text is None:
-        return None
-    try:
-        return parse_time(text)
-    except ValueError:
-        raise ConfigurationError(
-            f"'{text}' is no time", hint="write it as ISO-8601: 2026-01-31T12:00:00Z"
-        ) from None
 
 
 def _writer(form: str) -> Callable[[pl.DataFrame], None]:
