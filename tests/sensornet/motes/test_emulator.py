@@ -220,6 +220,20 @@ def test_more_motes_than_a_byte_tells_apart_are_refused(tmp_path: Path) -> None:
     assert "400 nodes take part" in (refused.value.detail or "")
 
 
+def test_more_children_than_an_emulator_tells_apart_are_refused(tmp_path: Path) -> None:
+    leaves = range(1, 231)
+    nodes = (NetworkNode(0), *(NetworkNode(at, streams=("River",)) for at in leaves))
+    star = Network("star", 0, nodes, tuple(Link(at, 0) for at in leaves))
+    with pytest.raises(UnsupportedError, match="at most 223 children") as refused:
+        compile_query(
+            ask("SELECT MAX(depth) AS m FROM River [NOW]"),
+            tmp_path,
+            star,
+            QualityOfService.of(buffering_factor=1),
+        )
+    assert "node 0 has 230" in (refused.value.detail or "")
+
+
 def test_a_period_that_no_clock_counts_is_refused(tmp_path: Path) -> None:
     query = ask(Q1, SCHEMA.replace("10 SECONDS", "1 DAY"))
     with pytest.raises(UnsupportedError, match="24 days"):

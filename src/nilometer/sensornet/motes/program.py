@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from importlib.resources import files
 
 from nilometer.catalog.network import NodeId
+from nilometer.errors import UnsupportedError
 from nilometer.placement import Fragment
 from nilometer.plan.explain import explain_text
 from nilometer.sensornet.motes.c_text import Lines, assigned, block, struct
@@ -38,14 +39,22 @@ class Program:
 def program_of(motes: Motes, identifier: NodeId, offset: int = 0) -> Program:
     """The program of a site. `offset` is the number of the first evaluation since the Unix epoch (for SLIDE)."""
     site = motes.site(identifier)
-    return Program(identifier, "\n".join(_program(motes, site, offset)) + "\n", _tasks(site))
+    tasks = _tasks(site)
+    return Program(identifier, "\n".join(_program(motes, site, offset)) + "\n", tasks)
 
 
 def _tasks(site: Site) -> dict[int, str]:
+    heard = children(site)
+    if RECEIVE_MARK + len(heard) > 256:
+        raise UnsupportedError(
+            f"a mote listens to at most {256 - RECEIVE_MARK} children",
+            detail=f"node {site.id} has {len(heard)}",
+            hint="give the network fewer nodes around one, or ask for fewer of them",
+        )
     tasks = {fragment.number + 1: fragment.name for fragment in (*site.leaves, *site.inner)}
     if site.sends:
         tasks[SEND_MARK] = f"tx{site.parent}"
-    return tasks | {RECEIVE_MARK + place: f"rx{child}" for place, child in enumerate(children(site))}
+    return tasks | {RECEIVE_MARK + place: f"rx{child}" for place, child in enumerate(heard)}
 
 
 def children(site: Site) -> list[int]:
