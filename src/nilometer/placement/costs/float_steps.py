@@ -14,18 +14,24 @@ CONVERTED = 2
 DIVIDED = 4
 """A division of INTs takes as long as so many of an average step with FLOATs: 230 cycles for 16 bits."""
 
+SLOW = 7
+"""The same for a division of FLOATs, and for a root: 450 to 500 cycles."""
+
 
 def float_steps(expression: Expression | None) -> int:
-    """The comparisons and computations that have a FLOAT among their operands, and the divisions of INTs."""
+    """The comparisons and computations that have a FLOAT among their operands, the divisions of INTs, and roots; slow ones as many."""
     if expression is None:
         return 0
     return sum(_steps(part) for part in walk(expression) if isinstance(part, Call))
 
 
 def _steps(call: Call) -> int:
+    divides = call.function in ("/", "%", "mod")
+    if call.function == "sqrt":
+        return SLOW
     if any(map(is_float, call.arguments)):
-        return int(call.function in (*COMPARISONS, *ARITHMETIC))
-    return DIVIDED if call.function in ("/", "%", "mod") else 0
+        return SLOW if divides else int(call.function in (*COMPARISONS, *ARITHMETIC))
+    return DIVIDED if divides else 0
 
 
 def acquired_float_steps(node: physical.SpAcquire) -> int:
