@@ -12,26 +12,30 @@ from dataclasses import replace
 
 from nilometer.errors import UnsupportedError
 from nilometer.expressions import ColumnReference, columns_of, conjunction, conjuncts
-from nilometer.placement.abilities import MOTE_KINDS, why_not_expression
+from nilometer.placement.abilities import MOTE_KINDS, Ability, why_not_on_a_mote
 from nilometer.placement.sources import Sources, source_key
 from nilometer.plan import physical
 from nilometer.plan.logical import Projection
 
 
-def fit_acquisitions(plan: physical.Node, sources: Sources) -> physical.Node:
-    """The plan, its acquisitions in the network changed where they must be."""
+def fit_acquisitions(
+    plan: physical.Node, sources: Sources, why_not: Ability = why_not_on_a_mote
+) -> physical.Node:
+    """The plan, its acquisitions in the network changed where they must be. `why_not`: what motes cannot run."""
 
     def change(node: physical.Node) -> physical.Node:
         if isinstance(node, physical.SpAcquire) and source_key(node) in sources.sensed_at:
-            return _fit(node)
+            return _fit(node, sources, why_not)
         return node
 
     return physical.transform_plan(plan, change)
 
 
-def _fit(node: physical.SpAcquire) -> physical.Node:
-    kept = tuple(part for part in conjuncts(node.predicate) if why_not_expression(part) is None)
-    left = tuple(part for part in conjuncts(node.predicate) if why_not_expression(part) is not None)
+def _fit(node: physical.SpAcquire, sources: Sources, why_not: Ability) -> physical.Node:
+    bare = replace(node, columns=node.columns + node.reads, reads=(), predicate=None)
+    parts = conjuncts(node.predicate)
+    left = tuple(part for part in parts if why_not(physical.Select(bare, part), sources) is not None)
+    kept = tuple(part for part in parts if part not in left)
     wanted = frozenset().union(*(columns_of(part) for part in left)) if left else frozenset()
     tested = frozenset().union(*(columns_of(part) for part in kept)) if kept else frozenset()
 

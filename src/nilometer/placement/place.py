@@ -112,7 +112,7 @@ class _Problem:
     def solved(self, plan: physical.Node) -> Placement:
         """The best placement of a plan at the acquisition interval that it has."""
         sources = sources_of(plan, self.network)
-        plan = fit_acquisitions(plan, sources)
+        plan = fit_acquisitions(plan, sources, self.why_not)
         forced = forced_to_the_gateway(plan, sources, self.why_not)
         cuts = cuts_of(plan, frozenset(forced), sources)
         if self.profile.paper_arithmetic:

@@ -30,6 +30,13 @@ pytestmark = [pytest.mark.motes, pytest.mark.slow]
             "",  # a row of a window is a row of the answer, whichever window it is of
         ),
         ("SELECT id, depth - LAG(depth) AS d FROM River WHERE depth > 2", "LAG"),
+        ("SELECT id, depth FROM River [NOW] WHERE moisture / depth > 0.1 AND rain > 1", "SELECT"),
+        ("SELECT id, depth FROM River [NOW] WHERE depth * depth * depth * depth > rain", "SELECT"),
+        ("SELECT r.id FROM River [NOW] r, Hilltop [NOW] h WHERE r.temp / h.rain > 0.1", "NL_JOIN"),
+        (
+            "SELECT r.id FROM River [NOW] r, Hilltop [NOW] h WHERE r.rain = h.rain AND mod(r.temp, 2.0) < h.rain",
+            "HASH_JOIN",
+        ),
         ("SELECT arity FROM SIMILAR(River, depth) [RANGE 40 SECONDS]", "SN_JOIN"),
         (
             "SELECT SUM(rain * depth * depth * rain) AS s FROM River [NOW]",

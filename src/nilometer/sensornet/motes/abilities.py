@@ -13,7 +13,7 @@ from nilometer.placement.sources import Sources
 from nilometer.plan import physical
 from nilometer.sensornet.motes.converters import Converters
 from nilometer.sensornet.motes.fields import Typing, is_deferred
-from nilometer.sensornet.motes.scalars import NOW, is_true
+from nilometer.sensornet.motes.scalars import NOW, conditions_of, is_true
 from nilometer.sensornet.motes.values import TIME_FIELD, Value
 
 MOST = 255
@@ -66,17 +66,16 @@ def _is_acquired(node: physical.Node) -> bool:
 
 
 def _numbers(node: physical.Node, typing: Typing) -> str | None:
-    """Whether every number that the operator makes has a type in C. What is acquired is refused elsewhere: it can be nobody else's."""
+    """Whether every number that the operator makes, or asks about, has a type in C. What is acquired is refused elsewhere: it can be
+    nobody else's."""
     if isinstance(node, physical.SpAcquire) or is_deferred(node):
         return None
     try:
         typing.fields(node)
-        if isinstance(node, physical.Select):
-            fields = typing.fields(node.input)
-            row = {
-                name: Value(name, field, "0" if field.nullable else None) for name, field in fields.items()
-            }
-            is_true(node.predicate, row | {NOW: Value(NOW, TIME_FIELD)})
+        for condition in conditions_of(node):
+            fields = [item for child in node.inputs for item in typing.fields(child).items()]
+            row = {name: Value(name, field, "0" if field.nullable else None) for name, field in fields}
+            is_true(condition, row | {NOW: Value(NOW, TIME_FIELD)})
     except UnsupportedError as error:
         return error.message
     return None

@@ -12,14 +12,12 @@ from dataclasses import dataclass, field
 
 from nilometer.catalog.network import NodeId
 from nilometer.errors import InternalError, UnsupportedError
-from nilometer.expressions import Call
 from nilometer.plan import physical
 from nilometer.plan.logical import JoinKind
 from nilometer.sensornet.motes.c_text import Lines, assigned, block, held, identifier, struct
 from nilometer.sensornet.motes.fields import SITE, Typing, cannot_run, is_deferred
-from nilometer.sensornet.motes.scalars import NOW, Row, is_true, value_of
+from nilometer.sensornet.motes.scalars import NOW, Row, conditions_of, is_true, value_of
 from nilometer.sensornet.motes.values import TIME_FIELD, Value
-from nilometer.types import BOOLEAN
 
 
 @dataclass(frozen=True)
@@ -285,11 +283,7 @@ class Emitter:
         for side in node.inputs:
             if is_deferred(side) or not _is_stateless(side):
                 raise UnsupportedError(f"motes cannot join what {side.operator} gives, at the same site")
-        if isinstance(node, physical.NlJoin):
-            conditions = [] if node.predicate is None else [node.predicate]
-        else:
-            conditions = [Call("=", pair, BOOLEAN) for pair in node.keys]
-            conditions += [] if node.residual is None else [node.residual]
+        conditions = conditions_of(node)
 
         def met(left: Row) -> Callable[[Row], Lines]:
             def pair(right: Row) -> Lines:

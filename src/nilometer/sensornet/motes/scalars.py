@@ -21,13 +21,25 @@ from nilometer.expressions import (
     Now,
     type_of,
 )
+from nilometer.plan import physical
 from nilometer.sensornet.motes.values import TIME_FIELD, CType, Field, Value, either, integer, real
-from nilometer.types import Kind
+from nilometer.types import BOOLEAN, Kind
 
 Row = Mapping[str, Value]
 """The columns in scope, by name. `@now` is the number of the evaluation."""
 
 NOW = "@now"
+
+
+def conditions_of(node: physical.Node) -> list[Expression]:
+    """What an operator asks of a row, or of a pair of rows."""
+    match node:
+        case physical.Select(predicate=predicate) | physical.NlJoin(predicate=predicate):
+            return [] if predicate is None else [predicate]
+        case physical.HashJoin(keys=keys, residual=residual):
+            same: list[Expression] = [Call("=", pair, BOOLEAN) for pair in keys]
+            return same if residual is None else [*same, residual]
+    return []
 
 
 def value_of(expression: Expression, row: Row) -> Value:

@@ -7,15 +7,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from nilometer.expressions import Call
 from nilometer.plan import physical
 from nilometer.plan.logical import JoinKind
 from nilometer.sensornet.motes.aggregation import combine, nulls, once, same
 from nilometer.sensornet.motes.c_text import Lines, assigned, block, held, identifier, indented, struct
 from nilometer.sensornet.motes.fields import SITE, Fields, Typing, cannot_run, tuple_head
-from nilometer.sensornet.motes.scalars import NOW, Row, is_true, value_of
+from nilometer.sensornet.motes.scalars import NOW, Row, conditions_of, is_true, value_of
 from nilometer.sensornet.motes.values import TIME_FIELD, Value
-from nilometer.types import BOOLEAN
 
 
 @dataclass(frozen=True)
@@ -236,15 +234,7 @@ def join(node: physical.NlJoin | physical.HashJoin, typing: Typing, name: str, l
         raise cannot_run(node)
     fields = typing.stored(node)
     row = {**scope("left->", typing, node.left), **scope("right->", typing, node.right)}
-    conditions = (
-        [c for c in (node.predicate,) if c is not None]
-        if isinstance(node, physical.NlJoin)
-        else [
-            *(Call("=", pair, BOOLEAN) for pair in node.keys),
-            *(c for c in (node.residual,) if c is not None),
-        ]
-    )
-    test = [f"if (!({is_true(c, row)})) continue;" for c in conditions]
+    test = [f"if (!({is_true(c, row)})) continue;" for c in conditions_of(node)]
     body = [
         f"const {left}_t *left;",
         f"{name}_row_t row;",
