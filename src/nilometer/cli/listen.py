@@ -12,7 +12,7 @@ from nilometer.cli.console import RowPrinter, message, parameters_of, read_sql, 
 from nilometer.cli.live import SecondsOption, stopped_by_signal
 from nilometer.cli.options import CatalogOption, DataOption, JsonOption, SetOption, SqlArgument, database_of
 from nilometer.cli.placement_options import NetworkOption, RetriesOption, network_of
-from nilometer.errors import ConfigurationError
+from nilometer.errors import ConfigurationError, DataError
 
 STRANGE = 1000
 """Bytes without a frame after which it is said that these are not the query's."""
@@ -105,6 +105,10 @@ def listen(
     warn(0)
     heard = listener.heard
     message(
-        f"{heard.frames} frames with {heard.tuples} tuples; {heard.missing} frames missing,"
-        f" {heard.resets} resets of the sink, {listener.skipped} bytes in no frame"
+        f"{heard.frames} frames with {heard.tuples} tuples, {heard.late} of them late; {heard.missing} frames missing,"
+        f" {heard.resets} resets of the sink, {heard.corrections} corrections of its clock, {listener.skipped} bytes in no frame"
     )
+    if opened_line.broken is not None:
+        raise DataError(
+            f"the line '{line}' broke", detail=opened_line.broken, hint="plug it in again, and listen again"
+        )

@@ -17,13 +17,16 @@ from urllib.parse import urlsplit
 from nilometer.errors import ConfigurationError, DataError
 
 AT_ONCE = 4096
+AT_MOST = 1 << 20
 
 
 class ByteLine:
-    """`read` waits for at most `patience` seconds, and gives None at the end. `recorded`: a file, whose bytes came some other time."""
+    """`read` waits for at most `patience` seconds, and gives None at the end. `recorded`: a file, whose bytes came some other time.
+    `broken`: why it ended before its time, if it did."""
 
     def __init__(self, address: str, baud: int = 57_600) -> None:
         self.recorded = False
+        self.broken: str | None = None
         self._owned = address != "-"
         self._socket: socket.socket | None = None
         if address == "-":
@@ -45,8 +48,16 @@ class ByteLine:
             return b""
         try:
             return os.read(self._descriptor, AT_ONCE) or None
-        except OSError:  # the device was unplugged, the peer has hung up
+        except OSError as error:  # the device was unplugged, the peer is gone
+            self.broken = error.strerror
             return None
+
+    def read_all(self) -> bytes | None:
+        """What has come, and what comes at its heels: a serial server may have kept some for us."""
+        came = self.read()
+        while came and len(came) < AT_MOST and (more := self.read(patience=0.02)):
+            came += more
+        return came
 
     def __enter__(self) -> Self:
         return self

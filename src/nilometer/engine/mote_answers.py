@@ -25,7 +25,7 @@ def mote_answers(
 ) -> Iterator[Answer]:
     """Until the line ends, or it is `over`. What comes is in `record` before it is answered from."""
     while not over():
-        came = line.read()
+        came = line.read_all()
         if came is None:
             break
         if record is not None and came:

@@ -68,7 +68,9 @@ def run_nesc(nescc: Path, trial: Trial, directory: Path) -> NescRun:
         alpha=alpha,
         ticks=alpha * placement.beta * periods,
     )
-    frames = frames_of(measured[placement.routing.sink].serial, RADIO_CHANNEL, motes.fingerprint)
+    frames = frames_of(
+        measured[placement.routing.sink].serial, RADIO_CHANNEL, motes.fingerprint(compilation.start)
+    )
     sources = DatabaseSources(query.database, query.physical)
     frame = answers(motes, frames, compilation.start, periods * placement.beta, sources, compilation.names)
     expected = expected_rows(

@@ -44,8 +44,9 @@ def check_finishing(placement: Placement) -> None:
         )
 
 
-def frame_reader(motes: Motes) -> FrameReader:
-    """Reads what the sink of these motes sends."""
+def frame_reader(motes: Motes, start: int) -> FrameReader:
+    """Reads what the sink of these motes sends, if their first evaluation was compiled to be at `start`, or multiples of
+    `Motes.alignment` from it."""
     sink = motes.site(motes.placement.routing.sink)
     kinds = []
     for kind in motes.delivered:
@@ -53,7 +54,7 @@ def frame_reader(motes: Motes) -> FrameReader:
             tray.capacity for tray in sink.trays if (tray.fragment, tray.consumer) == (kind.producer, 0)
         )
         kinds.append(FrameKind(motes.typing.stored(kind.node, kind.ordered), most))
-    return FrameReader(kinds, motes.placement.beta, motes.fingerprint)
+    return FrameReader(kinds, motes.placement.beta, motes.fingerprint(start))
 
 
 def answers(
@@ -65,7 +66,7 @@ def answers(
     names: Mapping[int, NodeId] | None = None,
 ) -> pl.DataFrame:
     """The answer to so many evaluations, whose frames are all there, in the columns that are delivered."""
-    reader, end = frame_reader(motes), GatewayEnd(motes, start, extents, names)
+    reader, end = frame_reader(motes, start), GatewayEnd(motes, start, extents, names)
     for frame in reader.feed(serial):
         end.take(frame)
     # A run may end within a frame; that is not garbled.
@@ -115,14 +116,21 @@ class GatewayEnd:
         return self._start + evaluation * self._motes.typing.interval
 
     def restart(self, start: int, first: int) -> None:
-        """The motes count anew: evaluation 0 is at `start`, and the first that comes is not before the watermark."""
-        self._start, self._next = start, first
+        """Evaluation 0 is at another time, as motes have begun anew, or their clock runs apart from ours; the next to come is
+        `first`. What is before the watermark has been answered, and is passed over."""
+        answered = self.watermark
+        self._start = start
+        self._next = first + max(0, -(-(answered - self.time_of(first)) // self._motes.typing.interval))
 
-    def take(self, frame: Frame) -> None:
-        """Rows of evaluations that have not been answered."""
+    def take(self, frame: Frame) -> int:
+        """Rows of evaluations that have not been answered; gives how many are of others."""
         kind, interval = frame.kind, self._motes.typing.interval
         node = self._motes.delivered[kind].node
+        late = 0
         for epoch, *values in frame.tuples:
+            if frame.first + epoch < self._next:
+                late += 1
+                continue
             tick = self.time_of(frame.first + epoch)
             row = unpacked(values, self._fields[kind], self._start, interval)
             row |= {name: self._names.get(row[name], row[name]) for name in self._numbered[kind]}
@@ -130,6 +138,7 @@ class GatewayEnd:
             hidden = {SITE: row.pop(SITE, None), TICK: tick}
             whole = finished(node, row, tick)
             self._given[kind] += [with_gateway_states(node.input, one) | hidden for one in whole]
+        return late
 
     def advance(self, evaluation: int) -> pl.DataFrame:
         """All rows before that evaluation have come: what follows from them."""

@@ -1,38 +1,50 @@
 """What a sink's serial line says, as it comes -> answers, with times of this world.
 
-Motes count evaluations from their reset and know no clock: when the first whole period has come, it is known when its evaluations were, to
-within the time that a delivery takes, and these times are rounded to multiples of the acquisition interval (of the longest SLIDE that motes keep, so
-that windows end where the query says). A sink that was reset begins anew, after everything that was answered.
+Motes count evaluations from their reset and know no calendar. When a period has come it is known when its evaluations were, to within the time
+that a delivery takes; these times are rounded to multiples of `Motes.alignment`, so that windows end where the query says. A frame may be
+held up on its way, and never comes early: a period that seems earlier than was thought sets the time at once, one that seems later only if
+those after it do, too. So the times follow the sink's crystal, however long it runs; what a jump back makes come again is passed over, and counted. A
+sink that was reset begins anew, after everything that was answered.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import deque
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import lcm
+from itertools import pairwise, takewhile
 
 import polars as pl
 
 from nilometer.catalog.network import NodeId
 from nilometer.edge.gateway.sources import Extents
-from nilometer.plan import physical
 from nilometer.sensornet.motes.gateway import GatewayEnd, check_finishing, frame_reader
 from nilometer.sensornet.motes.serial_frames import Frame
 from nilometer.sensornet.motes.site import Motes
 
+MOST_MISSING = 1_000_000
+"""Evaluations that may be missing between two frames of a recorded line; a number that is further away is another count."""
+
+LATE_PERIODS = 3
+"""So many in a row must seem later than was thought before the time is set anew."""
+
 
 @dataclass
 class Heard:
-    """What came by the line. `missing`: frames that did not, of periods that are over; `resets`: how often the sink began anew."""
+    """What came by the line. `missing`: frames that did not, of periods that are over; `resets`: how often the sink began anew;
+    `corrections`: how often its clock was found to be an evaluation off; `late`: tuples of evaluations that had been answered."""
 
     frames: int = 0
     tuples: int = 0
     missing: int = 0
     resets: int = 0
+    corrections: int = 0
+    late: int = 0
 
 
 class Listener:
-    """`aligned`: a time at which evaluation 0 may be. `start`: when it is, if that is known, as of a line that was recorded."""
+    """`aligned`: a time at which evaluation 0 may be. `start`: when it is, if that is known, as of a line that was recorded: then
+    nothing depends on when bytes come."""
 
     def __init__(
         self,
@@ -48,11 +60,12 @@ class Listener:
         self._start = start
         self._extents = extents
         self._names = names
-        self._reader = frame_reader(motes)
+        self._reader = frame_reader(motes, aligned)
         self._end: GatewayEnd | None = None
         self._period = 0
         self._waiting: set[int] = set()
-        self._recorded = False
+        self._follows = start is None
+        self._delays: deque[int] = deque(maxlen=LATE_PERIODS)
         self.heard = Heard()
 
     @property
@@ -62,11 +75,14 @@ class Listener:
 
     def hear(self, data: bytes, now: int, *, recorded: bool = False) -> list[pl.DataFrame]:
         """What came until `now` (microseconds); the answers to the periods that are whole now. `recorded`: it came some other time, so
-        that `now` says nothing of when a sink that was reset began anew."""
-        self._recorded = recorded
-        found = []
-        for frame in self._reader.feed(data):
-            found += self._take(frame, now)
+        that `now` says nothing beyond the first frame."""
+        self._follows = self._start is None and not recorded
+        frames = self._reader.feed(data)
+        if self._end is None and frames:
+            start = self._anchored(frames, now) if self._start is None else self._start
+            self._end = GatewayEnd(self._motes, start, self._extents, self._names, frames[0].first)
+            self._await(frames[0].first)
+        found = [rows for frame in frames for rows in self._take(frame, now)]
         return [rows for rows in found if rows.height]
 
     def close(self) -> list[pl.DataFrame]:
@@ -78,25 +94,49 @@ class Listener:
         found: list[pl.DataFrame] = []
         self.heard.frames += 1
         self.heard.tuples += len(frame.tuples)
-        if self._end is None:
-            start = self._began(frame, now) if self._start is None else self._start
-            self._end = GatewayEnd(self._motes, start, self._extents, self._names, frame.first)
-            self._await(frame.first)
-        elif frame.first < self._period or (frame.first == self._period and frame.kind not in self._waiting):
+        assert self._end is not None
+        if self._is_of_another_count(frame, now):
             found += self._finish()
             self.heard.resets += 1
+            self._delays.clear()
             earliest = self._after(self._end.watermark - frame.first * self._motes.typing.interval)
-            began = earliest if self._recorded else max(self._began(frame, now), earliest)
+            began = max(self._rounded(self._began(frame, now)), earliest) if self._follows else earliest
             self._end.restart(began, frame.first)
             self._await(frame.first)
         elif frame.first > self._period:
             found += self._finish()
             over = (frame.first - self._period) // self._motes.placement.beta - 1
             self.heard.missing += over * len(self._motes.delivered)
+            self._follow(frame, now)
             self._await(frame.first)
-        self._end.take(frame)
+        self.heard.late += self._end.take(frame)
         self._waiting.discard(frame.kind)
         return found if self._waiting else found + self._finish()
+
+    def _is_of_another_count(self, frame: Frame, now: int) -> bool:
+        """Whether the sink has been reset: it counts from the beginning, or from where it cannot have come to."""
+        assert self._end is not None
+        if frame.first < self._period or (frame.first == self._period and frame.kind not in self._waiting):
+            return True
+        if not self._follows:
+            return frame.first - self._period > MOST_MISSING
+        period = self._motes.placement.beta * self._motes.typing.interval
+        return self._end.time_of(0) - self._began(frame, now) > 2 * period + self._motes.alignment
+
+    def _follow(self, frame: Frame, now: int) -> None:
+        """Set the time anew where the sink's clock has run apart from ours."""
+        assert self._end is not None
+        if not self._follows:
+            return
+        step = self._motes.alignment
+        self._delays.append(self._began(frame, now) - self._end.time_of(0))
+        apart = self._delays[-1] if self._delays[-1] < 0 else min(self._delays)
+        late = apart > 3 * step / 4 and len(self._delays) == LATE_PERIODS
+        if not late and not -7 * step / 4 <= apart < -3 * step / 4:
+            return  # what is earlier than a clock can have run was held up at first; to go back there would lose rows
+        self.heard.corrections += 1
+        self._delays.clear()
+        self._end.restart(self._end.time_of(0) + round(apart / step) * step, frame.first)
 
     def _await(self, first: int) -> None:
         self._period = first
@@ -112,23 +152,22 @@ class Listener:
         self.heard.missing += len(self._waiting)
         return [self._end.advance(end)]
 
+    def _anchored(self, frames: Sequence[Frame], now: int) -> int:
+        """When evaluation 0 was, given what has come first: of several periods at once, the last was held up least."""
+        counted = takewhile(lambda pair: pair[0].first <= pair[1].first, pairwise([frames[0], *frames]))
+        return self._rounded(min(self._began(frame, now) for _, frame in counted))
+
     def _began(self, frame: Frame, now: int) -> int:
-        """When evaluation 0 was, given that a frame has just come."""
+        """When evaluation 0 was, given that a frame has just come, and was not held up."""
         agenda = self._motes.placement.agenda
-        delivered = round(agenda.seconds(agenda.delivery) * 1e6) + frame.first * self._motes.typing.interval
-        return self._aligned + round((now - delivered - self._aligned) / self._step) * self._step
+        delivered = round(agenda.seconds(agenda.delivery) * 1e6)
+        return now - delivered - frame.first * self._motes.typing.interval
+
+    def _rounded(self, time: int) -> int:
+        """The nearest time at which evaluation 0 may be."""
+        return self._aligned + round((time - self._aligned) / self._motes.alignment) * self._motes.alignment
 
     def _after(self, time: int) -> int:
         """The next time at which evaluation 0 may be."""
-        return self._aligned - (self._aligned - time) // self._step * self._step
-
-    @property
-    def _step(self) -> int:
-        """Programs know when a window that slides is due by counting evaluations from that of a known time."""
-        slides = [
-            node.slide
-            for fragment in self._motes.placement.fragments
-            for node in fragment.mote_operators
-            if isinstance(node, physical.TimeWindow) and node.slide
-        ]
-        return lcm(self._motes.typing.interval, *slides)
+        step = self._motes.alignment
+        return self._aligned - (self._aligned - time) // step * step

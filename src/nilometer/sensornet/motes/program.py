@@ -86,7 +86,7 @@ def _program(motes: Motes, site: Site, offset: int) -> Lines:
         " */",
         *_runtime("head"),
         "",
-        *_constants(motes, site),
+        *_constants(motes, site, offset),
         *(line for part in parts for line in ("", *_runtime(part))),
         "",
         "/* ---- this site's part of the query " + "-" * 83 + " */",
@@ -133,7 +133,7 @@ def _runtime(part: str) -> Lines:
     )
 
 
-def _constants(motes: Motes, site: Site) -> Lines:
+def _constants(motes: Motes, site: Site, offset: int) -> Lines:
     payload = motes.placement.costs.packet_room
     again = []
     if motes.retries:
@@ -151,7 +151,9 @@ def _constants(motes: Motes, site: Site) -> Lines:
         *(
             []
             if site.sends
-            else [f"#define PLAN {motes.fingerprint:#06x} /* what this query's frames are known by */"]
+            else [
+                f"#define PLAN {motes.fingerprint(offset * motes.typing.interval):#06x} /* what this query's frames are known by */"
+            ]
         ),
     ]
 

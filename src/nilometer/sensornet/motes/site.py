@@ -5,6 +5,7 @@ from __future__ import annotations
 import binascii
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from math import lcm
 
 from nilometer.catalog.network import NodeId
 from nilometer.errors import InternalError, UnsupportedError
@@ -147,14 +148,25 @@ class Motes:
         return tuple(Delivered(node, number, number in self.ordered) for node, number in fed)
 
     @property
-    def fingerprint(self) -> int:
-        """Two bytes that differ between most programs of different queries, so that the gateway notices which one it hears."""
+    def alignment(self) -> int:
+        """Microseconds: programs know when a window that slides is due by counting from their first evaluation, so that this may be at
+        any other time that is whole multiples of it away, and at no other."""
+        slides = [
+            node.slide
+            for fragment in self.placement.fragments
+            for node in fragment.mote_operators
+            if isinstance(node, physical.TimeWindow) and node.slide
+        ]
+        return lcm(self.typing.interval, *slides)
+
+    def fingerprint(self, start: int) -> int:
+        """Two bytes that differ between most programs of different queries, so that the gateway notices which one it hears. `start`:
+        the time of the first evaluation."""
         agenda = self.placement.agenda
         layouts = [sorted(self.typing.stored(k.node, k.ordered).items()) for k in self.delivered]
         facts = (
             explain_text(self.placement.plan),
-            agenda.alpha,
-            agenda.beta,
+            (agenda.alpha, agenda.beta, start % self.alignment),
             layouts,
             self.typing.converters,
         )
