@@ -109,6 +109,36 @@ def test_clocks_that_drift(tmp_path: Path) -> None:
     assert "--retries 1" in str(done.exception)
 
 
+@pytest.mark.motes
+@pytest.mark.slow
+def test_motes_that_wait_for_the_start(tmp_path: Path) -> None:
+    query = "SELECT depth FROM River [NOW]"
+    for options in ([], ["--apart", "7.5"], ["--apart", "20", "--drift", "40", "--retries", "1"]):
+        done = emulated(tmp_path, query, "--wait-for-start", "--json", *options)
+        assert done.exit_code == 0, done.output
+        assert json.loads(done.stdout.splitlines()[0])["sound"]
+        assert "equal to the reference" in done.stderr
+    once = emulated(tmp_path, query, "--wait-for-start", "--apart", "7.5").stdout
+    assert once == emulated(tmp_path, query, "--wait-for-start", "--apart", "7.5").stdout
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        (["--emulate", "--apart", "5"], "--apart without --wait-for-start"),
+        (["--wait-for-start", "--apart", "5"], "--apart without --emulate"),
+        (["--wait-for-start", "--nesc"], "the nesC form counts from its reset"),
+    ],
+)
+def test_starts_that_cannot_be_are_refused(options: list[str], reason: str, tmp_path: Path) -> None:
+    (tmp_path / "schema.sql").write_text(SCHEMA, "utf-8")
+    where = ["--data", str(tmp_path), "--network", str(BROOK), "--to", str(tmp_path / "motes")]
+    done = CliRunner().invoke(application, ["compile", *where, *options, "SELECT depth FROM River [NOW]"])
+    assert isinstance(done.exception, ConfigurationError | UnsupportedError)
+    assert reason in str(done.exception)
+    assert not (tmp_path / "motes").exists()
+
+
 def test_losses_without_a_run_are_refused(tmp_path: Path) -> None:
     (tmp_path / "schema.sql").write_text(SCHEMA, "utf-8")
     where = ["--data", str(tmp_path), "--network", str(BROOK)]

@@ -18,7 +18,7 @@ from nilometer.cli.console import (
 )
 from nilometer.cli.options import CatalogOption, DataOption, JsonOption, SetOption, SqlArgument, database_of
 from nilometer.cli.placement_options import NetworkOption, RetriesOption, network_of
-from nilometer.errors import ConfigurationError, InternalError
+from nilometer.errors import ConfigurationError, InternalError, UnsupportedError
 
 
 def register(application: typer.Typer) -> None:
@@ -43,7 +43,8 @@ def compile_(
         int, typer.Option("--periods", min=1, help="How many periods of the agenda to run.")
     ] = 2,
     seed: Annotated[
-        int, typer.Option("--seed", help="Of the readings that are injected, and of what links lose.")
+        int,
+        typer.Option("--seed", help="Of the readings that are injected, of what links lose, and of --apart."),
     ] = 1,
     recorded: Annotated[
         bool, typer.Option("--recorded", help="Inject the readings of --data instead of random ones.")
@@ -66,6 +67,22 @@ def compile_(
             "--drift", metavar="PPM", help="Clocks are off by up to so many ppm, and are set once a period."
         ),
     ] = 0.0,
+    wait_for_start: Annotated[
+        bool,
+        typer.Option(
+            "--wait-for-start",
+            help="Motes wait until they are told when to begin: switch them on in any order, the sink last.",
+        ),
+    ] = False,
+    apart: Annotated[
+        float | None,
+        typer.Option(
+            "--apart",
+            metavar="SECONDS",
+            min=0,
+            help="With --emulate and --wait-for-start: switch motes on at random moments within so long, then the sink.",
+        ),
+    ] = None,
     delivery_time: Annotated[
         str | None, typer.Option(metavar="DURATION", help="The longest that an answer may take: '1 HOUR'.")
     ] = None,
@@ -81,7 +98,8 @@ def compile_(
 
     With --emulate the programs run under libsimavr on seeded or recorded readings; the answers at the sink are compared with the reference
     evaluator's. With --loss links lose packets: what was lost for good, and what that made of the answer, is told. With --drift clocks run
-    apart; motes set them by acknowledgements (--retries).
+    apart; motes set them by acknowledgements (--retries). With --wait-for-start motes need not be switched on together: the sink, switched on last,
+    tells the others, down the tree, when the first evaluation is.
 
     Example: nilometer compile --data field/ --network brook.toml --emulate "SELECT AVG(depth) FROM river [NOW]"
     """
@@ -92,11 +110,21 @@ def compile_(
     from nilometer.engine.recorded import recorded_readings
     from nilometer.sensornet.motes.site import MAXIMUM_BETA
 
-    for name, given in (("--loss", loss), ("--serial", serial)):
+    for name, given in (("--loss", loss), ("--serial", serial), ("--apart", apart is not None)):
         if given and not emulate:
             raise ConfigurationError(
                 f"{name} without --emulate: nothing is sent", hint="give --emulate too, or neither"
             )
+    if apart is not None and not wait_for_start:
+        raise ConfigurationError(
+            "--apart without --wait-for-start: motes that count from their reset must be switched on together",
+            hint="give --wait-for-start too, or neither",
+        )
+    if nesc and wait_for_start:
+        raise UnsupportedError(
+            "the nesC form counts from its reset, and waits for nobody",
+            hint="leave out --nesc, or --wait-for-start",
+        )
     query = database_of(data, catalog).sql(read_sql(sql), **parameters_of(set_ or []))
     found = network_of(query, network, None, retries)
     check_output(to, "--to")
@@ -115,6 +143,7 @@ def compile_(
         log.converters if log else None,
         emulated=emulate,
         drift=drift / 1e6,
+        waiting=wait_for_start,
     )
     if log:
         tell_of_data(query.database)
@@ -128,11 +157,15 @@ def compile_(
         f"{len(compiled.built)} programs in {to}; {compiled.placement.beta} evaluations a period,"
         f" {compiled.placement.agenda.seconds(compiled.placement.agenda.period):g} s"
     )
+    if wait_for_start:
+        message("motes wait until they are told when to begin: switch the sink on last")
     if not emulate:
         print_records(motes.sizes(compiled), json)
         return
     readings = log.readings if log else None
-    ran = motes.emulate(query, compiled, periods=periods, seed=seed, readings=readings, loss=loss)
+    ran = motes.emulate(
+        query, compiled, periods=periods, seed=seed, readings=readings, loss=loss, apart=apart or 0.0
+    )
     if serial is not None:
         serial.write_bytes(ran.run.measured[compiled.placement.routing.sink].serial)
     if json:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from random import Random
 from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
@@ -75,12 +76,14 @@ def compile_query(
     *,
     emulated: bool = False,
     drift: float = 0.0,
+    waiting: bool = False,
 ) -> Compilation:
     """Write and build one program for each site. As much as motes can do is done by them, and time is planned by what our
     runtime takes on an ATmega128, whatever costs the network declares. `start` is the time of the first evaluation;
     `converters` are the scales of sensed columns that have not the plain ones. Nodes that have names are numbered
     (`Compilation.names`). `emulated`: a query that `emulate` would refuse is refused before anything is written. `drift`: the
-    share by which clocks may be fast or slow; motes set them once a period."""
+    share by which clocks may be fast or slow; motes set them once a period. `waiting`: after their reset motes wait until they are
+    told when to begin; the sink, switched on last, begins."""
     Clocks(drift)  # refuses what no clock does
     placement, names = mote_placement(query, network, quality, converters)
     return compile_placement(
@@ -91,6 +94,7 @@ def compile_query(
         names,
         emulated=emulated,
         drift=drift,
+        waiting=waiting,
     )
 
 
@@ -150,9 +154,11 @@ def emulate(
     seed: int = 1,
     readings: Readings | None = None,
     loss: bool = False,
+    apart: float = 0.0,
 ) -> Emulation:
     """Run the programs on these readings (by the nodes' ids), or on random ones (of two periods); `periods` is the most that
-    are run. `loss`: links lose packets, by their quality and the seed. Clocks drift if the programs were compiled for that."""
+    are run. `loss`: links lose packets, by their quality and the seed. Clocks drift if the programs were compiled for that. `apart`:
+    within so many seconds motes are switched on, as the seed says, and then the sink."""
     beta = compilation.placement.beta
     if readings is None:
         readings = random_readings(compilation.motes, (periods or 2) * beta, seed)
@@ -168,7 +174,7 @@ def emulate(
         compilation,
         readings,
         DatabaseSources(database, query.physical),
-        Air(seed, loss, _rates(compilation, seed)),
+        Air(seed, loss, _rates(compilation, seed), _boots(compilation, seed, apart)),
     )
     expected = expected_rows(
         compilation,
@@ -193,6 +199,15 @@ def _rates(compilation: Compilation, seed: int) -> dict[NodeId, float]:
     sites = [site for site in routing.post_order if site != routing.sink]
     names = np.array([crc32(str(site).encode()) for site in sites], dtype=np.int64)
     return dict(zip(sites, Clocks(drift).rates(seed, names).tolist(), strict=True))
+
+
+def _boots(compilation: Compilation, seed: int, apart: float) -> dict[NodeId, float]:
+    """After how many seconds each mote is switched on; the sink is the last."""
+    routing, random = compilation.placement.routing, Random(seed)
+    return {
+        site: apart if site == routing.sink else random.uniform(0, apart)
+        for site in sorted(routing.post_order, key=str)
+    }
 
 
 def why_nothing(emulation: Emulation) -> str | None:
@@ -290,14 +305,20 @@ def _hops(emulation: Emulation, site: NodeId) -> dict[str, int]:
 
 
 def what_was_lost(emulation: Emulation) -> str | None:
-    """In words: packets that were lost for good, and what that made of the answer; None if there are none."""
+    """In words: packets that were lost for good, and what that made of the answer; None if there are none. Also motes that were never told
+    the start, as all packets that said it were lost."""
     lost, expected, arrived = emulation.run.lost, emulation.expected, emulation.arrived
-    if not lost:
+    untold = emulation.run.untold
+    if not lost and not untold:
         return None
     others = len(emulation.answer) - arrived
     retries = emulation.compilation.motes.retries
     again = f"after {retries} retries" if retries else "as each is sent once (--retries)"
-    text = f"{lost} packets were lost for good, {again}: {arrived} of {expected} expected rows arrived"
+    found = [f"{lost} packets were lost for good, {again}"] if lost else []
+    if untold:
+        names = ", ".join(str(_called(emulation.compilation, site)["site"]) for site in untold)
+        found.append(f"the start was told in vain to {names}")
+    text = f"{'; '.join(found)}: {arrived} of {expected} expected rows arrived"
     return text + (f", and {others} that were made of what was left" if others else "")
 
 

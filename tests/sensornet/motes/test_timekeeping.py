@@ -18,7 +18,7 @@ from nilometer.sensornet.motes.compilation import Compilation, Run, expected_row
 from nilometer.sensornet.motes.emulate import CYCLES_PER_TICK, Air
 from nilometer.sensornet.motes.emulate import emulate as emulate_motes
 from nilometer.sensornet.motes.readings import random_readings
-from nilometer.sensornet.motes.site import START
+from nilometer.sensornet.motes.starting import START
 from nilometer.sensornet.motes.toolchain import build
 from sensornet.motes.emulated import ERROR, SCHEMA, ask, brook
 from sensornet.motes.test_lossy_links import ROWS, lossy

@@ -3,7 +3,7 @@
 The cost models are linear in their parameters. So the coefficient of a parameter in a task's duration is the duration under a
 profile in which that parameter is 1 and all others are 0, and the parameters follow from the measured durations by least
 squares. Flash and RAM are fitted alike, by counting the parts of a program. What acknowledgements take is fitted to what is left of
-programs with them, once all else is known from those without, and then what it takes to set clocks.
+programs with them, once all else is known from those without, and then what it takes to set clocks, and to wait for the start.
 """
 
 from __future__ import annotations
@@ -42,13 +42,14 @@ LAVISH: Final = cost_profile("snee-2010", {"serial_frame": cost_profile("avr")["
 @dataclass(frozen=True)
 class MicroProgram:
     """A query, and the sites that sense each stream: of a line of motes, 0 the sink, or (`forked`) of two lines that meet at 1.
-    `retries`: packets are acknowledged; none is lost. `drift`: clocks are set; all of them agree."""
+    `retries`: packets are acknowledged; none is lost. `drift`: clocks are set; all of them agree. `waiting`: motes are told the start."""
 
     query: str
     hosts: Mapping[str, Sequence[int]]
     forked: bool = False
     retries: int = 0
     drift: float = 0.0
+    waiting: bool = False
 
     @property
     def network(self) -> Network:
@@ -120,6 +121,13 @@ MICRO_PROGRAMS: Final = (
     MicroProgram("SELECT a FROM s [NOW]", {"s": (1, 2, 3)}, retries=1, drift=1e-5),
     MicroProgram("SELECT id, time, a, b, c, d FROM s [NOW]", {"s": (1, 2)}, retries=3, drift=2e-5),
     MicroProgram("SELECT a, b FROM s [NOW]", {"s": (2, 3)}, forked=True, retries=2, drift=1e-4),
+    MicroProgram("SELECT a FROM s [NOW]", {"s": (1, 2, 3)}, waiting=True),
+    MicroProgram("SELECT a, b FROM s [NOW]", {"s": (2, 3)}, forked=True, waiting=True),
+    MicroProgram("SELECT MAX(a) AS x, COUNT(*) AS n FROM s [NOW]", {"s": (1, 2, 3)}, waiting=True),
+    MicroProgram("SELECT a FROM s [NOW]", {"s": (1, 2, 3)}, retries=1, waiting=True),
+    MicroProgram(
+        "SELECT id, time, a, b, c, d FROM s [NOW]", {"s": (1, 2)}, retries=3, drift=2e-5, waiting=True
+    ),
     MicroProgram("(SELECT a FROM s [NOW]) UNION (SELECT a FROM h [NOW])", {"s": (1, 2), "h": (2,)}),
     MicroProgram(
         "(SELECT id, a, b FROM s) UNION (SELECT id, a, b FROM h)", {"s": (2, 3), "h": (3, 4)}, forked=True
@@ -173,6 +181,8 @@ class Experiment:
     def stage(self) -> int:
         """After which others it is fitted: those with fewer kinds of parts."""
         motes = self.compilation.motes
+        if motes.starting is not None:
+            return 4
         return 3 if len(motes.delivered) > 1 else bool(motes.retries) + motes.timekeeping.drifts
 
 
@@ -189,7 +199,7 @@ def experiment(program: MicroProgram, plan: physical.Node, beta: int, directory:
     """Build and run one; `plan` is its query's."""
     quality = QualityOfService.of(buffering_factor=beta)
     placement = place(plan, program.network, quality, placement_profile("motes"), why_not=our_runtime())
-    compilation = compile_placement(placement, directory, drift=program.drift)
+    compilation = compile_placement(placement, directory, drift=program.drift, waiting=program.waiting)
     result = run(compilation, random_readings(compilation.motes, EVALUATIONS, 1), MemorySources())
     if not result.sound:
         raise InternalError("a micro-program went wrong", detail=str(result.measured))
@@ -200,7 +210,7 @@ def calibrate(experiments: Iterable[Experiment]) -> Calibration:
     """The parameters that explain the measurements best."""
     done = list(experiments)
     found = Calibration({}, {}, {})
-    for stage in range(4):
+    for stage in range(5):
         found = _calibrated([one for one in done if one.stage == stage], found)
     return found
 
@@ -209,7 +219,7 @@ def _calibrated(done: list[Experiment], known: Calibration) -> Calibration:
     """What is not `known` yet, from what is left of the measurements beside it."""
     if not done:
         return known
-    # Clocks are set in passing: it takes no time that could be told. Frames of several kinds take theirs on the line, each.
+    # Clocks are set in passing, and the start is told once: it takes no time that could be told. Frames of several kinds take theirs on the line, each.
     cycles = [row for one in done if one.stage < 2 for row in _durations(one)]
     flash = [(dict(parts(one.compilation.motes, site)), built.flash) for one, site, built in _programs(done)]
     ram = []

@@ -32,7 +32,7 @@ START = 1_767_225_600_000_000
 """When the first evaluation of an emulated run is, unless it is said otherwise: 2026-01-01."""
 
 STACK = 128
-"""Bytes that a program must leave free: the deepest stacks that were measured take 80."""
+"""Bytes that a program must leave free: the deepest stacks that were measured take 98."""
 
 
 @dataclass(frozen=True)
@@ -54,21 +54,23 @@ class Compilation:
 @dataclass(frozen=True)
 class Run:
     """An emulated run: the answer, and what every mote measured. `lossy`: links lost packets by their quality. `lost`: packets of
-    which no sending arrived at the next hop."""
+    which no sending arrived at the next hop. `untold`: motes that waited for the start in vain."""
 
     answer: pl.DataFrame
     measured: Mapping[NodeId, Measured]
     periods: int
     lossy: bool = False
     lost: int = 0
+    untold: tuple[NodeId, ...] = ()
 
     @property
     def sound(self) -> bool:
         """Whether no mote met a fault, a collision or a sleep from which hardware would not wake; and, where links lose nothing,
-        no packet had to be sent again."""
+        no packet had to be sent again, and every mote was told the start."""
         every = self.measured.values()
         heard = all(one.hops.sendings == one.hops.packets and not one.hops.given_up for one in every)
-        return all(one.sound for one in every) and (self.lossy or (heard and not self.lost))
+        sound = all(one.sound or (self.untold and one.sound_but_unheard) for one in every)
+        return sound and (self.lossy or (heard and not self.lost and not self.untold))
 
 
 def compile_placement(
@@ -80,14 +82,15 @@ def compile_placement(
     *,
     emulated: bool = False,
     drift: float = 0.0,
+    waiting: bool = False,
 ) -> Compilation:
     """Write and build the program of every site, and beside them a table of names, if there are `names`. `start` is the time of
     the first evaluation, or a little before: evaluations are at multiples of the acquisition interval. `emulated`: they are
     to be run here, and refused, before anything is written, if their answers could not be finished. `drift`: the share by which
-    clocks may be fast or slow."""
+    clocks may be fast or slow. `waiting`: after their reset motes wait until they are told when to begin."""
     if emulated:
         check_finishing(placement)
-    motes = sized(placement, converters, drift)
+    motes = sized(placement, converters, drift, waiting=waiting)
     placement = motes.placement
     start = first_evaluation(start, motes.typing.interval)
     offset = start // motes.typing.interval
@@ -160,19 +163,27 @@ def run(compilation: Compilation, readings: Readings, extents: Extents, air: Air
         raw_counts(motes, readings),
         alpha=alpha,
         ticks=alpha * placement.beta * periods,
+        first=motes.first,
+        waiting=motes.starting is not None,
         air=air,
     )
     serial = measured[placement.routing.sink].serial
     count = periods * placement.beta
     answer = answers(motes, serial, compilation.start, count, extents, compilation.names)
-    return Run(answer, measured, periods, air.lossy, _lost(motes, measured))
+    return Run(answer, measured, periods, air.lossy, _lost(motes, measured), _untold(motes, measured))
+
+
+def _untold(motes: Motes, measured: Mapping[NodeId, Measured]) -> tuple[NodeId, ...]:
+    if motes.starting is None:
+        return ()
+    return tuple(site for site, one in measured.items() if one.began is None)
 
 
 def _lost(motes: Motes, measured: Mapping[NodeId, Measured]) -> int:
-    """Where packets are acknowledged, those that were not taken; else every sending that was missed."""
+    """Where packets are acknowledged, those that were not taken; else every sending that was missed, but by who still waits for the start."""
     if motes.retries:
         return sum(one.hops.packets - one.hops.taken for one in measured.values())
-    return sum(one.missed for one in measured.values())
+    return sum(one.missed for one in measured.values() if one.began is not None)
 
 
 def expected_rows(

@@ -12,7 +12,7 @@ from typing import Any
 
 from nilometer.catalog.network import Network, NodeId
 from nilometer.errors import InternalError
-from nilometer.sensornet.motes.site import START
+from nilometer.sensornet.motes.starting import START
 from nilometer.sensornet.motes.timekeeping import TICKS
 from nilometer.sensornet.motes.toolchain import emulator
 
@@ -27,15 +27,16 @@ COUNTS = {1: "packets", 2: "sendings", 3: "given_up", 4: "taken", 5: "duplicates
 @dataclass(frozen=True)
 class Air:
     """What is left to chance. `lossy`: links lose packets, by their quality and the seed. `drift`: by which share of itself the
-    clocks of each site are fast."""
+    clocks of each site are fast. `boots`: after how many seconds each site is switched on; else at once."""
 
     seed: int = 0
     lossy: bool = False
     drift: Mapping[NodeId, float] = field(default_factory=dict)
+    boots: Mapping[NodeId, float] = field(default_factory=dict)
 
 
 CALM = Air()
-"""Nothing is lost, and all clocks agree."""
+"""Nothing is lost, all clocks agree, and all motes are switched on together."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +69,9 @@ class HopCounts:
 @dataclass(frozen=True)
 class Measured:
     """One mote's run: cycles by state, radio cycles, bytes, and what went wrong (`faults`, `collisions`, `wrong_sleeps`: a
-    sleep from which hardware would not wake). `missed`: packets (acknowledgements, too) that links lost while it listened."""
+    sleep from which hardware would not wake). `missed`: packets (acknowledgements, too) that links lost while it listened, `missed_start`
+    those before the first evaluation, where motes wait for that: then only what went wrong is also of the time before it.
+    `began`: cycles of true time from the sink's first evaluation to the first task; None: it never had one."""
 
     site: NodeId
     state: str
@@ -91,11 +94,18 @@ class Measured:
     serial: bytes = b""
     hops: HopCounts = field(default_factory=HopCounts)
     missed: int = 0
+    missed_start: int = 0
+    began: int | None = None
 
     @property
     def sound(self) -> bool:
         """Whether nothing went wrong. That nothing was heard of a child is no wonder if links lose packets."""
-        faults = self.faults.keys() - ({"unheard"} if self.missed else set())
+        return self.sound_but_unheard and (bool(self.missed) or "unheard" not in self.faults)
+
+    @property
+    def sound_but_unheard(self) -> bool:
+        """Whether nothing went wrong here, whatever became of the children."""
+        faults = self.faults.keys() - {"unheard"}
         return self.state == "running" and not (faults or self.collisions or self.wrong_sleeps)
 
 
@@ -106,15 +116,24 @@ def emulate(
     *,
     alpha: int,
     ticks: int,
+    first: int = START,
+    waiting: bool = False,
     air: Air = CALM,
 ) -> dict[NodeId, Measured]:
-    """Run the programs for so many ticks after the first evaluation. `readings` are raw counts by (site, channel); every two
-    nodes that have a link hear each other, also where the plan has no use for it."""
+    """Run the programs for so many ticks after the first evaluation, which is at tick `first` of the sink. `readings` are raw counts by
+    (site, channel); every two nodes that have a link hear each other, also where the plan has no use for it. `waiting`: the motes wait
+    for the first evaluation, and what they take is measured from then on."""
+    boots = {site: round(seconds * FREQUENCY) for site, seconds in air.boots.items()}
+    start = boots.get(network.sink, 0) + first * CYCLES_PER_TICK
     lines = [
         f"interval {alpha * CYCLES_PER_TICK}",
-        f"start {START * CYCLES_PER_TICK}",
-        f"end {(START + ticks) * CYCLES_PER_TICK}",
+        f"start {start}",
+        f"end {start + ticks * CYCLES_PER_TICK}",
+        *(
+            [f"measure {start - CYCLES_PER_TICK}"] if waiting else []
+        ),  # clocks are nearly, not quite, the same
         *(f"node {site} {elf.resolve()}" for site, elf in elves.items()),
+        *(f"boot {site} {cycles}" for site, cycles in boots.items() if site in elves),
     ]
     lines.append(f"seed {air.seed % 2**64}")
     lines += [f"drift {site} {round(share * 1e9)}" for site, share in air.drift.items()]
@@ -161,4 +180,6 @@ def _measured(site: NodeId, report: dict[str, Any]) -> Measured:
         bytes.fromhex(report["serial"]),
         HopCounts(**{COUNTS[int(what)]: count for what, count in report["counts"].items()}),
         report["missed"],
+        report["missed_before"],
+        report["began"],
     )

@@ -30,6 +30,10 @@ FLASH: Final[Mapping[str, float]] = {
     "keep time": 67,
     "set the clock": 188,
     "tell the time": 80,
+    "hear the start": 122,
+    "listen at all": 270,
+    "tell the start": 190,
+    "send at all": 164,
     "sense": 170,
     "sensed column": 27,
     "feeding tray": 165,
@@ -60,6 +64,8 @@ RAM: Final[Mapping[str, float]] = {
     "keep time": 3.7,
     "set the clock": 7.9,
     "tell the time": 3.9,
+    "listen at all": 34.5,
+    "send at all": 32.9,
     "sense": 0.5,
     "feeding tray": 0.5,
     "window": 1.6,
@@ -105,6 +111,12 @@ def parts(motes: Motes, identifier: NodeId) -> Counter[str]:
         found["keep time"] = 1
         found["set the clock"] = int(site.sends)
         found["tell the time"] = int(site.receives)
+    if motes.starting is not None and (site.sends or site.receives):
+        found["hear the start"] = int(site.sends)
+        found["tell the start"] = int(site.receives)
+        # Where nothing is acknowledged, a leaf listens to nothing else, and the sink sends nothing else.
+        found["listen at all"] = int(not site.receives and not motes.retries)
+        found["send at all"] = int(not site.sends and not motes.retries)
     if identifier == motes.placement.routing.sink:
         found["further kind of frames"] = len(motes.delivered) - 1
     for fragment in (*site.leaves, *site.inner):

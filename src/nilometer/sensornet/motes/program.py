@@ -15,7 +15,8 @@ from nilometer.sensornet.motes.c_text import Lines, assigned, block, struct
 from nilometer.sensornet.motes.emission import Consumer, Emitter
 from nilometer.sensornet.motes.fields import tuple_head
 from nilometer.sensornet.motes.scalars import Row
-from nilometer.sensornet.motes.site import GUARD, START, Motes, Site, Tray
+from nilometer.sensornet.motes.site import GUARD, Motes, Site, Tray
+from nilometer.sensornet.motes.starting import AIRTIME
 
 DELIVER_MARK = 1
 SEND_MARK = 32
@@ -102,6 +103,19 @@ def _program(motes: Motes, site: Site, offset: int) -> Lines:
 
 
 def _radio_parts(motes: Motes, site: Site) -> list[str]:
+    """What a site needs of the radio, and, where motes wait for the start, what that takes besides."""
+    parts = _transfer_parts(motes, site)
+    if motes.starting is None or not parts:
+        return parts
+    tells = motes.starting.turn_of(site.id) is not None
+    parts += ["transmit"] if tells and "transmit" not in parts else []
+    parts += ["listen"] if site.parent is not None and "listen" not in parts else []
+    parts += ["start"]
+    parts += [] if site.parent is None else ["hear_start"]
+    return parts + (["tell_start"] if tells else [])
+
+
+def _transfer_parts(motes: Motes, site: Site) -> list[str]:
     """Where packets are acknowledged, either end needs what the other needs to send and to hear a packet."""
     if not (site.sends or site.receives):
         return []
@@ -135,6 +149,14 @@ def _runtime(part: str) -> Lines:
 
 def _constants(motes: Motes, site: Site, offset: int) -> Lines:
     payload = motes.placement.costs.packet_room
+    turn = None if motes.starting is None else motes.starting.turn_of(site.id)
+    telling = []
+    if motes.starting is not None and turn is not None:
+        telling = [
+            f"#define TURN {turn}UL /* when this site tells its children the start, first */",
+            f"#define ROUND {motes.starting.round}UL",
+            f"#define AIRTIME {AIRTIME} /* ticks until its children have been told */",
+        ]
     again = []
     if motes.retries:
         again = [
@@ -145,7 +167,8 @@ def _constants(motes: Motes, site: Site, offset: int) -> Lines:
         f"enum {{ SITE = {site.id}, PARENT = {255 if site.parent is None else site.parent}, PAYLOAD = {payload}, BETA = {site.beta} }};",
         f"#define ALPHA {site.alpha}UL /* ticks between acquisitions */",
         f"#define PERIOD {site.alpha * site.beta}UL",
-        f"#define FIRST {START}UL",
+        f"#define FIRST {motes.first}UL",
+        *telling,
         f"#define GUARD {GUARD} /* ticks before the first byte of a slot */",
         *again,
         *(
@@ -322,6 +345,7 @@ def _controller(motes: Motes, site: Site, parts: list[str]) -> Lines:
         [
             *starting,
             "sei();",
+            *(f"{part}();" for part in ("hear_start", "tell_start") if part in parts),
             *(["uint32_t first = 0;"] if numbered else []),
             *block(
                 f"for (uint32_t period = FIRST;; period += PERIOD{', first += BETA' if numbered else ''})",

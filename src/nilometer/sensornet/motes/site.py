@@ -15,14 +15,12 @@ from nilometer.plan.explain import explain_text
 from nilometer.plan.logical import Collection
 from nilometer.sensornet.motes.converters import Converters
 from nilometer.sensornet.motes.fields import Fields, Typing, check_sites, tuple_size
+from nilometer.sensornet.motes.starting import START, Starting
 from nilometer.sensornet.motes.timekeeping import EXACT, TICKS, Timekeeping
 from nilometer.types import format_duration
 
 GUARD = 2
 """Ticks between the opening of a slot, when the receiver begins to listen, and the first byte."""
-
-START = TICKS
-"""The tick of the first evaluation after switching on."""
 
 MAXIMUM_BETA = 254
 """One byte says which evaluation of the period a tuple is of; the last value ends a frame of the serial line."""
@@ -127,13 +125,19 @@ class Delivered:
 
 @dataclass(frozen=True)
 class Motes:
-    """A placement seen by the code generator."""
+    """A placement seen by the code generator. `starting`: how motes are told when to begin; None: they count from their reset."""
 
     placement: Placement
     typing: Typing
     ordered: frozenset[int]
     channels: Mapping[tuple[str, str], int]
     timekeeping: Timekeeping = EXACT
+    starting: Starting | None = None
+
+    @property
+    def first(self) -> int:
+        """The tick of the first evaluation; of motes that wait, by the sink's clock."""
+        return START if self.starting is None else self.starting.first
 
     @property
     def retries(self) -> int:

@@ -18,16 +18,21 @@ from nilometer.placement.workload import workload
 from nilometer.sensornet.motes.converters import Converters
 from nilometer.sensornet.motes.fields import tuple_size
 from nilometer.sensornet.motes.site import Delivered, Motes, motes_of
+from nilometer.sensornet.motes.starting import starting_for
 from nilometer.sensornet.motes.timekeeping import timekeeping_for
 from nilometer.types import format_duration
 
 
-def sized(placement: Placement, converters: Converters | None = None, drift: float = 0.0) -> Motes:
+def sized(
+    placement: Placement, converters: Converters | None = None, drift: float = 0.0, *, waiting: bool = False
+) -> Motes:
     """The code generator's view of a placement, its agenda and estimates made anew for the same buffering factor, and for clocks that
-    are off by up to `drift`."""
+    are off by up to `drift`. `waiting`: motes are told when to begin."""
     motes = motes_of(placement, converters)
+    starting = starting_for(placement.routing, drift) if waiting else None
+    motes = replace(motes, starting=starting)
     if drift:
-        timekeeping = timekeeping_for(drift, placement)
+        timekeeping = timekeeping_for(drift, placement, 1.0 if starting is None else starting.seconds)
         motes = replace(motes, timekeeping=timekeeping)
         placement = replace(placement, costs=timekeeping.costs(placement.costs))
     sizes = {

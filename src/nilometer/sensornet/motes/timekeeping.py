@@ -70,8 +70,9 @@ EXACT = Timekeeping()
 """All clocks agree."""
 
 
-def timekeeping_for(drift: float, placement: Placement) -> Timekeeping:
-    """How the motes of a placement keep time; refuses what they cannot."""
+def timekeeping_for(drift: float, placement: Placement, before: float = 1.0) -> Timekeeping:
+    """How the motes of a placement keep time; refuses what they cannot. `before`: so many seconds before the first evaluation
+    clocks agreed, at the reset or when motes were told the start."""
     if not placement.network.retries:
         raise UnsupportedError(
             "motes set their clocks by acknowledgements, and there are none",
@@ -80,7 +81,7 @@ def timekeeping_for(drift: float, placement: Placement) -> Timekeeping:
         )
     agenda = placement.agenda
     depth = max(placement.routing.depths.values())
-    meeting = agenda.seconds(agenda.period) + 1  # the first time, motes have been on for a second more
+    meeting = agenda.seconds(agenda.period) + before  # the first time that they meet, it has been longer
     # Both ends round to ticks, and so did every site above.
     guard = ceil(max(2, depth) * drift * meeting * TICKS) + 2 * depth
     interval = agenda.seconds(agenda.alpha)

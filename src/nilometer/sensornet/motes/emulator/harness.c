@@ -4,7 +4,9 @@
  *   interval CYCLES             the acquisition interval
  *   start CYCLES                when the first acquisition is due
  *   end CYCLES                  how long to run
+ *   measure CYCLES              from when on cycles and bytes are counted; what goes wrong is counted from the beginning
  *   node ID ELF
+ *   boot ID CYCLES              when it is switched on; its own cycles count from then
  *   link FROM TO QUALITY        what FROM sends, TO hears (or is disturbed by): of its packets that share, each as a whole
  *   seed N                      of what links lose
  *   drift ID PPB                by how much a node's clocks (all of them) are fast, in parts of 1e9; times above are true ones
@@ -12,7 +14,8 @@
  *
  * What simavr 1.6 does otherwise than the data sheet is put right here, each at its place: an interrupt's entry costs
  * nothing, sleep modes are not told apart, a UART frame has 11 bits, TXEN is set at reset, and an interrupt is taken
- * one instruction late after SEI.
+ * one instruction late after SEI. What is left as it is: a write to TCNT0 also restarts the prescaler, as PSR0 does on hardware; programs
+ * that rely on it write both.
  */
 #include <inttypes.h>
 #include <stdarg.h>
@@ -61,6 +64,7 @@ struct task {
 struct node {
     long id;
     int64_t drift;
+    avr_cycle_count_t boot;
     avr_t *avr;
     uint32_t flash, ram;
     uint64_t asleep[MODES], wrong_sleeps, interrupts;
@@ -71,6 +75,9 @@ struct node {
     avr_cycle_count_t busy_until;
     int busy_with;
     uint64_t sent, received, unheard, missed, collisions, conversions;
+    uint64_t sent_before, missed_before; /* what is measured */
+    avr_cycle_count_t measured_from;
+    avr_cycle_count_t began; /* its first task: a moment of true time */
     avr_cycle_count_t sent_at; /* its last byte */
     uint8_t radio;
     uint64_t receiving, sending, receiving_since, sending_since;
@@ -87,7 +94,7 @@ struct node {
 
 static struct node *nodes;
 static int node_count;
-static uint64_t interval = FREQUENCY, start_at, end_at = FREQUENCY, seed;
+static uint64_t interval = FREQUENCY, start_at, end_at = FREQUENCY, measure_at, seed;
 
 static void die(const char *format, ...) {
     va_list arguments;
@@ -112,15 +119,16 @@ static void only_errors(avr_t *avr, const int level, const char *format, va_list
 
 enum { BILLION = 1000000000 };
 
-/* A node counts its own cycles, of which there are more or fewer in a second of true time. Exact, and the same number without drift. */
+/* A node counts its own cycles since it was switched on, of which there are more or fewer in a second of true time. Exact, and the same
+ * number without drift. */
 static avr_cycle_count_t own_time(const struct node *node, avr_cycle_count_t at) {
-    return (__int128)at * (BILLION + node->drift) / BILLION;
+    return at < node->boot ? 0 : (__int128)(at - node->boot) * (BILLION + node->drift) / BILLION;
 }
 
 /* The first moment of true time at which a node has counted so many. */
 static avr_cycle_count_t true_time(const struct node *node, avr_cycle_count_t cycles) {
     int64_t rate = BILLION + node->drift;
-    return ((__int128)cycles * BILLION + rate - 1) / rate;
+    return node->boot + ((__int128)cycles * BILLION + rate - 1) / rate;
 }
 
 /* ---- the processor ---------------------------------------------------------------------------------------------- */
@@ -151,6 +159,7 @@ static void on_mark(avr_t *avr, avr_io_addr_t address, uint8_t value, void *para
         task->total += took;
         if (took > task->longest) task->longest = took;
     }
+    if (value && !node->began) node->began = true_time(node, avr->cycle);
     node->current = value;
     node->current_since = avr->cycle;
 }
@@ -274,6 +283,7 @@ static void on_radio_byte(avr_irq_t *irq, uint32_t byte, void *parameter) {
         if (begins) link->loses = link->quality < 1 && draw(link) >= link->quality;
         uint8_t fate = !link->loses ? HEARD : begins ? LOST_FIRST : LOST;
         struct node *hearer = &nodes[link->to];
+        if (arrives < hearer->boot) continue;
         put_in_air(hearer, (struct arrival){own_time(hearer, arrives), (int)(node - nodes), byte, fate});
     }
 }
@@ -324,8 +334,8 @@ static void run_to(struct node *node, avr_cycle_count_t until) {
 
 /* Nobody can send before `earliest` (the clock of the slowest node, or the alarm that will wake it), and what is sent
  * arrives a quantum later: so far may all run on their own. The order of the nodes changes nothing. */
-static void run_all(void) {
-    for (avr_cycle_count_t until = QUANTUM;;) {
+static void run_all(avr_cycle_count_t begin_at, avr_cycle_count_t end_at) {
+    for (avr_cycle_count_t until = begin_at + QUANTUM < end_at ? begin_at + QUANTUM : end_at;;) {
         for (int i = 0; i < node_count; i++) run_to(&nodes[i], own_time(&nodes[i], until));
         if (until >= end_at) return;
         avr_cycle_count_t earliest = end_at;
@@ -341,6 +351,16 @@ static void run_all(void) {
         }
         until = earliest + QUANTUM < end_at ? earliest + QUANTUM : end_at;
     }
+}
+
+/* What there was up to now is not measured. */
+static void forget(struct node *node) {
+    account_radio(node, node->radio);
+    node->measured_from = node->avr->cycle;
+    memset(node->asleep, 0, sizeof node->asleep);
+    node->missed_before = node->missed;
+    node->interrupts = node->receiving = node->sending = node->received = node->unheard = node->missed = 0;
+    node->sent_before = node->sent;
 }
 
 /* ---- beginning and end ------------------------------------------------------------------------------------------ */
@@ -405,6 +425,7 @@ static void read_description(const char *path) {
         if (!strcmp(word, "interval") && fscanf(file, "%" SCNu64, &interval) == 1 && interval) continue;
         if (!strcmp(word, "start") && fscanf(file, "%" SCNu64, &start_at) == 1) continue;
         if (!strcmp(word, "end") && fscanf(file, "%" SCNu64, &end_at) == 1) continue;
+        if (!strcmp(word, "measure") && fscanf(file, "%" SCNu64, &measure_at) == 1) continue;
         if (!strcmp(word, "node") && fscanf(file, "%ld %4095[^\n]", &from, elf) == 2) {
             nodes = grown(nodes, (node_count + 1) * sizeof *nodes);
             memset(&nodes[node_count], 0, sizeof *nodes);
@@ -416,6 +437,10 @@ static void read_description(const char *path) {
         if (!strcmp(word, "seed") && fscanf(file, "%" SCNu64, &seed) == 1) continue;
         if (!strcmp(word, "drift") && fscanf(file, "%ld %ld", &from, &to) == 2 && labs(to) < BILLION) {
             find(from)->drift = to;
+            continue;
+        }
+        if (!strcmp(word, "boot") && fscanf(file, "%ld %ld", &from, &to) == 2 && to >= 0) {
+            find(from)->boot = to;
             continue;
         }
         if (!strcmp(word, "link") && fscanf(file, "%ld %ld %lf", &from, &to, &quality) == 3) {
@@ -440,21 +465,22 @@ static void read_description(const char *path) {
 
 static void report(struct node *node) {
     avr_t *avr = node->avr;
-    uint64_t asleep = 0;
+    uint64_t asleep = 0, cycles = avr->cycle - node->measured_from;
     for (int mode = 0; mode < MODES; mode++) asleep += node->asleep[mode];
     account_radio(node, 0);
     int lowest = RAM_START + node->ram; /* what the stack never touched still holds the fill */
     while (lowest <= avr->ramend && avr->data[lowest] == FILL) lowest++;
     printf("{\"node\":%ld,\"state\":\"%s\",\"cycles\":%" PRIu64 ",\"active\":%" PRIu64 ",\"interrupts\":%" PRIu64, node->id,
-           avr->state == cpu_Crashed ? "crashed" : avr->state == cpu_Done ? "ended" : "running", (uint64_t)avr->cycle,
-           (uint64_t)avr->cycle - asleep + ENTRY_CYCLES * node->interrupts, node->interrupts);
+           avr->state == cpu_Crashed ? "crashed" : avr->state == cpu_Done ? "ended" : "running", cycles,
+           cycles - asleep + ENTRY_CYCLES * node->interrupts, node->interrupts);
     printf(",\"asleep\":{");
     for (int mode = 0, first = 1; mode < MODES; mode++)
         if (node->asleep[mode]) printf("%s\"%s\":%" PRIu64, first ? (first = 0, "") : ",", mode_names[mode], node->asleep[mode]);
     printf("},\"wrong_sleeps\":%" PRIu64 ",\"receiving\":%" PRIu64 ",\"sending\":%" PRIu64 ",\"sent\":%" PRIu64
-           ",\"received\":%" PRIu64 ",\"unheard\":%" PRIu64 ",\"missed\":%" PRIu64 ",\"collisions\":%" PRIu64 ",\"conversions\":%" PRIu64,
-           node->wrong_sleeps, node->receiving, node->sending, node->sent, node->received, node->unheard, node->missed, node->collisions,
-           node->conversions);
+           ",\"received\":%" PRIu64 ",\"unheard\":%" PRIu64 ",\"missed\":%" PRIu64 ",\"missed_before\":%" PRIu64
+           ",\"collisions\":%" PRIu64 ",\"conversions\":%" PRIu64,
+           node->wrong_sleeps, node->receiving, node->sending, node->sent - node->sent_before, node->received, node->unheard, node->missed,
+           node->missed_before, node->collisions, node->conversions);
     printf(",\"flash\":%" PRIu32 ",\"ram\":%" PRIu32 ",\"stack\":%d,\"faults\":{", node->flash, node->ram,
            avr->ramend + 1 - lowest);
     for (int code = 0, first = 1; code < FAULTS; code++)
@@ -467,7 +493,10 @@ static void report(struct node *node) {
         if (node->tasks[number].count)
             printf("%s\"%d\":[%" PRIu64 ",%" PRIu64 ",%" PRIu64 "]", first ? (first = 0, "") : ",", number,
                    node->tasks[number].count, node->tasks[number].total, node->tasks[number].longest);
-    printf("},\"serial\":\"");
+    printf("},\"began\":");
+    if (node->began) printf("%" PRId64, (int64_t)(node->began - start_at));
+    else printf("null");
+    printf(",\"serial\":\"");
     for (size_t i = 0; i < node->serial_length; i++) printf("%02x", node->serial[i]);
     printf("\"}\n");
 }
@@ -477,7 +506,11 @@ int main(int count, char **arguments) {
     avr_global_logger_set(only_errors);
     read_description(arguments[1]);
     for (int i = 0; i < node_count; i++) wire(&nodes[i]);
-    run_all();
+    if (measure_at) {
+        run_all(0, measure_at);
+        for (int i = 0; i < node_count; i++) forget(&nodes[i]);
+    }
+    run_all(measure_at, end_at);
     for (int i = 0; i < node_count; i++) report(&nodes[i]);
     return 0;
 }

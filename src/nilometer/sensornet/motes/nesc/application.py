@@ -17,7 +17,8 @@ from nilometer.sensornet.motes.c_text import Lines, block, indented
 from nilometer.sensornet.motes.fields import cannot_run, passes_on
 from nilometer.sensornet.motes.nesc import operators, radio
 from nilometer.sensornet.motes.program import producers_of
-from nilometer.sensornet.motes.site import GUARD, START, Motes, Site
+from nilometer.sensornet.motes.site import GUARD, Motes, Site
+from nilometer.sensornet.motes.starting import START
 
 TOP = "QueryAppC.nc"
 """The file of an application that wires all others."""
@@ -68,6 +69,12 @@ def application_of(motes: Motes, identifier: NodeId, offset: int = 0) -> dict[st
             "the nesC form sends each packet once, and acknowledges none",
             detail=f"network '{motes.placement.network.name}' says retries = {motes.retries}",
             hint="leave out --nesc, or compile with --retries 0",
+        )
+    if motes.starting is not None:
+        raise UnsupportedError(
+            "the nesC form counts from its reset, and waits for nobody",
+            detail="the programs in C wait until their parents tell them when to begin",
+            hint="leave out --nesc, or --wait-for-start",
         )
     site = motes.site(identifier)
     made = _Application(motes, site, offset)
