@@ -152,6 +152,7 @@ def test_nesc_has_no_acknowledgements(tmp_path: Path) -> None:
     done = emulated(tmp_path, "SELECT MAX(depth) AS deepest FROM River [NOW]", "--nesc", "--retries", "3")
     assert isinstance(done.exception, UnsupportedError)
     assert "retries = 3" in str(done.exception)
+    assert not (tmp_path / "motes").exists()
 
 
 @pytest.mark.motes

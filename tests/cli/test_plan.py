@@ -181,3 +181,8 @@ def test_sensors_are_at_the_nodes_of_their_ids(field: Path) -> None:
     )
     found = json.loads(run("plan", "--data", field, "--json", "SELECT AVG(depth) FROM River[NOW]"))
     assert sorted(found["routing"]["sources"]) == [5, 6, 7, 9]
+
+
+def test_what_a_stage_does_not_depend_on_is_not_taken(field: Path) -> None:
+    with pytest.raises(ConfigurationError, match="does not depend on a network"):
+        run("explain", "--data", field, "--stage", "physical", "--delivery-time", "1h", Q3)

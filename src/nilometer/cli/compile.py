@@ -108,6 +108,7 @@ def compile_(
     from nilometer.engine import motes
     from nilometer.engine.expectations import expectations
     from nilometer.engine.recorded import recorded_readings
+    from nilometer.sensornet.motes.nesc.application import check_no_retries
     from nilometer.sensornet.motes.site import MAXIMUM_BETA
 
     for name, given in (("--loss", loss), ("--serial", serial), ("--apart", apart is not None)):
@@ -127,7 +128,11 @@ def compile_(
         )
     query = database_of(data, catalog).sql(read_sql(sql), **parameters_of(set_ or []))
     found = network_of(query, network, None, retries)
+    if nesc:
+        check_no_retries(found)
     check_output(to, "--to")
+    if serial is not None:
+        check_output(serial.parent, "--serial")
     expected = expectations(delivery_time=delivery_time, buffering_factor=buffering_factor)
     log = (
         recorded_readings(query, motes.mote_network(query, found), periods * MAXIMUM_BETA)
@@ -167,6 +172,7 @@ def compile_(
         query, compiled, periods=periods, seed=seed, readings=readings, loss=loss, apart=apart or 0.0
     )
     if serial is not None:
+        serial.parent.mkdir(parents=True, exist_ok=True)
         serial.write_bytes(ran.run.measured[compiled.placement.routing.sink].serial)
     if json:
         head = {"sites": motes.measurements(ran), "sound": ran.run.sound, "compared": len(ran.answer)}

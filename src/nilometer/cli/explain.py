@@ -28,6 +28,7 @@ from nilometer.cli.placement_options import (
     TotalEnergyOption,
     network_of,
 )
+from nilometer.errors import ConfigurationError
 
 
 def register(application: typer.Typer) -> None:
@@ -68,6 +69,7 @@ def explain(
     """
     from json import dumps
 
+    from nilometer.catalog.near_misses import join_names
     from nilometer.engine.expectations import expectations
     from nilometer.engine.placing import PLACEMENT_STAGES
     from nilometer.language import ast, parse
@@ -80,6 +82,21 @@ def explain(
         statement = statement.query
     query = database.query_of(statement, text, **parameters_of(set_ or []))
     query.profile = profile
+    given = (
+        costs,
+        retries,
+        acquisition_interval,
+        delivery_time,
+        lifetime,
+        total_energy,
+        buffering_factor,
+        goal,
+    )
+    if stage not in PLACEMENT_STAGES and any(option is not None for option in given):
+        raise ConfigurationError(
+            f"the stage '{stage}' does not depend on a network, nor on what is expected of one",
+            hint=f"leave these options out, or ask for {join_names(PLACEMENT_STAGES, 'or')}",
+        )
     if stage in PLACEMENT_STAGES:
         query.network = network_of(query, network, costs, retries)
         query.quality = expectations(

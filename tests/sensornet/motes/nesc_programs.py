@@ -19,10 +19,10 @@ from nilometer.sensornet.motes.compilation import expected_rows
 from nilometer.sensornet.motes.emulate import Measured, emulate
 from nilometer.sensornet.motes.gateway import answers
 from nilometer.sensornet.motes.nesc.application import RADIO_CHANNEL
-from nilometer.sensornet.motes.nesc.serial_messages import frames_of
 from nilometer.sensornet.motes.readings import raw_counts
 from nilometer.sensornet.motes.toolchain import Built, build
 from sensornet.motes.emulated import Trial
+from sensornet.motes.serial_messages import frames_of
 
 TINYOS = Path(__file__).parent / "tinyos"
 """What TinyOS 2 supplies, as far as the applications use it: our own small implementation for the ATmega128."""

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import binascii
 import os
 import pty
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
@@ -134,3 +136,77 @@ def test_a_serial_device(trial: Trial, tmp_path: Path) -> None:
     os.close(device)
     assert sorted(rows) == trial.emulation.answer.rows
     assert (tmp_path / "line").read_bytes() == said(trial.emulation)
+
+
+# ---- clocks ------------------------------------------------------------------------------------------------------------
+
+INTERVAL = 10 * SECOND
+PERIOD = BETA * INTERVAL
+
+
+@pytest.fixture(scope="module")
+def plain(tmp_path_factory: pytest.TempPathFactory) -> Trial:
+    return tried(PLAIN, tmp_path_factory.mktemp("motes"), beta=BETA, periods=1)
+
+
+def frame(trial: Trial, period: int) -> bytes:
+    """What the first period said, as another period's."""
+    line = said(trial.emulation)
+    content = (period * BETA).to_bytes(4, "little") + line[5:-2]
+    check = binascii.crc_hqx(content, trial.compilation.motes.fingerprint(trial.compilation.start))
+    return line[:1] + content + check.to_bytes(2, "big")
+
+
+def followed(trial: Trial, arrivals: list[tuple[int, int]]) -> tuple[list[int], Any]:
+    """The ticks of the rows of periods that come at these times after START, and who listened."""
+    hearing = listener(trial.query, brook(), QualityOfService.of(buffering_factor=BETA))
+    ticks: list[int] = []
+    for period, at in arrivals:
+        for rows in hearing.hear(frame(trial, period), START + at):
+            ticks += rows.get_column("tick").to_list()
+    assert ticks == sorted(ticks)
+    return ticks, hearing
+
+
+@pytest.mark.parametrize("share", [0.01, -0.01])
+def test_times_follow_a_sink_whose_clock_is_off(plain: Trial, share: float) -> None:
+    """A hundredth stands for the hundred-thousandths of a crystal, and hours for months."""
+    periods = 300
+    arrivals = [(n, round((n + 1) * PERIOD * (1 + share))) for n in range(periods)]
+    ticks, hearing = followed(plain, arrivals)
+    off = START + arrivals[-1][1] - (ticks[-1] + INTERVAL)
+    assert abs(off) <= 2 * INTERVAL
+    assert hearing.heard.corrections == pytest.approx(periods * BETA * abs(share), abs=2)
+    assert (hearing.heard.resets, hearing.heard.missing) == (0, 0)
+    assert len(ticks) + hearing.heard.late == hearing.heard.tuples == 4 * BETA * periods
+    assert hearing.heard.late == (0 if share > 0 else 4 * hearing.heard.corrections)
+
+
+def test_frames_that_are_held_up_set_no_clock(plain: Trial) -> None:
+    random = Random(3)
+    held = [random.randrange(2 * PERIOD) if n % 4 == 1 else 0 for n in range(60)]
+    times = [(n + 1) * PERIOD + held[n] for n in range(60)]
+    arrivals = [(n, max(times[: n + 1])) for n in range(60)]  # a line keeps its order
+    ticks, hearing = followed(plain, arrivals)
+    assert (hearing.heard.corrections, hearing.heard.resets, hearing.heard.late) == (0, 0, 0)
+    assert ticks[-1] - ticks[0] == (60 * BETA - 1) * INTERVAL
+
+
+def test_what_a_serial_server_kept_for_us_is_as_old_as_it_is(plain: Trial) -> None:
+    hearing = listener(plain.query, brook(), QualityOfService.of(buffering_factor=BETA))
+    kept = b"".join(frame(plain, n) for n in range(5))
+    rows = hearing.hear(kept, START + 5 * PERIOD)
+    assert abs(rows[-1].get_column("tick").max() - (START + 5 * PERIOD - INTERVAL)) <= INTERVAL
+    assert (hearing.heard.corrections, hearing.heard.resets, hearing.heard.late) == (0, 0, 0)
+
+
+def test_a_number_that_cannot_be_is_another_count(plain: Trial) -> None:
+    """However far it is, it costs nothing, and the times stay those at which it comes."""
+    arrivals = [(n, (n + 1) * PERIOD) for n in range(3)] + [(100_000_000, 4 * PERIOD), (4, 5 * PERIOD)]
+    ticks, hearing = followed(plain, arrivals)
+    assert hearing.heard.resets == 2
+    assert abs(ticks[-1] - (START + 5 * PERIOD)) <= 2 * PERIOD
+    recorded = listener(plain.query, brook(), QualityOfService.of(buffering_factor=BETA), START)
+    frames = [recorded.hear(frame(plain, n), START, recorded=True) for n in (0, 100_000_000, 4)]
+    assert [len(rows) for rows in frames] == [1, 1, 1]
+    assert recorded.heard.resets == 2

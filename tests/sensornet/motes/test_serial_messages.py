@@ -7,9 +7,9 @@ import binascii
 import pytest
 
 from nilometer.errors import DataError
-from nilometer.sensornet.motes.nesc.serial_messages import frames_of
 from nilometer.sensornet.motes.serial_frames import FrameKind, FrameReader
 from nilometer.sensornet.motes.values import CType, Field
+from sensornet.motes.serial_messages import frames_of
 
 TYPE = 6
 

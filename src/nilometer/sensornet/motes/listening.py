@@ -25,8 +25,8 @@ from nilometer.sensornet.motes.site import Motes
 MOST_MISSING = 1_000_000
 """Evaluations that may be missing between two frames of a recorded line; a number that is further away is another count."""
 
-LATE_PERIODS = 3
-"""So many in a row must seem later than was thought before the time is set anew."""
+LATE_PERIODS = 16
+"""So many in a row must seem later than was thought before the time is set anew: lines may be held up for a while."""
 
 
 @dataclass
@@ -82,7 +82,8 @@ class Listener:
             start = self._anchored(frames, now) if self._start is None else self._start
             self._end = GatewayEnd(self._motes, start, self._extents, self._names, frames[0].first)
             self._await(frames[0].first)
-        found = [rows for frame in frames for rows in self._take(frame, now)]
+        found = [rows for frame in frames[:-1] for rows in self._take(frame, None)]
+        found += [rows for frame in frames[-1:] for rows in self._take(frame, now if self._follows else None)]
         return [rows for rows in found if rows.height]
 
     def close(self) -> list[pl.DataFrame]:
@@ -90,7 +91,8 @@ class Listener:
         self._reader.close()
         return [rows for rows in self._finish() if rows.height]
 
-    def _take(self, frame: Frame, now: int) -> list[pl.DataFrame]:
+    def _take(self, frame: Frame, now: int | None) -> list[pl.DataFrame]:
+        """A frame. `now`: it has just come; None: some time ago, together with others after it, or from a file."""
         found: list[pl.DataFrame] = []
         self.heard.frames += 1
         self.heard.tuples += len(frame.tuples)
@@ -100,25 +102,26 @@ class Listener:
             self.heard.resets += 1
             self._delays.clear()
             earliest = self._after(self._end.watermark - frame.first * self._motes.typing.interval)
-            began = max(self._rounded(self._began(frame, now)), earliest) if self._follows else earliest
+            began = earliest if now is None else max(self._rounded(self._began(frame, now)), earliest)
             self._end.restart(began, frame.first)
             self._await(frame.first)
         elif frame.first > self._period:
             found += self._finish()
             over = (frame.first - self._period) // self._motes.placement.beta - 1
             self.heard.missing += over * len(self._motes.delivered)
-            self._follow(frame, now)
+            if now is not None:
+                self._follow(frame, now)
             self._await(frame.first)
         self.heard.late += self._end.take(frame)
         self._waiting.discard(frame.kind)
         return found if self._waiting else found + self._finish()
 
-    def _is_of_another_count(self, frame: Frame, now: int) -> bool:
+    def _is_of_another_count(self, frame: Frame, now: int | None) -> bool:
         """Whether the sink has been reset: it counts from the beginning, or from where it cannot have come to."""
         assert self._end is not None
         if frame.first < self._period or (frame.first == self._period and frame.kind not in self._waiting):
             return True
-        if not self._follows:
+        if now is None:
             return frame.first - self._period > MOST_MISSING
         period = self._motes.placement.beta * self._motes.typing.interval
         return self._end.time_of(0) - self._began(frame, now) > 2 * period + self._motes.alignment
@@ -126,8 +129,6 @@ class Listener:
     def _follow(self, frame: Frame, now: int) -> None:
         """Set the time anew where the sink's clock has run apart from ours."""
         assert self._end is not None
-        if not self._follows:
-            return
         step = self._motes.alignment
         self._delays.append(self._began(frame, now) - self._end.time_of(0))
         apart = self._delays[-1] if self._delays[-1] < 0 else min(self._delays)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from importlib.resources import files
 
-from nilometer.catalog.network import NodeId
+from nilometer.catalog.network import Network, NodeId
 from nilometer.errors import UnsupportedError
 from nilometer.placement import Fragment
 from nilometer.plan import physical
@@ -61,21 +61,20 @@ class _Application:
         self.wires.append(f"{one} -> {other};")
 
 
+def check_no_retries(network: Network) -> None:
+    """Refuse a network whose packets are to be acknowledged."""
+    if network.retries:
+        raise UnsupportedError(
+            "the nesC form sends each packet once, and acknowledges none",
+            detail=f"network '{network.name}' says retries = {network.retries}",
+            hint="leave out --nesc, or compile with --retries 0",
+        )
+
+
 def application_of(motes: Motes, identifier: NodeId, offset: int = 0) -> dict[str, str]:
     """The files of a site's application, by name; `QueryAppC.nc` is the top. `offset` is the number of the first evaluation since the
     Unix epoch (for SLIDE)."""
-    if motes.retries:
-        raise UnsupportedError(
-            "the nesC form sends each packet once, and acknowledges none",
-            detail=f"network '{motes.placement.network.name}' says retries = {motes.retries}",
-            hint="leave out --nesc, or compile with --retries 0",
-        )
-    if motes.starting is not None:
-        raise UnsupportedError(
-            "the nesC form counts from its reset, and waits for nobody",
-            detail="the programs in C wait until their parents tell them when to begin",
-            hint="leave out --nesc, or --wait-for-start",
-        )
+    check_no_retries(motes.placement.network)
     site = motes.site(identifier)
     made = _Application(motes, site, offset)
     made.components += ["MainC", "new TimerMilliC() as Clock"]
