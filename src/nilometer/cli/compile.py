@@ -18,7 +18,7 @@ from nilometer.cli.console import (
 )
 from nilometer.cli.options import CatalogOption, DataOption, JsonOption, SetOption, SqlArgument, database_of
 from nilometer.cli.placement_options import NetworkOption, RetriesOption, network_of
-from nilometer.errors import ConfigurationError, InternalError, UnsupportedError
+from nilometer.errors import ConfigurationError, InternalError
 
 
 def register(application: typer.Typer) -> None:
@@ -108,7 +108,7 @@ def compile_(
     from nilometer.engine import motes
     from nilometer.engine.expectations import expectations
     from nilometer.engine.recorded import recorded_readings
-    from nilometer.sensornet.motes.nesc.application import check_no_retries
+    from nilometer.sensornet.motes.nesc.application import check_nesc
     from nilometer.sensornet.motes.site import MAXIMUM_BETA
 
     for name, given in (("--loss", loss), ("--serial", serial), ("--apart", apart is not None)):
@@ -121,15 +121,10 @@ def compile_(
             "--apart without --wait-for-start: motes that count from their reset must be switched on together",
             hint="give --wait-for-start too, or neither",
         )
-    if nesc and wait_for_start:
-        raise UnsupportedError(
-            "the nesC form counts from its reset, and waits for nobody",
-            hint="leave out --nesc, or --wait-for-start",
-        )
     query = database_of(data, catalog).sql(read_sql(sql), **parameters_of(set_ or []))
     found = network_of(query, network, None, retries)
     if nesc:
-        check_no_retries(found)
+        check_nesc(found, waits=wait_for_start)
     check_output(to, "--to")
     if serial is not None:
         check_output(serial.parent, "--serial")

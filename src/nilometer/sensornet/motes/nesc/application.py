@@ -61,8 +61,14 @@ class _Application:
         self.wires.append(f"{one} -> {other};")
 
 
-def check_no_retries(network: Network) -> None:
-    """Refuse a network whose packets are to be acknowledged."""
+def check_nesc(network: Network, *, waits: bool) -> None:
+    """Refuse what only the programs in C do: to acknowledge packets, and to wait for the start."""
+    if waits:
+        raise UnsupportedError(
+            "the nesC form counts from its reset, and waits for nobody",
+            detail="the programs in C wait until their parents tell them when to begin",
+            hint="leave out --nesc, or --wait-for-start",
+        )
     if network.retries:
         raise UnsupportedError(
             "the nesC form sends each packet once, and acknowledges none",
@@ -74,7 +80,7 @@ def check_no_retries(network: Network) -> None:
 def application_of(motes: Motes, identifier: NodeId, offset: int = 0) -> dict[str, str]:
     """The files of a site's application, by name; `QueryAppC.nc` is the top. `offset` is the number of the first evaluation since the
     Unix epoch (for SLIDE)."""
-    check_no_retries(motes.placement.network)
+    check_nesc(motes.placement.network, waits=motes.starting is not None)
     site = motes.site(identifier)
     made = _Application(motes, site, offset)
     made.components += ["MainC", "new TimerMilliC() as Clock"]
