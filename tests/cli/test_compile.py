@@ -116,7 +116,9 @@ def test_motes_that_wait_for_the_start(tmp_path: Path) -> None:
     for options in ([], ["--apart", "7.5"], ["--apart", "20", "--drift", "40", "--retries", "1"]):
         done = emulated(tmp_path, query, "--wait-for-start", "--json", *options)
         assert done.exit_code == 0, done.output
-        assert json.loads(done.stdout.splitlines()[0])["sound"]
+        head = json.loads(done.stdout.splitlines()[0])
+        assert head["sound"]
+        assert head["untold"] == []
         assert "equal to the reference" in done.stderr
     once = emulated(tmp_path, query, "--wait-for-start", "--apart", "7.5").stdout
     assert once == emulated(tmp_path, query, "--wait-for-start", "--apart", "7.5").stdout

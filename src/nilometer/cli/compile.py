@@ -173,6 +173,8 @@ def compile_(
         head = {"sites": motes.measurements(ran), "sound": ran.run.sound, "compared": len(ran.answer)}
         if loss:
             head |= {"lost": ran.run.lost, "expected": ran.expected, "arrived": ran.arrived}
+        if wait_for_start:
+            head |= {"untold": motes.untold_motes(ran)}
         print(dumps(head, ensure_ascii=False))
         for line in ran.answer.json_rows():
             print(line)

@@ -64,8 +64,8 @@ def listen(
     """
     from contextlib import ExitStack
 
+    from nilometer.edge.adapters.byte_line import ByteLine
     from nilometer.engine import motes
-    from nilometer.engine.byte_line import ByteLine
     from nilometer.engine.expectations import expectations
     from nilometer.engine.mote_answers import mote_answers
 

@@ -30,6 +30,9 @@ from nilometer.cli.placement_options import (
     network_of,
 )
 
+MANY = 300
+"""Nodes for which several plans take so long that it is told."""
+
 
 def register(application: typer.Typer) -> None:
     """Add the verb."""
@@ -84,6 +87,8 @@ def plan(
         check_output(plot, "--plot")
         paths = draw_placement(placement, plot)
         paths.append(Path(plot) / "lifetime.svg")
+        if len(found.nodes) > MANY:
+            message("planning for other acquisition intervals too, for lifetime.svg: ten more plans")
         draw_trade_offs(
             placement, lambda interval: query.placement(found, expected.at_interval(interval)), paths[-1]
         )

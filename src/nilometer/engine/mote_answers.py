@@ -9,7 +9,7 @@ from nilometer.edge.manager.clocks import wall
 from nilometer.engine.answers import Answer
 
 if TYPE_CHECKING:
-    from nilometer.engine.byte_line import ByteLine
+    from nilometer.edge.adapters.byte_line import ByteLine
     from nilometer.engine.query import Query
     from nilometer.sensornet.motes.listening import Listener
 

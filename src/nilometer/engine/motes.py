@@ -247,6 +247,11 @@ def sizes(compilation: Compilation) -> list[dict[str, Any]]:
     ]
 
 
+def untold_motes(emulation: Emulation) -> list[NodeId]:
+    """Who waited for the start in vain, by name."""
+    return [_called(emulation.compilation, site)["site"] for site in emulation.run.untold]
+
+
 def _called(compilation: Compilation, site: NodeId) -> dict[str, NodeId]:
     """A site by its number, and by its name if it has one."""
     if not compilation.names:
@@ -316,7 +321,7 @@ def what_was_lost(emulation: Emulation) -> str | None:
     again = f"after {retries} retries" if retries else "as each is sent once (--retries)"
     found = [f"{lost} packets were lost for good, {again}"] if lost else []
     if untold:
-        names = ", ".join(str(_called(emulation.compilation, site)["site"]) for site in untold)
+        names = ", ".join(map(str, untold_motes(emulation)))
         found.append(f"the start was told in vain to {names}")
     text = f"{'; '.join(found)}: {arrived} of {expected} expected rows arrived"
     return text + (f", and {others} that were made of what was left" if others else "")

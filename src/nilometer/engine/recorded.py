@@ -55,8 +55,15 @@ def recorded_readings(query: Query, network: Network, most: int) -> Recorded:
     """At most `most` readings of each node that is asked, from the first tick on at which all have one, as long as all go on."""
     plan = limit_acquisitions(query.physical, network, sensors_by_stream(query.database.catalog))
     asked = sources_of(plan, network)
+    heard: dict[str, set[NodeId]] = {}
     found = {
-        name: _by_tick(query, name, [site for site in network.hosts(name) if site in sites], asked.interval)
+        name: _by_tick(
+            query,
+            name,
+            [site for site in network.hosts(name) if site in sites],
+            asked.interval,
+            heard.setdefault(name, set()),
+        )
         for name, sites in _sites(asked).items()
     }
     wanted = {column: kind for column, kind in _sensed(plan).items() if column[0] in found}
@@ -78,17 +85,12 @@ def recorded_readings(query: Query, network: Network, most: int) -> Recorded:
             evaluations = range(start, start + count * asked.interval, asked.interval)
             readings[name][site] = _held(ticks, columns[name], evaluations, missing)
     taken = sum(len(columns[name]) * len(sites) for name, sites in found.items())
-    strangers = {name: who for name in found if (who := _strangers(query, name, network))}
+    strangers = {
+        name: tuple(sorted(who, key=str))
+        for name in found
+        if (who := heard[name] - {None, *network.hosts(name)})
+    }
     return Recorded(readings, start, _scaled(readings, wanted), taken, tuple(missing), strangers)
-
-
-def _strangers(query: Query, name: str, network: Network) -> tuple[NodeId, ...]:
-    """Who is in a stream's log, and is no node that senses it."""
-    stream = physical.streams_of(query.physical)[name]
-    items = feed_of(query.database.data, stream).items
-    (column,) = (column.name for column in stream.columns if column.name.lower() == "id")
-    known = {item[column] for item in items if not isinstance(item, int)}
-    return tuple(sorted(known - {None, *network.hosts(name)}, key=str))
 
 
 def _sites(asked: Sources) -> dict[str, set[NodeId]]:
@@ -110,14 +112,18 @@ def _sensed(plan: physical.Node) -> dict[tuple[str, str], Kind]:
     }
 
 
-def _by_tick(query: Query, name: str, sites: list[NodeId], interval: int) -> dict[NodeId, ByTick]:
-    """The first reading from each tick to the next, of each site; refuses a site that has none at all."""
+def _by_tick(
+    query: Query, name: str, sites: list[NodeId], interval: int, heard: set[NodeId]
+) -> dict[NodeId, ByTick]:
+    """The first reading from each tick to the next, of each site; refuses a site that has none at all. Whoever has a reading is put
+    into `heard`."""
     stream = physical.streams_of(query.physical)[name]
     found: dict[NodeId, ByTick] = {site: {} for site in sites}
     for item in feed_of(query.database.data, stream).items:
         if isinstance(item, int):
             continue  # a heartbeat
         row = {column.lower(): value for column, value in item.items()}
+        heard.add(row["id"])
         if row["id"] in found:
             found[row["id"]].setdefault(row["time"] // interval * interval, row)
     silent = [site for site, ticks in found.items() if not ticks]

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
+from nilometer.edge.adapters.byte_line import ByteLine
 from nilometer.engine import Answer
-from nilometer.engine.byte_line import ByteLine
 from nilometer.engine.mote_answers import mote_answers
 from nilometer.engine.motes import Emulation, listener
 from nilometer.errors import ConfigurationError

@@ -1,7 +1,7 @@
 """Why our runtime for motes cannot run an operator that a mote could run, and leaves it to the gateway.
 
-`placement.abilities` has what any mote is able to do. A program of ours does less: it divides nothing (AGGR_EVAL is put off to the gateway,
-`finishing`), keeps windows only of what its own site acquires, and its numbers have 32 bits.
+`placement.abilities` has what any mote is able to do. A program of ours does less: it puts AGGR_EVAL off to the gateway
+(`finishing`), keeps windows only of what its own site acquires, and its numbers have 32 bits.
 """
 
 from __future__ import annotations

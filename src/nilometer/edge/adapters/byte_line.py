@@ -7,6 +7,7 @@ import select
 import socket
 import sys
 import termios
+import time
 import tty
 from errno import EISDIR
 from pathlib import Path
@@ -17,7 +18,10 @@ from urllib.parse import urlsplit
 from nilometer.errors import ConfigurationError, DataError
 
 AT_ONCE = 4096
-AT_MOST = 1 << 20
+HEELS = 0.02
+"""Seconds in which bytes come at the heels of others."""
+PATIENCE = 0.5
+"""Seconds that are waited for bytes, and that they are gathered for at most: a line may have noise without end."""
 
 
 class ByteLine:
@@ -41,7 +45,7 @@ class ByteLine:
             else:
                 self.recorded = Path(address).is_file()
 
-    def read(self, patience: float = 0.5) -> bytes | None:
+    def read(self, patience: float = PATIENCE) -> bytes | None:
         """What has come; nothing, if nothing did; None if nothing will any more."""
         ready, _, _ = select.select([self._descriptor], [], [], patience)
         if not ready:
@@ -55,7 +59,8 @@ class ByteLine:
     def read_all(self) -> bytes | None:
         """What has come, and what comes at its heels: a serial server may have kept some for us."""
         came = self.read()
-        while came and len(came) < AT_MOST and (more := self.read(patience=0.02)):
+        until = time.monotonic() + PATIENCE
+        while came and time.monotonic() < until and (more := self.read(HEELS)):
             came += more
         return came
 
