@@ -11,7 +11,7 @@ import pytest
 
 from nilometer.cli import main as cli
 from nilometer.engine import connect
-from nilometer.engine.live import Station
+from nilometer.live.station import Station
 
 SCHEMA = """
 CREATE STREAM air (x FLOAT) PUSHED FROM 'file://{path}' EXPECT EVERY 1 MINUTE;

@@ -18,9 +18,9 @@ import nilometer
 from nilometer.cli import main as cli
 from nilometer.cli.deliveries import report_deliveries, summarize_deliveries, without_password
 from nilometer.engine import Database
-from nilometer.engine.live import Station
-from nilometer.engine.live.delivery import Deliveries, follow, open_routes, route
 from nilometer.errors import ConfigurationError, ResourceError
+from nilometer.live.delivery import Deliveries, follow, open_routes, route
+from nilometer.live.station import Station
 
 SCHEMA = """
 CREATE STREAM air (x FLOAT) PUSHED FROM 'file://{path}' EXPECT EVERY 1 MINUTE;

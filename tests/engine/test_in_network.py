@@ -9,11 +9,11 @@ import pytest
 from nilometer.catalog.network import Link, Network, NetworkNode
 from nilometer.catalog.profiles import cost_profile
 from nilometer.engine import Database, Query, connect
-from nilometer.engine.answers import Answer
 from nilometer.engine.data import sensors_by_stream
 from nilometer.engine.recorded import recorded_readings
 from nilometer.engine.simulating import run_in_network
 from nilometer.errors import DataError
+from nilometer.live.answers import Answer
 from nilometer.placement import Placement, QualityOfService, place, placement_profile
 from nilometer.plan.reference import same_answer
 from nilometer.sensornet.simulation import Conditions

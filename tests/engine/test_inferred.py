@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 import nilometer
-from nilometer.edge import readers
+from nilometer.ingest import readers
 
 NOON = 1_767_268_800
 

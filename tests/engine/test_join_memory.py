@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 import nilometer
 from nilometer.cli.main import application
-from nilometer.edge.fjord import Fjord
+from nilometer.dataflow.fjord import Fjord
 from nilometer.engine.gateway import DatabaseSources
 
 DECLARED = """

@@ -10,7 +10,7 @@ import pytest
 from nilometer.engine import connect
 from nilometer.laboratory.demo.field import QUESTIONS, SCHEMA, field_of, radio_of
 from nilometer.laboratory.demo.run import run_demo
-from nilometer.laboratory.generators.generator import START
+from nilometer.simulated.fields.generator import START
 from nilometer.types import HOUR, MINUTE
 
 

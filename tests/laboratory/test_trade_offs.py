@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from nilometer.laboratory.pictures.trade_offs import by_delivery, by_interval, draw_trade_offs
+from nilometer.pictures.trade_offs import by_delivery, by_interval, draw_trade_offs
 from nilometer.placement import Placement, QualityOfService, place
 from nilometer.types import MINUTE
 from placement.scenarios import Q2, brook, physical_plan

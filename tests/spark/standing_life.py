@@ -6,8 +6,8 @@ import sys
 from pathlib import Path
 
 import nilometer
-from nilometer.engine.live.spark_query import SparkQuery
-from nilometer.engine.live.starts import BEGINNING
+from nilometer.live.spark_query import SparkQuery
+from nilometer.live.starts import BEGINNING
 from nilometer.spark.settings import SparkSettings
 
 SETTINGS = {

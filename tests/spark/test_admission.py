@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nilometer.catalog.extents import Stream
-from nilometer.edge.door import Door
-from nilometer.edge.log import LogDirectory, LogSettings, Offset
+from nilometer.dataflow.door import Door
+from nilometer.log import LogDirectory, LogSettings, Offset
 from nilometer.plan import physical
 from nilometer.spark.admission import Admission
 from nilometer.spark.job import Job, TablesAtHand

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from nilometer.engine.live.standing import result_log
+from nilometer.live.standing import result_log
 from spark import tiny
 from spark.cluster import PATIENCE, Cluster
 from spark.test_kill import LIFE, QUERIES, check, field  # noqa: F401 - a fixture

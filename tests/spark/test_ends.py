@@ -8,7 +8,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import nilometer
-from nilometer.edge.log import Offset
+from nilometer.log import Offset
 from nilometer.spark.ends import tell_ends, told_ends
 from nilometer.spark.places import Place, Places
 from nilometer.types import MINUTE

@@ -18,9 +18,9 @@ import polars as pl
 import pytest
 
 import nilometer
-from nilometer.edge.log import LogDirectory
-from nilometer.edge.log.failpoints import SCOPE, VARIABLE
-from nilometer.engine.live.kept_answers import kept_answers
+from nilometer.live.kept_answers import kept_answers
+from nilometer.log import LogDirectory
+from nilometer.log.failpoints import SCOPE, VARIABLE
 from nilometer.plan.reference import same_answer
 from nilometer.types import SECOND
 

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 import nilometer
-from edge.log.logs import FailAt, no_space
-from nilometer.edge.log.failpoints import Failpoint
-from nilometer.engine.live.spark_query import FOLDER, INSTALLATION, TRIES, SparkQuery
-from nilometer.engine.live.starts import BEGINNING
+from log.logs import FailAt, no_space
 from nilometer.errors import NilometerError, ResourceError
+from nilometer.live.spark_query import FOLDER, INSTALLATION, TRIES, SparkQuery
+from nilometer.live.starts import BEGINNING
+from nilometer.log.failpoints import Failpoint
 from nilometer.spark.processor import STATE_FORMAT
 from nilometer.spark.settings import SparkSettings
 from spark.test_kill import QUERIES, append, check, empty_field

@@ -10,13 +10,13 @@ import polars as pl
 import pytest
 
 import nilometer
-from nilometer.edge.log import LogDirectory
 from nilometer.engine import Database
-from nilometer.engine.live import Station
-from nilometer.engine.live.query_list import State
-from nilometer.engine.live.roster import Roster
-from nilometer.engine.live.standing import result_log
-from nilometer.engine.live.upkeep import pause, replay, resume
+from nilometer.live.query_list import State
+from nilometer.live.roster import Roster
+from nilometer.live.standing import result_log
+from nilometer.live.station import Station
+from nilometer.live.upkeep import pause, replay, resume
+from nilometer.log import LogDirectory
 from nilometer.types import MINUTE
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from pyspark.sql import Row
 from pyspark.sql.streaming.tws_tester import TwsTester
 
 from nilometer.engine import Answer, Query
-from nilometer.engine.spark import job_of_query, land_query
+from nilometer.engine.spark import job_over_logs, land_query
 from nilometer.operators.frames import dtypes, empty
 from nilometer.spark import processor
 from nilometer.spark.faults import CarriedError, found_in
@@ -80,12 +80,11 @@ def run(
     frames: list[pl.DataFrame] = []
     with tempfile.TemporaryDirectory(prefix="nilometer-") as folder:
         ledgers = land_query(query, folder)
-        job = job_of_query(
+        job = job_over_logs(
             query,
-            None,
-            SparkSettings(buckets=buckets),
+            SparkSettings(buckets=buckets).bucket_count,
+            2,
             folder,
-            partitions=2,
             ends=finished,
             max_rows=batch_rows or BATCH_ROWS,
         )

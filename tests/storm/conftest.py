@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from edge.log.logs import scratch
+from log.logs import scratch
 from storm.lives import Nursery
 
 

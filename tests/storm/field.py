@@ -8,10 +8,10 @@ from pathlib import Path
 import polars as pl
 
 import nilometer
-from nilometer.edge.log import LogDirectory
 from nilometer.engine import Database
-from nilometer.engine.live.books import query_books, stream_books
-from nilometer.engine.live.standing import result_log
+from nilometer.live.books import query_books, stream_books
+from nilometer.live.standing import result_log
+from nilometer.log import LogDirectory
 from nilometer.plan.reference import same_answer
 from storm.publishers import Reading, value_of
 

@@ -13,11 +13,11 @@ import numpy as np
 
 import nilometer.cli.run as verb
 from nilometer.cli.main import application
-from nilometer.edge.log import LogSettings
-from nilometer.edge.log.checksum import checksum_of, next_record, walk, words_of
-from nilometer.edge.log.failpoints import VARIABLE
 from nilometer.engine import Database
-from nilometer.engine.live import Station
+from nilometer.live.station import Station
+from nilometer.log import LogSettings
+from nilometer.log.checksum import checksum_of, next_record, walk, words_of
+from nilometer.log.failpoints import VARIABLE
 
 
 def live(folder: str, failpoint: str, segment_bytes: int) -> None:
@@ -35,8 +35,8 @@ def live(folder: str, failpoint: str, segment_bytes: int) -> None:
 
 def prepare() -> None:
     """Loaded and compiled once. Nothing may have been done with Polars before a fork, which does not take its threads along."""
-    import nilometer.edge.adapters.mqtt
-    import nilometer.laboratory.simulated  # noqa: F401
+    import nilometer.ingest.adapters.mqtt
+    import nilometer.simulated  # noqa: F401
 
     checksum_of(b"compiled")
     next_record(words_of(bytes(64)), 0)

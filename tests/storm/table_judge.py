@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from nilometer.edge.log import LogDirectory, Offset
-from nilometer.edge.standing.table_log import Version
 from nilometer.engine import Database
-from nilometer.engine.live.control import folder_of
-from nilometer.engine.live.standing import result_log
-from nilometer.engine.live.stored_tables import Kept
+from nilometer.live.control import folder_of
+from nilometer.live.standing import result_log
+from nilometer.live.stored_tables import Kept
+from nilometer.live.table_log import Version
+from nilometer.log import LogDirectory, Offset
 from nilometer.plan import physical
 from nilometer.plan.reference import Feed, TableVersion, evaluate, same_answer
 

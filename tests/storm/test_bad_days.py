@@ -8,18 +8,18 @@ from random import Random
 
 import pytest
 
-from edge.log.logs import CrashError
-from edge.manager.streams import Reading
-from edge.payloads.test_fuzzed_payloads import SEEDS, damaged
+from ingest.manager.streams import Reading
+from ingest.payloads.test_fuzzed_payloads import SEEDS, damaged
+from log.logs import CrashError
+from nilometer.catalog.address import Address
 from nilometer.catalog.extents import Stream
-from nilometer.edge.adapters import Adapter
-from nilometer.edge.adapters.adapter import Clock
-from nilometer.edge.adapters.address import Address
-from nilometer.edge.adapters.mqtt import Acknowledgement, MqttAdapter
-from nilometer.edge.buffers import Policy
-from nilometer.edge.log import LogDirectory
-from nilometer.edge.payloads import Garbled
-from nilometer.engine.live import live_query
+from nilometer.ingest.adapters import Adapter
+from nilometer.ingest.adapters.adapter import Clock
+from nilometer.ingest.adapters.mqtt import Acknowledgement, MqttAdapter
+from nilometer.ingest.buffers import Policy
+from nilometer.ingest.payloads import Garbled
+from nilometer.live import live_query
+from nilometer.log import LogDirectory
 from nilometer.types import DAY, SECOND
 from storm.world import NOW, World
 

@@ -15,10 +15,10 @@ from pathlib import Path
 import pytest
 
 import mosquitto_server
-from nilometer.edge.adapters.address import Address
-from nilometer.edge.adapters.mqtt import MqttAdapter
-from nilometer.edge.log.failpoints import FAILPOINTS
-from nilometer.engine.live.identity import identity_of
+from nilometer.catalog.address import Address
+from nilometer.ingest.adapters.mqtt import MqttAdapter
+from nilometer.live.identity import identity_of
+from nilometer.log.failpoints import FAILPOINTS
 from storm.field import QUERIES, check_all, check_books, database, write_schema
 from storm.lives import ENVIRONMENT, Nursery, Process
 from storm.publishers import PATIENCE, Publishers

@@ -15,18 +15,20 @@ from hypothesis import HealthCheck, given, note, settings
 from hypothesis import strategies as st
 
 import nilometer
-from edge.log.logs import scratch
-from edge.manager.streams import Hand, Spring, Well
+from ingest.manager.streams import Hand, Spring, Well
+from log.logs import scratch
 from nilometer.catalog.extents import Stream
-from nilometer.edge.adapters import Adapter, ReadResult, Status
-from nilometer.edge.adapters.adapter import Clock
-from nilometer.edge.gateway import Entry, MemorySources, Run
-from nilometer.edge.log import LogDirectory, LogSettings, Offset
+from nilometer.dataflow import Entry, MemorySources, Run
 from nilometer.engine import Database
 from nilometer.engine.data import frame_of
-from nilometer.engine.live import BEGINNING, NOW, LiveQuery, Station
-from nilometer.engine.live.standing import result_log
 from nilometer.errors import DataError
+from nilometer.ingest.adapters import Adapter, ReadResult, Status
+from nilometer.ingest.adapters.adapter import Clock
+from nilometer.live.live_query import LiveQuery
+from nilometer.live.standing import result_log
+from nilometer.live.starts import BEGINNING, NOW
+from nilometer.live.station import Station
+from nilometer.log import LogDirectory, LogSettings, Offset
 from nilometer.plan.reference import same_answer
 from nilometer.types import SECOND
 from properties.random_queries import BASE, SCHEMA, STREAMS, TABLE_ROWS, cases

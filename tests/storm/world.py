@@ -6,18 +6,19 @@ from collections import Counter
 from pathlib import Path
 
 import nilometer
-from edge.log.logs import no_space
-from edge.manager.streams import Hand, Spring, Well
+from ingest.manager.streams import Hand, Spring, Well
+from log.logs import no_space
 from nilometer.catalog.extents import Stream
-from nilometer.edge.adapters import Adapter
-from nilometer.edge.adapters.adapter import Clock
-from nilometer.edge.ledger import StreamLedger
-from nilometer.edge.log import LogDirectory, LogSettings
-from nilometer.edge.manager import ManagerSettings
+from nilometer.dataflow.ledger import StreamLedger
 from nilometer.engine import Database
-from nilometer.engine.live import BEGINNING, Station
-from nilometer.engine.live.books import ledger_of, query_books, stream_books
-from nilometer.engine.live.standing import result_log
+from nilometer.ingest.adapters import Adapter
+from nilometer.ingest.adapters.adapter import Clock
+from nilometer.ingest.manager import ManagerSettings
+from nilometer.live.books import ledger_of, query_books, stream_books
+from nilometer.live.standing import result_log
+from nilometer.live.starts import BEGINNING
+from nilometer.live.station import Station
+from nilometer.log import LogDirectory, LogSettings
 from nilometer.plan.reference import same_answer
 from nilometer.types import SECOND
 

@@ -68,7 +68,7 @@ def answers(
 
 def print_kept(database: Database, name: str, position: int, limit: int | None, *, json: bool) -> None:
     """What there is now, in the columns of the last version."""
-    from nilometer.engine.live.kept_answers import kept_answers
+    from nilometer.live.kept_answers import kept_answers
 
     found = kept_answers(database, name, position)
     printer = RowPrinter(found.schema.names, json, limit)
@@ -99,7 +99,7 @@ def print_on(
     seconds: float | None,
 ) -> None:
     """Rows as they are committed, in the columns that they have."""
-    from nilometer.engine.live.delivery import follow
+    from nilometer.live.delivery import follow
 
     over = stops(seconds)
     printer: RowPrinter | None = None
@@ -121,7 +121,7 @@ def deliver(
     database: Database, name: str, urls: Sequence[str], *, on_and_on: bool, seconds: float | None
 ) -> None:
     """To every sink what it has not got yet."""
-    from nilometer.engine.live.delivery import Deliveries, deliver, open_routes
+    from nilometer.live.delivery import Deliveries, deliver, open_routes
 
     if not on_and_on:
         for url in urls:
@@ -143,7 +143,7 @@ def deliver(
 
 def stops(seconds: float | None) -> Callable[[], bool]:
     """Waits a moment, and says whether it is time to stop: after so long, or when a service manager asks."""
-    from nilometer.engine.live.delivery import a_moment
+    from nilometer.live.delivery import a_moment
 
     stopped, began = stopped_by_signal(), time.monotonic()
 

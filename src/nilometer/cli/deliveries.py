@@ -10,7 +10,7 @@ from nilometer.cli.console import message
 from nilometer.errors import ConfigurationError
 
 if TYPE_CHECKING:
-    from nilometer.engine.live.delivery import Deliveries
+    from nilometer.live.delivery import Deliveries
 
 
 def routes_of(settings: Sequence[str], known: Sequence[str]) -> list[tuple[str, str]]:

@@ -64,10 +64,10 @@ def listen(
     """
     from contextlib import ExitStack
 
-    from nilometer.edge.adapters.byte_line import ByteLine
     from nilometer.engine import motes
     from nilometer.engine.expectations import expectations
     from nilometer.engine.mote_answers import mote_answers
+    from nilometer.ingest.adapters.byte_line import ByteLine
 
     if record is not None and record.exists() and Path(line).exists() and record.samefile(line):
         raise ConfigurationError(

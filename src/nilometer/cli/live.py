@@ -15,10 +15,11 @@ from nilometer.cli.console import RowPrinter, message
 from nilometer.errors import NilometerError
 
 if TYPE_CHECKING:
-    from nilometer.edge.adapters import ReadResult
-    from nilometer.edge.buffers import Policy
     from nilometer.engine import Database, Query
-    from nilometer.engine.live import LiveQuery, Station
+    from nilometer.ingest.adapters import ReadResult
+    from nilometer.ingest.buffers import Policy
+    from nilometer.live.live_query import LiveQuery
+    from nilometer.live.station import Station
 
 SecondsOption = Annotated[
     float | None, typer.Option("--seconds", min=0.1, help="Stop a live query after so long; else Ctrl-C.")
@@ -48,9 +49,9 @@ def is_live(query: Query) -> bool:
 
 def open_station(database: Database, when_full: Sequence[str] | None = None) -> Station:
     """The station of a database: logs in its data directory, or, without one, as long as it runs."""
-    from nilometer.edge.manager import ManagerSettings
-    from nilometer.engine.live import Station
-    from nilometer.laboratory.simulated import Generators
+    from nilometer.ingest.manager import ManagerSettings
+    from nilometer.live.station import Station
+    from nilometer.simulated import Generators
 
     generators = Generators()
     return Station(
@@ -64,8 +65,8 @@ def open_station(database: Database, when_full: Sequence[str] | None = None) -> 
 
 def policies_of(database: Database, settings: Sequence[str]) -> dict[str, Policy]:
     """`air=sample`: what a stream does when its log takes no more."""
-    from nilometer.edge.buffers import Policy
     from nilometer.errors import ConfigurationError
+    from nilometer.ingest.buffers import Policy
 
     known = [policy.value for policy in Policy if policy is not Policy.SPILL]
     policies = {}
@@ -114,7 +115,7 @@ def follow(
         nonlocal reported
         for live in list(queries):
             if live.name not in printers:
-                printers[live.name] = RowPrinter(live.query.columns, json, limit)
+                printers[live.name] = RowPrinter(live.query.schema.names, json, limit)
             try:
                 for answer in live.take():
                     printers[live.name].print(answer, live.name if several else None)

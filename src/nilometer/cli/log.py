@@ -18,7 +18,7 @@ from nilometer.types import DAY, HOUR, MINUTE, SECOND, format_time
 if TYPE_CHECKING:
     import polars as pl
 
-    from nilometer.edge.log import LogDirectory, StreamLog
+    from nilometer.log import LogDirectory, StreamLog
 
 commands = typer.Typer(
     help="The durable logs of the streams: ls, tail, dead, demand, verify, trim, replay.",
@@ -238,7 +238,7 @@ def replay(
 
 
 def _directory(data: str) -> LogDirectory:
-    from nilometer.edge.log import LogDirectory
+    from nilometer.log import LogDirectory
 
     return LogDirectory(data)
 

@@ -82,7 +82,7 @@ def plan(
     found = network_of(query, network, costs, retries)
     placement = query.placement(found, expected)
     if plot is not None:
-        from nilometer.laboratory.pictures import draw_placement, draw_trade_offs
+        from nilometer.pictures import draw_placement, draw_trade_offs
 
         check_output(plot, "--plot")
         paths = draw_placement(placement, plot)

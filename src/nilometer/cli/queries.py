@@ -13,7 +13,7 @@ from nilometer.cli.console import message, print_records
 from nilometer.cli.options import CatalogOption, DataOption, JsonOption, database_of
 
 if TYPE_CHECKING:
-    from nilometer.engine.live.query_list import QueryState
+    from nilometer.live.query_list import QueryState
 
 commands = typer.Typer(
     help="The standing queries and how they do: list, pause, resume, drop, replay, trim.",
@@ -66,8 +66,8 @@ def pause_command(
 
     Example: nilometer queries pause smoky --data field/
     """
-    from nilometer.engine.live.standing import runner_of
-    from nilometer.engine.live.upkeep import known, pause
+    from nilometer.live.standing import runner_of
+    from nilometer.live.upkeep import known, pause
 
     database = database_of(*_given(context, data, catalog))
     runner = pause(database, name)
@@ -90,7 +90,7 @@ def resume_command(
 
     Example: nilometer queries resume smoky --data field/
     """
-    from nilometer.engine.live.upkeep import known, resume
+    from nilometer.live.upkeep import known, resume
 
     database = database_of(*_given(context, data, catalog))
     runner = resume(database, name)
@@ -113,8 +113,8 @@ def drop_command(
 
     Example: nilometer queries drop smoky --data field/ --yes
     """
-    from nilometer.engine.live.upkeep import drop, remains
     from nilometer.errors import ConfigurationError
+    from nilometer.live.upkeep import drop, remains
 
     database = database_of(*_given(context, data, catalog))
     found = remains(database, name)
@@ -156,8 +156,8 @@ def replay_command(
 
     Example: nilometer queries replay smoky --data field/ --from 2026-03-01T06:00:00Z
     """
-    from nilometer.engine.live.starts import start_of
-    from nilometer.engine.live.upkeep import known, replay
+    from nilometer.live.starts import start_of
+    from nilometer.live.upkeep import known, replay
 
     database = database_of(*_given(context, data, catalog))
     done = replay(database, name, start_of(start))
@@ -193,9 +193,9 @@ def trim_command(
     Example: nilometer queries trim smoky --data field/ --older-than 30d
     """
     from nilometer.cli.log import age_of
-    from nilometer.engine.live.answer_retention import OWN, trim_answers
-    from nilometer.engine.live.version_retention import trim_versions
     from nilometer.errors import ConfigurationError
+    from nilometer.live.answer_retention import OWN, trim_answers
+    from nilometer.live.version_retention import trim_versions
 
     if older_than is None and keep is None:
         raise ConfigurationError(

@@ -92,7 +92,7 @@ def run_live(
     when_full: list[str] | None,
 ) -> None:
     """Print the rows of a live query as they come."""
-    from nilometer.engine.live.starts import start_of
+    from nilometer.live.starts import start_of
 
     stopped = stopped_by_signal()
     with open_station(asked.database, when_full) as station:

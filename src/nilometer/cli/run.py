@@ -48,9 +48,9 @@ def run(
 
     Example: nilometer run --data field/ --to smoky=mqtt://localhost/alerts/{id} --to smoky=parquet:out/smoky
     """
-    from nilometer.engine.live.delivery import Deliveries, open_routes
-    from nilometer.engine.live.roster import Roster
     from nilometer.errors import ConfigurationError
+    from nilometer.live.delivery import Deliveries, open_routes
+    from nilometer.live.roster import Roster
 
     database = database_of(data, catalog)
     if database.data.base is None:

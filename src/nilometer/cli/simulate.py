@@ -153,7 +153,7 @@ def simulate(
     else:
         message(report_text(result))
     if plot is not None:
-        from nilometer.laboratory.pictures import draw_placement, draw_simulation
+        from nilometer.pictures import draw_placement, draw_simulation
 
         for path in (*draw_placement(placement, plot), *draw_simulation(result, plot)):
             message(f"drawn: {path}")

@@ -46,7 +46,7 @@ def streams(
 
 def print_books(database: Database, json: bool) -> None:
     """received = appended + garbled + future + duplicate + shed; read = delivered + filtered + late + shed."""
-    from nilometer.engine.live.books import query_books, stream_books
+    from nilometer.live.books import query_books, stream_books
 
     of_streams, of_queries = stream_books(database), query_books(database)
     print_records(of_streams, json)

@@ -18,8 +18,8 @@ from nilometer.types import Column, Kind
 if TYPE_CHECKING:
     import polars as pl
 
-    from nilometer.edge.gateway import Entry
-    from nilometer.edge.readers import FileForm
+    from nilometer.dataflow import Entry
+    from nilometer.ingest.readers import FileForm
     from nilometer.plan.logical import Node
     from nilometer.plan.reference import Feed
 
@@ -79,7 +79,7 @@ class Data:
 
     def attach_file(self, name: str, path: Path, catalog: Catalog) -> None:
         """Let a file be the log of a stream; where `id` was not declared, the file says whether ids are numbers or text."""
-        from nilometer.edge.readers import sniff_ids
+        from nilometer.ingest.readers import sniff_ids
 
         stream = catalog.stream(name)
         key = stream.name.lower()
@@ -106,8 +106,8 @@ class Data:
         """Append readings to a stream's log in memory; gives how many could be read."""
         import polars as pl
 
-        from nilometer.edge.gateway import Batch
-        from nilometer.edge.readers import read_frame
+        from nilometer.dataflow import Batch
+        from nilometer.ingest.readers import read_frame
 
         if isinstance(rows, pl.DataFrame):
             reading = read_frame(rows, stream)
@@ -120,7 +120,7 @@ class Data:
 
     def heartbeat(self, stream: Stream, tick: int) -> None:
         """Append a heartbeat."""
-        from nilometer.edge.gateway import Heartbeat
+        from nilometer.dataflow import Heartbeat
 
         self.appended.setdefault(stream.name.lower(), []).append(Heartbeat(tick))
 
@@ -141,8 +141,8 @@ class Data:
             wanted = None  # all batches have the same columns
         place = key if wanted is None else f"{key}: {', '.join(sorted(wanted))}"
         if place not in self._read:
-            from nilometer.edge.gateway import Batch
-            from nilometer.edge.readers import read
+            from nilometer.dataflow import Batch
+            from nilometer.ingest.readers import read
 
             reading = read(path, stream, wanted, self.forms.get(key))
             self._read[place] = [Batch(reading.rows, reading.garbled)]
@@ -155,7 +155,7 @@ class Data:
         """What the edge has written to the stream's log in this data directory; frames that share the memory of its files."""
         if self.base is None or not (self.base / LOG_FOLDER).is_dir():
             return []
-        from nilometer.edge.log import LogDirectory
+        from nilometer.log import LogDirectory
 
         return list(LogDirectory(self.base).log(stream).entries())
 
@@ -171,7 +171,7 @@ class Data:
         """The snapshot of a stored extent."""
         if table.url == "catalog:sensors":
             return sensors_frame(catalog, table)
-        from nilometer.edge.readers import read_table
+        from nilometer.ingest.readers import read_table
 
         return read_table(table, self.base)
 
@@ -270,7 +270,7 @@ def sensors_frame(catalog: Catalog, table: Table) -> pl.DataFrame:
 
 def feed_of(data: Data, stream: Stream) -> Feed:
     """The same log for the reference evaluator: Python rows, doubles by KEY taken out one by one."""
-    from nilometer.edge.gateway import Heartbeat
+    from nilometer.dataflow import Heartbeat
     from nilometer.plan.reference import Feed
 
     items: list[Any] = []

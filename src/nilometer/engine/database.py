@@ -18,7 +18,7 @@ from nilometer.types import format_duration, format_time, parse_time
 if TYPE_CHECKING:
     import polars as pl
 
-    from nilometer.engine.live.query_list import QueryState
+    from nilometer.live.query_list import QueryState
     from nilometer.spark.stream_from import Landing
     from nilometer.spark.typed import DataFrame
 
@@ -153,11 +153,11 @@ class Database:
     def answers(self, name: str, position: int = 0, *, follow: bool = False) -> Iterator[dict[str, Any]]:
         """What a standing query has answered, as dictionaries, from a position on (how many rows came before). With `follow`, and
         then whatever it answers from now on, in any process, as soon as it is durable."""
-        from nilometer.engine.live.kept_answers import directory_of, kept_answers
+        from nilometer.live.kept_answers import directory_of, kept_answers
 
         if not follow:
             return (row for answer in kept_answers(self, name, position) for row in answer)
-        from nilometer.engine.live import delivery
+        from nilometer.live import delivery
 
         directory_of(self, name)
         answers = delivery.follow(self, name, position, wait=delivery.a_moment)
@@ -165,14 +165,14 @@ class Database:
 
     def queries(self) -> list[QueryState]:
         """The standing queries of the data directory, declared or not any more, and how each does, in whatever process it runs."""
-        from nilometer.engine.live.query_list import query_list
+        from nilometer.live.query_list import query_list
 
         return query_list(self)
 
     def deliver(self, name: str, to: str) -> int:
         """Deliver what a standing query has answered, and the sink has not got yet, to a sink: `parquet:DIR`, `jsonl:FILE`,
         `mqtt://host/topic`, `postgresql://host/database?table=x`. Gives how many rows were delivered."""
-        from nilometer.engine.live.delivery import deliver
+        from nilometer.live.delivery import deliver
 
         return deliver(self, name, to).rows
 

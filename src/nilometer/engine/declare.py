@@ -167,7 +167,7 @@ def table_of(statement: ast.CreateTable, text: str | None, base: Path | None) ->
     _check_names(statement.columns, text)
     columns = tuple(column_of(definition, text) for definition in statement.columns)
     if not columns:
-        from nilometer.edge.readers import describe_table
+        from nilometer.ingest.readers import describe_table
 
         try:
             columns = describe_table(statement.url, statement.table or statement.name, base)

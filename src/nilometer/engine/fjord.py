@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from nilometer.edge.fjord import Fjord, Scheduler
-from nilometer.edge.gateway import BATCH_ROWS, Batch, Entry
-from nilometer.engine.answers import Answer
+from nilometer.dataflow import BATCH_ROWS, Batch, Entry
+from nilometer.dataflow.fjord import Fjord, Scheduler
 from nilometer.engine.gateway import DatabaseSources
+from nilometer.live.answers import Answer
 from nilometer.operators.frames import dtypes, empty
 from nilometer.plan import physical
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from nilometer.catalog import Sensor, Stream, Table
-from nilometer.edge.gateway import BATCH_ROWS, Entry, Run
-from nilometer.engine.answers import Answer
+from nilometer.dataflow import BATCH_ROWS, Entry, Run
+from nilometer.live.answers import Answer
 from nilometer.plan import physical
 
 if TYPE_CHECKING:

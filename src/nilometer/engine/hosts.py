@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from nilometer.engine.answers import Answer
+from nilometer.live.answers import Answer
 
 if TYPE_CHECKING:
     from nilometer.engine.query import Query

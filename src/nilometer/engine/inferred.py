@@ -42,7 +42,7 @@ _UNITS = (
 
 def open_file(database: Database, path: Path) -> None:
     """Declare a stream for the file and let the file be its log; says which columns it takes for time and id."""
-    from nilometer.edge.readers import FileForm, described_columns, read_raw
+    from nilometer.ingest.readers import FileForm, described_columns, read_raw
 
     raw = read_raw(path)
     columns = described_columns(raw)
@@ -84,7 +84,7 @@ def open_file(database: Database, path: Path) -> None:
 def _unit(times: pl.Series) -> tuple[int | None, str]:
     """The unit of numeric times, by their size: times of our days are 1e9 seconds, 1e12 milliseconds ... after 1970. Small
     numbers are microseconds, as in a declared stream; small fractions seconds."""
-    from nilometer.edge.readers import read_numbers
+    from nilometer.ingest.readers import read_numbers
 
     numbers = read_numbers(times)
     middle = numbers.abs().median()

@@ -100,7 +100,7 @@ def logs_at_hand(query: Query) -> LogsAtHand:
     """The readings of each stream of the query that has some."""
     import polars as pl
 
-    from nilometer.edge.gateway import Batch
+    from nilometer.dataflow import Batch
 
     found: dict[str, pl.DataFrame] = {}
     streams = physical.streams_of(query.physical)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, BinaryIO
 
-from nilometer.edge.manager.clocks import wall
-from nilometer.engine.answers import Answer
+from nilometer.ingest.manager.clocks import wall
+from nilometer.live.answers import Answer
 
 if TYPE_CHECKING:
-    from nilometer.edge.adapters.byte_line import ByteLine
     from nilometer.engine.query import Query
+    from nilometer.ingest.adapters.byte_line import ByteLine
     from nilometer.sensornet.motes.listening import Listener
 
 

@@ -12,12 +12,12 @@ import numpy as np
 
 from nilometer.catalog.network import Network, NodeId
 from nilometer.catalog.profiles import cost_profile
-from nilometer.engine.answers import Answer
 from nilometer.engine.data import sensors_by_stream, tables_of
 from nilometer.engine.gateway import DatabaseSources
 from nilometer.engine.mote_numbers import mote_numbers, numbered_network, numbered_plan
 from nilometer.engine.placing import network_for, with_sensors
 from nilometer.errors import ConfigurationError
+from nilometer.live.answers import Answer
 from nilometer.placement import Placement, QualityOfService, place, placement_profile
 from nilometer.placement.attributes_by_id import attributes_by_id
 from nilometer.placement.limit_acquisitions import limit_acquisitions

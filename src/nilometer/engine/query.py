@@ -7,11 +7,11 @@ from collections.abc import Iterator, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from nilometer.engine.answers import Answer, answer_schema, frame_of_answer
 from nilometer.engine.hosts import HOSTS
 from nilometer.engine.placing import PLACEMENT_STAGES, placement_of, stage_text
 from nilometer.errors import ConfigurationError, NilometerError
 from nilometer.language import ast
+from nilometer.live.answers import Answer, answer_schema, frame_of_answer
 from nilometer.plan import logical, physical
 from nilometer.plan.bind import bind
 from nilometer.plan.explain import explain_text, to_json
@@ -21,8 +21,9 @@ if TYPE_CHECKING:
     import polars as pl
 
     from nilometer.catalog.network import Network
-    from nilometer.edge.adapters.generate import Generators
     from nilometer.engine.database import Database
+    from nilometer.engine.gateway import DatabaseSources
+    from nilometer.ingest.adapters.generate import Generators
     from nilometer.optimizer import Optimized
     from nilometer.placement import Placement, QualityOfService
     from nilometer.spark.typed import DataFrame
@@ -78,6 +79,13 @@ class Query:
     def columns(self) -> tuple[str, ...]:
         """The names of the answer's columns."""
         return self.schema.names
+
+    @property
+    def extents(self) -> DatabaseSources:
+        """The logs, tables and sensors that the plan asks for, out of the database."""
+        from nilometer.engine.gateway import DatabaseSources
+
+        return DatabaseSources(self.database, self.physical)
 
     def explain(self, stage: str = "optimized", *, verbose: bool = False) -> str:
         """The plan at a stage: ast, logical, optimized, physical, routing, fragments, placed, agenda or spark; verbose shows
@@ -203,12 +211,12 @@ class Query:
         """Rows as they come from streams declared FROM an address, until so many seconds have passed or the sources have ended.
 
         What comes in is logged in the data directory; without one, only for as long as this runs. `start`: now, beginning
-        or a time. `generators` are for `generate://` addresses (nilometer.laboratory.simulated.Generators). `on`: gateway or spark.
+        or a time. `generators` are for `generate://` addresses (nilometer.simulated.Generators). `on`: gateway or spark.
         """
         import time
 
-        from nilometer.engine.live import Station
-        from nilometer.engine.live.starts import start_of
+        from nilometer.live.starts import start_of
+        from nilometer.live.station import Station
 
         ends = None if seconds is None else time.monotonic() + seconds
         with Station(self.database, self.database.data.base, generators=generators) as station:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from nilometer.engine.answers import Answer
 from nilometer.engine.logs_at_hand import logs_at_hand
+from nilometer.live.answers import Answer
 from nilometer.placement.sources import sources_of
 from nilometer.types import floor_to
 

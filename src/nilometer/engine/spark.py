@@ -5,26 +5,21 @@ from __future__ import annotations
 import atexit
 import shutil
 import tempfile
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from nilometer.catalog import Stream
-from nilometer.edge.ledger import Ledger
-from nilometer.edge.log import LogDirectory, Offset
-from nilometer.engine.answers import Answer
-from nilometer.engine.gateway import DatabaseSources
-from nilometer.errors import ConfigurationError, UnsupportedError
+from nilometer.dataflow.ledger import Ledger
+from nilometer.errors import ConfigurationError
+from nilometer.live.answers import Answer
 from nilometer.operators.frames import dtypes, empty
-from nilometer.plan import physical
 from nilometer.plan.physical import streams_of
 
 if TYPE_CHECKING:
     from nilometer.engine.database import Database
     from nilometer.engine.query import Query
-    from nilometer.spark.job import Job, TablesAtHand
+    from nilometer.spark.job import Job
     from nilometer.spark.settings import SparkSettings
     from nilometer.spark.stream_from import Landing
     from nilometer.spark.typed import DataFrame
@@ -33,19 +28,16 @@ if TYPE_CHECKING:
 def run_on_spark(query: Query, finished: bool, batch_rows: int | None) -> Answer:
     """The whole answer, as one frame."""
     from nilometer.spark.finite import run_finite
+    from nilometer.spark.job import partitions_of
     from nilometer.spark.processor import shed_of
     from nilometer.spark.reading import late_of
 
     session, settings = _session(query.database)
     with tempfile.TemporaryDirectory(prefix="nilometer-") as folder:
         ledgers = land_query(query, folder)
-        job = job_of_query(
-            query,
-            session,
-            settings,
-            folder,
-            ends=finished,
-            max_rows=settings.max_rows if batch_rows is None else batch_rows,
+        rows = settings.max_rows if batch_rows is None else batch_rows
+        job = job_over_logs(
+            query, settings.bucket_count, partitions_of(session), folder, ends=finished, max_rows=rows
         )
         result = run_finite(session, job)
     frame = pl.concat(result.frames) if result.frames else empty(dtypes(query.schema))
@@ -65,78 +57,47 @@ def run_on_spark(query: Query, finished: bool, batch_rows: int | None) -> Answer
 def dataframe(query: Query, *, streaming: bool) -> DataFrame:
     """The answer as a typed DataFrame. Streams that have a log in the data directory are read from it, and go on; data at hand are landed in
     logs that live as long as the process, and end."""
+    from nilometer.spark.job import partitions_of, refuse_refresh
     from nilometer.spark.pipeline import packets
     from nilometer.spark.typed import typed
 
     data = query.database.data
     if streaming:
-        refuse_refresh(query)
+        refuse_refresh(query.physical)
     session, settings = _session(query.database)
     at_hand = data.base is None or any(data.has(each) for each in streams_of(query.physical).values())
     place = _scratch() if at_hand else str(data.base)
     if at_hand:
         land_query(query, place)
-    job = job_of_query(
+    rows = settings.max_rows if streaming else None
+    job = job_over_logs(
         query,
-        session,
-        settings,
+        settings.bucket_count,
+        partitions_of(session),
         place,
         ends=at_hand or not streaming,
-        max_rows=settings.max_rows if streaming else None,
+        max_rows=rows,
     )
     return typed(packets(session, job, streaming=streaming), query.schema)
 
 
-def refuse_refresh(query: Query) -> None:
-    """A query that goes on sees a table on Spark as it was when the query began: where it should be read anew, that must be known."""
-    for table in physical.tables_of(query.physical).values():
-        if table.refresh is not None:
-            raise UnsupportedError(
-                f"'{table.name}' is declared with REFRESH EVERY, and Spark does not read tables anew",
-                detail="a query that goes on would see it for ever as it is now",
-                hint="run the query on the gateway, or declare the table without REFRESH EVERY",
-            )
-
-
-def job_of_query(
-    query: Query,
-    session: Any,
-    settings: SparkSettings,
-    place: str,
-    *,
-    name: str = "query",
-    start: Mapping[str, Offset] | None = None,
-    answered: Mapping[str, Offset] | None = None,
-    buckets: int | None = None,
-    partitions: int | None = None,
-    ends: bool = False,
-    ends_at: str | None = None,
-    max_rows: int | None = None,
+def job_over_logs(
+    query: Query, buckets: int, partitions: int, place: str, *, ends: bool, max_rows: int | None
 ) -> Job:
-    """A query over the logs at a place, as Spark's workers get it: from the logs' beginning, in as many buckets and partitions as the
-    settings and the session have, unless told otherwise."""
-    from nilometer.spark.job import Job
+    """A query over whole logs, from their beginning on."""
+    from nilometer.spark.job import Job, TablesAtHand, log_starts
 
-    streams = streams_of(query.physical)
-    logs = LogDirectory(place)
     return Job(
-        name=name,
+        name="query",
         plan=query.physical,
-        extents=_extents(query, streams),
+        extents=TablesAtHand.of_plan(query.physical, query.extents),
         place=place,
-        start={key: logs.log(stream).start for key, stream in streams.items()} if start is None else start,
-        buckets=settings.bucket_count if buckets is None else buckets,
-        partitions=partitions_of(session) if partitions is None else partitions,
-        answered=answered,
+        start=log_starts(place, streams_of(query.physical)),
+        buckets=buckets,
+        partitions=partitions,
         ends=ends,
-        ends_at=ends_at,
         max_rows=max_rows,
     )
-
-
-def partitions_of(session: Any) -> int:
-    """Into how many partitions a session shuffles."""
-    return int(session.conf.get("spark.sql.shuffle.partitions") or 1)
 
 
 def _session(database: Database) -> tuple[Any, SparkSettings]:
@@ -152,14 +113,14 @@ def land_query(query: Query, place: str) -> dict[str, Ledger]:
     """Write the data at hand of a query's streams into logs at a place; gives each stream's books."""
     from nilometer.spark.landing import land
 
-    sources = DatabaseSources(query.database, query.physical)
+    sources = query.extents
     streams = streams_of(query.physical)
     return {name: land(Path(place), stream, sources.entries(stream)) for name, stream in streams.items()}
 
 
 def stream_from(database: Database, frame: DataFrame, name: str, *, available_now: bool) -> Landing:
     """Land a streaming DataFrame in the log of a stream."""
-    from nilometer.engine.live.station import system_clock
+    from nilometer.live.station import system_clock
     from nilometer.spark.stream_from import Landing
 
     stream = database.catalog.stream(name)
@@ -177,16 +138,3 @@ def _scratch() -> str:
     folder = tempfile.mkdtemp(prefix="nilometer-")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     return folder
-
-
-def _extents(query: Query, streams: Mapping[str, Stream]) -> TablesAtHand:
-    """The tables as they are now and the sensors of the streams."""
-    from nilometer.spark.job import TablesAtHand
-
-    sources = DatabaseSources(query.database, query.physical)
-    tables = {
-        node.table.name.lower(): sources.table(node.table)
-        for node in physical.walk_plan(query.physical)
-        if isinstance(node, physical.StoredScan)
-    }
-    return TablesAtHand.of(tables, {name: tuple(sources.sensors(s)) for name, s in streams.items()})

@@ -14,11 +14,11 @@ import numpy.typing as npt
 import polars as pl
 
 from nilometer.catalog.extents import Stream
-from nilometer.edge.door import NEVER
-from nilometer.edge.log import Offset, StreamLog
-from nilometer.edge.log.record import ENTRIES, Header, RecordKind
-from nilometer.edge.log.segment import SegmentId, look, segment_ids
+from nilometer.dataflow.door import NEVER
 from nilometer.errors import DataError
+from nilometer.log import Offset, StreamLog
+from nilometer.log.record import ENTRIES, Header, RecordKind
+from nilometer.log.segment import SegmentId, look, segment_ids
 from nilometer.spark.places import Place, Places
 from nilometer.spark.records import runs_of
 

@@ -11,8 +11,8 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 
-from nilometer.edge.log import Offset
-from nilometer.edge.log.local_files import LocalFiles
+from nilometer.log import Offset
+from nilometer.log.local_files import LocalFiles
 
 
 def tell_ends(path: Path, ends: Mapping[str, Offset]) -> None:

@@ -19,8 +19,10 @@ from typing import Any
 import polars as pl
 
 from nilometer.catalog.extents import Sensor, Stream, Table
-from nilometer.edge.gateway.ends import Leaf, leaves
-from nilometer.edge.log import LogDirectory, Offset, StreamLog
+from nilometer.dataflow.sources import Extents
+from nilometer.dataflow.watermark import Leaf, leaves
+from nilometer.errors import UnsupportedError
+from nilometer.log import LogDirectory, Offset, StreamLog
 from nilometer.operators.frames import from_bytes, to_bytes
 from nilometer.plan import physical
 from nilometer.spark.layout import Fragment, Layout, lay_out
@@ -39,6 +41,13 @@ class TablesAtHand:
         """From frames."""
         tables = {name: to_bytes(frame) for name, frame in frames.items()}
         return TablesAtHand(tables, {name: tuple(sensors) for name, sensors in declared.items()})
+
+    @staticmethod
+    def of_plan(plan: physical.Node, extents: Extents) -> TablesAtHand:
+        """The tables of a plan as they are now, and the sensors of its streams."""
+        tables = {name: extents.table(table) for name, table in physical.tables_of(plan).items()}
+        sensors = {name: extents.sensors(stream) for name, stream in physical.streams_of(plan).items()}
+        return TablesAtHand.of(tables, sensors)
 
     def table(self, table: Table) -> pl.DataFrame:
         """The snapshot of a stored extent."""
@@ -126,6 +135,28 @@ class Job:
     def __getstate__(self) -> dict[str, Any]:
         # What is made of it is made anew where it arrives.
         return {each.name: getattr(self, each.name) for each in fields(self)}
+
+
+def log_starts(place: str, streams: Mapping[str, Stream]) -> dict[str, Offset]:
+    """Where the logs of these streams begin."""
+    logs = LogDirectory(place)
+    return {key: logs.log(stream).start for key, stream in streams.items()}
+
+
+def partitions_of(session: Any) -> int:
+    """Into how many partitions a session shuffles."""
+    return int(session.conf.get("spark.sql.shuffle.partitions") or 1)
+
+
+def refuse_refresh(plan: physical.Node) -> None:
+    """A query that goes on sees a table on Spark as it was when the query began: where it should be read anew, that must be known."""
+    for table in physical.tables_of(plan).values():
+        if table.refresh is not None:
+            raise UnsupportedError(
+                f"'{table.name}' is declared with REFRESH EVERY, and Spark does not read tables anew",
+                detail="a query that goes on would see it for ever as it is now",
+                hint="run the query on the gateway, or declare the table without REFRESH EVERY",
+            )
 
 
 def digest_of(text: str) -> str:

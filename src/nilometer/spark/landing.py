@@ -11,10 +11,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from nilometer.catalog.extents import Stream
-from nilometer.edge.door import Door
-from nilometer.edge.gateway.sources import Batch, Entry
-from nilometer.edge.ledger import Ledger
-from nilometer.edge.log import Fsync, LogDirectory, LogSettings
+from nilometer.dataflow.door import Door
+from nilometer.dataflow.ledger import Ledger
+from nilometer.dataflow.sources import Batch, Entry
+from nilometer.log import Fsync, LogDirectory, LogSettings
 from nilometer.operators.logic import STREAM_COLUMNS
 
 _PATIENT = 1 << 62

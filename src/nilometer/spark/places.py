@@ -1,6 +1,6 @@
 """Where a query stands in its streams' logs: Spark's offset, and with it all that the door of each stream has to know.
 
-The door's numbers (edge/door.py) travel in the offset, made by the driver of record headers alone (admission.py). So a micro-batch
+The door's numbers (dataflow/door.py) travel in the offset, made by the driver of record headers alone (admission.py). So a micro-batch
 may be read in several pieces at once, by different machines, each beginning with the watermark that the readings before it have
 raised; and the watermark of a micro-batch is a function of its offsets: a replay is exact (design.md principle 5).
 """
@@ -12,9 +12,9 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from nilometer.catalog.extents import Stream
-from nilometer.edge.door import NEVER
-from nilometer.edge.gateway.ends import Leaf
-from nilometer.edge.log import Offset
+from nilometer.dataflow.door import NEVER
+from nilometer.dataflow.watermark import Leaf
+from nilometer.log import Offset
 from nilometer.spark.layout import Clock
 from nilometer.types import INT_MAXIMUM
 
@@ -88,7 +88,7 @@ class Places:
         return {name: place.offset for name, place in self.streams.items()}
 
     def clock(self, leaves: tuple[Leaf, ...]) -> Clock:
-        """How far event time has come for a query with these occurrences of streams (edge/gateway/run.py has the same rule)."""
+        """How far event time has come for a query with these occurrences of streams (dataflow/run.py has the same rule)."""
         watermark = min(
             (
                 leaf.watermark(self.streams[leaf.stream], self.ended or leaf.stream in self.over)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from nilometer.edge.log import Offset
+from nilometer.log import Offset
 from nilometer.spark.admission import Admission
 from nilometer.spark.ends import told_ends
 from nilometer.spark.faults import carried

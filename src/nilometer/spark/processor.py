@@ -18,7 +18,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from nilometer.edge.log import failpoints
+from nilometer.log import failpoints
 from nilometer.operators.frames import empty
 from nilometer.operators.logic import Output, no_evaluations
 from nilometer.spark.faults import carried

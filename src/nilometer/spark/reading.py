@@ -15,9 +15,9 @@ from typing import Any
 
 import polars as pl
 
-from nilometer.edge.door import Door
-from nilometer.edge.ledger import Ledger
-from nilometer.edge.log import failpoints
+from nilometer.dataflow.door import Door
+from nilometer.dataflow.ledger import Ledger
+from nilometer.log import failpoints
 from nilometer.operators.frames import dtypes, empty
 from nilometer.spark.admission import Piece
 from nilometer.spark.job import Job

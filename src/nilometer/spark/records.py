@@ -8,11 +8,11 @@ from typing import Any
 import polars as pl
 
 from nilometer.catalog.extents import Stream
-from nilometer.edge.log.files import Files
-from nilometer.edge.log.reader import batch_of, schema_of
-from nilometer.edge.log.record import RecordKind, records_in
-from nilometer.edge.log.schema import Unpacker
-from nilometer.edge.log.segment import Damage, SegmentId
+from nilometer.log.files import Files
+from nilometer.log.reader import batch_of, schema_of
+from nilometer.log.record import RecordKind, records_in
+from nilometer.log.schema import Unpacker
+from nilometer.log.segment import Damage, SegmentId
 from nilometer.operators.frames import dtypes
 from nilometer.types import Schema
 

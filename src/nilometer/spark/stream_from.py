@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from nilometer.catalog.extents import Stream
-from nilometer.edge.adapters.adapter import ReadResult, Status
-from nilometer.edge.ledger import StreamLedger
-from nilometer.edge.log import LogDirectory
-from nilometer.edge.log.local_files import LocalFiles
-from nilometer.edge.manager.entrance import Entrance
-from nilometer.edge.payloads import Garbled
-from nilometer.edge.readers import Reading, read_frame
+from nilometer.dataflow.ledger import StreamLedger
 from nilometer.errors import NilometerError
+from nilometer.ingest.adapters.adapter import ReadResult, Status
+from nilometer.ingest.manager.entrance import Entrance
+from nilometer.ingest.payloads import Garbled
+from nilometer.ingest.readers import Reading, read_frame
+from nilometer.log import LogDirectory
+from nilometer.log.local_files import LocalFiles
 from nilometer.spark.running import error_of
 from nilometer.spark.session import require_driver
 

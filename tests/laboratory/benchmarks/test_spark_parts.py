@@ -8,7 +8,6 @@ import numpy as np
 import polars as pl
 import pytest
 
-from nilometer.edge.log import LogDirectory
 from nilometer.errors import ConfigurationError
 from nilometer.laboratory.benchmarks.spark import Options, Report, data, table
 from nilometer.laboratory.benchmarks.spark.answers import before, difference
@@ -17,6 +16,7 @@ from nilometer.laboratory.benchmarks.spark.live_writer import APPENDED, write_li
 from nilometer.laboratory.benchmarks.spark.micro_batches import schema, write
 from nilometer.laboratory.benchmarks.spark.plots import plot
 from nilometer.laboratory.benchmarks.spark.report import STOCK, Comparison, Floor, Latency, StateSize, Target
+from nilometer.log import LogDirectory
 
 
 def test_no_reading_is_late_and_the_first_is_the_earliest() -> None:

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from nilometer.catalog.network import NodeId
-from nilometer.engine.answers import Answer
 from nilometer.engine.data import sensors_by_stream, tables_of
 from nilometer.engine.gateway import DatabaseSources
 from nilometer.engine.motes import FLOAT_TOLERANCE, write_nesc
+from nilometer.live.answers import Answer
 from nilometer.plan.reference import same_answer
 from nilometer.sensornet.motes.compilation import expected_rows
 from nilometer.sensornet.motes.emulate import Measured, emulate

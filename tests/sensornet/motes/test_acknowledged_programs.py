@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from nilometer.edge.gateway.sources import MemorySources
+from nilometer.dataflow.sources import MemorySources
 from nilometer.engine.motes import compile_query, measurements
 from nilometer.laboratory.mote_queries import MOTE_QUERIES, MoteQuery, measured
 from nilometer.placement import QualityOfService

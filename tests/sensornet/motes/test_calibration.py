@@ -9,8 +9,7 @@ import pytest
 
 import nilometer
 from nilometer.catalog.profiles import cost_profile
-from nilometer.laboratory.mote_queries import MOTE_QUERIES
-from nilometer.sensornet.motes.calibration import (
+from nilometer.laboratory.mote_calibration import (
     BUFFERING,
     FITTED,
     MICRO_PROGRAMS,
@@ -20,6 +19,7 @@ from nilometer.sensornet.motes.calibration import (
     experiment,
     non_negative,
 )
+from nilometer.laboratory.mote_queries import MOTE_QUERIES
 from nilometer.sensornet.motes.estimate import FLASH, RAM
 
 CYCLE = 1000 / 7_372_800

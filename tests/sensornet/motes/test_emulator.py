@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from nilometer.catalog.network import Link, Network, NetworkNode
-from nilometer.edge.gateway.sources import MemorySources
+from nilometer.dataflow.sources import MemorySources
 from nilometer.engine.motes import compile_query
 from nilometer.errors import DataError, InfeasibleError, ResourceError, UnsupportedError
 from nilometer.placement import QualityOfService

@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from nilometer.edge.adapters.byte_line import ByteLine
 from nilometer.engine import Answer
 from nilometer.engine.mote_answers import mote_answers
 from nilometer.engine.motes import Emulation, listener
 from nilometer.errors import ConfigurationError
+from nilometer.ingest.adapters.byte_line import ByteLine
 from nilometer.placement import QualityOfService
 from nilometer.sensornet.motes.compilation import START
 from nilometer.types import SECOND

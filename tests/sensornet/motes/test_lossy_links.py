@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from nilometer.catalog.network import Network
-from nilometer.edge.gateway.sources import MemorySources
+from nilometer.dataflow.sources import MemorySources
 from nilometer.engine.motes import Emulation, compile_query, emulate, what_was_lost
 from nilometer.placement import QualityOfService
 from nilometer.placement.acknowledgements import Hop, hop_of

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from nilometer.catalog.network import Link, Network, NetworkNode, NodeId
-from nilometer.edge.gateway.sources import MemorySources
+from nilometer.dataflow.sources import MemorySources
 from nilometer.engine.motes import compile_query, emulate, measurements
 from nilometer.errors import ConfigurationError, UnsupportedError
 from nilometer.placement import QualityOfService

@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 
 import polars as pl
 
-from nilometer.edge.gateway.ends import leaves
-from nilometer.edge.gateway.inlet import Inlet
-from nilometer.edge.gateway.sources import Sources
+from nilometer.dataflow.inlet import Inlet
+from nilometer.dataflow.sources import Sources
+from nilometer.dataflow.watermark import leaves
 from nilometer.operators.logic import Output
 from nilometer.plan import physical
 from nilometer.spark.layout import Clock, Fragment, FragmentFlow, Layout, columns_of, divide, gathered

@@ -71,7 +71,7 @@ def _batches(rows: int) -> list[pl.DataFrame]:
 
 
 def _append(folder: Path, batches: list[pl.DataFrame]) -> Measurement:
-    from nilometer.edge.log import StreamLog
+    from nilometer.log import StreamLog
 
     rows = sum(batch.height for batch in batches)
     started = time.perf_counter()
@@ -101,7 +101,7 @@ def measure_scan(folder: Path, batches: list[pl.DataFrame]) -> Measurement:
     """Scan a log of these batches, against Parquet."""
     import polars as pl
 
-    from nilometer.edge.log import StreamLog
+    from nilometer.log import StreamLog
 
     whole = pl.concat(batches)
     parquet = folder.with_suffix(".parquet")

@@ -18,16 +18,16 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from nilometer.catalog.address import Address
 from nilometer.catalog.extents import Stream, stream_columns
-from nilometer.edge.adapters.adapter import Status
-from nilometer.edge.adapters.address import Address
-from nilometer.edge.adapters.mqtt import MqttAdapter
-from nilometer.edge.log import LogDirectory
-from nilometer.edge.manager import StreamManager
 from nilometer.engine import connect
-from nilometer.engine.live import Station
 from nilometer.errors import ResourceError
+from nilometer.ingest.adapters.adapter import Status
+from nilometer.ingest.adapters.mqtt import MqttAdapter
+from nilometer.ingest.manager import StreamManager
 from nilometer.laboratory.benchmarks.result import Measurement, Result, Target
+from nilometer.live.station import Station
+from nilometer.log import LogDirectory
 from nilometer.types import FLOAT, SECOND, Column
 
 STREAM = Stream("air", stream_columns((Column("pm25", FLOAT, "ug/m3"),)), key=("id", "time"))

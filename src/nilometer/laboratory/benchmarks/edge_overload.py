@@ -17,11 +17,11 @@ import numpy as np
 import polars as pl
 
 from nilometer.catalog.extents import Stream, stream_columns
-from nilometer.edge.adapters.adapter import Adapter, Clock, ReadResult, Status
-from nilometer.edge.buffers import Policy
-from nilometer.edge.log import LogDirectory
-from nilometer.edge.manager import ManagerSettings, StreamManager
+from nilometer.ingest.adapters.adapter import Adapter, Clock, ReadResult, Status
+from nilometer.ingest.buffers import Policy
+from nilometer.ingest.manager import ManagerSettings, StreamManager
 from nilometer.laboratory.benchmarks.result import Measurement, Target
+from nilometer.log import LogDirectory
 from nilometer.types import FLOAT, MINUTE, SECOND, Column
 
 STREAM = Stream("flood", stream_columns((Column("depth", FLOAT),)), url="flood://")

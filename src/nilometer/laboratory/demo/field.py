@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from nilometer.laboratory.demo.radio import Radio
-from nilometer.laboratory.generators.generator import START
-from nilometer.laboratory.simulated import SimulatedField, simulated_field
+from nilometer.simulated import SimulatedField, simulated_field
+from nilometer.simulated.fields.generator import START
 from nilometer.types import MINUTE, format_time
 
 STEP = 2 * MINUTE

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from nilometer.edge.adapters import Command, Presence
-from nilometer.laboratory.simulated import SimulatedField
+from nilometer.ingest.adapters import Command, Presence
+from nilometer.simulated import SimulatedField
 from nilometer.types import MINUTE
 
 

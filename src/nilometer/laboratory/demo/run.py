@@ -15,12 +15,13 @@ from pathlib import Path
 from typing import Any
 
 from nilometer.engine import Database, connect
-from nilometer.engine.answers import to_text
-from nilometer.engine.live import LiveQuery, Station
 from nilometer.errors import InternalError
 from nilometer.laboratory.demo.field import QUESTIONS, SCHEMA, STEP, Question, field_of, radio_of
 from nilometer.laboratory.demo.screen import Screen
-from nilometer.laboratory.generators.generator import START
+from nilometer.live.answers import to_text
+from nilometer.live.live_query import LiveQuery
+from nilometer.live.station import Station
+from nilometer.simulated.fields.generator import START
 from nilometer.types import HOUR, MINUTE, format_duration
 
 FRAMES_A_SECOND = 8

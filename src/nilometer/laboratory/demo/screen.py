@@ -15,13 +15,13 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from nilometer.edge.adapters import ReadResult
-from nilometer.engine.live import Station
-from nilometer.laboratory.simulated import SimulatedField
+from nilometer.ingest.adapters import ReadResult
+from nilometer.live.station import Station
+from nilometer.simulated import SimulatedField
 from nilometer.types import MINUTE, format_time
 
 if TYPE_CHECKING:
-    from nilometer.edge.manager import StreamStatus
+    from nilometer.ingest.manager import StreamStatus
     from nilometer.laboratory.demo.run import Shown
 
 COLUMNS, ROWS = 46, 14

@@ -17,11 +17,11 @@ import numpy as np
 import polars as pl
 
 from nilometer.catalog.extents import Stream
-from nilometer.edge.fjord import Fjord
-from nilometer.edge.gateway import Batch, MemorySources
-from nilometer.laboratory.generators import TrafficLoop
+from nilometer.dataflow import Batch, MemorySources
+from nilometer.dataflow.fjord import Fjord
 from nilometer.laboratory.reproductions.fjords_power import fjords_power
 from nilometer.plan import physical
+from nilometer.simulated.fields import TrafficLoop
 from nilometer.types import SECOND
 
 RECORDS = 10_767

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from nilometer.edge.proxies.power import TABLE_1
-from nilometer.edge.proxies.programs import (
+from nilometer.simulated.power import TABLE_1
+from nilometer.simulated.programs import (
     BASELINE_RATE,
     COUNTS,
     HEADER_BITS,

@@ -16,7 +16,7 @@ def snee(plot: Path | None = None) -> dict[str, Any]:
     by_expectation, curves = figures_29_to_31()
     figures = figures_26_to_28(result) | by_expectation | figures_32_and_33()
     if plot is not None:
-        from nilometer.laboratory.pictures import draw_agenda, draw_curves, draw_energy, draw_network
+        from nilometer.pictures import draw_agenda, draw_curves, draw_energy, draw_network
 
         draw_curves(curves, plot)
         ledger = result.ledger

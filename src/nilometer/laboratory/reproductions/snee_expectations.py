@@ -8,7 +8,6 @@ from typing import Any
 
 from nilometer.catalog.network import Network
 from nilometer.errors import InfeasibleError
-from nilometer.laboratory.pictures import Curve
 from nilometer.laboratory.reproductions.snee_networks import (
     ALL_QUERIES,
     plan,
@@ -16,6 +15,7 @@ from nilometer.laboratory.reproductions.snee_networks import (
     ten_nodes,
     thirty_nodes,
 )
+from nilometer.pictures import Curve
 from nilometer.placement.text.tables import table
 from nilometer.types import SECOND
 

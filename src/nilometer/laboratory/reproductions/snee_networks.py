@@ -15,7 +15,7 @@ from nilometer.catalog.network import Network, NodeId
 from nilometer.engine import connect
 from nilometer.laboratory.scenarios import QUERIES, random_network, running_example
 from nilometer.placement import Placement, QualityOfService, place, placement_profile
-from nilometer.sensornet.sim.topology import Integers
+from nilometer.sensornet.topology import Integers
 from nilometer.types import SECOND, format_duration
 
 SIX_MONTHS = 15_778_463

@@ -16,6 +16,14 @@ from typing import Any
 import numpy as np
 
 from nilometer.kernels.phenomena import PhenomenonRule, Updates, phenomenon_updates
+from nilometer.laboratory.radio_network import (
+    Radio,
+    Traffic,
+    Trip,
+    least_range,
+    placed_topology,
+    uniform_positions,
+)
 from nilometer.laboratory.reproductions.snjoin_costs import (
     BUCKETS,
     COLLISION,
@@ -24,8 +32,7 @@ from nilometer.laboratory.reproductions.snjoin_costs import (
     PROBE,
     SEPARATION,
 )
-from nilometer.sensornet.sim import Radio, Traffic, Trip, least_range, placed_topology, uniform_positions
-from nilometer.sensornet.snjoin import (
+from nilometer.laboratory.snjoin import (
     Answers,
     Deployment,
     EveryHead,
@@ -42,7 +49,7 @@ from nilometer.sensornet.snjoin import (
     sensed,
     suggested_delay,
 )
-from nilometer.sensornet.snjoin.readings import Floats, Integers
+from nilometer.laboratory.snjoin.readings import Floats, Integers
 from nilometer.types import MILLISECOND, SECOND
 
 WINDOW = 10 * SECOND

@@ -27,7 +27,7 @@ from nilometer.laboratory.reproductions.snjoin_field import (
     Run,
     measure,
 )
-from nilometer.sensornet.snjoin import Feedback
+from nilometer.laboratory.snjoin import Feedback
 from nilometer.types import MILLISECOND, SECOND
 
 SENSORS = (200, 600, 1000, 1400, 2000)

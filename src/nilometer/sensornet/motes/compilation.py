@@ -11,7 +11,7 @@ from pathlib import Path
 import polars as pl
 
 from nilometer.catalog.network import NodeId
-from nilometer.edge.gateway.sources import Extents
+from nilometer.dataflow.sources import Extents
 from nilometer.errors import DataError, ResourceError
 from nilometer.placement import Placement
 from nilometer.placement.limit_acquisitions import Sensors

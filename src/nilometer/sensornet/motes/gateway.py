@@ -14,8 +14,8 @@ import numpy.typing as npt
 import polars as pl
 
 from nilometer.catalog.network import NodeId
-from nilometer.edge.gateway.intake import row_columns
-from nilometer.edge.gateway.sources import Extents
+from nilometer.dataflow.intake import row_columns
+from nilometer.dataflow.sources import Extents
 from nilometer.errors import DataError, UnsupportedError
 from nilometer.operators.logic import EVALUATION, ID, POSITION, TICK, TIME, Output, no_evaluations
 from nilometer.placement import Placement

@@ -17,7 +17,7 @@ from itertools import pairwise, takewhile
 import polars as pl
 
 from nilometer.catalog.network import NodeId
-from nilometer.edge.gateway.sources import Extents
+from nilometer.dataflow.sources import Extents
 from nilometer.sensornet.motes.gateway import GatewayEnd, check_finishing, frame_reader
 from nilometer.sensornet.motes.serial_frames import Frame
 from nilometer.sensornet.motes.site import Motes

@@ -6,8 +6,8 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
-from nilometer.sensornet.sim.topology import Floats, Integers
 from nilometer.sensornet.simulation.slots import REASONS
+from nilometer.sensornet.topology import Floats, Integers
 
 
 @dataclass

@@ -14,7 +14,7 @@ from __future__ import annotations
 import numpy as np
 
 from nilometer.kernels.stable_hash import fold, hash_words
-from nilometer.sensornet.sim.topology import Floats, Integers
+from nilometer.sensornet.topology import Floats, Integers
 
 
 def uniform(seed: int, *names: Integers) -> Floats:

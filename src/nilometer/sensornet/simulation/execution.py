@@ -14,14 +14,13 @@ import polars as pl
 
 from nilometer.catalog.extents import Stream
 from nilometer.catalog.network import NodeId
-from nilometer.edge.gateway.sources import Extents
+from nilometer.dataflow.sources import Extents
 from nilometer.errors import UnsupportedError
 from nilometer.operators.frames import dtype
 from nilometer.operators.logic import ID, POSITION, TICK, TIME, Output, no_evaluations
 from nilometer.placement import Fragment, Placement
 from nilometer.placement.volume import readings_kept
 from nilometer.plan import physical
-from nilometer.sensornet.sim.topology import Integers
 from nilometer.sensornet.simulation.books import RadioBooks
 from nilometer.sensornet.simulation.counting import count_packets
 from nilometer.sensornet.simulation.fragment_flow import FragmentFlow
@@ -29,6 +28,7 @@ from nilometer.sensornet.simulation.hops import ORIGIN, PERIOD, Air, Hops
 from nilometer.sensornet.simulation.readings import Readings
 from nilometer.sensornet.simulation.site_numbers import SiteNumbers
 from nilometer.sensornet.simulation.site_rows import SITE
+from nilometer.sensornet.topology import Integers
 from nilometer.types import SECOND
 
 Place = tuple[int, int]

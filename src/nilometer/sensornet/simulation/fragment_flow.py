@@ -9,15 +9,15 @@ from collections.abc import Mapping, Sequence
 
 import polars as pl
 
-from nilometer.edge.gateway.dataflow import Dataflow
-from nilometer.edge.gateway.intake import Intake, intake_stage, row_columns
-from nilometer.edge.gateway.sources import Extents
-from nilometer.edge.gateway.stages import Round
+from nilometer.dataflow.dataflow import Dataflow
+from nilometer.dataflow.intake import Intake, intake_stage, row_columns
+from nilometer.dataflow.sources import Extents
+from nilometer.dataflow.stages import Round
 from nilometer.operators.logic import EVALUATION, TICK, Output
 from nilometer.placement import Fragment
 from nilometer.plan import physical
-from nilometer.sensornet.sim.topology import Integers
 from nilometer.sensornet.simulation.site_rows import SITE, Arrivals, can_be_lifted, lifted, with_arrivals
+from nilometer.sensornet.topology import Integers
 
 
 class FragmentFlow:

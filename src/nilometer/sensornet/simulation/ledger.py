@@ -15,10 +15,10 @@ import numpy as np
 from nilometer.catalog.network import Network, NodeId
 from nilometer.placement import Energy, Placement
 from nilometer.placement.acknowledgements import expected_sendings_of
-from nilometer.sensornet.sim.topology import Floats, Integers
 from nilometer.sensornet.simulation.books import RadioBooks
 from nilometer.sensornet.simulation.clocks import Clocks
 from nilometer.sensornet.simulation.site_numbers import SiteNumbers
+from nilometer.sensornet.topology import Floats, Integers
 
 COMPONENTS: tuple[str, ...] = tuple(entry.name for entry in fields(Energy))
 """The components, in the order of the ledger's columns."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from nilometer.placement import Placement, WireFormat
-from nilometer.sensornet.sim.topology import Integers
+from nilometer.sensornet.topology import Integers
 
 
 def packet_head(placement: Placement) -> float:

@@ -17,8 +17,8 @@ import polars as pl
 from nilometer.catalog.extents import Stream
 from nilometer.catalog.network import NodeId
 from nilometer.operators.frames import conform, dtype
-from nilometer.sensornet.sim.topology import Integers
 from nilometer.sensornet.simulation.draws import uniform
+from nilometer.sensornet.topology import Integers
 from nilometer.types import DAY, Column, Kind
 
 

@@ -14,11 +14,10 @@ import numpy as np
 import polars as pl
 
 from nilometer.catalog.network import NodeId
-from nilometer.edge.gateway.sources import Extents, MemorySources
+from nilometer.dataflow.sources import Extents, MemorySources
 from nilometer.errors import ConfigurationError
 from nilometer.placement import Placement
-from nilometer.sensornet.sim.events import Events
-from nilometer.sensornet.sim.topology import Integers
+from nilometer.sensornet.events import Events
 from nilometer.sensornet.simulation.books import RadioBooks
 from nilometer.sensornet.simulation.clocks import Clocks
 from nilometer.sensornet.simulation.execution import Execution
@@ -30,6 +29,7 @@ from nilometer.sensornet.simulation.repair import Overlay, Repair, best_repair, 
 from nilometer.sensornet.simulation.repair.choose import STRATEGIES
 from nilometer.sensornet.simulation.repair.dissemination import preloaded
 from nilometer.sensornet.simulation.result import Mended, SimulationResult
+from nilometer.sensornet.topology import Integers
 from nilometer.types import SECOND
 
 ROWS_AT_ONCE = 2_000_000

@@ -11,7 +11,7 @@ import numpy as np
 
 from nilometer.catalog.network import NodeId
 from nilometer.placement import Flow, Placement
-from nilometer.sensornet.sim.topology import Integers
+from nilometer.sensornet.topology import Integers
 
 
 @dataclass(frozen=True)

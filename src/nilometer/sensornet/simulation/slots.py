@@ -16,8 +16,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from nilometer.sensornet.sim.topology import Floats, Integers
 from nilometer.sensornet.simulation.draws import uniform
+from nilometer.sensornet.topology import Floats, Integers
 
 Booleans = npt.NDArray[np.bool_]
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
-from nilometer.edge.gateway.lowering.fusion import fused
+from nilometer.dataflow.lowering.fusion import fused
 from nilometer.expressions import type_of
 from nilometer.operators.frames import Dtypes, dtype, empty
 from nilometer.operators.logic import TICK, Logic
@@ -26,7 +26,7 @@ from nilometer.spark.layout.nodes import AggregateCombine
 from nilometer.spark.layout.reading import in_reader
 
 if TYPE_CHECKING:
-    from nilometer.edge.gateway.stages import Transform
+    from nilometer.dataflow.stages import Transform
 
 _NOTHING = np.empty(0, dtype=np.int64)
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from nilometer.edge.gateway.lowering.sources_of import acquisition_interval
+from nilometer.dataflow.lowering.sources_of import acquisition_interval
 from nilometer.expressions import ColumnReference, Expression
 from nilometer.plan import physical
 from nilometer.plan.logical import Collection

@@ -11,12 +11,12 @@ from dataclasses import dataclass, field, replace
 
 import polars as pl
 
-from nilometer.edge.gateway.dataflow import Dataflow
-from nilometer.edge.gateway.intake import Intake, intake_stage, row_columns
-from nilometer.edge.gateway.lowering.partials import evaluated
-from nilometer.edge.gateway.lowering.streams import similar_of
-from nilometer.edge.gateway.sources import Extents
-from nilometer.edge.gateway.stages import Operator, Round
+from nilometer.dataflow.dataflow import Dataflow
+from nilometer.dataflow.intake import Intake, intake_stage, row_columns
+from nilometer.dataflow.lowering.partials import evaluated
+from nilometer.dataflow.lowering.streams import similar_of
+from nilometer.dataflow.sources import Extents
+from nilometer.dataflow.stages import Operator, Round
 from nilometer.errors import InternalError
 from nilometer.expressions import Expression
 from nilometer.operators.frames import (

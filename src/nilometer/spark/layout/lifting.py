@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from nilometer.edge.gateway.lowering.sources_of import acquisition_interval
+from nilometer.dataflow.lowering.sources_of import acquisition_interval
 from nilometer.expressions import Call, Expression, uses_now, walk
 from nilometer.plan import physical
 from nilometer.plan.logical import Collection, JoinKind

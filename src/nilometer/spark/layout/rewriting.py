@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from nilometer.edge.gateway.lowering.sources_of import id_type, source_type
+from nilometer.dataflow.lowering.sources_of import id_type, source_type
 from nilometer.expressions import ColumnReference, Expression, columns_of, uses_now
 from nilometer.operators.logic import ID
 from nilometer.plan import physical

@@ -24,7 +24,7 @@ def prepare() -> None:
     """Import what every query needs. No thread pool is started, which a fork would lack."""
     for each in MODULES:
         importlib.import_module(each)
-    from nilometer.edge.log.checksum import checksum_of
+    from nilometer.log.checksum import checksum_of
 
     checksum_of(b"numba")  # which takes half a second to make itself ready for the first compiled function
     # A worker of Spark collects garbage after every task: without the modules it takes no time, with them 80 ms.

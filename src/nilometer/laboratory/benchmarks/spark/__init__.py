@@ -9,7 +9,7 @@
     bench.py          all of it                            report.py         what was measured
     plots.py          the same as pictures                 foreign/          Flink and Pathway, where they are installed
 
-Stock Spark's side is `nilometer.spark.peers`.
+Stock Spark's side is `nilometer.laboratory.benchmarks.spark.peers`.
 """
 
 from nilometer.laboratory.benchmarks.spark.bench import PARTS, Options, spark

@@ -17,13 +17,13 @@ import polars as pl
 from nilometer.laboratory.benchmarks.spark import data, ours
 from nilometer.laboratory.benchmarks.spark.answers import before, difference
 from nilometer.laboratory.benchmarks.spark.micro_batches import MicroBatches, columns_for_spark, write
+from nilometer.laboratory.benchmarks.spark.peers import run as stock
 from nilometer.laboratory.benchmarks.spark.report import STOCK, Comparison
 from nilometer.laboratory.benchmarks.spark.workloads import Workload
-from nilometer.spark.peers import run as stock
 
 if TYPE_CHECKING:
-    from nilometer.spark.peers.micro_batches import Folder
-    from nilometer.spark.peers.settings import StockSettings
+    from nilometer.laboratory.benchmarks.spark.peers.micro_batches import Folder
+    from nilometer.laboratory.benchmarks.spark.peers.settings import StockSettings
 
 OURS = "ours"
 
@@ -69,7 +69,7 @@ class Prepared:
 
 def prepare(bench: Bench, workload: Workload, batch_rows: int, sensors: int) -> Prepared:
     """The data of a workload; written once for all workloads that ask for the same."""
-    from nilometer.spark.peers.micro_batches import Folder
+    from nilometer.laboratory.benchmarks.spark.peers.micro_batches import Folder
 
     rows = max(10, int(bench.rows * workload.share))
     place = bench.place / f"{'-'.join(workload.streams)}-{rows}-{sensors}-{batch_rows}"
@@ -127,7 +127,7 @@ def compare(
 
 def sides_of(bench: Bench, workload: Workload, prepared: Prepared, batch_rows: int) -> dict[str, Side]:
     """Both sides, and stock Spark with other settings, by name; each runs the whole workload anew when it is called, to its end."""
-    from nilometer.spark.peers.settings import StockSettings, variants
+    from nilometer.laboratory.benchmarks.spark.peers.settings import StockSettings, variants
 
     stocks = {STOCK: StockSettings(), **variants(workload.peer)}
     return {OURS: _ours(bench, workload, prepared, batch_rows)} | {
@@ -146,7 +146,7 @@ def _ours(bench: Bench, workload: Workload, prepared: Prepared, batch_rows: int)
 
 
 def _stock(bench: Bench, workload: Workload, prepared: Prepared, settings: StockSettings) -> Side:
-    from nilometer.spark.peers.queries import QUERIES
+    from nilometer.laboratory.benchmarks.spark.peers.queries import QUERIES
 
     def side() -> Ran:
         place = _fresh(bench.place / "stock")
@@ -166,8 +166,8 @@ def refusal_of(bench: Bench, workload: Workload, prepared: Prepared) -> str | No
     """What Spark says to the plain form of a question that it has no operator for."""
     if not workload.refused:
         return None
-    from nilometer.spark.peers.queries import PLAIN
-    from nilometer.spark.peers.refusals import refusal
+    from nilometer.laboratory.benchmarks.spark.peers.queries import PLAIN
+    from nilometer.laboratory.benchmarks.spark.peers.refusals import refusal
 
     return refusal(bench.session, PLAIN[workload.peer], prepared.folders, _fresh(bench.place / "refused"))
 

@@ -27,9 +27,9 @@ PEERS = {1: "hop60x5", 2: "two_stages"}
 
 def floor(bench: Bench, batches: int = BATCHES) -> tuple[Floor, ...]:
     """Both sides, one stage and two."""
-    from nilometer.spark.peers.micro_batches import Folder
-    from nilometer.spark.peers.queries import QUERIES
-    from nilometer.spark.peers.run import run
+    from nilometer.laboratory.benchmarks.spark.peers.micro_batches import Folder
+    from nilometer.laboratory.benchmarks.spark.peers.queries import QUERIES
+    from nilometer.laboratory.benchmarks.spark.peers.run import run
 
     frame = data.readings(READINGS * batches, READINGS)
     written = write({"readings": frame}, READINGS, bench.place / "floor")

@@ -76,9 +76,9 @@ def _measured(bench: Bench, only: Sequence[str]) -> Joins:
 
 
 def _partners(bench: Bench) -> Iterator[Measurement | Target]:
-    from nilometer.spark.peers import run as stock
-    from nilometer.spark.peers.micro_batches import Folder
-    from nilometer.spark.peers.queries import QUERIES
+    from nilometer.laboratory.benchmarks.spark.peers import run as stock
+    from nilometer.laboratory.benchmarks.spark.peers.micro_batches import Folder
+    from nilometer.laboratory.benchmarks.spark.peers.queries import QUERIES
 
     few = max(200, bench.rows // FEW)
     whole = data.valued(bench.rows, SENSORS, SKEW)

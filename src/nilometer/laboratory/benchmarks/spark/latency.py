@@ -75,9 +75,9 @@ def _ours(bench: Bench, workload: Workload, rate: int, seconds: float, warming: 
 def _stock(
     bench: Bench, workload: Workload, rate: int, seconds: float, warming: float
 ) -> tuple[float, float]:
-    from nilometer.spark.peers.live import LiveStock
-    from nilometer.spark.peers.micro_batches import Folder
-    from nilometer.spark.peers.queries import QUERIES
+    from nilometer.laboratory.benchmarks.spark.peers.live import LiveStock
+    from nilometer.laboratory.benchmarks.spark.peers.micro_batches import Folder
+    from nilometer.laboratory.benchmarks.spark.peers.queries import QUERIES
 
     place = _directory(bench)
     (place / "files" / "readings").mkdir(parents=True)

@@ -16,9 +16,9 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from nilometer.edge.log import Fsync, LogDirectory, LogSettings
 from nilometer.engine import connect
 from nilometer.laboratory.benchmarks.spark.micro_batches import write_file
+from nilometer.log import Fsync, LogDirectory, LogSettings
 from nilometer.types import SECOND
 
 STEP = SECOND // 10

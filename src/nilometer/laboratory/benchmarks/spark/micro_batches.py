@@ -14,8 +14,8 @@ from pathlib import Path
 import polars as pl
 
 from nilometer.catalog.extents import Stream
-from nilometer.edge.log import LogDirectory
 from nilometer.laboratory.benchmarks.spark.data import DELAY
+from nilometer.log import LogDirectory
 
 RECORD = 10_000
 """Rows of a record of the log, at most: what a busy edge appends at once."""

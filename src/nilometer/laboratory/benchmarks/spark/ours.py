@@ -13,14 +13,14 @@ from typing import Any
 
 import polars as pl
 
-from nilometer.edge.ledger import QueryLedger
-from nilometer.edge.log.local_files import LocalFiles
-from nilometer.edge.standing.result_log import Commit, ResultLog
+from nilometer.dataflow.ledger import QueryLedger
 from nilometer.engine import connect
 from nilometer.engine.query import Query
-from nilometer.engine.spark import job_of_query
+from nilometer.engine.spark import job_over_logs
+from nilometer.log.local_files import LocalFiles
+from nilometer.log.results.result_log import Commit, ResultLog
 from nilometer.operators.frames import dtypes, empty
-from nilometer.spark.job import Job
+from nilometer.spark.job import Job, partitions_of
 from nilometer.spark.pipeline import MicroBatch
 from nilometer.spark.running import Running
 from nilometer.spark.settings import SparkSettings
@@ -119,4 +119,6 @@ def answers(place: Path) -> pl.DataFrame:
 
 def _job(session: Any, query: Query, directory: Path, rows: int | None) -> Job:
     settings = SparkSettings.from_environment()
-    return job_of_query(query, session, settings, str(directory), name="bench", max_rows=rows)
+    return job_over_logs(
+        query, settings.bucket_count, partitions_of(session), str(directory), ends=False, max_rows=rows
+    )

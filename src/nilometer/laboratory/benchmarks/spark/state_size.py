@@ -26,10 +26,10 @@ GROWTH = 1.2
 
 def state_size(bench: Bench) -> tuple[StateSize, ...]:
     """Both sides of the 60 s / 5 s window."""
-    from nilometer.spark.peers.micro_batches import Folder
-    from nilometer.spark.peers.queries import QUERIES
-    from nilometer.spark.peers.run import run
-    from nilometer.spark.peers.settings import StockSettings
+    from nilometer.laboratory.benchmarks.spark.peers.micro_batches import Folder
+    from nilometer.laboratory.benchmarks.spark.peers.queries import QUERIES
+    from nilometer.laboratory.benchmarks.spark.peers.run import run
+    from nilometer.laboratory.benchmarks.spark.peers.settings import StockSettings
 
     counting = StockSettings(more={"spark.sql.streaming.stateStore.rocksdb.trackTotalNumberOfRows": "true"})
     workload = named("hop60x5")

@@ -1,0 +1,145 @@
+"""Readings of one stream, in log order -> accepted tuples with their system columns, and the books.
+
+What the door decides, columnar, before any operator sees a tuple (language.md, "Meaning"): a reading without a time is
+garbled; one stamped more than FUTURE ahead of its arrival is quarantined; one whose KEY was seen before is a duplicate;
+one whose tick lies below the stream's watermark *before it* is late. The rest are accepted, with `@tick`, `@time`, `@id`
+and `@position`. The law: how the readings are cut into batches changes nothing.
+
+The watermark runs in log order: the greatest tick so far less DELAY, or what a heartbeat says. A late tuple is below it
+and cannot raise it, nor can a duplicate whose key holds the time; so lateness is one cumulative maximum. A late copy
+counts as a duplicate: it is not in the log.
+"""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from nilometer.catalog.extents import Stream
+from nilometer.dataflow.duplicates import SeenKeys, key_columns
+from nilometer.dataflow.ledger import Ledger
+from nilometer.operators.frames import dtype
+from nilometer.operators.logic import ID, POSITION, TICK, TIME
+from nilometer.types import INT_MINIMUM
+
+NEVER = INT_MINIMUM
+"""The watermark of a stream from which nothing has been heard: minus infinity."""
+
+
+class Door:
+    """The one entrance of a stream."""
+
+    def __init__(self, stream: Stream) -> None:
+        self.stream = stream
+        self.ledger = Ledger()
+        self.watermark = NEVER
+        self.first_tick: int | None = None
+        self.greatest_tick: int | None = None
+        self.greatest_time: int | None = None
+        self._position = 0
+        keys = key_columns(stream, stream.key)
+        self._seen = SeenKeys(keys) if keys else None
+
+    def heartbeat(self, tick: int) -> None:
+        """A promise: from here on, no tuple with an earlier tick."""
+        self.watermark = max(self.watermark, tick)
+
+    def admit(self, rows: pl.DataFrame, *, garbled: int = 0, arrived: int | None = None) -> pl.DataFrame:
+        """The accepted ones of a batch in log order. `garbled` is how many more a reader could not read; `arrived` is when
+        the batch came, which a replayed file does not know."""
+        received = rows.height + garbled
+        time = self._column("time")
+        if rows.get_column(time).null_count():
+            rows = rows.filter(pl.col(time).is_not_null())
+        garbled = received - rows.height
+        future = 0
+        if arrived is not None:
+            before = rows.height
+            rows = rows.filter(pl.col(time) <= arrived + self.stream.future)
+            future = before - rows.height
+        rows = self._tagged(rows)
+        tagged = rows.height
+        if self._seen is None:
+            rows, late = self._split(rows)
+        elif self._seen.timed:
+            rows, late = map(self._seen.take, self._split(rows))
+        else:
+            rows, late = self._split(self._seen.take(rows))
+        self._note(rows)
+        duplicate = tagged - rows.height - late.height
+        self.ledger += Ledger(received, garbled, future, duplicate, late.height, rows.height)
+        return rows
+
+    def _column(self, name: str) -> str:
+        column = self.stream.column(name)
+        assert column is not None, f"a stream without {name}"
+        return column.name
+
+    def _tagged(self, rows: pl.DataFrame) -> pl.DataFrame:
+        # Series by Series: most batches are small, and a lazy plan costs more than what it does to them.
+        time = rows.get_column(self._column("time")).cast(pl.Int64)
+        every = self.stream.every
+        tick = time if every is None else pl.Series(time.to_numpy() // every * every, dtype=pl.Int64)
+        source = rows.get_column(self._column("id")).cast(dtype(self.stream.id_type))
+        positions = np.arange(self._position, self._position + rows.height, dtype=np.int64)
+        self._position += rows.height
+        system = [tick.alias(TICK), time.alias(TIME), source.alias(ID), pl.Series(POSITION, positions)]
+        return pl.DataFrame([*system, *rows.get_columns()])
+
+    def _split(self, rows: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+        """The rows in time and the late ones; the watermark moves on."""
+        if not rows.height:
+            return rows, rows
+        column = rows.get_column(TICK)
+        if column[0] >= self.watermark and column.is_sorted():
+            # In order, as most batches are: no tuple is below the one before it, so none is late.
+            self.watermark = max(self.watermark, int(column[-1]) - self.stream.delay)
+            return rows, rows.clear()
+        ticks: npt.NDArray[np.int64] = column.to_numpy()
+        reached = np.maximum(np.maximum.accumulate(ticks) - self.stream.delay, self.watermark)
+        before = np.concatenate(([self.watermark], reached[:-1]))
+        self.watermark = int(reached[-1])
+        late = ticks < before
+        if not late.any():
+            return rows, rows.clear()
+        return rows.filter(pl.Series(~late)), rows.filter(pl.Series(late))
+
+    def _note(self, rows: pl.DataFrame) -> None:
+        if not rows.height:
+            return
+        if self.first_tick is None:
+            self.first_tick = rows[TICK][0]
+        # Not as arrays: those of several chunks would be copied. No NULL is left, so there is a greatest.
+        tick, time = (int(rows.get_column(name).max()) for name in (TICK, TIME))  # type: ignore[arg-type]
+        self.greatest_tick = max(tick, self.greatest_tick if self.greatest_tick is not None else tick)
+        self.greatest_time = max(time, self.greatest_time if self.greatest_time is not None else time)
+
+    # ---- state -------------------------------------------------------------------------------------------------------
+
+    def snapshot(self) -> dict[str, bytes]:
+        """The whole state, as panes."""
+        numbers = {
+            "ledger": self.ledger.as_dict(),
+            "watermark": self.watermark,
+            "first_tick": self.first_tick,
+            "greatest_tick": self.greatest_tick,
+            "greatest_time": self.greatest_time,
+            "position": self._position,
+        }
+        seen = {} if self._seen is None else self._seen.snapshot()
+        return {"numbers": json.dumps(numbers).encode()} | seen
+
+    def restore(self, panes: dict[str, bytes]) -> None:
+        """Take back what `snapshot` gave, into a fresh door of the same stream."""
+        numbers = json.loads(panes["numbers"])
+        self.ledger = Ledger(**numbers["ledger"])
+        self.watermark = numbers["watermark"]
+        self.first_tick = numbers["first_tick"]
+        self.greatest_tick = numbers["greatest_tick"]
+        self.greatest_time = numbers["greatest_time"]
+        self._position = numbers["position"]
+        if self._seen is not None:
+            self._seen.restore(panes)

@@ -1,0 +1,236 @@
+"""The waves of one stream -> the answers of all filter queries over it, in one module.
+
+A filter operator for each query (fjords.txt Fig. 7) costs each query a look at each tuple. Here the tuples are put in order
+once for each column that filters compare with constants, and one sorted search finds every filter's range in it, as grouped
+filters do (NiagaraCQ, which the paper names). A query to which nothing of a wave belongs costs nothing more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from nilometer.dataflow.fjord.answers import Answers
+from nilometer.dataflow.fjord.books import Books
+from nilometer.dataflow.fjord.filters import Filter
+from nilometer.dataflow.fjord.messages import Status, Wave
+from nilometer.dataflow.fjord.module import Module, failure_of
+from nilometer.dataflow.fjord.queues import Queue
+from nilometer.dataflow.ledger import QueryLedger
+from nilometer.dataflow.stages import Round, pick
+from nilometer.errors import NilometerError
+from nilometer.kernels.filter_ranges import Ranges, filter_ranges
+
+FEW = 4
+"""Up to so many filters on a column, comparing all its values for each is quicker than putting them in order."""
+
+GATHERED_ROWS = 262_144
+"""So many rows of answers are gathered at once: a slice keeps the whole in memory until it is fetched."""
+
+Found = Iterator[tuple["Member", npt.NDArray[np.int64] | None]]
+
+
+class Member:
+    """One filter of a bank; equal queries are one member with several answers."""
+
+    name = "FILTER"
+
+    def __init__(self, bank: FilterBank, work: Filter) -> None:
+        self.bank = bank
+        self.work = work
+        self.outputs: list[Answers] = []
+        self.delivered = 0
+        bank.add(self)
+
+    def give(self, rows: pl.DataFrame) -> None:
+        """Rows of the answer."""
+        self.delivered += rows.height
+        for queue in self.outputs:
+            queue.put_rows(rows)
+
+    @property
+    def ledger(self) -> QueryLedger:
+        """What became of the tuples that the bank was given."""
+        given = self.bank.books.ledger
+        accepted = given.read - given.late - given.shed
+        return QueryLedger(given.read, self.delivered, accepted - self.delivered, given.late, given.shed)
+
+    def snapshot(self) -> dict[str, bytes]:
+        """The books."""
+        own = Books()
+        own.ledger = self.ledger
+        return own.snapshot()
+
+    def restore(self, panes: dict[str, bytes]) -> None:
+        """Take back a snapshot; all members of a bank were given the same."""
+        own = Books()
+        own.restore(panes)
+        self.delivered = own.ledger.delivered
+        given = own.ledger
+        accepted = given.delivered + given.filtered
+        self.bank.books.ledger = QueryLedger(given.read, accepted, 0, given.late, given.shed)
+
+
+class FilterBank(Module):
+    """`blocking`: whether full answers stop it. `failures` are the members that met an error, which the others survive."""
+
+    def __init__(self, stream: str, waves: Queue[Wave], blocking: bool) -> None:
+        super().__init__(f"filters of {stream}")
+        self.books = Books()
+        self.members: list[Member] = []
+        self.failures: list[tuple[Member, NilometerError]] = []
+        self._stream = stream
+        self._waves = waves
+        self._blocking = blocking
+        self._columns: dict[str, tuple[list[Member], Ranges | None]] | None = None
+
+    def add(self, member: Member) -> None:
+        """One more filter."""
+        self.members.append(member)
+        self._columns = None
+
+    def drop(self, member: Member) -> None:
+        """One filter less."""
+        self.members.remove(member)
+        self._columns = None
+
+    def transition(self) -> Status:
+        """One wave to all filters."""
+        if self._blocking and not all(queue.room for member in self.members for queue in member.outputs):
+            return Status.BLOCKED
+        wave = self._waves.get()
+        if wave is None:
+            return Status.END if self._waves.ended else Status.IDLE
+        arrival = wave.arrivals.get(self._stream)
+        if arrival is not None:
+            rows = arrival.rows
+            self.books.note(rows.height, rows.height, arrival.late, arrival.shed)
+            if rows.height:
+                self._serve(rows, wave.now)
+        return Status.WORKED
+
+    def _serve(self, rows: pl.DataFrame, now: Round) -> None:
+        """To each member its rows. Those that want the same columns are gathered together and get slices of that."""
+        gatherings: dict[tuple[tuple[str, str], ...], _Gathering] = {}
+        for member, places in self._found(rows):
+            columns = member.work.columns
+            if not columns:
+                self._compute(member, rows if places is None else rows[pl.Series(places)], now)
+                continue
+            gathering = gatherings.get(columns)
+            if gathering is None:
+                gathering = gatherings[columns] = _Gathering(pick(rows, dict(columns)))
+            if places is None:
+                member.give(gathering.rows)
+            else:
+                gathering.add(member, places)
+        for gathering in gatherings.values():
+            gathering.flush()
+
+    def _compute(self, member: Member, rows: pl.DataFrame, now: Round) -> None:
+        try:
+            member.give(member.work(rows, now))
+        except Exception as error:
+            self.failures.append((member, failure_of(error, self.name)))
+
+    def _found(self, rows: pl.DataFrame) -> Found:
+        """The members to which something belongs, and where it stands in log order (None: all of it)."""
+        for column, (members, ranges) in self._by_column().items():
+            if ranges is None and not column:
+                yield from ((member, None) for member in members)
+                continue
+            values = rows.get_column(column)
+            present = None if not values.null_count() else np.flatnonzero(values.is_not_null().to_numpy())
+            known = values.to_numpy() if present is None else values.drop_nulls().to_numpy()
+            if ranges is None:
+                yield from _compared(members, known, present, rows.height)
+                continue
+            order = np.argsort(known, kind="stable")
+            starts, ends = filter_ranges(known[order], ranges)
+            if present is not None:
+                order = present[order]
+            in_log_order = _LogOrder(order, rows.height)
+            for number in np.flatnonzero(ends > starts).tolist():
+                start, end = int(starts[number]), int(ends[number])
+                yield members[number], None if end - start == rows.height else in_log_order(start, end)
+
+    def _by_column(self) -> dict[str, tuple[list[Member], Ranges | None]]:
+        if self._columns is None:
+            grouped: dict[str, list[Member]] = {}
+            for member in self.members:
+                limits = member.work.range
+                grouped.setdefault("" if limits is None else limits.column, []).append(member)
+            self._columns = {
+                column: (members, _ranges(members) if column and len(members) > FEW else None)
+                for column, members in grouped.items()
+            }
+        return self._columns
+
+
+class _Gathering:
+    """Places that several members want of the same columns: one gather for all, and a slice of it for each."""
+
+    def __init__(self, rows: pl.DataFrame) -> None:
+        self.rows = rows
+        self._wanted: list[tuple[Member, npt.NDArray[np.int64]]] = []
+        self._total = 0
+
+    def add(self, member: Member, places: npt.NDArray[np.int64]) -> None:
+        self._wanted.append((member, places))
+        self._total += len(places)
+        if self._total > GATHERED_ROWS:
+            self.flush()
+
+    def flush(self) -> None:
+        if not self._wanted:
+            return
+        gathered = self.rows[pl.Series(np.concatenate([places for _, places in self._wanted]))]
+        start = 0
+        for member, places in self._wanted:
+            member.give(gathered.slice(start, len(places)))
+            start += len(places)
+        self._wanted, self._total = [], 0
+
+
+class _LogOrder:
+    """Parts of a sorted order -> the same rows in the order of the log: small parts are sorted, large ones picked out."""
+
+    def __init__(self, order: npt.NDArray[np.int64], height: int) -> None:
+        self._order = order
+        self._height = height
+        self._ranks: npt.NDArray[np.int64] | None = None
+
+    def __call__(self, start: int, end: int) -> npt.NDArray[np.int64]:
+        if (end - start) * 8 < self._height:
+            return np.sort(self._order[start:end])
+        if self._ranks is None:
+            self._ranks = np.full(self._height, -1, dtype=np.int64)
+            self._ranks[self._order] = np.arange(len(self._order))
+        return np.flatnonzero((self._ranks >= start) & (self._ranks < end))
+
+
+def _ranges(members: list[Member]) -> Ranges:
+    limits = [member.work.range for member in members]
+    return Ranges.of([(r.low, r.low_closed, r.high, r.high_closed) for r in limits if r is not None])
+
+
+def _compared(
+    members: list[Member], known: npt.NDArray[np.generic], present: npt.NDArray[np.int64] | None, height: int
+) -> Found:
+    """Value by value, for a few."""
+    for member in members:
+        limits = member.work.range
+        assert limits is not None
+        holds = np.ones(len(known), dtype=np.bool_)
+        if limits.low is not None:
+            holds &= known >= limits.low if limits.low_closed else known > limits.low
+        if limits.high is not None:
+            holds &= known <= limits.high if limits.high_closed else known < limits.high
+        places = np.flatnonzero(holds)
+        if len(places) == height:
+            yield member, None
+        elif len(places):
+            yield member, places if present is None else present[places]

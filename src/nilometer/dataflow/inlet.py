@@ -1,0 +1,97 @@
+"""A stream's log -> its accepted tuples, piece by piece: one reader and one door, however many leaves read the stream."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+
+import polars as pl
+
+from nilometer.catalog.extents import Stream
+from nilometer.dataflow.door import Door
+from nilometer.dataflow.sources import Batch, Entry, Sources
+from nilometer.operators.frames import dtypes, empty
+from nilometer.types import Schema
+
+
+class Inlet:
+    """Pulls entries through the door. `finished`: the log has ended."""
+
+    def __init__(self, stream: Stream, sources: Sources) -> None:
+        self.door = Door(stream)
+        self.finished = False
+        self._sources = sources
+        self._log: Iterator[Entry] | None = None
+        self._rest: Batch | None = None
+        self._entries = 0
+        self._rows = 0
+
+    def pull(self, limit: int | None) -> pl.DataFrame:
+        """The accepted tuples of the next entries, of about `limit` rows in all (None: one batch as it comes)."""
+        admitted: list[pl.DataFrame] = []
+        wanted = limit
+        while wanted is None or wanted > 0:
+            entry = self._next()
+            if entry is None:
+                self.finished = True
+                break
+            if not isinstance(entry, Batch):
+                self.door.heartbeat(entry.tick)
+                continue
+            if wanted is not None and entry.rows.height > wanted:
+                self._rest = replace(entry, rows=entry.rows[wanted:], garbled=0)
+                entry = replace(entry, rows=entry.rows[:wanted])
+            admitted.append(self.door.admit(entry.rows, garbled=entry.garbled, arrived=entry.arrived))
+            self._count(entry)
+            if wanted is None:
+                break
+            # Batches of garbled rows alone count too, or a bad file would be one endless round.
+            wanted -= max(1, entry.rows.height)
+        return pl.concat(admitted) if admitted else self._nothing()
+
+    def _next(self) -> Entry | None:
+        if self._rest is not None:
+            rest, self._rest = self._rest, None
+            return rest
+        if self._log is None:
+            self._log = iter(self._sources.entries(self.door.stream))
+        entry = next(self._log, None)
+        if entry is not None and not isinstance(entry, Batch):
+            self._entries += 1
+        return entry
+
+    def _count(self, entry: Batch) -> None:
+        """Where the log is read up to: whole entries, and rows of the next one."""
+        if self._rest is None:
+            self._entries, self._rows = self._entries + 1, 0
+        else:
+            self._rows += entry.rows.height
+
+    def _nothing(self) -> pl.DataFrame:
+        return self.door.admit(empty_rows(self.door.stream))
+
+    # ---- state -------------------------------------------------------------------------------------------------------
+
+    def snapshot(self) -> dict[str, bytes]:
+        """The door's panes and the place in the log."""
+        place = {"entries": self._entries, "rows": self._rows, "finished": self.finished}
+        return self.door.snapshot() | {"place": json.dumps(place).encode()}
+
+    def restore(self, panes: dict[str, bytes]) -> None:
+        """Go on where the snapshot was taken; the log is asked for anew."""
+        self.door.restore(panes)
+        place = json.loads(panes["place"])
+        self.finished, self._entries, self._rows = place["finished"], place["entries"], place["rows"]
+        self._log = iter(self._sources.entries(self.door.stream))
+        for _ in range(self._entries):
+            next(self._log)
+        if self._rows:
+            begun = next(self._log)
+            assert isinstance(begun, Batch), "a log that is not the one the snapshot was taken over"
+            self._rest = replace(begun, rows=begun.rows[self._rows :], garbled=0)
+
+
+def empty_rows(stream: Stream) -> pl.DataFrame:
+    """No readings, in the stream's columns."""
+    return empty(dtypes(Schema(stream.columns)))

@@ -1,0 +1,47 @@
+"""How the gateway runs each physical node: one function a node, one file a family.
+
+`ABILITIES` is what placement asks; a test proves that it names every node of plan/physical.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from nilometer.dataflow.dataflow import Dataflow
+from nilometer.dataflow.lowering import aggregates, joins, leaves, stateless, streams, windows
+from nilometer.plan import physical
+
+Lower = Callable[[Any, Dataflow], int]
+
+ABILITIES: dict[type[physical.Node], Lower] = {
+    physical.SpAcquire: leaves.acquire,
+    physical.StoredScan: leaves.scan,
+    physical.Select: stateless.select,
+    physical.Project: stateless.project,
+    physical.Rename: stateless.rename,
+    physical.Exchange: stateless.exchange,
+    physical.Deliver: stateless.deliver,
+    physical.Union: joins.union,
+    physical.NlJoin: joins.nested_loop_join,
+    physical.HashJoin: joins.hash_join,
+    physical.Sample: streams.sample,
+    physical.Lag: streams.lag,
+    physical.Silent: streams.silent,
+    physical.SnJoin: streams.similar,
+    physical.AsofJoin: streams.asof_join,
+    physical.NlwJoin: streams.window_join,
+    physical.HwJoin: streams.window_join,
+    physical.MwJoin: streams.window_join,
+    physical.TimeWindow: windows.time_window,
+    physical.RowWindow: windows.row_window,
+    physical.Aggregate: aggregates.aggregate,
+    physical.AggregateInit: aggregates.initialise,
+    physical.AggregateMerge: aggregates.merge,
+    physical.AggregateEvaluate: aggregates.evaluate,
+    physical.RStream: windows.to_stream,
+    physical.IStream: windows.to_stream,
+    physical.DStream: windows.to_stream,
+}
+
+__all__ = ["ABILITIES", "Lower"]

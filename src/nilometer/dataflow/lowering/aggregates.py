@@ -1,0 +1,82 @@
+"""AGGR, and AGGR_INIT, AGGR_MERGE, AGGR_EVAL.
+
+In one process the three steps are one: what EVAL gives is the whole aggregate of what INIT takes. A step that stands alone,
+because the others run elsewhere, makes, merges or evaluates partial results (lowering/partials.py). Where it can, an
+aggregate is fused with the window below it.
+"""
+
+from __future__ import annotations
+
+from nilometer.dataflow.dataflow import Dataflow
+from nilometer.dataflow.lowering.fusion import Items, Keys, fused
+from nilometer.dataflow.lowering.partials import MergeLogic, completed, evaluated, initial_items
+from nilometer.errors import InternalError, UnsupportedError
+from nilometer.operators import aggregate as aggregate_operator
+from nilometer.plan import logical
+from nilometer.plan.logical import Collection
+from nilometer.plan.physical import (
+    Aggregate,
+    AggregateEvaluate,
+    AggregateInit,
+    AggregateMerge,
+    Exchange,
+    Node,
+)
+
+
+def aggregate(node: Aggregate, flow: Dataflow) -> int:
+    """The aggregate in one step."""
+    return _whole(node, node.input, flow)
+
+
+def evaluate(node: AggregateEvaluate, flow: Dataflow) -> int:
+    """The aggregate of what the first step takes, if that is here; else the answer of partial results."""
+    below = node.input
+    while isinstance(below, AggregateMerge | Exchange):
+        below = below.input
+    if isinstance(below, AggregateInit):
+        return _whole(node, below.input, flow)
+    if node.completeness is not None:
+        raise UnsupportedError(
+            "the gateway cannot tell COMPLETENESS from partial results",
+            hint="place AGGR_INIT, AGGR_MERGE and AGGR_EVAL on one site",
+        )
+    return flow.fuse(flow.lower(node.input), evaluated(node))
+
+
+def initialise(node: AggregateInit, flow: Dataflow) -> int:
+    """Partial results of rows."""
+    place = _aggregate(node, _keys(node), initial_items(node), None, node.input, flow)
+    return flow.fuse(place, completed(node))
+
+
+def merge(node: AggregateMerge, flow: Dataflow) -> int:
+    """Partial results of one group and evaluation to one."""
+    return flow.add_logic(node, MergeLogic(node), node.inputs)
+
+
+def _whole(node: Aggregate | AggregateEvaluate, below: Node, flow: Dataflow) -> int:
+    items = tuple((item.name, item.aggregate) for item in node.items)
+    return _aggregate(node, _keys(node), items, node.completeness, below, flow)
+
+
+def _keys(node: Aggregate | AggregateEvaluate | AggregateInit) -> Keys:
+    return tuple((key.name, key.expression) for key in node.keys)
+
+
+def _aggregate(
+    node: Node,
+    keys: Keys,
+    items: Items,
+    completeness: logical.Completeness | None,
+    below: Node,
+    flow: Dataflow,
+) -> int:
+    together = fused(keys, items, completeness, below)
+    if together is not None:
+        spec, stream = together
+        return flow.add_operator(node, spec, (stream,))
+    if completeness is not None:
+        raise InternalError("COMPLETENESS of what is not a time window")
+    windows = below.collection is Collection.WINDOWS
+    return flow.add_operator(node, aggregate_operator.Aggregate(keys, items, windows=windows), (below,))

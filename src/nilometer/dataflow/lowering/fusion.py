@@ -1,0 +1,101 @@
+"""An aggregate and the window below it, as one operator that shares panes.
+
+    Aggregate · (Select | Project | Rename)* · TimeWindow   =>   WindowAggregate      when nothing in between reads NOW
+    Aggregate · (Select | Project | Rename)* · RowWindow    =>   RowWindowAggregate   likewise
+
+What stands in between is folded into the aggregate's own expressions, in terms of the window's rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from nilometer.dataflow.lowering.sources_of import acquisition_interval, id_type
+from nilometer.expressions import Aggregate as AggregateExpression
+from nilometer.expressions import ColumnReference, Expression, conjunction, transform
+from nilometer.operators.aggregate_items import NamedAggregate, NamedExpression
+from nilometer.operators.row_window_aggregate import RowWindowAggregate
+from nilometer.operators.window_aggregate import WindowAggregate, fusible
+from nilometer.operators.window_completeness import Completeness
+from nilometer.plan import logical
+from nilometer.plan.physical import Exchange, Node, Project, Rename, RowWindow, Select, TimeWindow
+
+Keys = tuple[NamedExpression, ...]
+Items = tuple[NamedAggregate, ...]
+
+
+def fused(
+    keys: Keys, items: Items, completeness: logical.Completeness | None, below: Node
+) -> tuple[WindowAggregate | RowWindowAggregate, Node] | None:
+    """The one operator for an aggregate of `below` and the stream it runs over; None where windows must be made first."""
+    conditions: tuple[Expression, ...] = ()
+    while not isinstance(below, TimeWindow | RowWindow):
+        match below:
+            case Select(input=input, predicate=predicate):
+                # What stood lower was asked first; a condition may guard those above it.
+                conditions = (predicate, *conditions)
+            case Project(input=input, items=projected):
+                replace = _substitution({item.name: item.expression for item in projected})
+                keys, items, conditions = _replaced(replace, keys, items, conditions)
+            case Rename(input=input):
+                columns = zip(below.schema.names, input.schema.columns, strict=True)
+                replace = _substitution({new: ColumnReference(c.name, c.type) for new, c in columns})
+                keys, items, conditions = _replaced(replace, keys, items, conditions)
+            case Exchange(input=input):
+                pass
+            case _:
+                return None
+        below = input
+    predicate_of_all = conjunction(conditions)
+    if not fusible(keys, items, predicate_of_all):
+        return None
+    if isinstance(below, RowWindow):
+        if completeness is not None:
+            return None
+        rows = RowWindowAggregate(
+            below.schema,
+            below.start,
+            below.end,
+            below.slide,
+            keys,
+            items,
+            predicate_of_all,
+            id_type(below.input),
+        )
+        return rows, below.input
+    spec = WindowAggregate(
+        below.start,
+        below.end,
+        below.slide,
+        below.open_start,
+        acquisition_interval(below.input),
+        keys,
+        items,
+        predicate_of_all,
+        None
+        if completeness is None
+        else Completeness(completeness.name, completeness.interval, completeness.sensors),
+    )
+    return spec, below.input
+
+
+def _substitution(names: dict[str, Expression]) -> Callable[[Expression], Expression]:
+    def change(expression: Expression) -> Expression:
+        return names[expression.name] if isinstance(expression, ColumnReference) else expression
+
+    return lambda expression: transform(expression, change)
+
+
+def _replaced(
+    replace: Callable[[Expression], Expression], keys: Keys, items: Items, conditions: tuple[Expression, ...]
+) -> tuple[Keys, Items, tuple[Expression, ...]]:
+    aggregates = []
+    for name, aggregate in items:
+        changed = replace(aggregate)
+        assert isinstance(changed, AggregateExpression)
+        aggregates.append((name, changed))
+    return (
+        tuple((name, replace(expression)) for name, expression in keys),
+        tuple(aggregates),
+        tuple(map(replace, conditions)),
+    )

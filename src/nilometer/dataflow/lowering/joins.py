@@ -1,0 +1,59 @@
+"""NL_JOIN, HASH_JOIN and UNION: by what is joined, windows, a stream's tuples or tables."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from nilometer.dataflow.dataflow import Dataflow
+from nilometer.dataflow.lowering.sources_of import id_type, source_type
+from nilometer.dataflow.ticks import mixed
+from nilometer.expressions import Expression
+from nilometer.operators import union as union_operator
+from nilometer.operators.join import WindowsJoin, WindowsTableJoin
+from nilometer.operators.logic import TICK, TIME
+from nilometer.operators.matching import KeyPairs
+from nilometer.operators.table_join import StreamTableJoin, TableJoin
+from nilometer.plan.logical import Collection
+from nilometer.plan.physical import HashJoin, NlJoin, Union
+
+
+def nested_loop_join(node: NlJoin, flow: Dataflow) -> int:
+    """Every pair is looked at."""
+    return _join(node, flow, (), node.predicate)
+
+
+def hash_join(node: HashJoin, flow: Dataflow) -> int:
+    """Equal keys are looked up."""
+    return _join(node, flow, node.keys, node.residual)
+
+
+def _join(node: NlJoin | HashJoin, flow: Dataflow, keys: KeyPairs, residual: Expression | None) -> int:
+    left, right = node.left, node.right
+    common = (left.schema, right.schema, node.kind, keys, residual)
+    match left.collection, right.collection:
+        case Collection.WINDOWS, Collection.WINDOWS:
+            return flow.add_operator(node, WindowsJoin(*common))
+        case (Collection.WINDOWS, _) | (_, Collection.WINDOWS):
+            table = 1 if right.collection is Collection.TABLE else 0
+            return flow.add_operator(node, WindowsTableJoin(*common, table=table))
+        case Collection.TABLE, Collection.TABLE:
+            return flow.add_operator(node, TableJoin(*common))
+        case _:
+            table = 1 if right.collection is Collection.TABLE else 0
+            return flow.add_operator(node, StreamTableJoin(*common, table=table, id_type=id_type(node)))
+
+
+def union(node: Union, flow: Dataflow) -> int:
+    """The bag union."""
+    id_types = (
+        (source_type(node.left), source_type(node.right))
+        if node.collection is Collection.STREAM
+        else (None, None)
+    )
+    spec = union_operator.Union(node.left.schema, node.right.schema, node.collection, id_types)
+    place = flow.add_operator(node, spec)
+    return flow.fuse(place, _at_their_times) if mixed(node) else place
+
+
+def _at_their_times(rows: pl.DataFrame) -> pl.DataFrame:
+    return rows.with_columns(pl.col(TIME).alias(TICK))

@@ -1,0 +1,59 @@
+"""SELECT, PROJECT, RENAME, EXCHANGE and DELIVER: transforms, fused behind the stage whose rows they change."""
+
+from __future__ import annotations
+
+from nilometer.dataflow.dataflow import Dataflow
+from nilometer.dataflow.stages import Transform, pick
+from nilometer.operators.evaluate import compile_predicate, compile_projection
+from nilometer.operators.logic import STREAM_COLUMNS, TICK, WINDOW_COLUMNS
+from nilometer.plan.logical import Collection
+from nilometer.plan.physical import Deliver, Exchange, Node, Project, Rename, Select
+
+SYSTEM: dict[Collection, tuple[str, ...]] = {
+    Collection.STREAM: STREAM_COLUMNS,
+    Collection.WINDOWS: WINDOW_COLUMNS,
+    Collection.TABLE: (),
+}
+"""The system columns of each collection."""
+
+
+def select(node: Select, flow: Dataflow) -> int:
+    """Rows for which the predicate is true."""
+    return flow.fuse(flow.lower(node.input), transform_of(node))
+
+
+def project(node: Project, flow: Dataflow) -> int:
+    """Computed columns behind the system columns."""
+    return flow.fuse(flow.lower(node.input), transform_of(node))
+
+
+def rename(node: Rename, flow: Dataflow) -> int:
+    """The same columns under an alias."""
+    return flow.fuse(flow.lower(node.input), transform_of(node))
+
+
+def exchange(node: Exchange, flow: Dataflow) -> int:
+    """In one process nothing is exchanged."""
+    return flow.lower(node.input)
+
+
+def deliver(node: Deliver, flow: Dataflow) -> int:
+    """The visible columns, behind the tick where it is asked for."""
+    names = {"tick": TICK} if node.tick else {}
+    names |= {name: name for name in node.schema.names}
+    return flow.fuse(flow.lower(node.input), lambda rows: pick(rows, names))
+
+
+def transform_of(node: Node) -> Transform:
+    """What a stateless node does to rows."""
+    match node:
+        case Select(predicate=predicate):
+            return compile_predicate(predicate)
+        case Project(items=items):
+            projector = compile_projection((item.name, item.expression) for item in items)
+            system = SYSTEM[node.collection]
+            return lambda rows: projector(rows, system)
+        case Rename():
+            names = dict(zip(node.input.schema.names, node.schema.names, strict=True))
+            return lambda rows: rows.rename(names)
+    raise AssertionError(f"{node.operator} is not stateless")

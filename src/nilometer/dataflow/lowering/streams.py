@@ -1,0 +1,92 @@
+"""SAMPLE, LAG, SILENT, SN_JOIN, ASOF_JOIN and the three W-joins: streams to streams."""
+
+from __future__ import annotations
+
+from nilometer.dataflow.dataflow import Dataflow
+from nilometer.dataflow.lowering.sources_of import id_type
+from nilometer.operators import asof_join as asof_operator
+from nilometer.operators import lag as lag_operator
+from nilometer.operators import sample as sample_operator
+from nilometer.operators import silent as silent_operator
+from nilometer.operators import similar as similar_operator
+from nilometer.operators import window_join as window_join_operator
+from nilometer.operators.shedding import Shedding
+from nilometer.operators.window_join_plan import Form
+from nilometer.plan.physical import (
+    AsofJoin,
+    HwJoin,
+    Lag,
+    MwJoin,
+    NlwJoin,
+    Sample,
+    Silent,
+    SnJoin,
+    WindowJoin,
+)
+
+FORMS: dict[type[WindowJoin], Form] = {NlwJoin: Form.NLW, HwJoin: Form.HW, MwJoin: Form.MW}
+
+
+def sample(node: Sample, flow: Dataflow) -> int:
+    """Per source the first tuple of each interval."""
+    return flow.add_operator(node, sample_operator.Sample(node.schema, node.every, id_type(node)))
+
+
+def lag(node: Lag, flow: Dataflow) -> int:
+    """Columns from the source's earlier tuples."""
+    items = tuple(
+        lag_operator.Lagged(item.name, item.function, item.expression, item.offset) for item in node.items
+    )
+    return flow.add_operator(node, lag_operator.Lag(node.input.schema, items, id_type(node)))
+
+
+def silent(node: Silent, flow: Dataflow) -> int:
+    """Sensors that fall silent and return."""
+    spec = silent_operator.Silent(node.duration, node.alias, node.id_type.plain, node.sensors)
+    return flow.add_operator(node, spec)
+
+
+def similar(node: SnJoin, flow: Dataflow) -> int:
+    """Each tuple with the earlier ones of other sources that are alike."""
+    return flow.add_operator(node, similar_of(node))
+
+
+def similar_of(node: SnJoin) -> similar_operator.Similar:
+    """What SIMILAR's operator is told."""
+    return similar_operator.Similar(
+        node.input.schema,
+        node.column,
+        node.epsilon,
+        node.window,
+        node.form,
+        node.alias,
+        node.id_type.plain,
+        node.sample,
+    )
+
+
+def asof_join(node: AsofJoin, flow: Dataflow) -> int:
+    """Each left tuple with the latest right one at or before it."""
+    spec = asof_operator.AsofJoin(
+        node.left.schema, node.right.schema, node.keys, node.within, id_type(node.left), id_type(node.right)
+    )
+    return flow.add_operator(node, spec)
+
+
+def window_join(node: WindowJoin, flow: Dataflow) -> int:
+    """STEAM's join over N streams."""
+    spec = window_join_operator.WindowJoin(
+        tuple(child.schema for child in node.streams),
+        tuple((bound.left, bound.right, bound.width) for bound in node.bounds),
+        tuple((k.left, k.left_expression, k.right, k.right_expression) for k in node.keys),
+        node.predicate,
+        id_type(node),
+        FORMS[type(node)],
+        shedding_of(node),
+    )
+    return flow.add_operator(node, spec)
+
+
+def shedding_of(node: WindowJoin) -> Shedding | None:
+    """The bound on a join's memory."""
+    return None if node.memory is None else Shedding(node.memory.rows, node.memory.policy)

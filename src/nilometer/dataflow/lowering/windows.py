@@ -1,0 +1,29 @@
+"""TIME_WINDOW, ROW_WINDOW, and RSTREAM, ISTREAM, DSTREAM: streams to windows and back."""
+
+from __future__ import annotations
+
+from nilometer.dataflow.dataflow import Dataflow
+from nilometer.dataflow.lowering.sources_of import acquisition_interval, id_type
+from nilometer.operators import row_window as row_operator
+from nilometer.operators import time_window as time_operator
+from nilometer.operators import to_stream as to_stream_operator
+from nilometer.plan.physical import DStream, IStream, RowWindow, RStream, TimeWindow
+
+
+def time_window(node: TimeWindow, flow: Dataflow) -> int:
+    """The rows of each window, materialised."""
+    spec = time_operator.TimeWindow(
+        node.schema, node.start, node.end, node.slide, node.open_start, acquisition_interval(node.input)
+    )
+    return flow.add_operator(node, spec)
+
+
+def row_window(node: RowWindow, flow: Dataflow) -> int:
+    """The last rows at every so many rows."""
+    spec = row_operator.RowWindow(node.schema, node.start, node.end, node.slide, id_type(node.input))
+    return flow.add_operator(node, spec)
+
+
+def to_stream(node: RStream | IStream | DStream, flow: Dataflow) -> int:
+    """Windows, or their differences, as a stream."""
+    return flow.add_operator(node, to_stream_operator.ToStream(node.schema, node.relation))

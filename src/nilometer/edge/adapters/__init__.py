@@ -1,6 +1,0 @@
-"""Sources of readings -> batches of typed rows; demand back to the sensors. One adapter a file."""
-
-from nilometer.edge.adapters.adapter import Adapter, Clock, Command, Presence, ReadResult, Status
-from nilometer.edge.adapters.registry import adapter_for
-
-__all__ = ["Adapter", "Clock", "Command", "Presence", "ReadResult", "Status", "adapter_for"]

@@ -1,0 +1,162 @@
+"""HTTP polled at an interval -> readings: JSON, SenML or CSV, by the answer's media type or by what it looks like.
+
+`http://host/readings.json?interval=5s`; the options are taken off the address before it is asked. ETag and Last-Modified are
+sent back, so that an unchanged answer costs nothing and is not read twice; not for a sensed stream, where an unchanged answer is
+a new reading all the same: the sensor was asked, and that is what it says now. A failed request is tried again, after longer
+and longer waits up to the interval or a minute, whichever is more.
+
+The law: one request at a time, in a thread of its own, so that a slow server never holds up `read`.
+"""
+
+from __future__ import annotations
+
+import http.client
+import threading
+import urllib.error
+import urllib.request
+from dataclasses import dataclass
+from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
+
+from nilometer.catalog.address import Address
+from nilometer.catalog.extents import Stream
+from nilometer.ingest.adapters.adapter import Adapter, Clock, ReadResult, Status
+from nilometer.ingest.adapters.wake import Wake
+from nilometer.ingest.payloads import Decoder, Format, Messages, Times, format_of
+from nilometer.types import MINUTE, SECOND
+
+OPTIONS = "interval timeout format time limit".split()
+LIMIT = 64 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    """What a request brought: a body, nothing new (None), or trouble."""
+
+    body: bytes | None = None
+    content_type: str | None = None
+    trouble: str | None = None
+
+
+class HttpPollAdapter(Adapter):
+    """A resource that is asked for again and again."""
+
+    def __init__(self, stream: Stream, address: Address, clock: Clock) -> None:
+        super().__init__(stream, clock)
+        parts = urlsplit(address.url)
+        kept = [(name, value) for name, value in parse_qsl(parts.query, True) if name not in OPTIONS]
+        netloc = parts.netloc.rpartition("@")[2]
+        self.url = urlunsplit((parts.scheme, netloc, parts.path, urlencode(kept), ""))
+        self._interval = max(1, address.duration("interval", stream.every or 10 * SECOND))
+        self._timeout = address.duration("timeout", 10 * SECOND) / SECOND
+        self._limit = address.count("limit", LIMIT)
+        self._decoder = Decoder(
+            stream, format=address.word("format", Format.AUTO), times=address.word("time", Times.EITHER)
+        )
+        self._authorization = _basic(address)
+        self._validators: dict[str, str] = {}
+        self._answered = Wake()
+        self.wake = self._answered
+        self._answer: _Answer | None = None
+        self._asking: threading.Thread | None = None
+        self._due = 0
+        self._failures = 0
+        self._trouble: str | None = None
+        self._open = False
+
+    def open(self) -> None:
+        self._open = True
+        self._due = self.clock()
+
+    def read(self) -> ReadResult:
+        if not self._open:
+            return self.nothing(Status.END)
+        now = self.clock()
+        if self._asking is None:
+            if now >= self._due:
+                self._asking = threading.Thread(
+                    target=self._ask, name=f"poll {self.stream.name}", daemon=True
+                )
+                self._asking.start()
+            return self.nothing()
+        answer = self._answer
+        if answer is None:
+            return self.nothing()
+        self._asking.join()
+        self._answered.clear()
+        self._asking, self._answer = None, None
+        self._schedule(answer, now)
+        if answer.body is None:
+            return self.nothing()
+        lines = "ndjson" in (answer.content_type or "")
+        payloads = [line for line in answer.body.split(b"\n") if line.strip()] if lines else [answer.body]
+        decoded = self._decoder.decode(
+            Messages(payloads, [now] * len(payloads), [self.url] * len(payloads)),
+            None if self._decoder.format is not Format.AUTO else format_of(answer.content_type),
+        )
+        return ReadResult(Status.NEW_VALUE, decoded.rows, decoded.garbled, arrived=now)
+
+    def close(self) -> None:
+        self._open = False
+        if self._asking is not None:
+            self._asking.join(self._timeout)
+
+    @property
+    def due(self) -> int | None:
+        return self._due
+
+    @property
+    def trouble(self) -> str | None:
+        return self._trouble
+
+    def _schedule(self, answer: _Answer, now: int) -> None:
+        """When to ask next: on the grid of the interval, or sooner after a failure."""
+        self._trouble = answer.trouble
+        if answer.trouble is None:
+            self._failures = 0
+            self._due += self._interval * max(1, -(-(now + 1 - self._due) // self._interval))
+        else:
+            wait = min(SECOND << min(self._failures, 20), max(self._interval, MINUTE))
+            self._failures += 1
+            self._due = now + wait
+
+    # ---- the thread --------------------------------------------------------------------------------------------------
+
+    def _ask(self) -> None:
+        self._answer = self._request()
+        self._answered.set()
+
+    def _request(self) -> _Answer:
+        accepted = "application/senml+json, application/json, text/csv, */*;q=0.1"
+        request = urllib.request.Request(self.url, headers={"Accept": accepted} | self._validators)
+        if self._authorization:
+            request.add_header("Authorization", self._authorization)
+        try:
+            with urllib.request.urlopen(request, timeout=self._timeout) as response:
+                body = response.read(self._limit + 1)
+                if len(body) > self._limit:
+                    return _Answer(trouble=f"more than {self._limit} bytes in one answer")
+                if response.length:  # a read with a limit does not complain of a connection that broke off
+                    return _Answer(trouble=f"the answer broke off, {response.length} bytes before its end")
+                # Only a whole answer may be skipped next time.
+                self._validators = {} if self.stream.sensed else _validators(response.headers)
+                return _Answer(body, response.headers.get("Content-Type"))
+        except urllib.error.HTTPError as error:
+            with error:
+                if error.code == 304:
+                    return _Answer()
+                return _Answer(trouble=f"{error.code} {error.reason}")
+        except (OSError, http.client.HTTPException, ValueError) as error:
+            return _Answer(trouble=str(getattr(error, "reason", None) or str(error) or type(error).__name__))
+
+
+def _validators(headers: http.client.HTTPMessage) -> dict[str, str]:
+    found = {"If-None-Match": headers.get("ETag"), "If-Modified-Since": headers.get("Last-Modified")}
+    return {name: value for name, value in found.items() if value}
+
+
+def _basic(address: Address) -> str | None:
+    if address.user is None:
+        return None
+    import base64
+
+    return "Basic " + base64.b64encode(f"{address.user}:{address.password or ''}".encode()).decode()

@@ -1,0 +1,328 @@
+"""MQTT -> readings: QoS 1, acknowledged only after a durable append; sensor status; commands back to the sensors.
+
+`mqtt://user:password@host:1883/air/{id}?format=senml`. The session is persistent (clean start off, the client id made from the
+stream's name, the identity of the data directory and the topic filter), so what was not acknowledged comes again: after a restart of ours or the
+broker's, readings can come twice, none is lost, and the stream's KEY removes the doubles. Two clients of one id would take the session
+from each other, and each acknowledge what the other never saw: who is taken over says so, and comes back later and later. At most `receive` messages are unacknowledged (MQTT 5's Receive
+Maximum): the broker keeps the rest. Configure it to (Mosquitto drops beyond `max_queued_messages`, 1000 by default).
+
+`<topic>/status` carries presence, retained and as last will (presence.py); `<topic>/command` takes commands, retained: a mailbox
+that the sensor reads when it listens.
+
+paho, not aiomqtt: the latter wraps the former in a coroutine for each message, and neither its queue nor its iterator can
+acknowledge after the fact. Here the network thread only appends bytes to a list. The law: a PUBACK goes out only on the
+connection that its PUBLISH came in on; a packet id means nothing on another.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import threading
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+from paho.mqtt.client import (
+    Client,
+    ConnectFlags,
+    DisconnectFlags,
+    MQTTMessage,
+    MQTTMessageInfo,
+    MQTTv5,
+)
+from paho.mqtt.enums import CallbackAPIVersion
+from paho.mqtt.packettypes import PacketTypes
+from paho.mqtt.properties import Properties
+from paho.mqtt.reasoncodes import ReasonCode
+from paho.mqtt.subscribeoptions import SubscribeOptions
+
+from nilometer.catalog.address import Address
+from nilometer.catalog.extents import Stream
+from nilometer.ingest.adapters.adapter import Adapter, Clock, Command, Presence, ReadResult, Status
+from nilometer.ingest.adapters.inbox import Inbox
+from nilometer.ingest.adapters.presence import read_status
+from nilometer.ingest.payloads import Decoder, Format, Garbled, Messages, Times, TopicPattern
+from nilometer.types import DAY, SECOND
+
+STATUS, COMMAND = "/status", "/command"
+RECEIVE = 20_000
+SESSION = 7 * DAY
+COMMANDS = 10_000
+FAREWELL = 10 * SECOND
+"""How long the last commands may take to reach the broker when a source is closed."""
+SESSION_TAKEN_OVER = 0x8E
+"""MQTT 5, section 3.14.2.1: another client connected with the same id."""
+RETREAT, LONGEST_RETREAT = 5 * SECOND, 5 * 60 * SECOND
+"""How long we stay away when another client took our session; doubled each time."""
+SHORT, SHORT_LIVES = 5 * SECOND, 5
+"""So many connections in a row that the broker ended so soon: it may not say why (Mosquitto 2.0 does not), and is there all the time."""
+OPTIONS = "format time receive client_id session keepalive ca retry".split()
+
+
+@dataclass(frozen=True, slots=True)
+class Acknowledgement:
+    """The packets of one read, by the connection they came in on."""
+
+    packets: tuple[tuple[int, int], ...]
+
+
+class MqttAdapter(Adapter):
+    """A subscription."""
+
+    mailbox = True
+
+    def __init__(self, stream: Stream, address: Address, clock: Clock, identity: str | None = None) -> None:
+        """`identity` is that of the data directory: the session belongs to its log alone."""
+        super().__init__(stream, clock)
+        address.check(OPTIONS)
+        self.address = address
+        self.pattern = TopicPattern.parse(address.path)
+        self._decoder = Decoder(
+            stream,
+            topic=self.pattern,
+            format=address.word("format", Format.AUTO),
+            times=address.word("time", Times.EITHER),
+        )
+        receive = min(address.count("receive", RECEIVE), 65_535)
+        # (payload, topic, arrival, connection, packet id; 0 for QoS 0)
+        self._inbox: Inbox[tuple[bytes, str, int, int, int]] = Inbox(receive)
+        self.wake = self._inbox.wake
+        self.connected = threading.Event()
+        """Set while subscribed."""
+        self.client_id = address.options.get("client_id") or _client_id(stream, identity, self.pattern)
+        self._connection = 0
+        self._since: float | None = None
+        self._short_lives = self._taken_over = 0
+        self._lock = threading.Lock()
+        self._trouble: str | None = "not opened yet"
+        self._open = False
+        self._topics: dict[str, str] = {}
+        self._commands: dict[str, MQTTMessageInfo] = {}
+        plain = self.pattern.plain
+        self._anywhere = plain == "#" or plain.endswith("/#")
+        self._status_levels = plain.count("/") + 1
+        self._client = self._make_client(receive)
+
+    def _make_client(self, receive: int) -> Client:
+        client = Client(CallbackAPIVersion.VERSION2, self.client_id, protocol=MQTTv5, manual_ack=True)
+        if self.address.user is not None:
+            client.username_pw_set(self.address.user, self.address.password)
+        if self.address.scheme == "mqtts":
+            client.tls_set(ca_certs=self.address.options.get("ca"))
+        self._retry(client)
+        client.on_connect = self._on_connect
+        client.on_connect_fail = self._on_connect_fail
+        client.on_disconnect = self._on_disconnect
+        client.on_subscribe = self._on_subscribe
+        client.on_message = self._on_message
+        self._properties = Properties(PacketTypes.CONNECT)  # type: ignore[no-untyped-call]
+        self._properties.ReceiveMaximum = receive
+        self._properties.SessionExpiryInterval = self.address.duration("session", SESSION) // SECOND
+        return client
+
+    def _retry(self, client: Client) -> None:
+        """How soon to connect again, by whether another client took our place."""
+        retry, longest = self.address.duration("retry", SECOND // 4), 30 * SECOND
+        if self._taken_over:
+            longest = LONGEST_RETREAT
+            retry = max(retry, min(RETREAT << min(self._taken_over - 1, 16), longest))
+        client.reconnect_delay_set(retry / SECOND, max(retry, longest) / SECOND)  # type: ignore[arg-type]
+
+    # ---- the contract ------------------------------------------------------------------------------------------------
+
+    def open(self) -> None:
+        self._open = True
+        self._trouble = "connecting"
+        port = self.address.port or (8883 if self.address.scheme == "mqtts" else 1883)
+        keepalive = self.address.duration("keepalive", 60 * SECOND) // SECOND
+        self._client.connect_async(
+            self.address.host or "localhost", port, keepalive, clean_start=False, properties=self._properties
+        )
+        self._client.loop_start()
+
+    def read(self) -> ReadResult:
+        items = self._inbox.take()
+        if not items:
+            return self.nothing(Status.NO_VALUE if self._open else Status.END)
+        handle = Acknowledgement(tuple((item[3], item[4]) for item in items if item[4]))
+        arrival = items[-1][2]
+        items, strange = self._own(items)
+        statuses = [item for item in items if self._is_status(item[1])]
+        data = items if not statuses else [item for item in items if not self._is_status(item[1])]
+        data = [item for item in data if not item[1].endswith(COMMAND)] if self._anywhere else data
+        presences, garbled = self._presences(statuses)
+        payloads, topics, arrived, _, _ = zip(*data, strict=True) if data else ((), (), (), (), ())
+        self._learn(topics)
+        decoded = self._decoder.decode(Messages(payloads, arrived, topics))
+        return ReadResult(
+            Status.NEW_VALUE,
+            decoded.rows,
+            strange + garbled + decoded.garbled,
+            presences,
+            arrival,
+            handle,
+        )
+
+    def acknowledge(self, handle: object) -> None:
+        assert isinstance(handle, Acknowledgement)
+        with self._lock:
+            # Also before we are subscribed: a session that was there brings its messages at once, and one that is not answered
+            # for takes its place among the unacknowledged until the connection ends.
+            for connection, packet in handle.packets:
+                if connection == self._connection:
+                    self._client.ack(packet, 1)
+
+    def command(self, sensor: int | str, command: Command) -> bool:
+        topic = self._topics.get(str(sensor)) or self.pattern.topic_of(str(sensor))
+        if topic is None or set(str(sensor)) & set("+#/\0"):
+            return False
+        # Retained, so that a sensor that sleeps or restarts finds the latest demand.
+        sent = self._client.publish(topic + COMMAND, command.as_json(), qos=1, retain=True)
+        self._commands[topic] = sent
+        if len(self._commands) > COMMANDS:
+            self._commands = {name: info for name, info in self._commands.items() if not info.is_published()}
+        return True
+
+    def close(self) -> None:
+        self._open = False
+        self._inbox.close()
+        self._deliver_commands()
+        self._client.disconnect()
+        self._client.loop_stop()
+        # The client closes its pair of sockets when it goes, and it only goes at once if nothing of ours holds it in a circle.
+        client = self._client
+        client.on_connect = client.on_connect_fail = client.on_disconnect = None
+        client.on_subscribe = client.on_message = None
+        self._trouble = "closed"
+
+    def _deliver_commands(self) -> None:
+        """Commands are under way a few at a time, and would be lost with the connection: "sleep" comes just before the end."""
+        until = time.monotonic() + FAREWELL / SECOND
+        for sent in self._commands.values():
+            left = until - time.monotonic()
+            if left <= 0 or not self.connected.is_set():
+                break
+            with contextlib.suppress(
+                RuntimeError, ValueError
+            ):  # it could not be queued, or the connection went
+                sent.wait_for_publish(left)
+        self._commands = {}
+
+    @property
+    def trouble(self) -> str | None:
+        return self._trouble
+
+    # ---- the network thread ------------------------------------------------------------------------------------------
+
+    def _on_connect(
+        self, client: Client, _: Any, __: ConnectFlags, reason: ReasonCode, ___: Properties | None
+    ) -> None:
+        if reason.is_failure:
+            self._trouble = f"the broker refused: {reason}"
+            return
+        self._since = time.monotonic()
+        with self._lock:
+            self._connection += 1
+        filters = [(self.pattern.filter, SubscribeOptions(qos=1, retainHandling=1))]
+        if not self._anywhere:
+            filters.append((self.pattern.plain + STATUS, SubscribeOptions(qos=1, retainHandling=0)))
+        client.subscribe(filters)
+
+    def _on_subscribe(
+        self, _: Client, __: Any, ___: int, reasons: list[ReasonCode], ____: Properties | None
+    ) -> None:
+        refused = [reason for reason in reasons if reason.is_failure]
+        self._trouble = f"the broker refused '{self.pattern.filter}': {refused[0]}" if refused else None
+        self.connected.set()
+
+    def _on_connect_fail(self, _: Client, __: Any) -> None:
+        self._short_lives = 0
+        self._trouble = f"no broker at {self.address.host}:{self.address.port or 1883}; trying again"
+
+    def _on_disconnect(
+        self, client: Client, __: Any, ___: DisconnectFlags, reason: ReasonCode, ____: Properties | None
+    ) -> None:
+        with self._lock:
+            self._connection += 1
+            self.connected.clear()
+        short = self._since is not None and time.monotonic() - self._since < SHORT / SECOND
+        self._short_lives = self._short_lives + 1 if short else 0
+        self._since = None
+        self._blame(client, reason)
+
+    def _blame(self, client: Client, reason: ReasonCode) -> None:
+        """Say why a connection ended, and how soon the next one is tried."""
+        before = self._taken_over
+        others = f"another client uses the id '{self.client_id}' (two gateways, or a copied data directory?)"
+        if reason.value == SESSION_TAKEN_OVER:
+            self._taken_over += 1
+            self._trouble = others
+        elif self._short_lives >= SHORT_LIVES:
+            self._taken_over += 1
+            self._trouble = f"the broker ends every connection at once: perhaps {others}"
+        else:
+            self._taken_over = 0
+            self._trouble = f"disconnected: {reason}; trying again"
+        if self._taken_over != before:
+            self._retry(client)
+
+    def _on_message(self, _: Client, __: Any, message: MQTTMessage) -> None:
+        packet = message.mid if message.qos else 0
+        self._inbox.put((bytes(message.payload), message.topic, self.clock(), self._connection, packet))
+
+    # ---- status and topics -------------------------------------------------------------------------------------------
+
+    def _own(
+        self, items: list[tuple[bytes, str, int, int, int]]
+    ) -> tuple[list[tuple[bytes, str, int, int, int]], tuple[Garbled, ...]]:
+        """What is of our topics, and the rest: a session brings what it was ever subscribed to, also by another than us."""
+        topics = [item[1].removesuffix(STATUS) if self._is_status(item[1]) else item[1] for item in items]
+        ours = self.pattern.matches(pl.Series(topics, dtype=pl.String))
+        if ours.all():
+            return items, ()
+        strange = tuple(
+            Garbled(items[place][0], "a topic that is not this stream's", items[place][1])
+            for place in (~ours).arg_true().to_list()
+        )
+        return [items[place] for place in ours.arg_true().to_list()], strange
+
+    def _is_status(self, topic: str) -> bool:
+        return topic.endswith(STATUS) and (self._anywhere or topic.count("/") == self._status_levels)
+
+    def _presences(
+        self, items: list[tuple[bytes, str, int, int, int]]
+    ) -> tuple[tuple[Presence, ...], tuple[Garbled, ...]]:
+        presences, garbled = [], []
+        for payload, topic, arrived, _, _ in items:
+            own = topic.removesuffix(STATUS)
+            said = read_status(payload)
+            sensor = self.pattern.sensor(own) or own.rpartition("/")[2]
+            if said is not None and not said.sensors and not sensor:
+                garbled.append(Garbled(payload, "no id: its level of the topic is empty", topic))
+            elif said is not None:
+                sensors = said.sensors or (sensor,)
+                presences += [
+                    Presence(sensor, said.online, arrived, said.time, said.listening, said.command)
+                    for sensor in sensors
+                ]
+            elif payload:  # an empty one only clears what was retained
+                garbled.append(Garbled(payload, "a status that says neither online nor offline", topic))
+        return tuple(presences), tuple(garbled)
+
+    def _learn(self, topics: tuple[str, ...]) -> None:
+        """Remember where sensors are, if their id alone does not say it."""
+        if self.pattern.topic_of("") is not None:
+            return
+        for topic in set(topics):
+            sensor = self.pattern.sensor(topic)
+            if sensor is not None:
+                self._topics[sensor] = topic
+
+
+def _client_id(stream: Stream, identity: str | None, pattern: TopicPattern) -> str:
+    """Another data directory is another client: what it acknowledges must not be lost to us. Another filter is another session:
+    a session keeps its subscriptions, and would go on bringing those of the old topic."""
+    digest = hashlib.sha256(pattern.filter.encode()).hexdigest()[:8]
+    return "-".join(["nilometer", stream.name, *([identity] if identity else []), digest])

@@ -1,0 +1,168 @@
+"""TCP -> readings: sensors connect and write lines, each a JSON text, a SenML pack or a CSV record.
+
+`tcp://0.0.0.0:4000?limit=65536` listens. A first CSV line of column names holds for its connection. A line longer than `limit` is
+garbled, up to its end; a line that its sender left unfinished is garbled too. When the inbox is full nothing is read, so
+that the senders wait.
+
+The law: a client that is slow, broken or gone costs the others nothing; every line is a reading or a dead letter.
+"""
+
+from __future__ import annotations
+
+import selectors
+import socket
+import threading
+from dataclasses import dataclass, field
+
+from nilometer.catalog.address import Address
+from nilometer.catalog.extents import Stream
+from nilometer.errors import ResourceError
+from nilometer.ingest.adapters.adapter import Adapter, Clock, ReadResult, Status
+from nilometer.ingest.adapters.inbox import Inbox
+from nilometer.ingest.payloads import Decoder, Format, Garbled, Messages, Times
+from nilometer.ingest.payloads.csv_lines import CsvLines
+
+OPTIONS = "format time limit receive clients".split()
+_CHUNK = 1 << 16
+
+
+@dataclass
+class _Client:
+    """A connection: the line it is in the middle of, and its CSV header."""
+
+    connection: socket.socket
+    peer: str
+    rest: bytearray = field(default_factory=bytearray)
+    header: bytes = b""
+    begun: bool = False
+    overlong: bool = False
+
+
+class TcpLinesAdapter(Adapter):
+    """A server of one port."""
+
+    def __init__(self, stream: Stream, address: Address, clock: Clock) -> None:
+        super().__init__(stream, clock)
+        address.check(OPTIONS)
+        self.address = address
+        self._limit = address.count("limit", _CHUNK)
+        self._clients = address.count("clients", 10_000)
+        self._decoder = Decoder(
+            stream, format=address.word("format", Format.AUTO), times=address.word("time", Times.EITHER)
+        )
+        self._csv = CsvLines(tuple(column.name for column in stream.columns))
+        # (payload, peer, arrival, why it is garbled)
+        self._inbox: Inbox[tuple[bytes, str, int, str | None]] = Inbox(address.count("receive", 100_000))
+        self.wake = self._inbox.wake
+        self._thread: threading.Thread | None = None
+        self.port = address.port or 0
+        """Where it listens; given by the system if the address names none."""
+
+    def open(self) -> None:
+        try:
+            self._listener = socket.create_server((self.address.host or "127.0.0.1", self.port))
+        except OSError as error:
+            raise ResourceError(
+                f"cannot listen at {self.address.host}:{self.port}", detail=error.strerror
+            ) from None
+        self._selector = selectors.DefaultSelector()
+        self._stop, self._stopped = socket.socketpair()
+        self.port = self._listener.getsockname()[1]
+        self._listener.setblocking(False)
+        self._selector.register(self._listener, selectors.EVENT_READ)
+        self._selector.register(self._stopped, selectors.EVENT_READ)
+        self._thread = threading.Thread(target=self._serve, name=f"tcp {self.stream.name}", daemon=True)
+        self._thread.start()
+
+    def read(self) -> ReadResult:
+        items = self._inbox.take()
+        if not items:
+            return self.nothing(Status.END if self._thread is None else Status.NO_VALUE)
+        sound = [item for item in items if item[3] is None]
+        payloads, peers, arrived, _ = zip(*sound, strict=True) if sound else ((), (), (), ())
+        decoded = self._decoder.decode(Messages(payloads, arrived, peers))
+        broken = tuple(Garbled(item[0], item[3], item[1]) for item in items if item[3] is not None)
+        return ReadResult(Status.NEW_VALUE, decoded.rows, broken + decoded.garbled, arrived=items[-1][2])
+
+    def close(self) -> None:
+        if self._thread is None:
+            return
+        self._inbox.close()
+        self._stop.send(b"x")
+        self._thread.join()
+        self._thread = None
+        for key in list(self._selector.get_map().values()):
+            assert isinstance(key.fileobj, socket.socket)
+            key.fileobj.close()
+        self._selector.close()
+        self._stop.close()
+
+    # ---- the thread --------------------------------------------------------------------------------------------------
+
+    def _serve(self) -> None:
+        while True:
+            for key, _ in self._selector.select():
+                if key.fileobj is self._stopped:
+                    return
+                if key.data is None:
+                    self._accept()
+                else:
+                    self._receive(key.data)
+
+    def _accept(self) -> None:
+        try:
+            connection, peer = self._listener.accept()
+        except OSError:
+            return
+        if len(self._selector.get_map()) - 2 >= self._clients:
+            connection.close()
+            return
+        connection.setblocking(False)
+        client = _Client(connection, f"{peer[0]}:{peer[1]}")
+        self._selector.register(connection, selectors.EVENT_READ, client)
+
+    def _receive(self, client: _Client) -> None:
+        try:
+            data = client.connection.recv(_CHUNK)
+        except BlockingIOError:
+            return
+        except OSError:
+            data = b""
+        if not data:
+            if client.rest and not client.overlong:
+                self._put(client, bytes(client.rest), "the connection ended within the line")
+            self._selector.unregister(client.connection)
+            client.connection.close()
+            return
+        client.rest += data
+        *lines, rest = client.rest.split(b"\n")
+        client.rest = rest
+        for line in lines:
+            self._line(client, bytes(line))
+        if len(client.rest) > self._limit:
+            if not client.overlong:
+                self._put(
+                    client, bytes(client.rest[: self._limit]), f"a line of more than {self._limit} bytes"
+                )
+            client.overlong = True
+            client.rest.clear()
+
+    def _line(self, client: _Client, line: bytes) -> None:
+        if client.overlong:  # the end of it
+            client.overlong = False
+            return
+        line = line.strip()
+        if not line:
+            return
+        if len(line) > self._limit:
+            self._put(client, line[: self._limit], f"a line of more than {self._limit} bytes")
+            return
+        if not client.begun:
+            client.begun = True
+            if line[:1] not in b"{[" and self._csv.header(line.decode(errors="replace")) is not None:
+                client.header = line + b"\n"
+                return
+        self._put(client, client.header + line)
+
+    def _put(self, client: _Client, payload: bytes, reason: str | None = None) -> None:
+        self._inbox.put((payload, client.peer, self.clock(), reason))

@@ -1,0 +1,155 @@
+"""Batches of a known size, and runs of them: the partitions of STEAM's double buffer (steam.txt section 5.1, Fig. 5).
+
+A partition is at most a quarter of its queue's memory. On disk it is one frame for each run of batches of one schema;
+the heights give the batches back. A partition that came from disk counts in full until its last batch is read: its
+batches are slices of one frame, and the frame lives as long as any of them.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+from concurrent.futures import Future
+from dataclasses import dataclass, field, replace
+from itertools import groupby
+
+import polars as pl
+
+from nilometer.errors import ResourceError
+from nilometer.ingest.buffers.spill_files import SpillFiles
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A batch in a queue, the stream it came from, and its bytes."""
+
+    stream: str
+    frame: pl.DataFrame
+    bytes: int
+
+
+def entries_of(stream: str, frame: pl.DataFrame, most: int) -> list[Entry]:
+    """The batch, cut by rows into pieces of at most `most` bytes where it is larger; a piece has memory of its own."""
+    size = int(frame.estimated_size())
+    if size <= most:
+        return [Entry(stream, frame, size)]
+    if frame.height <= 1:
+        raise ResourceError(
+            "a tuple is larger than a partition of its queue",
+            detail=f"{size} bytes, where a partition holds {most}",
+            hint="give the queue more memory: a partition is a quarter of it",
+        )
+    half = frame.height // 2
+    return [
+        entry
+        for part in (pl.int_range(half, eager=True), pl.int_range(half, frame.height, eager=True))
+        for entry in entries_of(stream, frame[part], most)
+    ]
+
+
+@dataclass
+class Partition:
+    """A run of batches in memory."""
+
+    entries: deque[Entry] = field(default_factory=deque)
+    bytes: int = 0
+    whole: bool = False  # the entries share one frame: its memory goes when the last one does
+
+    def append(self, entry: Entry) -> None:
+        """Add at the tail."""
+        self.entries.append(entry)
+        self.bytes += entry.bytes
+
+    def popleft(self) -> Entry:
+        """Take from the head."""
+        entry = self.entries.popleft()
+        if not self.entries:
+            self.bytes = 0
+        elif not self.whole:
+            self.bytes -= entry.bytes
+        return entry
+
+    def pop(self) -> Entry:
+        """Take back from the tail."""
+        entry = self.entries.pop()
+        self.bytes -= entry.bytes
+        return entry
+
+    @property
+    def rows(self) -> int:
+        """How many tuples it holds."""
+        return sum(entry.frame.height for entry in self.entries)
+
+
+@dataclass(frozen=True)
+class Run:
+    """Consecutive batches of one stream and schema in one file."""
+
+    number: int
+    stream: str
+    heights: tuple[int, ...]
+    sizes: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Swapped:
+    """A partition on disk; `written` gives the bytes of its files."""
+
+    runs: tuple[Run, ...]
+    written: Future[int]
+
+    @property
+    def bytes(self) -> int:
+        """What it takes in memory once it is read."""
+        return sum(sum(run.sizes) for run in self.runs)
+
+    def without_last(self) -> Swapped:
+        """Without its last batch: the rows stay at the end of the file, and nobody reads them."""
+        *runs, last = self.runs
+        if len(last.heights) > 1:
+            runs.append(replace(last, heights=last.heights[:-1], sizes=last.sizes[:-1]))
+        return Swapped(tuple(runs), self.written)
+
+
+def runs_of(partition: Partition, numbers: Iterator[int]) -> list[tuple[Run, list[pl.DataFrame]]]:
+    """What goes into which file."""
+    runs = []
+    for (stream, _), group in groupby(
+        partition.entries, key=lambda entry: (entry.stream, tuple(entry.frame.schema.items()))
+    ):
+        found = list(group)
+        heights = tuple(entry.frame.height for entry in found)
+        sizes = tuple(entry.bytes for entry in found)
+        runs.append((Run(next(numbers), stream, heights, sizes), [entry.frame for entry in found]))
+    return runs
+
+
+def write_runs(files: SpillFiles, runs: list[tuple[Run, list[pl.DataFrame]]]) -> int:
+    """Write a partition; all of it or nothing."""
+    done: list[int] = []
+    total = 0
+    try:
+        for run, frames in runs:
+            done.append(run.number)
+            # Not rechunked: that would copy the partition, and memory is what there is none of.
+            total += files.write(run.number, pl.concat(frames, rechunk=False))
+    except BaseException:
+        for number in done:
+            files.remove(number)
+        raise
+    return total
+
+
+def read_runs(files: SpillFiles, swapped: Swapped) -> Partition:
+    """Bring a partition back and remove its files."""
+    swapped.written.result()
+    partition = Partition(whole=True)
+    for run in swapped.runs:
+        frame = files.read(run.number)
+        start = 0
+        for height, size in zip(run.heights, run.sizes, strict=True):
+            partition.append(Entry(run.stream, frame.slice(start, height), size))
+            start += height
+    for run in swapped.runs:
+        files.remove(run.number)
+    return partition

@@ -1,0 +1,27 @@
+"""Sources -> the durable logs of their streams -> the queries that registered for them (steam.txt sections 3 to 5).
+
+    stream_manager.py  queries, turns, waiting         source.py          one stream: read, append, make durable, acknowledge
+    entrance.py        what comes in, and the books    seen_keys.py       which keys the log holds
+    backlog.py         what a full disk keeps waiting  distributor.py     entries into the queries' buffers, catching up
+    attendance.py      expected, missing, silent       clocks.py          clocks that jump
+    settings.py        policies, bounds, waits         status.py          how a stream is doing
+
+The law: what is acknowledged to a source is in the log, and the books balance at any moment, whatever is killed.
+"""
+
+from nilometer.ingest.manager.clocks import running, wall
+from nilometer.ingest.manager.entrance import Entrance
+from nilometer.ingest.manager.settings import ManagerSettings
+from nilometer.ingest.manager.status import State, StreamStatus
+from nilometer.ingest.manager.stream_manager import Listener, StreamManager
+
+__all__ = [
+    "StreamManager",
+    "ManagerSettings",
+    "StreamStatus",
+    "State",
+    "Listener",
+    "Entrance",
+    "running",
+    "wall",
+]

@@ -1,0 +1,110 @@
+"""Results that were read and could not be appended yet, in bounded memory; what is given up for want of room is counted.
+
+With BLOCK (and SPILL: there is no disk to spill to when the disk is full) nothing is given up: `full` says that no more should be read. The
+others shed: the oldest, the newest, or all but every k-th of the new rows. The law: put = got + shed + waiting, in readings.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass, replace
+
+import polars as pl
+
+from nilometer.ingest.adapters.adapter import ReadResult
+from nilometer.ingest.buffers import Policy
+
+_LETTER_BYTES = 200
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """A result, and how far its source is read after it."""
+
+    result: ReadResult
+    end: int | None
+    bytes: int
+
+
+@dataclass(frozen=True)
+class Shed:
+    """What was given up: readings, and the handles of results of which nothing is left."""
+
+    readings: int = 0
+    handles: tuple[object, ...] = ()
+
+
+class Backlog:
+    """A queue of results of about `bound` bytes. A result is taken even if it alone is larger."""
+
+    def __init__(self, bound: int, policy: Policy = Policy.BLOCK, keep_every: int = 10) -> None:
+        self.bound = bound
+        self.policy = policy
+        self.bytes = 0
+        self._keep_every = keep_every
+        self._sampled = 0
+        self._waiting: deque[Waiting] = deque()
+
+    def __len__(self) -> int:
+        return len(self._waiting)
+
+    @property
+    def readings(self) -> int:
+        """How many wait."""
+        return sum(waiting.result.received for waiting in self._waiting)
+
+    @property
+    def full(self) -> bool:
+        """Whether its source should wait."""
+        return self.bytes >= self.bound and self.policy in (Policy.BLOCK, Policy.SPILL)
+
+    @property
+    def head(self) -> Waiting | None:
+        """What is to be appended next."""
+        return self._waiting[0] if self._waiting else None
+
+    def pop(self) -> Waiting:
+        """The head has been appended."""
+        waiting = self._waiting.popleft()
+        self.bytes -= waiting.bytes
+        return waiting
+
+    def put(self, result: ReadResult) -> Shed:
+        """Add at the tail; gives what had to go."""
+        end = None if result.sequence is None else result.sequence + result.received
+        size = _size(result)
+        if self._fits(size) or self.policy in (Policy.BLOCK, Policy.SPILL):
+            self._append(Waiting(result, end, size))
+            return Shed()
+        if self.policy is Policy.DROP_NEWEST:
+            return Shed(result.received, (result.handle,))
+        readings = 0
+        if self.policy is Policy.SAMPLE:
+            before = result.received
+            first = -self._sampled % self._keep_every
+            self._sampled += result.rows.height
+            # A fancy index: the rows kept must not hold the memory of those that are not.
+            kept = result.rows[
+                pl.int_range(first, max(first, result.rows.height), self._keep_every, eager=True)
+            ]
+            result = replace(result, rows=kept, garbled=())
+            readings, size = before - kept.height, _size(result)
+        handles: list[object] = []
+        while not self._fits(size):
+            oldest = self.pop()
+            readings += oldest.result.received
+            handles.append(oldest.result.handle)
+        self._append(Waiting(result, end, size))
+        return Shed(readings, tuple(handles))
+
+    def _fits(self, size: int) -> bool:
+        return not self._waiting or self.bytes + size <= self.bound
+
+    def _append(self, waiting: Waiting) -> None:
+        self._waiting.append(waiting)
+        self.bytes += waiting.bytes
+
+
+def _size(result: ReadResult) -> int:
+    letters = sum(len(letter.payload) + _LETTER_BYTES for letter in result.garbled)
+    return int(result.rows.estimated_size()) + letters

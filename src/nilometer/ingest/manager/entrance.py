@@ -1,0 +1,208 @@
+"""What a source read -> the stream's log, and the books, which stand in the log with every record.
+
+A reading without a time is garbled; one stamped more than FUTURE ahead of its arrival is quarantined; one whose KEY the log holds is a
+duplicate ((id, tick) of a sensed stream without a KEY: design.md). The rest are appended. What was refused goes to the dead
+letters, with the reason and the bytes (a quarantined row as JSON).
+
+The laws: received = appended + garbled + future + duplicate + shed, at any moment and after a crash at any moment: the books are the note
+of the record that holds the rows, so a result is in both or in neither. How readings are cut into results changes nothing but how
+they are cut in the log. A result that could not be written left nothing behind but, perhaps, its letters, and may be given again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import polars as pl
+
+from nilometer.catalog.extents import Stream
+from nilometer.dataflow.ledger import StreamLedger
+from nilometer.dataflow.sources import Batch
+from nilometer.ingest.adapters.adapter import ReadResult
+from nilometer.ingest.manager.seen_keys import LIMIT, SeenKeys, key_of
+from nilometer.log import Letter, StreamLog
+from nilometer.log import letters as dead
+from nilometer.log.record import ENTRIES, RecordKind
+from nilometer.log.segment import look, segment_ids
+from nilometer.types import SECOND
+
+SOURCES = 16
+"""Of so many sources of a stream it is remembered how far they were read."""
+
+
+class Entrance:
+    """The one way into a stream's log. `source` names where its numbered readings come from (its URL): how many of each of its parts the
+    log has dealt with is `consumed`, where a source resumes. Takes the log's writer."""
+
+    def __init__(self, stream: Stream, log: StreamLog, *, source: str = "", keys: int = LIMIT) -> None:
+        self.stream = stream
+        self.log = log
+        note = log.writer.note or {}
+        held = log.end.position
+        # A log from before there were books: what it holds came in.
+        books = note.get("ledger", {"received": held, "appended": held})
+        self.ledger = StreamLedger(**books)
+        self._noted = self.ledger
+        self._source = source
+        # A log from before sources had parts: one count for all of them, which the source makes sense of.
+        self._consumed: dict[str, dict[str, int]] = {
+            each: {"": parts} if isinstance(parts, int) else parts
+            for each, parts in note.get("consumed", {}).items()
+        }
+        self._lettered: ReadResult | None = None
+        time = stream.column("time")
+        assert time is not None, "a stream without a time"
+        self._time = time.name
+        columns = key_of(stream)
+        self.keys = SeenKeys(stream, columns, log, keys) if columns else None
+
+    @property
+    def consumed(self) -> Mapping[str, int]:
+        """How many of the numbered readings of each part of the source are dealt with: where it resumes."""
+        return self._consumed.get(self._source, {})
+
+    def greatest(self) -> int | None:
+        """The greatest event time that the log has or has been promised to be past, by the newest segment that has any."""
+        files = self.log.files
+        for segment in reversed(segment_ids(files)):
+            # Damage is not our business here: whoever reads the rows will meet it.
+            _, records = look(files, segment, on_damage=lambda _: None)
+            times = [
+                header.greatest_time - (header.kind == RecordKind.HEARTBEAT)
+                for header, _ in records
+                if header.kind in ENTRIES and header.timed
+            ]
+            if times:
+                return max(times)
+        return None
+
+    def admit(
+        self, result: ReadResult, now: int | None = None, *, lead: int = 0, end: int | None = None
+    ) -> Batch | None:
+        """Append what may come in; gives what was appended. `lead`: so much the clock that stamped the arrival has been put back.
+        `end`: how far the source is read after it, if part of the result was shed. Raises ResourceError; then nothing has changed."""
+        arrived = None if result.arrived is None else result.arrived + lead
+        rows, letters, repeated = self._unread(result)
+        rows, refused, garbled, future = self._sorted_out(rows, arrived, now)
+        before = rows.height
+        if self.keys is not None:
+            rows = self.keys.fresh(rows)
+        delta = StreamLedger(
+            received=result.received,
+            appended=rows.height,
+            garbled=garbled + sum(letter.count for letter in letters),
+            future=future,
+            duplicate=before - rows.height + repeated,
+        )
+        if not result.received:
+            return None
+        frame = pl.concat([dead.frame_of(_letters(letters, arrived, now)), *refused])
+        consumed = self._consumed
+        if result.sequence is not None:
+            reached = end if end is not None else result.sequence + result.received
+            others = [(k, v) for k, v in consumed.items() if k != self._source][-SOURCES + 1 :]
+            parts = dict(self._parts(result))
+            parts[result.part] = max(parts.get(result.part, 0), reached)
+            consumed = dict(others) | {self._source: parts}
+        self._write(result, rows, frame, arrived, self.ledger + delta, consumed)
+        self.ledger = self._noted = self.ledger + delta
+        self._consumed = consumed
+        if self.keys is not None:
+            self.keys.remember(rows)
+        return Batch(rows, arrived=arrived) if rows.height else None
+
+    def shed(self, readings: int) -> None:
+        """So many were received and given up; durable with the next record."""
+        self.ledger += StreamLedger(received=readings, shed=readings)
+
+    def settle(self) -> None:
+        """Write the books if they are not in the log as they are."""
+        if self.ledger != self._noted:
+            self.log.writer.letters([], note=self._note(self.ledger, self._consumed))
+            self._noted = self.ledger
+
+    # ---- step by step ----------------------------------------------------------------------------------------------------
+
+    def _unread(self, result: ReadResult) -> tuple[pl.DataFrame, tuple[Any, ...], int]:
+        """The rows and letters that the log has not dealt with, and how many it has. In a source's numbering the garbled come first."""
+        over = 0
+        if result.sequence is not None:
+            over = max(0, self._parts(result).get(result.part, 0) - result.sequence)
+        if not over:
+            return result.rows, result.garbled, 0
+        garbled = result.garbled_count
+        over = min(max(over, garbled), result.received)
+        return result.rows[over - garbled :], (), over
+
+    def _parts(self, result: ReadResult) -> Mapping[str, int]:
+        """How far each part was read before it."""
+        return self.consumed if result.kept is None else result.kept
+
+    def _sorted_out(
+        self, rows: pl.DataFrame, arrived: int | None, now: int | None
+    ) -> tuple[pl.DataFrame, list[pl.DataFrame], int, int]:
+        refused: list[pl.DataFrame] = []
+        stamp = arrived if arrived is not None else now
+        garbled = future = 0
+        times = rows.get_column(self._time)
+        if times.null_count():
+            timeless = rows.filter(times.is_null())
+            refused.append(self._quarantined(timeless, pl.lit("a reading without a time"), stamp))
+            garbled = timeless.height
+            rows = rows.filter(times.is_not_null())
+        if arrived is not None and rows.height:
+            ahead = rows.get_column(self._time) - arrived
+            if int(ahead.max()) > self.stream.future:  # type: ignore[arg-type]
+                early = ahead > self.stream.future
+                seconds = (ahead.filter(early) // SECOND).cast(pl.String)
+                reason = "stamped " + seconds + " seconds ahead of its arrival"
+                refused.append(self._quarantined(rows.filter(early), reason, stamp))
+                future = int(early.sum())
+                rows = rows.filter(~early)
+        return rows, refused, garbled, future
+
+    def _quarantined(
+        self, rows: pl.DataFrame, reason: pl.Expr | pl.Series, arrived: int | None
+    ) -> pl.DataFrame:
+        """Rows as dead letters."""
+        identity = self.stream.column("id")
+        source = pl.lit("") if identity is None else pl.col(identity.name).cast(pl.String).fill_null("")
+        return rows.select(
+            pl.lit(arrived, dtype=pl.Int64).alias("arrived"),
+            source.alias("source"),
+            (reason if isinstance(reason, pl.Expr) else pl.lit(reason)).alias("reason"),
+            pl.struct(pl.all()).struct.json_encode().cast(pl.Binary).alias("payload"),
+            pl.lit(1, dtype=pl.Int64).alias("count"),
+        )
+
+    def _write(
+        self,
+        result: ReadResult,
+        rows: pl.DataFrame,
+        letters: pl.DataFrame,
+        arrived: int | None,
+        ledger: StreamLedger,
+        consumed: dict[str, dict[str, int]],
+    ) -> None:
+        writer = self.log.writer
+        note = self._note(ledger, consumed)
+        if rows.height:
+            # The letters first, and uncounted: should the rows not follow, the result comes again, and a letter stands there twice.
+            if letters.height and self._lettered is not result:
+                writer.letters(letters)
+                self._lettered = result
+            writer.append(rows, arrived=arrived, note=note)
+            writer.written()
+        else:
+            writer.letters(letters, note=note)
+        self._lettered = None
+
+    @staticmethod
+    def _note(ledger: StreamLedger, consumed: dict[str, dict[str, int]]) -> dict[str, Any]:
+        return {"ledger": ledger.as_dict()} | ({"consumed": consumed} if consumed else {})
+
+
+def _letters(garbled: tuple[Any, ...], arrived: int | None, now: int | None) -> list[Letter]:
+    stamp = arrived if arrived is not None else now
+    return [Letter(stamp, letter.source, letter.reason, letter.payload, letter.count) for letter in garbled]

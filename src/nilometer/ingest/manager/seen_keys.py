@@ -1,0 +1,207 @@
+"""Keys in the log -> which rows of a batch are the first of their key (NULL = NULL), in bounded memory.
+
+The keys from `floor` (a tick) on are in memory, about `limit` of the newest; those before it are looked up in the log itself,
+which holds its times by segment and record, so that only what is near is read. After a restart the newest are loaded from the log.
+A key without the time may come back after any while: of those that are no longer in memory a fingerprint of eight bytes stays,
+and one that matches is looked up in the whole log.
+
+The law: `fresh` is what a set of all keys of the log would say (naive twin in the tests); `remember` is called for what was appended,
+and only then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from nilometer.catalog.extents import Stream
+from nilometer.dataflow.duplicates import key_columns
+from nilometer.log import StreamLog
+from nilometer.operators.frames import dtype
+from nilometer.operators.logic import ID, TICK, TIME
+from nilometer.types import INT_MINIMUM
+
+LIMIT = 1_000_000
+"""How many keys are kept in memory: some tens of megabytes."""
+
+_ROW = "@row"
+_SEED = 7
+
+
+@dataclass(frozen=True)
+class _Chunk:
+    keys: pl.DataFrame
+    first: int
+    last: int
+
+
+class SeenKeys:
+    """The keys of one stream's log. `limit` is a soft one: up to twice as many are held before the older half goes."""
+
+    def __init__(self, stream: Stream, columns: Sequence[str], log: StreamLog, limit: int = LIMIT) -> None:
+        self.columns = list(columns)
+        self.limit = limit
+        self.floor = INT_MINIMUM
+        self.looked_up = 0
+        self._stream = stream
+        self._log = log
+        self._timed = bool({TIME, TICK} & set(columns))
+        self._kept = list(dict.fromkeys((TICK, *columns)))
+        self._fingerprints: npt.NDArray[np.uint64] = np.empty(0, dtype=np.uint64)
+        # Chunks, so that a batch does not copy all of them.
+        self._chunks: list[_Chunk] = []
+        self._size = 0
+        self._load()
+
+    def __len__(self) -> int:
+        """The keys in memory."""
+        return self._size
+
+    def fresh(self, rows: pl.DataFrame) -> pl.DataFrame:
+        """The rows, in their order, whose key is not in the log, each key once."""
+        if not rows.height:
+            return rows
+        keys = self.keys_of(rows).with_row_index(_ROW)
+        fresh = keys.unique(self.columns, keep="first", maintain_order=True)
+        fresh = self._without(fresh, self._near(fresh))
+        old = self._suspects(fresh)
+        if old.height:
+            found = self._in_log(old)
+            fresh = self._without(fresh, [found])
+        return rows if fresh.height == rows.height else rows[fresh.get_column(_ROW)]
+
+    def remember(self, rows: pl.DataFrame) -> None:
+        """These rows are in the log now."""
+        keys = self.keys_of(rows)
+        if self.floor != INT_MINIMUM and self._timed:
+            keys = keys.filter(pl.col(TICK) >= self.floor)
+        if not keys.height:
+            return
+        self._add(keys)
+        if self._size > 2 * self.limit:
+            self._forget()
+
+    def _add(self, keys: pl.DataFrame) -> None:
+        first, last = _span(keys)
+        self._size += keys.height
+        if self._chunks and self._chunks[-1].keys.height + keys.height <= max(1_024, self.limit // 64):
+            old = self._chunks.pop()
+            keys, first, last = pl.concat([old.keys, keys]), min(first, old.first), max(last, old.last)
+        self._chunks.append(_Chunk(keys, first, last))
+
+    def keys_of(self, rows: pl.DataFrame) -> pl.DataFrame:
+        """The key columns of readings, and their tick."""
+        return key_frame(self._stream, rows).select(self._kept)
+
+    # ---- in memory -----------------------------------------------------------------------------------------------------
+
+    def _near(self, keys: pl.DataFrame) -> list[pl.DataFrame]:
+        if not self._timed:
+            return [chunk.keys for chunk in self._chunks]
+        first, last = _span(keys)
+        return [
+            chunk.keys.filter(pl.col(TICK).is_between(first, last))
+            for chunk in self._chunks
+            if chunk.first <= last and first <= chunk.last
+        ]
+
+    def _without(self, keys: pl.DataFrame, known: list[pl.DataFrame]) -> pl.DataFrame:
+        for some in known:
+            if some.height and keys.height:
+                keys = keys.join(some, on=self.columns, how="anti", nulls_equal=True, maintain_order="left")
+        return keys
+
+    def _forget(self) -> None:
+        """Keep the newest: by tick if the key holds it, else by arrival."""
+        keys = pl.concat([chunk.keys for chunk in self._chunks])
+        if self._timed:
+            ticks = keys.get_column(TICK)
+            floor = ticks.top_k(self.limit).min()
+            assert isinstance(floor, int)
+            # One more than the limit may share the floor's tick; when all of them do, none can go.
+            kept = keys.filter(pl.col(TICK) >= floor)
+            self.floor = max(self.floor, floor)
+        else:
+            kept = keys[-self.limit :]
+            self._fingerprints = np.union1d(self._fingerprints, self._prints(keys[: -self.limit]))
+        self._chunks, self._size = [], 0
+        self._add(kept)
+
+    # ---- in the log ----------------------------------------------------------------------------------------------------
+
+    def _suspects(self, keys: pl.DataFrame) -> pl.DataFrame:
+        """Those that memory does not know and that the log may hold."""
+        if not keys.height or not self._log.exists:
+            return keys.clear()
+        if self._timed:
+            return keys.clear() if self.floor == INT_MINIMUM else keys.filter(pl.col(TICK) < self.floor)
+        if not self._fingerprints.size:
+            return keys.clear()
+        return keys.filter(pl.Series(np.isin(self._prints(keys), self._fingerprints)))
+
+    def _in_log(self, keys: pl.DataFrame) -> pl.DataFrame:
+        """The keys of the log that could be among these."""
+        self.looked_up += keys.height
+        self._log.writer.written()
+        found = [self.keys_of(rows) for rows in self._scan(_span(keys) if self._timed else None)]
+        if not found:
+            return keys.select(self._kept).clear()
+        return pl.concat(found).join(keys.select(self.columns), on=self.columns, how="semi", nulls_equal=True)
+
+    def _scan(self, ticks: tuple[int, int | None] | None = None) -> Iterator[pl.DataFrame]:
+        """The key columns of the log's rows, of these ticks if any are given."""
+        span = None
+        if ticks is not None:
+            span = (ticks[0], None if ticks[1] is None else ticks[1] + (self._stream.every or 1))
+        wanted = [name for name in self._log.columns if name.lower() in self._names()]
+        return self._log.scan(columns=wanted, time_range=span)
+
+    def _names(self) -> set[str]:
+        system = {TIME: "time", TICK: "time", ID: "id"}
+        return {"time", "id", *(system.get(c, c.lower()) for c in self.columns)}
+
+    def _prints(self, keys: pl.DataFrame) -> npt.NDArray[np.uint64]:
+        return keys.select(self.columns).hash_rows(_SEED).to_numpy()
+
+    def _load(self) -> None:
+        """The newest keys, from the log. Any floor is right: from it on all are loaded, wherever they stand."""
+        if not self._log.exists:
+            return
+        end = self._log.end.position
+        if self._timed and end - self._log.start.position > self.limit:
+            time = _column(self._stream, "time")
+            tail = pl.concat(list(self._log.scan(end - self.limit, [time])))
+            median = tail.get_column(time).quantile(0.5, "lower")
+            every = self._stream.every or 1
+            self.floor = INT_MINIMUM if median is None else int(median) // every * every
+        whole = self.floor == INT_MINIMUM
+        for rows in self._scan(None if whole else (self.floor, None)):
+            self.remember(rows)
+
+
+def key_frame(stream: Stream, rows: pl.DataFrame) -> pl.DataFrame:
+    """Readings with the system columns a KEY may name."""
+    time = rows.get_column(_column(stream, "time")).cast(pl.Int64)
+    tick = time if stream.every is None else time // stream.every * stream.every
+    source = rows.get_column(_column(stream, "id")).cast(dtype(stream.id_type))
+    return rows.with_columns(tick.alias(TICK), time.alias(TIME), source.alias(ID))
+
+
+def key_of(stream: Stream) -> list[str]:
+    """The columns of the KEY: as declared; (id, tick) of a sensed stream without one; none of a pushed one (design.md)."""
+    return key_columns(stream, stream.key or (("id", "tick") if stream.sensed else ()))
+
+
+def _span(keys: pl.DataFrame) -> tuple[int, int]:
+    ticks = keys.get_column(TICK).to_numpy()
+    return int(ticks.min()), int(ticks.max())
+
+
+def _column(stream: Stream, name: str) -> str:
+    column = stream.column(name)
+    assert column is not None, f"a stream without {name}"
+    return column.name

@@ -1,0 +1,279 @@
+"""Sources -> logs -> queries: STEAM's stream manager (section 5), durable.
+
+    register, unregister   a query names its streams; the first opens a stream's source, the last closes it
+    attend                 the same for a query that reads the logs by itself, as those on Spark do
+    poll                   every open source has one turn, in rotation: read, append; then make durable, acknowledge, hand on
+    wait                   until a source has something, or is due
+    take                   a query's next entry, through its buffer, or from the log while it catches up
+
+The laws: what is acknowledged to a source is durable; a query gets every entry from its offset on, in order and once; the books of a stream balance at any
+moment. What fails is reported in `status`, tried again, and touches no other stream. Of one thread; only `wait` sleeps.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Self
+
+import polars as pl
+
+from nilometer.catalog.extents import Sensor, Stream
+from nilometer.dataflow.sources import Entry
+from nilometer.errors import ConfigurationError
+from nilometer.ingest.adapters.adapter import Clock, Command, ReadResult
+from nilometer.ingest.manager.clocks import Clocks
+from nilometer.ingest.manager.distributor import Distributor
+from nilometer.ingest.manager.handed import Handed
+from nilometer.ingest.manager.settings import ManagerSettings
+from nilometer.ingest.manager.source import AdapterFor, Source
+from nilometer.ingest.manager.status import State, StreamStatus
+from nilometer.log import LogDirectory, Offset
+from nilometer.types import SECOND
+
+Listener = Callable[[str, ReadResult], None]
+"""Called with the lower-case name of a stream and what was read, after each read that brought something."""
+
+Sleep = Callable[[threading.Event, float], object]
+"""Waits for the event, at most so many seconds."""
+
+
+class StreamManager:
+    """`clock` is the wall clock, which may jump; `steady` one that only runs (clocks.running), by default the clock itself. `sensors_of` gives the
+    declared sensors of a stream. Streams go by their lower-case names."""
+
+    def __init__(
+        self,
+        logs: LogDirectory,
+        clock: Clock,
+        adapter_for: AdapterFor,
+        *,
+        settings: ManagerSettings | None = None,
+        steady: Clock | None = None,
+        sensors_of: Callable[[Stream], Sequence[Sensor]] | None = None,
+        sleep: Sleep = threading.Event.wait,
+    ) -> None:
+        self.settings = settings or ManagerSettings()
+        self.listeners: list[Listener] = []
+        self.clocks = Clocks(clock, steady)
+        self.bell = threading.Event()
+        self._logs = logs
+        self._adapter_for = adapter_for
+        self._sensors_of = sensors_of
+        self._sleep = sleep
+        self._distributor = Distributor(self.settings.buffer_bytes, self.settings.queue_bytes)
+        self._sources: dict[str, Source] = {}
+        self._closing: dict[str, Source] = {}
+        self._queries: dict[str, tuple[str, ...]] = {}
+        self._attending: set[str] = set()
+        self._first = 0
+
+    # ---- queries ---------------------------------------------------------------------------------------------------------
+
+    def register(
+        self, query: str, streams: Iterable[Stream], start: Mapping[str, Offset] | None = None
+    ) -> None:
+        """The query gets the entries of these streams, from `start` (by lower-case name) on or, without one, from now on."""
+        if query in self._queries:
+            raise ConfigurationError(f"query '{query}' is registered already", hint="give it another name")
+        begin = start or {}
+        wanted = {stream.name.lower(): stream for stream in streams}
+        opened = self._prepare(wanted)
+        self._distributor.subscribe(
+            query, [(name, self._sources[name].log, begin.get(name)) for name in wanted]
+        )
+        self._queries[query] = tuple(wanted)
+        # After the query has its place: what another process appended in between is handed on.
+        for name, source in opened.items():
+            source.begin = self._distributor.end(name)
+            source.open()
+
+    def attend(self, query: str, streams: Iterable[Stream]) -> None:
+        """The query reads the logs of these streams by itself: they are only kept open for it."""
+        if query in self._queries:
+            raise ConfigurationError(f"query '{query}' is registered already", hint="give it another name")
+        wanted = {stream.name.lower(): stream for stream in streams}
+        opened = self._prepare(wanted)
+        self._queries[query] = tuple(wanted)
+        self._attending.add(query)
+        for source in opened.values():
+            source.begin = source.log.end
+            source.open()
+
+    def _prepare(self, wanted: Mapping[str, Stream]) -> dict[str, Source]:
+        """The sources of these streams that are not open yet."""
+        opened: dict[str, Source] = {}
+        for name, stream in wanted.items():
+            if name not in self._sources:
+                opened[name] = source = self._closing.get(name) or self._new(name, stream)
+                source.prepare()
+        self._sources |= opened
+        for name in opened:
+            self._closing.pop(name, None)
+        return opened
+
+    def unregister(self, query: str) -> None:
+        """The query needs its streams no more."""
+        if query in self._attending:
+            self._attending.remove(query)
+        else:
+            self._distributor.unsubscribe(query)
+        for name in self._queries.pop(query):
+            if not self._readers(name):
+                source = self._sources.pop(name)
+                if not source.close():
+                    self._closing[name] = source
+
+    def take(self, query: str) -> tuple[str, Entry] | None:
+        """The query's next entry and the lower-case name of its stream; None when there is nothing now."""
+        return self._distributor.take(query)
+
+    def offsets(self, query: str) -> dict[str, Offset]:
+        """Where the query stands: registered anew with these as `start`, it goes on behind what it took."""
+        return self._distributor.offsets(query)
+
+    # ---- the loop --------------------------------------------------------------------------------------------------------
+
+    def poll(self) -> bool:
+        """A turn for every source; whether anything was read or appended: if so, another turn may be worth while at once."""
+        if self.clocks.look():
+            for source in self._sources.values():
+                source.clock_jumped()
+        brought = False
+        names = list(self._sources)
+        self._first = (self._first + 1) % max(1, len(names))
+        for name in names[self._first :] + names[: self._first]:
+            source = self._sources[name]
+            result = source.read()
+            if result is not None and (result.received or result.presences):
+                brought = True
+                for listener in self.listeners:
+                    listener(name, result)
+            source.write()
+        for source in self._sources.values():
+            brought |= source.settle()
+        for name, source in list(self._closing.items()):
+            if source.finish():
+                del self._closing[name]
+        return brought
+
+    def wait(self, until: int | None = None) -> None:
+        """Sleep until a source has something or is due, or until that moment of the clock; perhaps less, never much longer."""
+        self.bell.clear()
+        now = self.clocks.smooth()
+        moments = [now + self.settings.longest_wait]
+        if until is not None:
+            moments.append(now + until - self.clocks.clock())
+        for source in (*self._sources.values(), *self._closing.values()):
+            due = source.due
+            if due is not None:
+                moments.append(due)
+        seconds = (min(moments) - now) / SECOND
+        if seconds > 0:
+            self._sleep(self.bell, seconds)
+
+    # ---- what is said to the streams -------------------------------------------------------------------------------------
+
+    def command(self, stream: str, sensor: int | str, command: Command) -> bool:
+        """Tell a sensor what is wanted of it; False where that cannot be."""
+        source = self._sources.get(stream.lower())
+        return source is not None and source.command(sensor, command)
+
+    def heartbeat(self, stream: str, tick: int) -> None:
+        """A promise: nothing earlier will come. It goes into the log and to the queries with the next poll, behind what was read."""
+        source = self._sources.get(stream.lower())
+        if source is not None:
+            source.heartbeat(tick)
+
+    def record_demand(self, stream: str, change: dict[str, Any]) -> None:
+        """A change of what is demanded of the stream's sensors, into the log with the next poll."""
+        source = self._sources.get(stream.lower())
+        if source is not None:
+            source.demand(change)
+
+    def expect(self, stream: str, interval: int | None, each: pl.DataFrame | None = None) -> None:
+        """The stream's sensors are from now on expected so often (None: not at all), by demand; those in `each` (id, interval)
+        as that says."""
+        source = self._sources.get(stream.lower())
+        if source is not None:
+            source.expect(interval, each)
+
+    # ---- how things are --------------------------------------------------------------------------------------------------
+
+    @property
+    def streams(self) -> list[str]:
+        """The open streams."""
+        return sorted(self._sources)
+
+    def ended(self, stream: str) -> bool:
+        """Whether the source has nothing more to give (or failed: `state` says why), and all it gave is handed on."""
+        source = self._sources.get(stream.lower())
+        return source is not None and source.ended
+
+    def state(self, stream: str) -> tuple[State, str | None]:
+        """Whether its source is open, and why nothing comes; cheaper than `status`."""
+        source = self._sources.get(stream.lower())
+        return (State.CLOSED, None) if source is None else (source.state, source.trouble)
+
+    def status(self, stream: str) -> StreamStatus:
+        """How a stream is doing."""
+        name = stream.lower()
+        source = self._sources.get(name) or self._closing.get(name)
+        if source is None:
+            raise ConfigurationError(
+                f"no query reads the stream '{stream}'", hint=f"open are: {', '.join(self.streams) or 'none'}"
+            )
+        return source.status(self._readers(name))
+
+    @property
+    def buffers(self) -> str | None:
+        """Which buffers were chosen, and why."""
+        choice = self._distributor.choice
+        return None if choice is None else choice.why
+
+    # ---- the end ---------------------------------------------------------------------------------------------------------
+
+    def close(self) -> None:
+        """Unregister all queries. What was read and cannot be appended is not acknowledged, so it comes again."""
+        for query in list(self._queries):
+            self.unregister(query)
+        for source in self._closing.values():
+            source.abandon()
+        self._closing.clear()
+        self._distributor.close()
+
+    def abandon(self) -> None:
+        """Let go of everything as the death of the process would."""
+        for source in (*self._sources.values(), *self._closing.values()):
+            source.abandon()
+        self._sources.clear()
+        self._closing.clear()
+        self._queries.clear()
+        self._attending.clear()
+        self._distributor.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _readers(self, name: str) -> tuple[str, ...]:
+        return tuple(query for query, names in self._queries.items() if name in names)
+
+    def _new(self, name: str, stream: Stream) -> Source:
+        declared = () if self._sensors_of is None else tuple(s.id for s in self._sensors_of(stream))
+
+        def hand_on(handed: Handed) -> None:
+            self._distributor.put(name, handed)
+
+        return Source(
+            stream,
+            self._logs.log(stream),
+            self._adapter_for,
+            self.clocks,
+            self.settings,
+            hand_on,
+            self.bell,
+            declared,
+        )

@@ -1,0 +1,321 @@
+"""A declared stream and a batch of messages -> typed rows and garbled ones, columnar.
+
+The format is the one asked for, or each message's own by its first characters: `{` or `[` is JSON, an array of records with
+SenML's names is SenML, anything else CSV. A column comes from the payload or from the topic (topics.py says which wins);
+a reading without a time gets that of its arrival, unless the stream's times must be valid times. Several such readings of
+one sensor are stamped a microsecond apart, in their order: with one stamp, a KEY (id, time) would keep only the first.
+
+The law: `decode` never raises for what is in a payload, and rows + garbled = received (messages.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from enum import StrEnum
+
+import numpy as np
+import polars as pl
+
+from nilometer.catalog.extents import Stream
+from nilometer.ingest.payloads.csv_lines import CsvLines
+from nilometer.ingest.payloads.json_objects import JsonObjects
+from nilometer.ingest.payloads.messages import MESSAGE, REASON, Decoded, Garbled, Messages, RawReadings
+from nilometer.ingest.payloads.senml import read_senml
+from nilometer.ingest.payloads.topics import TopicPattern
+from nilometer.ingest.readers.values import read_values
+from nilometer.operators.frames import dtype
+from nilometer.types import SECOND, Column, Kind
+
+_SENML_NAME = r'"(?:bn|n)"\s*:'
+_SENML_VALUE = r'"(?:v|vs|vb|vd|bv|s|bs)"\s*:'
+
+
+class Format(StrEnum):
+    """How payloads are written."""
+
+    AUTO = "auto"
+    JSON = "json"
+    SENML = "senml"
+    CSV = "csv"
+
+
+class Times(StrEnum):
+    """Which time a reading gets: its own where it has one, always its own (or it is garbled), or its arrival's."""
+
+    EITHER = "either"
+    VALID = "valid"
+    ARRIVAL = "arrival"
+
+
+def format_of(content_type: str | None) -> Format:
+    """The format that a media type names; AUTO for one that says nothing."""
+    kind = (content_type or "").split(";")[0].strip().lower()
+    if kind in ("application/senml+json", "application/sensml+json"):
+        return Format.SENML
+    if kind == "text/csv":
+        return Format.CSV
+    return Format.AUTO
+
+
+class Decoder:
+    """Decodes messages of one stream."""
+
+    def __init__(
+        self,
+        stream: Stream,
+        *,
+        format: Format = Format.AUTO,
+        topic: TopicPattern | None = None,
+        times: Times = Times.EITHER,
+    ) -> None:
+        self.stream = stream
+        self.format = format
+        self.topic = topic
+        self.times = times
+        names = tuple(column.name for column in stream.columns)
+        folded = {name.lower(): name for name in names}
+        given = (
+            {}
+            if topic is None
+            else {name: folded[name.lower()] for name in topic.names if name.lower() in folded}
+        )
+        self._given: dict[str, str] = {column: level for level, column in given.items()}
+        self._overruled = (
+            frozenset(given[name] for name in topic.overruling if name in given) if topic else frozenset()
+        )
+        self._id, self._time = folded.get("id", "id"), folded.get("time", "time")
+        self._json = JsonObjects(names)
+        self._csv = CsvLines(names, frozenset(self._given))
+        self._values = tuple(c for c in stream.columns if c.name not in (self._id, self._time, *self._given))
+        self._stamped: int | None = None
+        """The last stamp that was given ahead of its arrival in a batch before."""
+        self._senml_by_name_alone = any(name in folded for name in ("n", "v", "vs", "vb"))
+
+    def decode(self, messages: Messages, format: Format | None = None) -> Decoded:
+        """The rows of a batch of messages, and what could not be read."""
+        if not len(messages):
+            return Decoded(self._empty())
+        texts, broken = _texts(messages.payloads)
+        formats = self._formats(texts, format or self.format)
+        parts: list[RawReadings] = []
+        for kind in (Format.JSON, Format.SENML, Format.CSV):
+            chosen = formats == kind.value
+            if chosen.all():
+                parts.append(self._read(kind, texts, np.asarray(messages.arrived, dtype=np.int64)))
+            elif chosen.any():
+                numbers = chosen.arg_true().to_numpy().astype(np.int64)
+                arrived = np.asarray(messages.arrived, dtype=np.int64)[numbers]
+                parts.append(_renumbered(self._read(kind, texts.filter(chosen), arrived), numbers))
+        return self._joined(messages, parts, broken)
+
+    def _formats(self, texts: pl.Series, wanted: Format) -> pl.Series:
+        """The format of each text; NULL for none."""
+        if wanted is not Format.AUTO:
+            kinds = pl.Series([wanted.value]).new_from_index(0, len(texts))
+            return kinds.set(texts.is_null(), None) if texts.null_count() else kinds
+        array = pl.col("text").str.starts_with("[")
+        senml = array & pl.col("text").str.contains(_SENML_VALUE) & pl.col("text").str.contains(_SENML_NAME)
+        if self._senml_by_name_alone:
+            senml = array & pl.col("text").str.contains('"bn"', literal=True)
+        kind = (
+            pl.when(senml)
+            .then(pl.lit(Format.SENML.value))
+            .when(array | pl.col("text").str.starts_with("{"))
+            .then(pl.lit(Format.JSON.value))
+            .when(pl.col("text").is_not_null())
+            .then(pl.lit(Format.CSV.value))
+        )
+        return pl.DataFrame({"text": texts}).select(kind).to_series()
+
+    def _read(
+        self, kind: Format, texts: pl.Series, arrived: np.ndarray[tuple[int], np.dtype[np.int64]]
+    ) -> RawReadings:
+        match kind:
+            case Format.SENML:
+                return read_senml(texts, arrived, self._values, self._id, self._time)
+            case Format.CSV:
+                return self._csv.read(texts)
+            case _:
+                return self._json.read(texts, frozenset(self._given))
+
+    # ---- raw readings -> rows ----------------------------------------------------------------------------------------
+
+    def _joined(self, messages: Messages, parts: list[RawReadings], broken: dict[int, str]) -> Decoded:
+        topics = self._topic_columns(messages)
+        frames, faults = [], []
+        for part in parts:
+            rows, bad = self._typed(part, messages, topics)
+            frames.append(rows)
+            faults.append(bad)
+            broken |= part.broken
+        rows = pl.concat(frames) if frames else self._empty().with_columns(pl.lit(0, pl.Int64).alias(MESSAGE))
+        if len(frames) > 1:
+            rows = rows.sort(MESSAGE, maintain_order=True)
+        bad = pl.concat(faults) if faults else pl.DataFrame(schema={MESSAGE: pl.Int64, REASON: pl.String})
+        counted = bad.group_by(MESSAGE).agg(pl.len().alias("count"), pl.col(REASON).first())
+        letters = {number: (reason, count) for number, count, reason in counted.iter_rows()}
+        letters |= {number: (reason, 1) for number, reason in broken.items() if number not in letters}
+        heard = np.zeros(len(messages), dtype=bool)
+        heard[rows.get_column(MESSAGE).to_numpy()] = True
+        for number in np.flatnonzero(~heard).tolist():
+            letters.setdefault(number, ("no reading in it", 1))
+        garbled = tuple(
+            Garbled(messages.payloads[number], reason, messages.sources[number], count)
+            for number, (reason, count) in sorted(letters.items())
+        )
+        return Decoded(rows.drop(MESSAGE), garbled)
+
+    def _topic_columns(self, messages: Messages) -> dict[str, pl.Series]:
+        """The columns that the topics give, one value a message."""
+        if self.topic is None or not self._given:
+            return {}
+        found = self.topic.columns(pl.Series("topic", messages.sources, dtype=pl.String))
+        return {column: found[level] for column, level in self._given.items()}
+
+    def _typed(
+        self, raw: RawReadings, messages: Messages, topics: dict[str, pl.Series]
+    ) -> tuple[pl.DataFrame, pl.DataFrame]:
+        """The sound rows, and message and reason of the others."""
+        number = raw.columns.get_column(MESSAGE)
+        columns: list[pl.Series] = []
+        own: pl.Series | None = None
+        reasons: list[pl.Series] = [raw.columns.get_column(REASON)] if REASON in raw.columns.columns else []
+        for column in self.stream.columns:
+            found = self._found(column, raw, number, topics)
+            unit = self.stream.time_unit if column.name == self._time and not raw.microseconds else None
+            if found is None:
+                columns.append(_nulls(column, len(number)))
+            else:
+                read = read_values(found, column.type, unit)
+                columns.append(read.values.alias(column.name))
+                if read.garbled is not None:
+                    reasons.append(_reasons(column, found, read.garbled))
+                if column.type.kind is Kind.FLOAT and read.values.null_count() > found.null_count():
+                    reasons.append(_too_large(column, found, read.values))
+            if column.name == self._time:
+                own = found
+            if column.name == self._id and found is not None and column.name in topics:
+                reasons.append(_nameless(found, topics[column.name].gather(number)))
+        rows = pl.DataFrame([number, *columns])
+        if self._time in rows.columns and (raw.microseconds or rows.get_column(self._time).null_count()):
+            times, missing = self._timed(rows, own, messages, raw.microseconds)
+            rows = rows.with_columns(times)
+            reasons += missing
+        reasons = [reason for reason in reasons if reason.null_count() < len(reason)]
+        if not reasons:
+            return rows, pl.DataFrame(schema={MESSAGE: pl.Int64, REASON: pl.String})
+        reason = pl.select(pl.coalesce(reasons).alias(REASON)).to_series()
+        bad = reason.is_not_null()
+        return rows.filter(~bad), pl.DataFrame([number, reason]).filter(bad)
+
+    def _found(
+        self, column: Column, raw: RawReadings, number: pl.Series, topics: dict[str, pl.Series]
+    ) -> pl.Series | None:
+        """The raw values of a column: the payload's, the topic's, or the one where the other is silent."""
+        if column.name == self._time and self.times is Times.ARRIVAL:
+            return None
+        payload = raw.columns.get_column(column.name) if column.name in raw.columns.columns else None
+        if column.name not in topics:
+            return payload
+        topic = topics[column.name].gather(number)
+        if payload is None or column.name in self._overruled or payload.null_count() == len(payload):
+            return topic
+        return payload.cast(pl.String).zip_with(payload.is_not_null(), topic)
+
+    def _timed(
+        self, rows: pl.DataFrame, found: pl.Series | None, messages: Messages, resolved: bool
+    ) -> tuple[pl.Series, list[pl.Series]]:
+        """Readings without a time get their arrival's, or a reason. `resolved`: they have it already, as SenML gives it."""
+        times = rows.get_column(self._time)
+        if self.times is Times.VALID:
+            return times, [pl.select(pl.when(times.is_null()).then(pl.lit("no time"))).to_series()]
+        silent = times.is_null() if found is None else times.is_null() & found.is_null()
+        arrived = pl.Series(times.name, np.asarray(messages.arrived, dtype=np.int64)).gather(
+            rows.get_column(MESSAGE)
+        )
+        if resolved:
+            silent = silent | (times == arrived).fill_null(False)
+        sensor = rows.get_column(self._id) if self._id in rows.columns else silent
+        stamped = times.zip_with(~silent, self._stamps(arrived, sensor, silent))
+        # An empty field or the word null is no time either.
+        return stamped, [pl.select(pl.when(stamped.is_null()).then(pl.lit("no time"))).to_series()]
+
+    def _stamps(self, arrived: pl.Series, sensor: pl.Series, silent: pl.Series) -> pl.Series:
+        """The arrivals, or a microsecond after the stamp of the sensor's reading before: stamp = max(arrival, stamp before + 1)."""
+        least = arrived
+        if self._stamped is not None:
+            # A batch before was stamped ahead of its arrival. Far ahead: the clock was put back, and is right.
+            pressed = (arrived <= self._stamped) & (arrived > self._stamped - SECOND)
+            least = arrived.set(pressed, self._stamped + 1)
+        # With place p among the sensor's own, stamp - p never falls, and is the greatest arrival - p so far.
+        place = pl.int_range(pl.len(), dtype=pl.Int64).over("sensor")
+        frame = pl.DataFrame({"arrived": arrived, "least": least, "sensor": sensor, "silent": silent})
+        asked = frame.with_row_index("row").filter("silent").with_columns(place.alias("place"))
+        ahead = (pl.col("least") - pl.col("place")).cum_max().over("sensor") + pl.col("place")
+        asked = asked.with_columns(ahead.alias("stamp"))
+        pushed = asked.filter(pl.col("stamp") > pl.col("arrived"))
+        if pushed.height:
+            self._stamped = pushed.select(pl.col("stamp").max()).item()
+        return arrived.scatter(asked.get_column("row"), asked.get_column("stamp"))
+
+    def _empty(self) -> pl.DataFrame:
+        return pl.DataFrame(schema={column.name: dtype(column.type) for column in self.stream.columns})
+
+
+def _texts(payloads: Sequence[bytes]) -> tuple[pl.Series, dict[int, str]]:
+    """The payloads as text, trimmed; NULL for those that are none, and why."""
+    raw = pl.Series("text", payloads, dtype=pl.Binary)
+    broken: dict[int, str] = {}
+    try:
+        texts = raw.cast(pl.String)
+    except pl.exceptions.PolarsError:
+        found: list[str | None] = []
+        for number, payload in enumerate(payloads):
+            try:
+                found.append(bytes(payload).decode())
+            except UnicodeDecodeError as error:
+                found.append(None)
+                broken[number] = f"not UTF-8: {error.reason} at byte {error.start}"
+        texts = pl.Series("text", found, dtype=pl.String)
+    texts = texts.str.strip_chars().str.strip_prefix("\ufeff")
+    empty = (texts == "").fill_null(False)
+    if empty.any():
+        broken |= dict.fromkeys(empty.arg_true().to_list(), "an empty payload")
+        texts = texts.set(empty, None)
+    return texts, broken
+
+
+def _renumbered(raw: RawReadings, numbers: np.ndarray[tuple[int], np.dtype[np.int64]]) -> RawReadings:
+    """The readings of a part of the messages, with the numbers of the whole."""
+    message = numbers[raw.columns.get_column(MESSAGE).to_numpy()]
+    columns = raw.columns.with_columns(pl.Series(MESSAGE, message, dtype=pl.Int64))
+    return replace(raw, columns=columns, broken={int(numbers[n]): reason for n, reason in raw.broken.items()})
+
+
+def _nulls(column: Column, height: int) -> pl.Series:
+    return pl.Series(column.name, [None], dtype=dtype(column.type)).new_from_index(0, height)
+
+
+def _reasons(column: Column, found: pl.Series, garbled: pl.Series) -> pl.Series:
+    """`depth is 'x', not an INT` where it is."""
+    kind = f"' is not {'an' if column.type.kind == 'INT' else 'a'} {column.type.plain}"
+    shown = found.cast(pl.String, strict=False).str.head(40).fill_null("?")
+    words = pl.concat_str(pl.lit(f"{column.name} '"), shown, pl.lit(kind))
+    return pl.select(pl.when(garbled).then(words)).to_series()
+
+
+def _too_large(column: Column, found: pl.Series, read: pl.Series) -> pl.Series:
+    """Where digits were read as an infinity: `1e400` says something, and it is not NULL."""
+    shown = found.cast(pl.String, strict=False)
+    digits = shown.str.contains(r"^\s*[+-]?\.?\d") & shown.cast(pl.Float64, strict=False).is_infinite()
+    words = pl.concat_str(
+        pl.lit(f"{column.name} '"), shown.str.head(40), pl.lit("' is not a FLOAT: too large")
+    )
+    return pl.select(pl.when(digits & read.is_null()).then(words)).to_series()
+
+
+def _nameless(found: pl.Series, topic: pl.Series) -> pl.Series:
+    """Where the id is that of the topic, and the topic has an empty level there, as `air/` has."""
+    empty = ((topic == "") & (found.cast(pl.String, strict=False) == "")).fill_null(False)
+    return pl.select(pl.when(empty).then(pl.lit("no id: its level of the topic is empty"))).to_series()

@@ -1,0 +1,32 @@
+"""Files and databases -> typed rows of declared streams and tables."""
+
+from nilometer.ingest.readers.files import (
+    FileForm,
+    is_data_file,
+    read,
+    read_file,
+    read_frame,
+    read_raw,
+    sniff_id_type,
+    sniff_ids,
+)
+from nilometer.ingest.readers.reading import DeadLetter, Reading
+from nilometer.ingest.readers.tables import describe_table, described_columns, read_table
+from nilometer.ingest.readers.values import read_numbers
+
+__all__ = [
+    "DeadLetter",
+    "FileForm",
+    "Reading",
+    "describe_table",
+    "described_columns",
+    "is_data_file",
+    "read",
+    "read_file",
+    "read_frame",
+    "read_numbers",
+    "read_raw",
+    "read_table",
+    "sniff_id_type",
+    "sniff_ids",
+]

@@ -1,0 +1,148 @@
+"""CSV -> raw text columns. The first line names the columns; `,` `;` or a tab separates; quotes as in RFC 4180.
+
+The law: a line with too many or too few fields is set aside and the rest are read; an unquoted empty field is NULL. A
+quoted field may span lines; but where a quote that nobody closed has swallowed readings, every line stands for itself, and
+only those with an open quote are set aside.
+
+>>> read_csv(b"time,depth\\n1,20\\n2,\\n").columns.rows()
+[('1', '20'), ('2', None)]
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+import pyarrow as pa
+import pyarrow.csv as arrow_csv
+
+from nilometer.ingest.readers.lines import nonblank_lines, repaired, split_lines, spoiled_rows
+from nilometer.ingest.readers.reading import DEAD_LETTERS, DeadLetter, RawFile, match_columns
+from nilometer.ingest.readers.values import fits
+from nilometer.types import FLOAT, TIME, Column, Kind
+
+
+def read_csv(data: bytes, declared: tuple[Column, ...] | None = None) -> RawFile:
+    """The columns of a CSV file, as text; only those that `declared` names, if given."""
+    text, damaged = repaired(data)
+    body = text.lstrip(b"\r\n \t")
+    if not body:
+        return RawFile(pl.DataFrame(), lambda rows: rows + 2)
+    separator, names = _header(body)
+    wanted = names if declared is None else list(match_columns(declared, names).values()) or names[:1]
+    broken: list[tuple[int, str]] = []
+    columns = _parse(body, separator, names, wanted, broken, threads=True)
+    numbers, opened = None, np.array([], dtype=np.int64)
+    if b'"' in body and (body.count(b'"') % 2 or _swallowed(columns, declared, broken)):
+        body, numbers, opened = _closed_lines(text, separator)
+        broken.clear()
+        columns = _parse(body, separator, names, wanted, broken, threads=True)
+    if broken:
+        broken.clear()
+        # Only a single thread knows the number of a record.
+        columns = _parse(body, separator, names, wanted, broken, threads=False)
+    records = columns.height + len(broken) + 1
+    aside = np.array([number - 1 for number, _ in broken], dtype=np.int64)
+
+    def record_lines(places: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        # Records are the lines that are not blank, unless a quoted field spans several: then only their number is known.
+        found = nonblank_lines(text) if numbers is None else numbers
+        return found[places] if found.size == records else places + 1
+
+    def lines(rows: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        return record_lines(np.setdiff1d(np.arange(1, records), aside)[rows])
+
+    letters = [DeadLetter(line, "a quote that is not closed") for line in opened[:DEAD_LETTERS].tolist()]
+    if broken:
+        first = record_lines(aside[:DEAD_LETTERS]).tolist()
+        letters += [
+            DeadLetter(line, reason.split("\n")[0]) for line, (_, reason) in zip(first, broken, strict=False)
+        ]
+        letters.sort(key=lambda letter: letter.line)
+    spoiled = spoiled_rows(columns) if damaged else None
+    garbled = len(broken) + opened.size
+    return RawFile(columns, lines, tuple(letters[:DEAD_LETTERS]), garbled, spoiled, tuple(names))
+
+
+def _swallowed(
+    columns: pl.DataFrame, declared: tuple[Column, ...] | None, broken: list[tuple[int, str]]
+) -> bool:
+    """Whether a line end stands where none can: in a row of too many fields, or in a value that is no text (as
+    declared, or as the column's others tell)."""
+    if any("\n" in reason for _, reason in broken):
+        return True
+    if declared is None:
+        names = columns.columns
+    else:
+        plain = [column for column in declared if column.type.kind is not Kind.STRING]
+        names = list(match_columns(plain, columns.columns).values())
+    for name in names:
+        if not columns[name].str.contains("\n", literal=True).any():
+            continue
+        spans = columns[name].str.strip_chars().str.contains("\n", literal=True)
+        others = columns[name].filter(~spans.fill_null(True))
+        numbers = others.len() > 0 and (fits(others, FLOAT) or fits(others, TIME))
+        if spans.any() and (declared is not None or numbers):
+            return True
+    return False
+
+
+def _closed_lines(text: bytes, separator: str) -> tuple[bytes, npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """The lines on which every quote is closed, their numbers, and the numbers of the others."""
+    lines = split_lines(text)
+    field = rf'(?:"(?:[^"]|"")*"(?:[^"{separator}][^{separator}]*)?|[^"{separator}][^{separator}]*|)'
+    closed = lines.str.contains(rf"^{field}(?:{separator}{field})*$")
+    filled = lines.str.strip_chars() != ""
+    kept = (filled & closed).arg_true().to_numpy().astype(np.int64)
+    opened = (filled & ~closed).arg_true().to_numpy().astype(np.int64)
+    header = filled.arg_true()[:1].to_numpy().astype(np.int64)
+    kept, opened = np.union1d(header, kept), np.setdiff1d(opened, header)
+    return "\n".join(lines.gather(kept)).encode(), kept + 1, opened + 1
+
+
+def _header(text: bytes) -> tuple[str, list[str]]:
+    """The separator, and the names in the first line; one that stands twice is numbered, so that the first wins."""
+    end = text.find(b"\n")
+    header = text[: end if end >= 0 else len(text)].decode().strip("\r")
+    separator = max((",", ";", "\t"), key=header.count)
+    names: list[str] = []
+    for place, field in enumerate(next(csv.reader([header], delimiter=separator)), start=1):
+        name = field.strip() or f"column_{place}"
+        names.append(name if name not in names else f"{name}#{place}")
+    return separator, names
+
+
+def _parse(
+    text: bytes,
+    separator: str,
+    names: list[str],
+    wanted: list[str],
+    broken: list[tuple[int, str]],
+    *,
+    threads: bool,
+) -> pl.DataFrame:
+    def set_aside(row: arrow_csv.InvalidRow) -> str:
+        reason = f"{row.actual_columns} fields where {row.expected_columns} are named"
+        broken.append((row.number or 0, reason + ("\n" if "\n" in row.text.strip() else "")))
+        return "skip"
+
+    table = arrow_csv.read_csv(
+        io.BytesIO(text),
+        read_options=arrow_csv.ReadOptions(use_threads=threads, column_names=names, skip_rows_after_names=1),
+        parse_options=arrow_csv.ParseOptions(
+            delimiter=separator, newlines_in_values=b'"' in text, invalid_row_handler=set_aside
+        ),
+        convert_options=arrow_csv.ConvertOptions(
+            include_columns=wanted,
+            column_types={name: pa.large_string() for name in wanted},
+            strings_can_be_null=True,
+            null_values=[""],
+            quoted_strings_can_be_null=False,
+        ),
+    )
+    frame = pl.from_arrow(table)
+    assert isinstance(frame, pl.DataFrame)
+    return frame

@@ -1,0 +1,102 @@
+"""A database's table -> raw columns, through ADBC: `sqlite:///file` and `postgresql://…`.
+
+Only the wanted columns are fetched. The drivers are imported when a database is first asked for.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pyarrow as pa
+
+from nilometer.errors import DataError, NilometerError, ResourceError
+from nilometer.ingest.readers.reading import RawFile, match_columns, row_numbers
+from nilometer.types import Column
+
+_SQLITE = "sqlite:///"
+_SCHEME = re.compile(r"^(sqlite|postgres(?:ql)?)(?:\+\w+)?://")
+
+
+def is_database(url: str) -> bool:
+    """Whether the URL is one of a database that can be read."""
+    return _SCHEME.match(url) is not None
+
+
+def read_database(url: str, table: str, declared: tuple[Column, ...] | None = None) -> RawFile:
+    """The table's columns in the types the database gives them; only those that `declared` names, if given."""
+    with closing(_connect(url)) as connection, closing(connection.cursor()) as cursor:
+        if url.startswith("sqlite"):
+            # The driver finds a column's type from its first batch, and SQLite's columns may change theirs in any row.
+            cursor.adbc_statement.set_options(**{"adbc.sqlite.query.batch_rows": str(1 << 20)})
+        try:
+            names = _query(cursor, f"SELECT * FROM {_quoted(table)} LIMIT 0").columns
+            wanted = names if declared is None else list(match_columns(declared, names).values())
+            listed = ", ".join(_quoted_name(name) for name in wanted) or "NULL AS nothing"
+            columns = _query(cursor, f"SELECT {listed} FROM {_quoted(table)}")
+        except NilometerError:
+            raise
+        except Exception as error:
+            raise DataError(
+                f"the table '{table}' cannot be read",
+                detail=_first_line(error),
+                hint="look whether STORED AT ... AS names a table of that database",
+            ) from None
+    return RawFile(columns.select(wanted), row_numbers, names=tuple(names))
+
+
+def _query(cursor: Any, text: str) -> pl.DataFrame:
+    cursor.execute(text)
+    table = cursor.fetch_arrow_table()
+    # What Arrow has no type for (NUMERIC, UUID) comes as text in a wrapper.
+    for place, column in enumerate(table.columns):
+        if isinstance(column.type, pa.BaseExtensionType):
+            plain = pa.chunked_array([chunk.storage for chunk in column.chunks], column.type.storage_type)
+            table = table.set_column(place, table.field(place).name, plain)
+    frame = pl.from_arrow(table)
+    assert isinstance(frame, pl.DataFrame)
+    return frame
+
+
+def _connect(url: str) -> Any:
+    try:
+        if url.startswith("sqlite"):
+            path = url[len(_SQLITE) :] if url.startswith(_SQLITE) else ""
+            if not Path(path).is_file():
+                raise ResourceError(
+                    f"there is no SQLite database '{path or url}'",
+                    hint="write sqlite:///relative/path.db or sqlite:////absolute/path.db",
+                )
+            import adbc_driver_sqlite.dbapi as sqlite
+
+            return sqlite.connect(f"file:{os.path.abspath(path)}?mode=ro")
+        import adbc_driver_postgresql.dbapi as postgresql  # type: ignore[import-untyped]
+
+        return postgresql.connect(_SCHEME.sub("postgresql://", url))
+    except ImportError as error:
+        raise ResourceError(f"the database driver {error.name} is not installed") from None
+    except NilometerError:
+        raise
+    except Exception as error:
+        raise ResourceError(
+            "the database cannot be reached",
+            detail=_first_line(error),
+            hint="look whether the server runs, and at host, port and user in the URL",
+        ) from None
+
+
+def _quoted(table: str) -> str:
+    """A table's name for SQL; `schema.table` keeps its dot."""
+    return ".".join(_quoted_name(part) for part in table.split("."))
+
+
+def _quoted_name(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).strip().split("\n")[0]

@@ -1,0 +1,151 @@
+"""What a file gave: the rows that could be read, and an account of those that could not.
+
+A format's reader makes a `RawFile`: the file's columns as it has them and a way to find a row's line. `read_rows` turns it
+into a `Reading` of declared columns. The law: rows + garbled = what the file held; order is the file's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from nilometer.errors import DataError
+from nilometer.ingest.readers.values import read_values
+from nilometer.operators.frames import dtype
+from nilometer.types import Column
+
+DEAD_LETTERS = 10
+"""How many garbled rows are kept with line and reason; all are counted."""
+
+
+@dataclass(frozen=True, slots=True)
+class DeadLetter:
+    """A row that could not be read: where it stood and why."""
+
+    line: int
+    reason: str
+
+    def __str__(self) -> str:
+        return f"line {self.line}: {self.reason}"
+
+
+@dataclass(frozen=True)
+class RawFile:
+    """A file's rows before their types are checked. `broken` are those that are not even rows of the format.
+
+    `lines` gives the 1-based lines of row numbers; it is asked only when something is garbled. `spoiled` marks rows with
+    bytes that are no text. `names` are all columns of the file, where `columns` may be only those wanted.
+    """
+
+    columns: pl.DataFrame
+    lines: Callable[[npt.NDArray[np.int64]], npt.NDArray[np.int64]]
+    broken: tuple[DeadLetter, ...] = ()
+    broken_count: int = 0
+    spoiled: pl.Series | None = None
+    names: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Reading:
+    """Typed rows in file order, the number of garbled ones, and the first few of them; `notes` are what a user should know
+    of the file besides."""
+
+    rows: pl.DataFrame
+    garbled: int = 0
+    dead_letters: tuple[DeadLetter, ...] = field(default=())
+    notes: tuple[str, ...] = ()
+
+    @property
+    def received(self) -> int:
+        """All rows that the file held."""
+        return self.rows.height + self.garbled
+
+
+def row_numbers(rows: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """The lines of a format that has none: the first row is 1."""
+    return rows + 1
+
+
+def match_columns(declared: Iterable[Column], found: Iterable[str]) -> dict[str, str]:
+    """The file's column for each declared name: the very name, else the first that differs only in case."""
+    exact = list(found)
+    folded: dict[str, str] = {}
+    for name in exact:
+        folded.setdefault(name.strip().lower(), name)
+    matched = {}
+    for column in declared:
+        here = column.name if column.name in exact else folded.get(column.name.lower())
+        if here is not None:
+            matched[column.name] = here
+    return matched
+
+
+def read_rows(
+    raw: RawFile,
+    declared: tuple[Column, ...],
+    what: str,
+    *,
+    required: str | None = None,
+    time_unit: int | None = None,
+) -> Reading:
+    """Check and convert the declared columns; rows without the `required` column's value are garbled too."""
+    matched = match_columns(declared, raw.columns.columns)
+    needed = next((c.name for c in declared if required is not None and c.name.lower() == required), None)
+    if needed is not None and needed not in matched:
+        found = ", ".join(raw.names or raw.columns.columns) or "none"
+        raise DataError(
+            f"{what} has no column '{needed}'",
+            detail=f"columns found: {found}",
+            hint=f"every reading needs its event time: name that column '{needed}' in the file"
+            if needed.lower() == "time"
+            else f"add the column '{needed}'",
+        )
+    height = raw.columns.height
+    values: list[pl.Series] = []
+    faults: list[tuple[Column, pl.Series]] = []
+    for column in declared:
+        if column.name not in matched:
+            values.append(pl.Series(column.name, [None], dtype=dtype(column.type)).new_from_index(0, height))
+            continue
+        unit = time_unit if column.name.lower() == "time" else None
+        read = read_values(raw.columns[matched[column.name]], column.type, unit)
+        values.append(read.values.alias(column.name))
+        if column.name == needed and read.values.null_count():
+            faults.append((column, read.values.is_null()))
+        elif read.garbled is not None:
+            faults.append((column, read.garbled))
+    rows = pl.DataFrame(values)
+    if not faults and raw.spoiled is None and not raw.broken_count:
+        return Reading(rows)
+    bad = raw.spoiled if raw.spoiled is not None else pl.Series([False]).new_from_index(0, height)
+    for _, garbled in faults:
+        bad = bad | garbled
+    letters = [*raw.broken, *_letters(raw, matched, faults, bad)]
+    letters.sort(key=lambda letter: letter.line)
+    return Reading(rows.filter(~bad), int(bad.sum()) + raw.broken_count, tuple(letters[:DEAD_LETTERS]))
+
+
+def _letters(
+    raw: RawFile, matched: dict[str, str], faults: list[tuple[Column, pl.Series]], bad: pl.Series
+) -> list[DeadLetter]:
+    numbers = bad.arg_true().head(DEAD_LETTERS).to_numpy().astype(np.int64)
+    letters = []
+    for number, line in zip(numbers.tolist(), raw.lines(numbers).tolist(), strict=True):
+        reasons = [
+            _reason(column, raw.columns[matched[column.name]][number])
+            for column, garbled in faults
+            if garbled[number]
+        ]
+        letters.append(DeadLetter(line, "; ".join(reasons) or "bytes that are not UTF-8 text"))
+    return letters
+
+
+def _reason(column: Column, found: object) -> str:
+    if found is None:
+        return f"no {column.name}"
+    text = f"{found:.40}" if isinstance(found, str) else str(found)[:40]
+    return f"{column.name} is {text!r}, not {'an' if column.type.kind == 'INT' else 'a'} {column.type.plain}"

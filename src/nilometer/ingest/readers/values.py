@@ -1,0 +1,226 @@
+"""A column as a file has it -> a column of the declared type, with a mark at every value that cannot be read.
+
+The law: columnar throughout; a value is read, is NULL, or is marked garbled, and nothing is guessed. Whatever the file's
+own type is not directly of the declared kind goes through text, so that CSV, JSON and Parquet agree.
+
+>>> from nilometer.types import INT
+>>> read = read_values(pl.Series("depth", ["12", "", "x"]), INT)
+>>> read.values.to_list(), read.garbled.arg_true().to_list()
+([12, None, None], [2])
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from nilometer.errors import InternalError
+from nilometer.ingest.readers.times import TIME_LIMIT, parse_iso_times
+from nilometer.operators.frames import dtype
+from nilometer.types import FLOAT, Kind, Type
+
+_NUMBER = r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
+_POINT = rf"^\s*(?:(?i:POINT))?\s*[\[(]?\s*({_NUMBER})(?:\s*[,;]\s*|\s+)({_NUMBER})\s*[\])]?\s*$"
+_POINT_OBJECT = rf'^\s*\{{\s*"x"\s*:\s*({_NUMBER})\s*,\s*"y"\s*:\s*({_NUMBER})\s*\}}\s*$'
+_EXACT = 2.0**53
+_INT_END = 2.0**63
+
+
+@dataclass(frozen=True)
+class ReadValues:
+    """A column of the declared type, and a mask of what the file held that is not of it (None: all is well)."""
+
+    values: pl.Series
+    garbled: pl.Series | None = None
+
+
+def read_values(found: pl.Series, declared: Type, time_unit: int | None = None) -> ReadValues:
+    """Read a column as the declared type; `time_unit` is the unit of numeric times in microseconds."""
+    if _sound(found, declared.kind):
+        return ReadValues(found)
+    match declared.kind:
+        case Kind.INT:
+            values = _integers(found)
+        case Kind.FLOAT:
+            return _floats(found)
+        case Kind.STRING:
+            values = _strings(found)
+        case Kind.BOOLEAN:
+            values = _booleans(found)
+        case Kind.TIME:
+            values = _times(found, time_unit)
+        case Kind.POINT:
+            values = _points(found)
+        case kind:
+            raise InternalError(f"a stream or table with a {kind} column")
+    return _marked(values.cast(dtype(declared)), found, declared.kind)
+
+
+def _sound(found: pl.Series, kind: Kind) -> bool:
+    """Whether the column is as declared already, so that nothing need be looked at."""
+    match kind:
+        case Kind.INT:
+            return found.dtype == pl.Int64
+        case Kind.STRING:
+            return found.dtype == pl.String
+        case Kind.BOOLEAN:
+            return found.dtype == pl.Boolean
+        case Kind.FLOAT:
+            return (
+                found.dtype == pl.Float64
+                and not found.null_count()
+                # Chunk by chunk: as one array, a file of several row groups would be copied for this look alone.
+                and all(bool(np.isfinite(chunk.to_numpy()).all()) for chunk in found.get_chunks())
+            )
+        case _:
+            return False
+
+
+def _marked(values: pl.Series, found: pl.Series, kind: Kind) -> ReadValues:
+    """The values, with a mark where there is none although the file says something."""
+    if values.null_count() == found.null_count():
+        return ReadValues(values)
+    garbled = values.is_null() & ~_absent(found, kind)
+    return ReadValues(values, garbled if garbled.any() else None)
+
+
+def _absent(found: pl.Series, kind: Kind) -> pl.Series:
+    """Where the file says NULL: nothing there, or (but for texts) an empty field or the word null."""
+    absent = found.is_null()
+    if found.dtype.is_float():
+        absent = absent | found.is_nan().fill_null(False)
+    if found.dtype == pl.String and kind is not Kind.STRING:
+        trimmed = found.str.strip_chars()
+        absent = absent | (trimmed == "").fill_null(False) | _is_word(trimmed, "null")
+    return absent
+
+
+def _is_word(texts: pl.Series, *words: str) -> pl.Series:
+    return texts.str.to_lowercase().is_in(words).fill_null(False)
+
+
+def _text(found: pl.Series) -> pl.Series:
+    """Any column as text, trimmed."""
+    if found.dtype == pl.String:
+        return found.str.strip_chars()
+    if found.dtype.is_nested() or found.dtype == pl.Binary:
+        return pl.Series(found.name, [None], dtype=pl.String).new_from_index(0, len(found))
+    return found.cast(pl.String, strict=False)
+
+
+def _integers(found: pl.Series) -> pl.Series:
+    if found.dtype.is_integer():
+        return found.cast(pl.Int64, strict=False)
+    if found.dtype.is_float():
+        return _whole(found.cast(pl.Float64))
+    texts = _text(found)
+    direct = texts.cast(pl.Int64, strict=False)
+    if direct.null_count() == texts.null_count():
+        return direct
+    # "20.0" and "2e1" are integers too, as some writers spell them.
+    return _first_of(direct, _whole(texts.cast(pl.Float64, strict=False)))
+
+
+def _whole(numbers: pl.Series) -> pl.Series:
+    whole = (numbers == numbers.floor()) & (numbers.abs() <= _EXACT)
+    return numbers.set(~whole.fill_null(False), None).cast(pl.Int64)
+
+
+def _first_of(first: pl.Series, second: pl.Series) -> pl.Series:
+    return pl.select(pl.coalesce(first, second).alias(first.name)).to_series()
+
+
+def _floats(found: pl.Series) -> ReadValues:
+    """FLOAT is special: NaN and the infinities are readable, and NULL."""
+    numbers = _text(found) if not found.dtype.is_numeric() else found
+    numbers = numbers.cast(pl.Float64, strict=False)
+    marked = _marked(numbers, found, Kind.FLOAT)
+    finite = np.isfinite(numbers.to_numpy())
+    if np.count_nonzero(~finite) == numbers.null_count():
+        return marked
+    return ReadValues(numbers.set(pl.Series(~finite), None), marked.garbled)
+
+
+def _strings(found: pl.Series) -> pl.Series:
+    return found if found.dtype == pl.String else _text(found)
+
+
+def _booleans(found: pl.Series) -> pl.Series:
+    if found.dtype == pl.Boolean:
+        return found
+    texts = _text(found)
+    truth = _is_word(texts, "true", "1", "1.0")
+    return truth.set(~(truth | _is_word(texts, "false", "0", "0.0")), None).alias(found.name)
+
+
+def _times(found: pl.Series, unit: int | None) -> pl.Series:
+    values = _raw_times(found, unit)
+    least, greatest = values.min(), values.max()
+    if least is None or (least > -TIME_LIMIT and greatest < TIME_LIMIT):  # type: ignore[operator]
+        return values
+    return values.set((values.abs() >= TIME_LIMIT).fill_null(False), None)
+
+
+def _raw_times(found: pl.Series, unit: int | None) -> pl.Series:
+    if found.dtype == pl.Date or isinstance(found.dtype, pl.Datetime):
+        return found.cast(pl.Datetime("us")).cast(pl.Int64)
+    if found.dtype.is_integer():
+        return _scaled(found.cast(pl.Int64, strict=False), unit or 1)
+    if found.dtype.is_float():
+        return _scaled_floats(found.cast(pl.Float64), unit)
+    texts = _text(found)
+    times = _scaled(texts.cast(pl.Int64, strict=False), unit or 1)
+    if times.null_count() > texts.null_count():
+        times = _first_of(times, parse_iso_times(texts))
+    if times.null_count() > texts.null_count():
+        times = _first_of(times, _scaled_floats(texts.cast(pl.Float64, strict=False), unit))
+    return times
+
+
+def _scaled(values: pl.Series, unit: int) -> pl.Series:
+    """Integer times in microseconds; NULL where that does not fit."""
+    if unit == 1:
+        return values
+    return values.set((values.abs() > TIME_LIMIT // unit).fill_null(False), None) * unit
+
+
+def _scaled_floats(values: pl.Series, unit: int | None) -> pl.Series:
+    """Fractions of a declared unit, to the nearest microsecond; without a unit only whole numbers are times."""
+    if unit is None:
+        return _whole(values)
+    scaled = (values * unit).round()
+    inside = scaled.is_finite() & (scaled.abs() < _INT_END)
+    return scaled.set(~inside.fill_null(False), None).cast(pl.Int64)
+
+
+def _points(found: pl.Series) -> pl.Series:
+    """`x y`, `x, y`, `[x, y]`, `(x, y)`, `POINT(x y)`; a list or array of two numbers; a struct of x and y."""
+    if isinstance(found.dtype, pl.Struct):
+        names = {field.name.lower(): field.name for field in found.dtype.fields}
+        if "x" not in names or "y" not in names:
+            return pl.Series(found.name, [None], dtype=pl.Int64).new_from_index(0, len(found))
+        x, y = found.struct.field(names["x"]), found.struct.field(names["y"])
+    elif isinstance(found.dtype, pl.List | pl.Array):
+        lists = found.cast(pl.List(pl.Float64), strict=False)
+        pair = lists.list.len() == 2
+        x, y = (lists.list.get(place, null_on_oob=True).set(~pair.fill_null(False), None) for place in (0, 1))
+    else:
+        texts = _text(found)
+        form = _POINT_OBJECT if texts.str.starts_with("{").any() else _POINT
+        groups = texts.str.extract_groups(form).struct.unnest()
+        x, y = groups.to_series(0), groups.to_series(1)
+    x, y = (part.cast(pl.Float64, strict=False) for part in (x, y))
+    whole = (x.is_finite() & y.is_finite()).fill_null(False)
+    return pl.select(pl.when(whole).then(pl.struct(x=x, y=y)).alias(found.name)).to_series()
+
+
+def fits(found: pl.Series, declared: Type) -> bool:
+    """Whether every value of the column can be read as that type."""
+    return read_values(found, declared).garbled is None
+
+
+def read_numbers(found: pl.Series) -> pl.Series:
+    """The column as FLOAT; NULL where that cannot be read."""
+    return read_values(found, FLOAT).values

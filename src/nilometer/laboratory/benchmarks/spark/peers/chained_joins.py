@@ -1,0 +1,41 @@
+"""Readings of the same sensor in three or four streams, each two at most so far apart: Spark's interval joins, one after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as f
+
+from nilometer.laboratory.benchmarks.spark.peers.run import Query
+
+COLUMNS = {"a": "x", "b": "y", "c": "z", "d": "u"}
+
+
+def chained_joins(seconds: int, count: int) -> Query:
+    """The first with the second, the two with the third, and so on; each join's condition bounds it against all before it."""
+
+    def query(streams: Mapping[str, DataFrame]) -> DataFrame:
+        names = list(COLUMNS)[:count]
+        own = {
+            name: streams[name].select(
+                f.col("time").alias(f"t_{name}"), f.col("id").alias(f"id_{name}"), COLUMNS[name]
+            )
+            for name in names
+        }
+        joined = own[names[0]]
+        for number, name in enumerate(names[1:], start=1):
+            condition = f.col(f"id_{names[0]}") == f.col(f"id_{name}")
+            for before in names[:number]:
+                near = f"t_{name} >= t_{before} - INTERVAL {seconds} SECONDS AND t_{name} <= t_{before} + INTERVAL {seconds} SECONDS"
+                condition = condition & f.expr(near)
+            joined = joined.join(own[name], condition)
+            # One event time a stream, says Spark: the first one's stays it, the others' become timestamps like any other.
+            joined = joined.withColumn(f"t_{name}", f.expr(f"timestamp_micros(unix_micros(t_{name}))"))
+        return joined.select(
+            f.greatest(*(f"t_{name}" for name in names)).alias("time"),
+            f.col(f"id_{names[0]}").alias("id"),
+            *(COLUMNS[name] for name in names),
+        )
+
+    return query

@@ -1,9 +1,0 @@
-"""Simulated sensors that obey: worlds, sensors with batteries that do what they are told, in process or over MQTT.
-
-`Generators()` is what `adapter_for(..., generators=...)` takes for `generate://` URLs.
-"""
-
-from nilometer.laboratory.simulated.field import Energy, SimulatedField
-from nilometer.laboratory.simulated.generators import Generators, simulated_field
-
-__all__ = ["Energy", "Generators", "SimulatedField", "simulated_field"]

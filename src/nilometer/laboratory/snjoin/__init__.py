@@ -1,0 +1,41 @@
+"""Distributed SNJoin: clusters of sensors and their readings -> each tuple with the like tuples of other
+streams (sections 5 and 6).
+
+`form_clusters` makes clusters, `run_join` runs the join over them in a simulated network, `central_answers`
+is what one place that has all readings would answer.
+"""
+
+from nilometer.laboratory.snjoin.central import central_answers
+from nilometer.laboratory.snjoin.clusters import NO_HEAD, Clusters, clusters_of
+from nilometer.laboratory.snjoin.heed import Formation, Heed, MemberCost, form_clusters
+from nilometer.laboratory.snjoin.matches import Answers, Matches
+from nilometer.laboratory.snjoin.query import Deployment, JoinQuery
+from nilometer.laboratory.snjoin.readings import Readings, sensed
+from nilometer.laboratory.snjoin.relevance import EveryHead, Feedback, Note, Strategy
+from nilometer.laboratory.snjoin.run import Outcome, radio_arrivals, recall, run_join, suggested_delay
+
+__all__ = [
+    "Answers",
+    "Clusters",
+    "Deployment",
+    "EveryHead",
+    "Feedback",
+    "Formation",
+    "Heed",
+    "JoinQuery",
+    "Matches",
+    "MemberCost",
+    "NO_HEAD",
+    "Note",
+    "Outcome",
+    "Readings",
+    "Strategy",
+    "central_answers",
+    "clusters_of",
+    "form_clusters",
+    "radio_arrivals",
+    "recall",
+    "run_join",
+    "sensed",
+    "suggested_delay",
+]

@@ -1,0 +1,215 @@
+"""A cluster head: arriving readings and probing requests -> its table, results for the sink, requests for
+other heads (Fig. 5).
+
+Readings wait until they are older than epsilon by the head's clock, and then enter the table in time order; a
+request waits until all readings that it may join with are in (section 5.1). The *horizon* is the time up to
+which all readings are in: the head's clock less epsilon. Readings that come when the horizon has passed them
+are late, and are counted and left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from nilometer.laboratory.radio_network import Events
+from nilometer.laboratory.snjoin.matches import Matches, concatenated_matches
+from nilometer.laboratory.snjoin.messages import ProbeRequest
+from nilometer.laboratory.snjoin.query import JoinQuery
+from nilometer.laboratory.snjoin.readings import (
+    NO_READINGS,
+    Booleans,
+    Floats,
+    Integers,
+    Readings,
+    concatenated,
+)
+from nilometer.laboratory.snjoin.relevance import (
+    EveryHead,
+    Note,
+    Strategy,
+    base_matrix,
+    buckets_of,
+    chosen_heads,
+    learned,
+)
+from nilometer.laboratory.snjoin.table import Table
+
+
+@dataclass(frozen=True, eq=False)
+class Arrivals:
+    """A cluster's readings in the order in which its head gets them, and when."""
+
+    time: Integers
+    readings: Readings
+
+
+@dataclass
+class HeadCounts:
+    """What a head did: `inserted` readings, tuples of its own sent out; `probes` of other heads' tuples that
+    it answered, of which `overdue` ones came after readings that they may join with had expired, and the
+    `matches` it gave them; the most rows and distinct values it held, and the oldest row by its horizon."""
+
+    inserted: int = 0
+    late: int = 0
+    batches: int = 0
+    probes: int = 0
+    overdue: int = 0
+    matches: int = 0
+    notes: int = 0
+    peak_rows: int = 0
+    peak_distinct: int = 0
+    peak_age: int = 0
+
+
+class ClusterHead:
+    """One head. `place` is its number among the heads, by ascending node; `skew` how far its clock is ahead
+    of true time."""
+
+    def __init__(
+        self,
+        place: int,
+        heads: int,
+        query: JoinQuery,
+        strategy: Strategy,
+        arrivals: Arrivals,
+        events: Events,
+        send_on: Callable[[int, ProbeRequest], None],
+        seed: int,
+        skew: int = 0,
+        relevance: Floats | None = None,
+    ) -> None:
+        self.place = place
+        self.query = query
+        self.strategy = strategy
+        self.table = Table()
+        self.counts = HeadCounts()
+        self.relevance: Floats | None = None
+        if not isinstance(strategy, EveryHead):
+            self.relevance = base_matrix(strategy, heads) if relevance is None else relevance
+        self._heads = heads
+        self._arrivals = arrivals
+        self._events = events
+        self._send_on = send_on
+        self._skew = skew
+        self._random = np.random.default_rng((seed, 3, place))
+        self._arrived = 0
+        self._waiting = NO_READINGS
+        self._unsent = 0
+        self._horizon: int | None = None
+        self._swept: int | None = None
+
+    @property
+    def done(self) -> bool:
+        """Whether all readings have come and are on their way."""
+        return self._arrived == len(self._arrivals.time) and not len(self._waiting) and not self._unsent
+
+    @property
+    def horizon(self) -> int:
+        """The time up to which all readings should have arrived."""
+        return self._events.now + self._skew - self.query.epsilon
+
+    def absorb(self) -> None:
+        """Put what is due into the table, in order, and forget what nobody can ask for any more."""
+        arrived = int(np.searchsorted(self._arrivals.time, self._events.now, side="right"))
+        if arrived > self._arrived:
+            new = self._arrivals.readings.take(slice(self._arrived, arrived))
+            self._arrived = arrived
+            if self._horizon is not None:
+                in_time = new.time > self._horizon
+                self.counts.late += len(new) - int(np.count_nonzero(in_time))
+                new = new.take(in_time)
+            self._waiting = concatenated((self._waiting, new)) if len(self._waiting) else new
+        self._horizon = self.horizon
+        if len(self._waiting):
+            due = self._waiting.time <= self._horizon
+            ready = self._waiting.take(due)
+            if len(ready):
+                self._waiting = self._waiting.take(~due)
+                self.table.insert(ready.take(ready.order()))
+                self._unsent += len(ready)
+                self.counts.inserted += len(ready)
+        # The clean sweep, once a period: it costs the index, and most probes find one that is still good.
+        if self._swept is None or self._horizon - self._swept >= self.query.period:
+            self._swept = self._horizon
+            self.table.expire(self._horizon - self.query.retention)
+        if len(self.table):
+            self.counts.peak_rows = max(self.counts.peak_rows, len(self.table))
+            self.counts.peak_age = max(self.counts.peak_age, self._horizon - int(self.table.rows.time[0]))
+
+    def send_due(self) -> None:
+        """Join the tuples that came in since the last time within the cluster, and send them to other
+        heads."""
+        self.absorb()
+        count, self._unsent = self._unsent, 0
+        if not count:
+            return
+        matches = self.table.probe_newest(count, self.query.window)
+        rows = self.table.rows.take(slice(len(self.table) - count, None))
+        asked = self._asked(rows)
+        request = ProbeRequest(
+            self.place,
+            self.counts.batches,
+            count,
+            rows,
+            np.arange(count, dtype=np.int64),
+            asked,
+            asked,
+            matches,
+        )
+        self.counts.batches += 1
+        self._send_on(self.place, request)
+
+    def answer(self, request: ProbeRequest) -> None:
+        """Add what this cluster has to the rows that probe it, and send the request on; wait first if
+        readings may be missing."""
+        mine = np.flatnonzero(request.left[:, self.place])
+        latest = int(request.rows.time[mine].max())
+        if latest > self.horizon:
+            self._events.at(latest + self.query.epsilon - self._skew, lambda: self.answer(request))
+            return
+        self.absorb()
+        probing = request.rows.take(mine)
+        self.counts.probes += len(mine)
+        kept_from = self.table.kept_from
+        if kept_from is not None:
+            self.counts.overdue += int(np.count_nonzero(probing.time - self.query.window < kept_from))
+        # Of two tuples of the same time that of the smaller head comes later, so it is the one that joins.
+        found = self.table.probe(
+            probing.value, probing.time, self.query.window, with_equal=request.origin < self.place
+        )
+        self.counts.matches += len(found)
+        self.counts.peak_distinct = max(self.counts.peak_distinct, self.table.distinct)
+        found = Matches(request.number[mine[found.probe]], found.stream, found.time)
+        left = request.left.copy()
+        left[:, self.place] = False
+        self._send_on(
+            self.place,
+            ProbeRequest(
+                request.origin,
+                request.batch,
+                request.batch_rows,
+                request.rows,
+                request.number,
+                request.asked,
+                left,
+                concatenated_matches((request.matches, found)),
+            ),
+        )
+
+    def learn(self, note: Note) -> None:
+        """Take a note from the sink."""
+        if self.relevance is None or isinstance(self.strategy, EveryHead):
+            return
+        self.counts.notes += 1
+        self.relevance = learned(self.relevance, note, self.strategy)
+
+    def _asked(self, rows: Readings) -> Booleans:
+        if self.relevance is None or isinstance(self.strategy, EveryHead):
+            everyone = np.ones((len(rows), self._heads), dtype=np.bool_)
+            everyone[:, self.place] = False
+            return everyone
+        bucket = buckets_of(rows.value, self.strategy.buckets)
+        return chosen_heads(self.relevance, bucket, self.place, self.strategy, self._random)

@@ -1,0 +1,160 @@
+"""Positions, energies and a cluster range -> clusters, as HEED forms them (Younis and Fahmy 2004; SNJoin
+section 7.2.3).
+
+Nodes with more energy offer themselves as heads more often, chances double from iteration to iteration, and
+of heads that hear each other the one that is cheaper to belong to stays. Two things matter that are easily
+got wrong (reference/algorithms.md 2.2):
+
+- A tentative head steps down when it hears a cheaper one: who counts are those who are heads *now*, not who
+  ever said so.
+- Nodes act one after the other, in random order, and are heard at once. In lock step, neighbours that nobody
+  covers would all declare themselves in the last round. (Then no two are heads at once where they hear each
+  other, and stepping down is for those who heard too late.)
+
+The laws: every node is a head or within the range of its head; no two heads are within the range of each
+other; no more than `iteration_bound` iterations.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from enum import IntEnum, StrEnum
+
+import numpy as np
+
+from nilometer.errors import ConfigurationError
+from nilometer.laboratory.snjoin.clusters import NO_HEAD, Clusters, clusters_of
+from nilometer.laboratory.snjoin.readings import Booleans, Floats, Integers
+from nilometer.sensornet.topology import distances_from
+
+
+class MemberCost(StrEnum):
+    """What makes a head cheap: few members share it (DEGREE), many do (DENSE), or they reach it with little
+    power (AMRP)."""
+
+    DEGREE = "DEGREE"
+    DENSE = "DENSE"
+    AMRP = "AMRP"
+
+
+@dataclass(frozen=True, slots=True)
+class Heed:
+    """`cluster_range` as the positions measure; `first_share` limits the first announcements, not the number
+    of heads; `least_probability` bounds the iterations."""
+
+    cluster_range: float
+    first_share: float = 0.05
+    least_probability: float = 1e-4
+    cost: MemberCost = MemberCost.DEGREE
+
+    def __post_init__(self) -> None:
+        if not (self.cluster_range >= 0 and 0 < self.least_probability <= 1 and 0 < self.first_share <= 1):
+            raise ConfigurationError(
+                "HEED with impossible parameters",
+                detail=f"range {self.cluster_range}, shares {self.first_share} and {self.least_probability}",
+                hint="give a range of 0 or more, and probabilities above 0 and at most 1",
+            )
+
+    @property
+    def iteration_bound(self) -> int:
+        """The most iterations that doubling from the least probability takes, and the one that finds it at
+        1."""
+        return math.ceil(math.log2(1 / self.least_probability)) + 1
+
+
+@dataclass(frozen=True, eq=False)
+class Formation:
+    """The clusters, in how many iterations they were formed, and how many heads only became so because nobody
+    covered them."""
+
+    clusters: Clusters
+    iterations: int
+    forced: int
+
+
+class State(IntEnum):
+    """What a node is: no head, one that may step down again, or one for good."""
+
+    PLAIN = 0
+    TENTATIVE = 1
+    FINAL = 2
+
+
+def form_clusters(
+    positions: Floats,
+    heed: Heed,
+    seed: int,
+    energies: Floats | None = None,
+    taking_part: Booleans | None = None,
+) -> Formation:
+    """The clusters of the nodes that take part (None: all); `energies` are residual, as shares of a full
+    battery (None: full)."""
+    count = len(positions)
+    nodes = np.arange(count) if taking_part is None else np.flatnonzero(taking_part)
+    energy = np.ones(count) if energies is None else energies
+    # Each node's neighbours, itself included: all that a turn looks at.
+    in_range: dict[int, Integers] = {}
+    for node in nodes.tolist():
+        in_range[node] = nodes[distances_from(positions, node)[nodes] <= heed.cluster_range]
+    rank = _ranks(positions, nodes, in_range, heed.cost)
+    random = np.random.default_rng((seed, 2))
+    state = np.zeros(count, dtype=np.int64)
+    chance = np.maximum(heed.first_share * energy, heed.least_probability)
+    working = nodes
+    iterations = 0
+    while len(working):
+        iterations += 1
+        working = random.permutation(working)
+        draws = random.random(len(working))
+        for node, draw in zip(working.tolist(), draws.tolist(), strict=True):
+            state[node] = next_state(node, in_range[node], state, rank, float(chance[node]), draw)
+        going_on = chance[working] < 1
+        chance[working] = np.minimum(2 * chance[working], 1.0)
+        working = working[going_on]
+    head_of = np.full(count, NO_HEAD, dtype=np.int64)
+    forced = 0
+    for node in random.permutation(nodes).tolist():
+        near = in_range[node]
+        heads = near[state[near] == State.FINAL]
+        if state[node] != State.FINAL and not len(heads):
+            state[node] = State.FINAL
+            forced += 1
+    for node in nodes.tolist():
+        near = in_range[node]
+        heads = near[state[near] == State.FINAL]
+        head_of[node] = node if state[node] == State.FINAL else heads[np.argmin(rank[heads])]
+    return Formation(clusters_of(head_of), iterations, forced)
+
+
+def next_state(node: int, near: Integers, state: Integers, rank: Integers, chance: float, draw: float) -> int:
+    """What a node is after its turn."""
+    if state[node] == State.FINAL:
+        return State.FINAL
+    heads = near[state[near] != State.PLAIN]
+    if len(heads):
+        if heads[np.argmin(rank[heads])] != node:
+            return State.PLAIN
+        return State.FINAL if chance >= 1 else State.TENTATIVE
+    if chance >= 1:
+        return State.FINAL
+    return State.TENTATIVE if draw <= chance else State.PLAIN
+
+
+def _ranks(positions: Floats, nodes: Integers, in_range: dict[int, Integers], cost: MemberCost) -> Integers:
+    """The nodes' places by cost, the smaller id first where costs are equal."""
+    costs = np.zeros(len(positions))
+    for node in nodes.tolist():
+        near = in_range[node]
+        others = len(near) - 1
+        if cost is MemberCost.DEGREE:
+            costs[node] = others
+        elif cost is MemberCost.DENSE:
+            costs[node] = 1 / others if others else math.inf
+        else:
+            # The least power that reaches a node goes with the square of the distance.
+            away = distances_from(positions, node)[near]
+            costs[node] = float((away**2).sum()) / others if others else 0.0
+    rank = np.empty(len(positions), dtype=np.int64)
+    rank[np.lexsort((np.arange(len(positions)), costs))] = np.arange(len(positions))
+    return rank

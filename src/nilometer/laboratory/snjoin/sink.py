@@ -1,0 +1,76 @@
+"""The sink: results of finished tuples -> the join's answers, and a feedback note for each batch (SNJoin
+section 6).
+
+Rows of a batch end their sequences at different heads. The note is made when all of them are in: one that
+only looked at those that ended at a certain head would say of that head that everyone probes it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from nilometer.laboratory.radio_network import Events
+from nilometer.laboratory.snjoin.matches import Answers, Matches, concatenated_matches, ordered_answers
+from nilometer.laboratory.snjoin.messages import Result
+from nilometer.laboratory.snjoin.readings import Booleans, Integers, Readings, concatenated
+from nilometer.laboratory.snjoin.relevance import EveryHead, Note, Strategy, buckets_of, noted
+
+
+class Sink:
+    """What has come in. `head_places` gives the place of each stream's head; `send_note` sends a note to a
+    head."""
+
+    def __init__(
+        self,
+        strategy: Strategy,
+        head_places: Integers,
+        events: Events,
+        send_note: Callable[[int, Note], None],
+    ) -> None:
+        self._strategy = strategy
+        self._head_places = head_places
+        self._events = events
+        self._send_note = send_note
+        self._batches: dict[tuple[int, int], list[Result]] = {}
+        self._rows: list[Readings] = []
+        self._matches: list[Matches] = []
+        self._delays: list[Integers] = []
+        self._count = 0
+
+    def receive(self, result: Result) -> None:
+        """Take finished rows of a batch."""
+        place = np.full(result.batch_rows, -1, dtype=np.int64)
+        place[result.number] = np.arange(self._count, self._count + len(result.rows))
+        self._rows.append(result.rows)
+        self._matches.append(Matches(place[result.matches.probe], result.matches.stream, result.matches.time))
+        self._delays.append(self._events.now - result.rows.time)
+        self._count += len(result.rows)
+        if not isinstance(self._strategy, EveryHead):
+            parts = self._batches.setdefault((result.origin, result.batch), [])
+            parts.append(result)
+            if sum(len(part.rows) for part in parts) == result.batch_rows:
+                del self._batches[result.origin, result.batch]
+                self._send_note(result.origin, self._note(parts, self._strategy.buckets))
+
+    def answers(self) -> tuple[Answers, Integers]:
+        """The answers so far, and for each tuple in them the time from its timestamp until the sink had its
+        result."""
+        rows, matches = concatenated(self._rows), concatenated_matches(self._matches)
+        answers = ordered_answers(rows, matches)
+        delays = np.concatenate(self._delays) if self._delays else np.empty(0, dtype=np.int64)
+        joined = np.unique(matches.probe)
+        order = np.lexsort((rows.sequence[joined], rows.stream[joined]))
+        return answers, delays[joined[order]]
+
+    def _note(self, parts: list[Result], buckets: int) -> Note:
+        asked: Booleans = np.concatenate([part.asked for part in parts])
+        place = np.full(parts[0].batch_rows, -1, dtype=np.int64)
+        place[np.concatenate([part.number for part in parts])] = np.arange(len(asked))
+        contributed = np.zeros(asked.shape, dtype=np.bool_)
+        for part in parts:
+            probe, stream = part.matches.pairs()
+            contributed[place[probe], self._head_places[stream]] = True
+        values = np.concatenate([part.rows.value for part in parts])
+        return noted(buckets_of(values, buckets), asked, contributed)

@@ -1,0 +1,110 @@
+"""How long a standing query's answers are kept: whole segments of its result logs, the oldest first, by age and by size.
+
+The laws: what a sink has not got stays, unless forced; and so does what the query needs to go on. A segment's age is that of its last commit, by
+the clock of who wrote it: answers need not have a time of their own. While the query runs, and its answers are read, they may be trimmed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from nilometer.live.standing import result_files
+from nilometer.live.upkeep import known
+from nilometer.log import Offset, StreamLog
+from nilometer.log.files import Files
+from nilometer.log.local_files import LocalFiles
+from nilometer.log.readers import offsets
+from nilometer.log.results import Commit
+from nilometer.log.retention import Trimmed, trim
+from nilometer.log.segment import SegmentId, segment_ids
+from nilometer.log.writer import resources
+
+if TYPE_CHECKING:
+    from nilometer.live.declarations import Declarations
+
+OWN = "the query itself"
+
+
+@dataclass(frozen=True)
+class TrimmedAnswers:
+    """What was deleted, of all the logs of a query, and who waits for the rest: a sink's reader, or the query itself."""
+
+    name: str
+    segments: int = 0
+    rows: int = 0
+    size: int = 0
+    held_by: str | None = None
+
+    def and_also(self, done: Trimmed) -> TrimmedAnswers:
+        """With what was deleted of another log."""
+        return TrimmedAnswers(
+            self.name,
+            self.segments + done.segments,
+            self.rows + done.rows,
+            self.size + done.size,
+            done.held_by,
+        )
+
+
+def trim_answers(
+    database: Declarations,
+    name: str,
+    *,
+    before: int | None = None,
+    keep: int | None = None,
+    force: bool = False,
+) -> TrimmedAnswers:
+    """Delete answers that were committed before a time, and the oldest while there are more than `keep` bytes of them."""
+    directory, name = known(database, name)
+    logs = [files for files in result_files(directory, name) if segment_ids(files)]
+    excess = None if keep is None else sum(map(_size, logs)) - keep
+    done = TrimmedAnswers(name)
+    for number, files in enumerate(logs):
+        absent = _not_there_yet(logs, number)
+        if absent is not None and not force:
+            return TrimmedAnswers(name, done.segments, done.rows, done.size, absent)
+        left = None if excess is None else max(0, _size(files) - excess)
+        with resources(files.place):
+            found = trim(
+                files, before, keep=left, force=force, newest_of=_committed_at, needed=_needed(files)
+            )
+        done = done.and_also(found)
+        excess = None if excess is None else excess - found.size
+        if done.held_by is not None:
+            break
+    return done
+
+
+def _size(files: LocalFiles) -> int:
+    return sum(files.size(segment.name) for segment in segment_ids(files))
+
+
+def _committed_at(files: Files, segment: SegmentId) -> int | None:
+    """When it was last written to."""
+    assert isinstance(files, LocalFiles)
+    return (files.directory / segment.name).stat().st_mtime_ns // 1_000
+
+
+def _not_there_yet(logs: Sequence[LocalFiles], number: int) -> str | None:
+    """A sink that reads an older log of the query, and has not come to this one."""
+    before = {reader for files in logs[:number] for reader in offsets(files)}
+    here = {reader for files in logs[number:] for reader in offsets(files)}
+    return min(before - here, default=None)
+
+
+def _needed(files: LocalFiles) -> dict[str, Offset]:
+    """Commits of an older program do not say where their version began: then the first one of the present version is needed for that."""
+    log = StreamLog(files)
+    note = log.note
+    if note is None or Commit.of(note).began is not None:
+        return {}
+    first, before = log.end, None
+    for entry in log.read():
+        if entry.note is not None:
+            version = entry.note["version"]
+            if version == note["version"] and version != before:
+                first = Offset(entry.after.number - 1, entry.position)
+            before = version
+    return {OWN: first}

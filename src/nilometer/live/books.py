@@ -1,0 +1,69 @@
+"""The books of a data directory, out of its logs: of every stream and every standing query; nothing need be running.
+
+stream   received = appended + garbled + future + duplicate + shed          missing = expected - received
+query    read = delivered + filtered + late + shed          answers: the rows given; trimmed: never read, so in no other account
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from nilometer.dataflow.ledger import StreamLedger
+from nilometer.live.standing import result_log, result_logs
+from nilometer.log import LogDirectory, StreamLog
+
+if TYPE_CHECKING:
+    from nilometer.catalog import Stream
+    from nilometer.live.declarations import Declarations
+
+
+def stream_books(database: Declarations) -> list[dict[str, Any]]:
+    """One row for each declared stream that has a log."""
+    if database.data.base is None:
+        return []
+    logs = LogDirectory(database.data.base)
+    found = []
+    for stream in database.catalog.streams():
+        log = logs.log(stream)
+        if log.exists:
+            ledger = ledger_of(log)
+            expected = expected_of(stream, log, len(database.catalog.sensors(stream.name)))
+            missing = None if expected is None else max(0, expected - ledger.received)
+            row: dict[str, Any] = {"stream": stream.name, **ledger.as_dict()}
+            found.append(row | {"expected": expected, "missing": missing, "balanced": ledger.balanced})
+    return found
+
+
+def query_books(database: Declarations) -> list[dict[str, Any]]:
+    """One row for each standing query that has run, over all its versions. `trimmed` were deleted by force before it read them."""
+    if database.data.base is None:
+        return []
+    found = []
+    for definition in database.catalog.queries():
+        last = result_log(database.data.base, definition.name).last
+        if last is not None:
+            ledger = last.earlier + last.ledger
+            answers = sum(log.rows for log in result_logs(database.data.base, definition.name))
+            books = ledger.as_dict() | {"answers": answers, "trimmed": last.trimmed}
+            found.append({"query": definition.name} | books | {"balanced": ledger.balanced})
+    return found
+
+
+def ledger_of(log: StreamLog) -> StreamLedger:
+    """The books as the log's last record has them; what an older log holds was received."""
+    held = log.end.position
+    return StreamLedger(**(log.note or {}).get("ledger", {"received": held, "appended": held}))
+
+
+def expected_of(stream: Stream, log: StreamLog, sensors: int) -> int | None:
+    """How many readings the declared sensors owed between the log's first and last; None if nobody said how often, or of
+    how many. Filters and rates that live queries ask of sensors are not reckoned here: a running station knows them."""
+    if stream.interval is None or not sensors:
+        return None
+    times = [
+        time
+        for segment in log.segments()
+        for time in (segment.index.least_time, segment.index.greatest_time)
+        if time is not None
+    ]
+    return sensors * ((max(times) - min(times)) // stream.interval + 1) if times else 0

@@ -1,0 +1,122 @@
+"""What was asked of a standing query, by any process, for whoever runs it: `.nilometer/queries/<name>/control.json`.
+
+The law: the file is replaced whole and durably; what it asks for is done by the process that runs the query (roster.py), or the
+next one that does. Numbers of commits are never given twice under one name, so that a sink can tell by them what it has: how far they
+were given out when a query was dropped or begun again stands in `.nilometer/numbers`.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from nilometer.errors import DataError
+from nilometer.live.checkpoint_places import delete_checkpoint
+from nilometer.live.starts import BEGINNING, NOW, Start
+from nilometer.log.local_files import LocalFiles
+from nilometer.log.writer import resources
+
+FILE = "control.json"
+PLACE = Path(".nilometer") / "queries"
+NUMBERS = Path(".nilometer") / "numbers"
+REPLACED = "replaced"
+MADE_OF = ("state", "spark")
+"""The folders of a query's state: what the logs can make again."""
+
+
+@dataclass(frozen=True)
+class Control:
+    """`start` is where a query that has no answers begins, whatever it was declared with; `aside`: its answers go into the folder of that
+    number, and not all of them may be there yet."""
+
+    paused: bool = False
+    start: Start | None = None
+    aside: int | None = None
+
+
+def folder_of(directory: Path, name: str) -> Path:
+    """Where a standing query is kept."""
+    return directory / PLACE / name.lower()
+
+
+def changed_at(directory: Path, name: str) -> int:
+    """When something was last asked of the query, to see whether it is worth reading; 0: never."""
+    try:
+        return (folder_of(directory, name) / FILE).stat().st_mtime_ns
+    except OSError:
+        return 0
+
+
+def control_of(directory: Path, name: str) -> Control:
+    """What was asked of the query."""
+    files = LocalFiles(folder_of(directory, name))
+    try:
+        return _control(json.loads(bytes(files.read(FILE))))
+    except FileNotFoundError:
+        return Control()
+    except (ValueError, TypeError, KeyError):
+        raise DataError(
+            f"what was asked of '{name}' cannot be read",
+            detail=str(files.directory / FILE),
+            hint="delete the file, then pause or replay the query again if you want it so",
+        ) from None
+
+
+def ask(directory: Path, name: str, control: Control) -> None:
+    """Let this be what is asked of the query."""
+    files = LocalFiles(folder_of(directory, name))
+    said = {"paused": control.paused, "start": control.start, "aside": control.aside}
+    with resources(files.place):
+        files.replace(FILE, json.dumps(said).encode())
+
+
+def settle(directory: Path, name: str) -> None:
+    """Move the answers of a query that is to begin again aside, all of them, however often it was interrupted; for who has its lock."""
+    control = control_of(directory, name)
+    if control.aside is None:
+        return
+    folder = folder_of(directory, name)
+    target = folder / REPLACED / str(control.aside)
+    with resources(str(folder)):
+        target.mkdir(parents=True, exist_ok=True)
+        for path in sorted(folder.iterdir()):
+            if re.fullmatch(r"results(-\d+)?", path.name):
+                path.rename(target / path.name)
+        LocalFiles(target).replace("replaced.json", json.dumps({"query": name}).encode())
+        delete_checkpoint(folder / "spark" / "installation.json")
+        for part in MADE_OF:
+            shutil.rmtree(folder / part, ignore_errors=True)
+    ask(directory, name, replace(control, aside=None))
+
+
+def next_aside(directory: Path, name: str) -> int:
+    """The number of the next folder of answers that were moved aside."""
+    place = folder_of(directory, name) / REPLACED
+    found = [int(path.name) for path in place.iterdir() if path.name.isdigit()] if place.is_dir() else []
+    return max(found, default=0) + 1
+
+
+def first_number(directory: Path, name: str) -> int:
+    """The number of the first commit of a query that has none."""
+    try:
+        return int(bytes(LocalFiles(directory / NUMBERS).read(name.lower())))
+    except (FileNotFoundError, ValueError):
+        return 0
+
+
+def keep_number(directory: Path, name: str, number: int) -> None:
+    """The next commit has this number, though those before it are gone."""
+    files = LocalFiles(directory / NUMBERS)
+    with resources(files.place):
+        files.replace(name.lower(), str(number).encode())
+
+
+def _control(said: Any) -> Control:
+    start = said.get("start")
+    if start is not None and start not in (NOW, BEGINNING) and not isinstance(start, int):
+        raise ValueError(start)
+    return Control(bool(said["paused"]), start, said.get("aside"))

@@ -1,0 +1,157 @@
+"""The queries of a station that Spark runs: the station keeps their streams open and asks the sensors; Spark reads the logs.
+
+The law: a standing one is kept in the data directory. Any other is somebody's passing question: what Spark needs for it is kept in a
+folder of its own beside the logs, where a cluster sees it too, and gone when it is removed.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from nilometer.errors import ResourceError
+from nilometer.live.live_query import LiveQuery
+from nilometer.live.spark_query import SparkQuery
+from nilometer.live.starts import Start
+from nilometer.spark.settings import SparkSettings
+
+if TYPE_CHECKING:
+    from nilometer.catalog import Stream
+    from nilometer.ingest.manager import StreamManager
+    from nilometer.live.declarations import CompiledQuery
+    from nilometer.log import LogDirectory
+    from nilometer.log.failpoints import Failpoint
+
+
+class OnSpark:
+    """By the names of the queries."""
+
+    def __init__(
+        self,
+        directory: Path,
+        logs: LogDirectory,
+        manager: StreamManager,
+        clock: Callable[[], int],
+        failpoint: Failpoint | None,
+    ) -> None:
+        self._directory = directory
+        self._logs = logs
+        self._manager = manager
+        self._clock = clock
+        self._failpoint = failpoint
+        self._queries: dict[str, SparkQuery] = {}
+        self._streams: dict[str, Mapping[str, Stream]] = {}
+        self._asked: dict[str, tempfile.TemporaryDirectory[str]] = {}
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._queries
+
+    def __getitem__(self, name: str) -> SparkQuery:
+        return self._queries[name]
+
+    @property
+    def streams(self) -> Iterator[Stream]:
+        """Those that the queries read."""
+        return (stream for streams in self._streams.values() for stream in streams.values())
+
+    def install(
+        self, name: str, query: CompiledQuery, streams: Mapping[str, Stream], start: Start, *, durable: bool
+    ) -> LiveQuery:
+        """Let it run."""
+        from nilometer.spark.job import refuse_refresh
+
+        refuse_refresh(query.physical)
+        asked = None
+        if not durable:
+            place = self._directory / ".nilometer"
+            place.mkdir(parents=True, exist_ok=True)
+            asked = tempfile.TemporaryDirectory(prefix="asked-", dir=place, ignore_cleanup_errors=True)
+        spark, attended = None, False
+        try:
+            spark = SparkQuery(
+                self._directory,
+                name,
+                query,
+                start=start,
+                clock=self._clock,
+                settings=SparkSettings.from_environment(self._directory),
+                failpoint=self._failpoint,
+                kept=None if asked is None else Path(asked.name),
+            )
+            self._manager.attend(name, streams.values())
+            attended = True
+            spark.start()
+        except BaseException:
+            if attended:
+                self._manager.unregister(name)
+            if spark is not None:
+                spark.close()
+            if asked is not None:
+                asked.cleanup()
+            raise
+        self._queries[name], self._streams[name] = spark, dict(streams)
+        if asked is not None:
+            self._asked[name] = asked
+        live = LiveQuery(name, query, "", dict(spark.offsets))
+        live.rows, live.note = spark.rows, spark.note
+        return live
+
+    def follow(self, live: LiveQuery) -> bool:
+        """What Spark has answered since; whether anything."""
+        spark = self._queries[live.name]
+        streams = self._streams[live.name]
+        asked = live.name in self._asked
+        over = [key for key, stream in streams.items() if self._manager.ended(stream.name)]
+        if asked:
+            spark.end({key: self._logs.log(streams[key]).end for key in over})
+        ended = spark.ended  # before the rows are taken, as what it has reached
+        reached = dict(spark.offsets)  # before the rows are taken: those up to there are among them
+        frames = spark.take()
+        live.rows = spark.rows - sum(frame.height for frame in frames)
+        live.give(frames)
+        metrics = spark.metrics
+        live.ledger, live.watermark = metrics.ledger, metrics.watermark
+        if not spark.active and not frames and live.failure is None:
+            failure = spark.failure
+            if isinstance(failure, ResourceError) and self._clock() >= spark.retry_at:
+                live.trouble = failure.message
+                spark.restart()
+            elif failure is not None and not isinstance(failure, ResourceError):
+                live.failure, live.finished = failure.at(live.query.text, None), True
+        elif spark.active:
+            live.trouble = None
+        if asked:
+            answered = ended >= streams.keys()
+        else:
+            answered = all(self._logs.log(streams[key]).end == at for key, at in reached.items())
+        live.finished = live.finished or (not frames and len(over) == len(streams) and answered)
+        return bool(frames)
+
+    def remove(self, live: LiveQuery) -> None:
+        """Stop it; what it has answered by then is given."""
+        spark = self._queries.pop(live.name)
+        del self._streams[live.name]
+        if live.name in self._asked and spark.active:
+            # Nobody goes on with it: what is in the logs by now is still answered.
+            spark.catch_up()
+        spark.close()
+        live.ledger = spark.metrics.ledger
+        frames = spark.take()
+        live.rows = spark.rows - sum(frame.height for frame in frames)
+        live.give(frames)
+        self._manager.unregister(live.name)
+        asked = self._asked.pop(live.name, None)
+        if asked is not None:
+            asked.cleanup()
+
+    def abandon(self) -> None:
+        """Let go of all of them as the death of the process would."""
+        for spark in self._queries.values():
+            spark.close()
+        for asked in self._asked.values():
+            asked.cleanup()
+        self._queries.clear()
+        self._streams.clear()
+        self._asked.clear()

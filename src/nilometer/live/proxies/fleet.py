@@ -1,0 +1,446 @@
+"""All sensors of the streams that live queries read, each behind its proxy: queries and presences in, commands out.
+
+    start, stop     a query's demand (demand_of) is divided among the sensors; each proxy says what its sensor must be told
+    heard           readings and presences: who is there, listens, obeys, promises
+    tick            what was not acknowledged for long is said again
+    promise         the time before which nothing more will come from any sensor of a stream: a heartbeat for the log
+
+Proxies outlive queries (fjords.txt section 3.2). No I/O and no clock of its own: `command` and `record` are called, the time is asked
+for. The laws: every change of what the live queries ask of a stream is recorded once; what is asked of a sensor is decided for
+all sensors at once, and a proxy is called only where a demand changed or a presence needs it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from nilometer.catalog.extents import Sensor, Stream
+from nilometer.expressions import Expression, columns_of, conjunction, conjuncts
+from nilometer.ingest.adapters.adapter import Command as Told
+from nilometer.ingest.adapters.adapter import Presence, ReadResult
+from nilometer.live.proxies.demand import Demand, combine
+from nilometer.live.proxies.demand_of import demand_of
+from nilometer.live.proxies.filters import filter_text, passing
+from nilometer.live.proxies.members import NEVER, Members
+from nilometer.live.proxies.proxy import (
+    Acknowledged,
+    Command,
+    Event,
+    Listening,
+    QueryStarted,
+    QueryStopped,
+    Restarted,
+    Run,
+    SensorProxy,
+    Sleep,
+    Unanswered,
+    Wanted,
+)
+from nilometer.plan import physical
+from nilometer.types import HOUR, MILLISECOND, SECOND
+
+Programs = Callable[[Stream, tuple[Demand, ...]], str | None]
+"""The sensor program that answers all these demands on a stream; None where its sensors have but one."""
+
+SILENCES = 3
+"""A sensor not heard for so many heartbeats or intervals promises nothing any more, and holds up nobody."""
+
+CHANCES = 3
+"""So often a sensor that could not be told anything, or did not answer, is tried again."""
+
+MOST = 100_000
+"""Sensors of a stream that have a proxy: ids beyond that, as garbage invents them, are not asked anything."""
+
+REMEMBERED = 1_000
+"""Distinct demands that are kept for comparison."""
+
+
+class Fleet:
+    """The sensors of all streams with live queries. `mailbox` says whether a stream's sensors find commands that were given while
+    they did not listen."""
+
+    def __init__(
+        self,
+        sensors_of: Callable[[Stream], Iterable[Sensor]],
+        command: Callable[[str, int | str, Told], bool],
+        clock: Callable[[], int],
+        record: Callable[[str, dict[str, Any]], None],
+        *,
+        mailbox: Callable[[str], bool] = lambda _: False,
+        program_for: Programs = lambda *_: None,
+        heartbeat: int = 10 * SECOND,
+        listen_every: int = 5 * SECOND,
+    ) -> None:
+        self._sensors_of = sensors_of
+        self._command = command
+        self._clock = clock
+        self._record = record
+        self._mailbox = mailbox
+        self._program_for = program_for
+        self.heartbeat = heartbeat
+        self.listen_every = listen_every
+        self._members: dict[str, Members] = {}
+        self._demands: dict[str, dict[str, Demand]] = {}
+        self._together: dict[str, Demand | None] = {}
+        self._shared: dict[tuple[int, ...], Wanted] = {}
+        self._texts: dict[int, str] = {}
+        # Equal demands are one object, so that thousands of commands are compared by identity.
+        self._demand_objects: dict[Demand, Demand] = {}
+        # A sensor may still say that it obeys a command of our life before: numbers are never used twice.
+        self._first_number = max(0, clock() // MILLISECOND)
+
+    # ---- queries -----------------------------------------------------------------------------------------------------
+
+    def start(self, query: str, plan: physical.Node) -> None:
+        """A query has started, or its plan has changed."""
+        wanted = demand_of(plan)
+        for leaf in physical.walk_plan(plan):
+            if isinstance(leaf, physical.SpAcquire):
+                self._join(leaf.stream)
+        for name in [name for name in self._demands if query in self._demands[name] and name not in wanted]:
+            self._leave(name, query)
+        for name, demand in wanted.items():
+            before = self._asked(name)
+            self._demands[name][query] = demand
+            self._forget_shared()
+            members = self._members[name]
+            self._divide(members, query, demand, np.arange(len(members)))
+            self._note(name, query, "start", before)
+
+    def stop(self, query: str) -> None:
+        """A query has ended: sensors that nobody asks go to sleep."""
+        for name in [name for name, demands in self._demands.items() if query in demands]:
+            self._leave(name, query)
+
+    def demand(self, stream: str) -> Demand | None:
+        """What the live queries need of a stream, together."""
+        if stream not in self._together:
+            self._together[stream] = combine(self._demands.get(stream, {}).values())
+        return self._together[stream]
+
+    def settled(self, query: str) -> bool:
+        """Whether every sensor that can be told does what the query needs of it."""
+        return all(
+            proxy.settled
+            for name, demands in self._demands.items()
+            if query in demands
+            for proxy, free in zip(self._members[name].proxies, self._members[name].uncontrolled, strict=True)
+            if not free and query in proxy.queries
+        )
+
+    def _leave(self, name: str, query: str) -> None:
+        before, now, members = self._asked(name), self._clock(), self._members[name]
+        del self._demands[name][query]
+        self._forget_shared()
+        event = QueryStopped(query)
+        for place, proxy in enumerate(members.proxies):
+            if query in proxy.queries:
+                self._tell(members, place, event, now)
+        self._note(name, query, "stop", before)
+
+    def _asked(self, name: str) -> frozenset[Demand]:
+        return frozenset(self._demands[name].values())
+
+    def _note(self, name: str, query: str, event: str, before: frozenset[Demand]) -> None:
+        """Into the log, if what is asked of the stream has changed."""
+        after = self._asked(name)
+        if after == before:
+            return
+        together = combine(after)
+        change: dict[str, Any] = {"time": self._clock(), "query": query, "event": event}
+        change |= {"queries": sorted(self._demands[name]), "demands": sorted(map(str, after))}
+        change["demand"] = None if together is None else str(together)
+        if together is not None:
+            change |= {"interval": together.interval, "filter": filter_text(together.predicate)}
+            change |= {"columns": sorted(together.columns)}
+            change["sensors"] = (
+                None
+                if together.sensors is None
+                else sorted(together.sensors, key=lambda s: (str(type(s)), s))
+            )
+        self._record(name, change)
+
+    def _divide(self, members: Members, query: str, demand: Demand, places: npt.NDArray[np.int64]) -> None:
+        """Tell the proxies at these places what the query asks of their sensors."""
+        now = self._clock()
+        mask, share = _share(demand, [members.proxies[place].sensor for place in places])
+        started, stopped = QueryStarted(query, share), QueryStopped(query)
+        # The demand's own object is what proxies share; it must live as long as they hold it.
+        for place, asked in zip(places.tolist(), mask.tolist(), strict=True):
+            self._tell(members, place, started if asked else stopped, now)
+
+    # ---- sensors -----------------------------------------------------------------------------------------------------
+
+    def heard(self, stream: str, result: ReadResult) -> None:
+        """What one read of a stream's adapter brought."""
+        members = self._members.get(stream)
+        if members is None:
+            return
+        now = self._clock()
+        # A clock that runs ahead promises nothing: what the entrance quarantines must not move event time here either.
+        limit = None if result.arrived is None else result.arrived + members.stream.future
+        rows = members.up_to(result.rows, limit)
+        if rows.height:
+            strangers = members.hear(rows, now)
+            if strangers:
+                self._welcome(members, strangers)
+                members.hear(rows, now)
+            self._try_again(members, now)
+        for presence in result.presences:
+            if limit is not None and presence.time is not None and presence.time > limit:
+                presence = replace(presence, time=None)
+            self._present(members, presence, now)
+
+    def _try_again(self, members: Members, now: int) -> None:
+        """Sensors that could not be told anything, and are heard now: where they are may have become known (an MQTT topic with
+        their site in it), or their source may have been out of reach."""
+        if not members.uncontrolled.any():
+            return
+        heard = members.uncontrolled & (members.heard_at == now) & (members.told_at < now)
+        for place in np.flatnonzero(heard & (members.attempts < CHANCES)).tolist():
+            members.attempts[place] += 1
+            members.uncontrolled[place] = False
+            self._tell(members, place, Unanswered(), now)
+
+    def tick(self, now: int) -> None:
+        """Time goes on: say again what was said into a mailbox and not answered, with growing waits."""
+        for members in self._members.values():
+            if not members.unanswered:
+                continue
+            places = np.fromiter(members.unanswered, np.int64, len(members.unanswered))
+            wait = SILENCES * self._pace(members) * 2 ** np.minimum(members.attempts[places], 10)
+            due = places[now - members.told_at[places] >= np.minimum(wait, HOUR)]
+            for place in due.tolist():
+                members.attempts[place] += 1
+                if members.attempts[place] > CHANCES:
+                    # It understands no commands, or is not there: left alone until it says something of itself.
+                    members.uncontrolled[place] = True
+                    members.unanswered.discard(place)
+                else:
+                    self._tell(members, place, Unanswered(), now)
+
+    def promise(self, stream: str) -> int | None:
+        """The least tick that all active sensors have promised; None if unknown."""
+        members = self._members.get(stream)
+        if members is None:
+            return None
+        return members.promise(self._clock(), SILENCES * self._pace(members))
+
+    def _pace(self, members: Members) -> int:
+        demand = self.demand(members.stream.name)
+        intervals = (demand.interval if demand is not None else None, members.stream.interval)
+        return max(self.heartbeat, *(interval or 0 for interval in intervals))
+
+    def _join(self, stream: Stream) -> None:
+        if stream.name in self._members:
+            return
+        self._members[stream.name] = members = Members(stream)
+        self._demands[stream.name] = {}
+        self._add(members, [sensor.id for sensor in self._sensors_of(stream)])
+
+    def _add(self, members: Members, ids: Iterable[int | str]) -> None:
+        mailbox = self._mailbox(members.stream.name)
+        members.add(
+            (
+                SensorProxy(
+                    identifier,
+                    self.listen_every,
+                    self.heartbeat,
+                    commanded=self._first_number,
+                    interval=members.stream.interval,
+                    mailbox=mailbox,
+                    combined=lambda demands: self._combined(members.stream, demands),
+                )
+                for identifier in ids
+            ),
+            self._clock(),
+        )
+
+    def _welcome(self, members: Members, strangers: list[int | str]) -> None:
+        """Sensors that nobody declared: the live queries ask them too."""
+        first = len(members)
+        self._add(members, strangers[: max(0, MOST - first)])
+        places = np.arange(first, len(members))
+        for query, demand in self._demands[members.stream.name].items():
+            self._divide(members, query, demand, places)
+        if not self._demands[members.stream.name]:
+            for place in places.tolist():
+                self._tell(members, place, QueryStopped(""), self._clock())
+
+    def _present(self, members: Members, presence: Presence, now: int) -> None:
+        place = members.places.get(str(presence.sensor))
+        if place is None:
+            identifier = _as_id(members.stream, presence.sensor)
+            if identifier is None or not presence.online:
+                return
+            self._welcome(members, [identifier])
+            place = members.places[str(identifier)]
+        members.gone[place] = not presence.online
+        if not presence.online:
+            return
+        members.heard_at[place] = now
+        if members.uncontrolled[place] and (presence.command is not None or presence.listening is not None):
+            members.uncontrolled[place] = False
+            members.attempts[place] = 0
+            self._tell(members, place, Unanswered(), now)
+        if presence.time is not None:
+            members.promised[place] = max(members.promised[place], presence.time)
+        if presence.command is not None:
+            event = Acknowledged(presence.command) if presence.command else Restarted()
+            proxy = members.proxies[place]
+            if presence.command or proxy.acknowledged is not None:
+                self._tell(members, place, event, now)
+        if presence.listening is not None:
+            self._tell(members, place, Listening(presence.listening), now)
+
+    def _tell(self, members: Members, place: int, event: Event, now: int) -> None:
+        """An event for a proxy, and its commands to the sensor."""
+        proxy = members.proxies[place]
+        commands = proxy.handle(event, now)
+        if not members.uncontrolled[place]:
+            for command in commands:
+                members.told_at[place] = now
+                members.unanswered.add(place)
+                if not self._command(members.stream.name, proxy.sensor, self._as_told(command)):
+                    members.uncontrolled[place] = True
+        members.asleep[place] = proxy.asleep
+        if members.unanswered and (proxy.acknowledged is not None or members.uncontrolled[place]):
+            members.unanswered.discard(place)
+            if proxy.acknowledged is not None:
+                members.attempts[place] = 0
+
+    # ---- shared by many sensors --------------------------------------------------------------------------------------
+
+    def _combined(self, stream: Stream, demands: tuple[Demand, ...]) -> Wanted:
+        """Most sensors of a stream are asked the same: it is combined once for all of them."""
+        key = (id(stream), *map(id, demands))
+        found = self._shared.get(key)
+        if found is None:
+            demand = combine(demands)
+            program = None if demand is None else self._program_for(stream, demands)
+            if demand is not None:
+                # As far as a command says it: other columns or sums of the same readings are no news to a sensor.
+                demand = replace(demand, columns=frozenset(), aggregate=None)
+                demand = self._demand_objects.setdefault(demand, demand)
+            found = self._shared[key] = demand, program
+        return found
+
+    def _forget_shared(self) -> None:
+        self._shared.clear()
+        self._together.clear()
+        if len(self._demand_objects) > REMEMBERED:
+            self._demand_objects.clear()
+            self._texts.clear()
+
+    def _as_told(self, command: Command) -> Told:
+        match command:
+            case Sleep(number, listen):
+                return Told(sleep=True, number=number, listen=listen)
+            case Run(number, demand, program, heartbeat):
+                text = self._texts.get(id(demand))
+                if text is None:
+                    text = self._texts[id(demand)] = filter_text(demand.predicate)
+                return Told(demand.interval or 0, text, program, False, number, heartbeat)
+
+    def intervals(self, stream: str) -> pl.DataFrame | None:
+        """How often a reading may be expected of each sensor (id, interval): NULL of one that sleeps or filters. None if nobody is
+        known."""
+        members = self._members.get(stream)
+        if members is None or not len(members):
+            return None
+        wanted = [proxy.demand for proxy in members.proxies]
+        owed = [
+            None
+            if demand is None or demand.predicate is not None
+            else demand.interval or members.stream.interval
+            for demand in wanted
+        ]
+        return pl.DataFrame({"id": members.ids(), "interval": pl.Series(owed, dtype=pl.Int64)})
+
+    # ---- for people --------------------------------------------------------------------------------------------------
+
+    def states(self) -> dict[str, int]:
+        """How many sensors are in each state."""
+        counts: dict[str, int] = {}
+        for members in self._members.values():
+            silent = self._clock() - SILENCES * self._pace(members)
+            for place in range(len(members)):
+                state = _state(members, place, silent)
+                counts[state] = counts.get(state, 0) + 1
+        return counts
+
+    def rows(self) -> pl.DataFrame:
+        """What each sensor was told and does."""
+        found = []
+        for name, members in self._members.items():
+            silent = self._clock() - SILENCES * self._pace(members)
+            for place, proxy in enumerate(members.proxies):
+                told = proxy.acknowledged or proxy.sent
+                running = told if isinstance(told, Run) else None
+                found.append(
+                    {
+                        "stream": name,
+                        "sensor": str(proxy.sensor),
+                        "state": _state(members, place, silent),
+                        "queries": len(proxy.queries),
+                        "interval": running.demand.interval if running else None,
+                        "filter": filter_text(running.demand.predicate) if running else None,
+                        "program": running.program if running else None,
+                        "command": told.number if told else None,
+                        "heard_at": _known(members.heard_at[place]),
+                        "latest": _known(max(members.latest[place], members.promised[place])),
+                    }
+                )
+        kinds = dict.fromkeys(("stream", "sensor", "state", "filter", "program"), pl.String)
+        names = "stream sensor state queries interval filter program command heard_at latest".split()
+        return pl.DataFrame(found, schema={name: kinds.get(name, pl.Int64) for name in names})
+
+
+def _state(members: Members, place: int, silent: int) -> str:
+    proxy = members.proxies[place]
+    if members.gone[place]:
+        return "gone"
+    if members.uncontrolled[place]:
+        return "uncontrolled"
+    if proxy.settled:
+        if proxy.asleep:
+            return "asleep"
+        return "running" if max(members.heard_at[place], members.since[place]) > silent else "silent"
+    return "told" if proxy.sent is not None and proxy.acknowledged is None else "waiting"
+
+
+def _share(demand: Demand, sensors: list[int | str]) -> tuple[npt.NDArray[np.bool_], Demand]:
+    """Which of the sensors the demand asks, and what of each: `for_sensor` for all at once."""
+    mask = np.ones(len(sensors), dtype=bool)
+    if demand.sensors is not None:
+        chosen = demand.sensors
+        mask &= np.fromiter((sensor in chosen for sensor in sensors), bool, len(sensors))
+    about_id: list[Expression] = []
+    rest: list[Expression] = []
+    for part in conjuncts(demand.predicate):
+        names = columns_of(part)
+        (about_id if names and all(name.lower() == "id" for name in names) else rest).append(part)
+    if about_id and sensors:
+        columns = {name for part in about_id for name in columns_of(part)}
+        mask &= passing(conjunction(about_id), pl.DataFrame(dict.fromkeys(columns, sensors)))
+    return mask, replace(demand, predicate=conjunction(rest), sensors=None)
+
+
+def _as_id(stream: Stream, sensor: int | str) -> int | str | None:
+    """A presence's sensor as the stream's ids are; None for what cannot be one (a hub's name)."""
+    if stream.id_type.kind.value != "INT":
+        return str(sensor)
+    try:
+        return int(sensor)
+    except ValueError:
+        return None
+
+
+def _known(value: int) -> int | None:
+    return None if value <= NEVER else int(value)

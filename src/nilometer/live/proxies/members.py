@@ -1,0 +1,113 @@
+"""The sensors of one stream, as columns: where each is in the arrays, when it was last heard, what it promised.
+
+Readings go in as frames, and nothing here loops over them. The law: `promise` is never later than what every sensor that may
+still send has said (its heartbeat, or its latest reading less the stream's DELAY), so that as a heartbeat of the stream it
+makes no reading late that was not late before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from nilometer.catalog.extents import Stream
+from nilometer.live.proxies.proxy import SensorProxy
+from nilometer.types import floor_to
+
+NEVER = -(2**62)
+Integers = npt.NDArray[np.int64]
+
+
+class Members:
+    """All sensors of a stream that are declared or were heard, each with its proxy, in the order they became known."""
+
+    def __init__(self, stream: Stream) -> None:
+        self.stream = stream
+        self.proxies: list[SensorProxy] = []
+        self.places: dict[str, int] = {}
+        self.since: Integers = np.empty(0, np.int64)
+        """When a sensor became known, and each column after it: by the gateway's clock, or event time."""
+        self.heard_at: Integers = np.empty(0, np.int64)
+        self.latest: Integers = np.empty(0, np.int64)
+        self.promised: Integers = np.empty(0, np.int64)
+        self.told_at: Integers = np.empty(0, np.int64)
+        self.attempts: Integers = np.empty(0, np.int64)
+        self.gone: npt.NDArray[np.bool_] = np.empty(0, bool)
+        self.uncontrolled: npt.NDArray[np.bool_] = np.empty(0, bool)
+        self.asleep: npt.NDArray[np.bool_] = np.empty(0, bool)
+        self.unanswered: set[int] = set()
+        """Those that were told something and have not said that they obey."""
+        self._id = next(c.name for c in stream.columns if c.name.lower() == "id")
+        self._time = next(c.name for c in stream.columns if c.name.lower() == "time")
+        self._keys: pl.Series | None = None
+
+    def __len__(self) -> int:
+        return len(self.proxies)
+
+    def ids(self) -> list[int | str]:
+        """Their ids, as the stream has them."""
+        return [proxy.sensor for proxy in self.proxies]
+
+    def add(self, proxies: Iterable[SensorProxy], now: int) -> None:
+        """Sensors that became known."""
+        fresh = [proxy for proxy in proxies if str(proxy.sensor) not in self.places]
+        for proxy in fresh:
+            self.places[str(proxy.sensor)] = len(self.proxies)
+            self.proxies.append(proxy)
+        count, more = len(self.proxies), len(fresh)
+        self.since = np.concatenate([self.since, np.full(more, now)])
+        self.heard_at, self.latest, self.promised, self.told_at = (
+            np.concatenate([column, np.full(more, NEVER)])
+            for column in (self.heard_at, self.latest, self.promised, self.told_at)
+        )
+        self.attempts = np.concatenate([self.attempts, np.zeros(more, np.int64)])
+        self.gone, self.uncontrolled, self.asleep = (
+            np.concatenate([column, np.zeros(more, bool)])
+            for column in (self.gone, self.uncontrolled, self.asleep)
+        )
+        self._keys = None
+        assert len(self.since) == count
+
+    def up_to(self, rows: pl.DataFrame, limit: int | None) -> pl.DataFrame:
+        """The readings stamped up to a time; all of them without one."""
+        if limit is None or not rows.height:
+            return rows
+        return rows.filter(pl.col(self._time).is_null() | (pl.col(self._time).cast(pl.Int64) <= limit))
+
+    def hear(self, rows: pl.DataFrame, now: int) -> list[int | str]:
+        """Take note of readings; the ids that nobody knew."""
+        latest = rows.group_by(self._id).agg(pl.col(self._time).max())
+        latest = latest.filter(pl.col(self._id).is_not_null() & pl.col(self._time).is_not_null())
+        known = pl.DataFrame({self._id: self._known(), "@place": pl.int_range(len(self), eager=True)})
+        found = latest.join(known, on=self._id, how="left")
+        strangers = found.filter(pl.col("@place").is_null()).get_column(self._id).to_list()
+        found = found.filter(pl.col("@place").is_not_null())
+        places = found.get_column("@place").to_numpy()
+        self.latest[places] = np.maximum(
+            self.latest[places], found.get_column(self._time).cast(pl.Int64).to_numpy()
+        )
+        self.heard_at[places] = now
+        self.gone[places] = False
+        return strangers
+
+    def promise(self, now: int, patience: int) -> int | None:
+        """The least time that all of them have promised who may still send; None if one has said nothing yet, or there is none."""
+        heard = np.maximum(self.heard_at, self.since)
+        active = ~self.gone & ~self.asleep & (heard > now - patience)
+        if not active.any():
+            return None
+        said = np.maximum(self.promised, self.latest - self.stream.delay)[active]
+        least = int(said.min())
+        if least <= NEVER:
+            return None
+        every = self.stream.every
+        return least if every is None else floor_to(least, every)
+
+    def _known(self) -> pl.Series:
+        if self._keys is None:
+            kind = pl.Int64 if self.stream.id_type.kind.value == "INT" else pl.String
+            self._keys = pl.Series(self._id, self.ids(), dtype=kind, strict=False)
+        return self._keys

@@ -1,0 +1,213 @@
+"""One sensor's proxy: queries come and go, the sensor is told, in its listening windows, what they need of it together.
+
+A pure state machine (fjords.txt section 3.2): `handle(event, time) -> commands`; no I/O and no clock. It lives as long as
+the sensor, across all queries. The sensor's receiver is off most of the time, so a command is given out only while it
+listens; until then the wish is kept, and only the latest. A command that is not acknowledged is sent again in the next
+window. Nobody asking: the sensor is told to sleep and to listen now and then. Where there is a mailbox (a retained MQTT topic)
+the sensor reads it when it listens, and a command may be given at any time.
+
+The law: after an acknowledgement in a window, with no event since, the sensor does what `combine` of the live queries'
+demands says, and while wish and state agree nothing is sent.
+
+What is asked of a sensor that filters: it sends its first reading after a command whatever the filter and the rate (a query's
+windows start at the extent's first tuple), and a heartbeat at least every `heartbeat` (event time must go on). So a sensor that
+filters, or samples less often than it could, is told anew for every query that starts, even if nothing else changes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from nilometer.live.proxies.demand import Demand, combine, for_sensor
+from nilometer.types import SECOND
+
+# ---- events ----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class QueryStarted:
+    """A query needs this of the sensor's stream (again with another demand: it has changed)."""
+
+    query: str
+    demand: Demand
+
+
+@dataclass(frozen=True)
+class QueryStopped:
+    """A query has ended."""
+
+    query: str
+
+
+@dataclass(frozen=True)
+class Listening:
+    """The sensor said, with a reading, that its receiver is on until then."""
+
+    until: int
+
+
+@dataclass(frozen=True)
+class Acknowledged:
+    """The sensor obeys the command of that number."""
+
+    number: int
+
+
+@dataclass(frozen=True)
+class Restarted:
+    """The sensor has lost what it was told: a new battery, a last will, a first hello."""
+
+
+@dataclass(frozen=True)
+class Unanswered:
+    """No acknowledgement has come for so long that the command is given again."""
+
+
+Event = QueryStarted | QueryStopped | Listening | Acknowledged | Restarted | Unanswered
+
+# ---- commands --------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Run:
+    """Sample and send as the demand says, by the program of that name (None: the sensor has but one)."""
+
+    number: int
+    demand: Demand
+    program: str | None
+    heartbeat: int
+
+
+@dataclass(frozen=True)
+class Sleep:
+    """Sample nothing; listen every so often whether somebody asks."""
+
+    number: int
+    listen_every: int
+
+
+Command = Run | Sleep
+
+
+Wanted = tuple[Demand | None, str | None]
+"""What is wanted of a sensor (None: nothing) and by which program."""
+
+
+@dataclass
+class SensorProxy:
+    """The proxy of one sensor. `program_for` picks the sensor's program (`programs.cheapest` for a traffic sensor); `interval` is
+    the sensor's own. `combined` makes one of the queries' demands, for whoever has many proxies with the same ones."""
+
+    sensor: int | str
+    listen_every: int = 5 * SECOND
+    heartbeat: int = 10 * SECOND
+    program_for: Callable[[Demand], str] | None = None
+    queries: dict[str, Demand] = field(default_factory=dict)
+    listening_until: int | None = None
+    commanded: int = 0
+    acknowledged: Command | None = None
+    interval: int | None = None
+    mailbox: bool = False
+    combined: Callable[[tuple[Demand, ...]], Wanted] | None = None
+    _sent: Command | None = None
+    _sent_window: int | None = None
+    _wanted: Wanted | None = None
+    _begun: frozenset[str] = frozenset()
+    _told: frozenset[str] = frozenset()
+
+    @property
+    def demand(self) -> Demand | None:
+        """What the live queries need of this sensor; None: nothing, it may sleep."""
+        return self._want()[0]
+
+    @property
+    def asleep(self) -> bool:
+        """Whether the sensor has said that it sleeps."""
+        return isinstance(self.acknowledged, Sleep)
+
+    @property
+    def settled(self) -> bool:
+        """Whether the sensor is known to do what is wanted of it."""
+        done = self.acknowledged
+        return done is not None and not self._owes(done) and done == self._wish(done.number)
+
+    @property
+    def sent(self) -> Command | None:
+        """The last command given and not forgotten."""
+        return self._sent
+
+    def handle(self, event: Event, time: int) -> tuple[Command, ...]:
+        """Take note of an event at `time`; what is to be sent to the sensor now."""
+        match event:
+            case QueryStarted(query, demand):
+                self.queries[query] = demand
+                self._begun |= {query}
+                self._wanted = None
+            case QueryStopped(query):
+                if self.queries.pop(query, None) is not None:
+                    self._begun -= {query}
+                    self._told -= {query}
+                    self._wanted = None
+            case Listening(until):
+                if until != self.listening_until:
+                    self._sent_window = None
+                self.listening_until = until
+            case Acknowledged(number):
+                if self._sent is not None and self._sent.number == number:
+                    self.acknowledged = self._sent
+                    self._begun -= self._told
+                elif self.acknowledged is not None and self.acknowledged.number != number:
+                    self.acknowledged = self._sent = None  # it obeys another: it must be told again
+            case Restarted():
+                self.acknowledged = self._sent = None
+                self._sent_window = None
+            case Unanswered():
+                if self.acknowledged is None:
+                    self._sent = None
+        return self._speak(time)
+
+    def _speak(self, time: int) -> tuple[Command, ...]:
+        if not self.mailbox and (self.listening_until is None or time >= self.listening_until):
+            return ()
+        if self.settled:
+            return ()
+        if (
+            self._sent is not None
+            and (self.mailbox or self._sent_window == self.listening_until)
+            and self._begun <= self._told
+            and self._sent == self._wish(self._sent.number)
+            and self._sent is not self.acknowledged
+        ):
+            return ()  # said in this window already, or in the mailbox: wait for the answer
+        # A command given and not answered may or may not have been obeyed: it is not known any more what the sensor does.
+        self.acknowledged = None
+        self.commanded += 1
+        self._sent = self._wish(self.commanded)
+        self._sent_window = self.listening_until
+        self._told = self._begun
+        return (self._sent,)
+
+    def _owes(self, done: Command) -> bool:
+        """Whether a query has started whose first reading the sensor, doing this, may hold back."""
+        if not self._begun or not isinstance(done, Run):
+            return False
+        everything = done.demand.predicate is None and done.demand.interval in (None, self.interval)
+        return not everything or done.program is not None
+
+    def _want(self) -> Wanted:
+        if self._wanted is None:
+            if self.combined is not None:
+                self._wanted = self.combined(tuple(self.queries.values()))
+            else:
+                asked = (for_sensor(demand, self.sensor) for demand in self.queries.values())
+                demand = combine(found for found in asked if found is not None)
+                choose = None if demand is None else self.program_for
+                self._wanted = demand, None if choose is None or demand is None else choose(demand)
+        return self._wanted
+
+    def _wish(self, number: int) -> Command:
+        demand, program = self._want()
+        if demand is None:
+            return Sleep(number, self.listen_every)
+        return Run(number, demand, program, self.heartbeat)

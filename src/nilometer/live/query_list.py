@@ -1,0 +1,138 @@
+"""A data directory -> its standing queries and how each does; nothing need be running.
+
+What counts (rows, how far the logs are read) is of the result log; how it runs is what its process last said (query_metrics.py).
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from nilometer.live.control import PLACE, control_of, folder_of
+from nilometer.live.query_metrics import read_metrics
+from nilometer.live.standing import ON_SPARK, host_of, result_log, result_logs, runner_of, version_of
+from nilometer.log import LogDirectory
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from nilometer.live.declarations import Declarations
+    from nilometer.log import Offset
+
+SHOWN = 8
+"""So many digits of a version are shown."""
+
+
+class State(StrEnum):
+    """NEW: it was never run; FAILED: it has stopped by itself, or could not run; UNDECLARED: it has run, and is not declared any more."""
+
+    NEW = "new"
+    RUNNING = "running"
+    PAUSED = "paused"
+    STOPPED = "stopped"
+    FAILED = "failed"
+    UNDECLARED = "not declared any more"
+
+
+@dataclass(frozen=True)
+class QueryState:
+    """`version` is that of the last commit; `changed`: the query was declared otherwise since, so its next run begins a new version.
+    `rows` were ever answered, `behind` readings are in the logs and not answered for. Times are microseconds. The rest is as in QueryMetrics,
+    and as old as `when` says."""
+
+    name: str
+    state: State
+    host: str | None = None
+    version: str | None = None
+    changed: bool = False
+    rows: int = 0
+    read: int = 0
+    late: int = 0
+    shed: int = 0
+    behind: int | None = None
+    watermark: int | None = None
+    lag: int | None = None
+    batch_milliseconds: int | None = None
+    state_bytes: int | None = None
+    state_panes: int | None = None
+    completeness: float | None = None
+    runner: str | None = None
+    trouble: str | None = None
+    when: int | None = None
+
+    def as_dict(self) -> dict[str, Any]:
+        """By name."""
+        return asdict(self) | {"state": self.state.value}
+
+
+def query_names(database: Declarations, directory: Path) -> list[str]:
+    """The standing queries that are declared, and those that were: as they are spelled, or as their folders are."""
+    declared = {query.name.lower(): query.name for query in database.catalog.queries()}
+    place = directory / PLACE
+    ran = sorted(path.name for path in place.iterdir() if path.is_dir()) if place.is_dir() else []
+    return list(({**declared} | {name: name for name in ran if name not in declared}).values())
+
+
+def query_list(database: Declarations, now: int | None = None) -> list[QueryState]:
+    """All standing queries of a data directory; none without one."""
+    directory = database.data.base
+    if directory is None:
+        return []
+    moment = time.time_ns() // 1_000 if now is None else now
+    return [query_state(database, directory, name, moment) for name in query_names(database, directory)]
+
+
+def query_state(database: Declarations, directory: Path, name: str, now: int) -> QueryState:
+    """How one does."""
+    definition = database.catalog.query(name)
+    if not folder_of(directory, name).is_dir():
+        return QueryState(name, State.NEW)
+    last = result_log(directory, name).last
+    metrics = read_metrics(directory, name)
+    runner = runner_of(directory, name)
+    failed = metrics is not None and metrics.failed
+    if definition is None and runner is None:
+        state = State.UNDECLARED
+    elif control_of(directory, name).paused and runner is None:
+        state = State.PAUSED
+    elif failed:
+        state = State.FAILED
+    elif runner is not None:
+        state = State.RUNNING
+    else:
+        state = State.NEW if last is None else State.STOPPED
+    changed = False
+    if definition is not None and last is not None:
+        changed = version_of(database.sql(definition.text)) != last.version.removeprefix(ON_SPARK)
+    ledger = None if last is None else last.earlier + last.ledger
+    watermark = None if metrics is None else metrics.watermark
+    return QueryState(
+        name,
+        state,
+        host=None if last is None else host_of(last.version),
+        version=None if last is None else last.version.removeprefix(ON_SPARK)[:SHOWN],
+        changed=changed,
+        rows=sum(log.rows for log in result_logs(directory, name)),
+        read=0 if ledger is None else ledger.read,
+        late=0 if ledger is None else ledger.late,
+        shed=0 if ledger is None else ledger.shed,
+        behind=None if last is None else behind(directory, last.offsets),
+        watermark=watermark,
+        lag=None if watermark is None else now - watermark,
+        batch_milliseconds=None if metrics is None else metrics.batch_milliseconds,
+        state_bytes=None if metrics is None else metrics.state_bytes,
+        state_panes=None if metrics is None else metrics.state_panes,
+        completeness=None if metrics is None else metrics.completeness,
+        runner=runner,
+        trouble=None if metrics is None else metrics.trouble,
+        when=None if metrics is None else metrics.when,
+    )
+
+
+def behind(directory: Path, offsets: Mapping[str, Offset]) -> int:
+    """How many readings the logs hold beyond these offsets."""
+    logs = LogDirectory(directory)
+    return sum(max(0, logs.log(key).end.position - at.position) for key, at in offsets.items())

@@ -1,0 +1,347 @@
+"""A standing query on Spark: its micro-batches become commits of its result log, its state is Spark's checkpoint.
+
+    .nilometer/queries/<name>/results    the answers, as on the gateway (log/results)
+    .nilometer/queries/<name>/state      where this version of the query began
+    .nilometer/queries/<name>/spark      the checkpoint of this version, and with how many buckets it was made, or where it is
+
+The laws: what the result log has is never answered again, whatever becomes of the checkpoint: a micro-batch counts by the offsets it has
+read up to, not by its number. A checkpoint that is lost or damaged is made again by reading the logs from where the version
+began, with a micro-batch that ends just where the result log does (design.md principle 4).
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+import shutil
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from nilometer.dataflow.ledger import QueryLedger
+from nilometer.errors import NilometerError, ResourceError
+from nilometer.live.checkpoint_places import delete_checkpoint
+from nilometer.live.control import folder_of
+from nilometer.live.declarations import CompiledQuery
+from nilometer.live.standing import Standing, reader_of
+from nilometer.live.starts import Start, offset_at
+from nilometer.log import LogDirectory, Offset, StreamLog
+from nilometer.log.failpoints import Failpoint
+from nilometer.log.local_files import LocalFiles
+from nilometer.plan.physical import streams_of
+from nilometer.types import INT_MAXIMUM, MINUTE, SECOND
+
+if TYPE_CHECKING:
+    from nilometer.ingest.adapters.adapter import Clock
+    from nilometer.spark.pipeline import MicroBatch
+    from nilometer.spark.running import Running
+    from nilometer.spark.settings import SparkSettings
+
+FOLDER = "spark"
+INSTALLATION = "installation.json"
+ENDS = "ends.json"
+TRIES = 3
+"""After so many failures in a row the checkpoint is given up, and made again from the logs."""
+
+
+@dataclass(frozen=True)
+class Metrics:
+    """How a query does. `watermark` None: nothing has been heard; `lag` is by how much it is behind the clock, in microseconds."""
+
+    ledger: QueryLedger
+    rows: int
+    batches: int
+    batch_milliseconds: int
+    watermark: int | None
+    lag: int | None
+    state_bytes: int
+    state_panes: int
+
+
+class SparkQuery:
+    """Durable, and run by no other process until `close`. `kept` is where its answers and its state are, if not in the data directory: then
+    it is somebody's passing question, for which retention does not wait."""
+
+    def __init__(
+        self,
+        directory: Path,
+        name: str,
+        query: CompiledQuery,
+        *,
+        start: Start,
+        clock: Clock,
+        settings: SparkSettings,
+        failpoint: Failpoint | None = None,
+        kept: Path | None = None,
+    ) -> None:
+        self.name = name
+        self.query = query
+        self.note: str | None = None
+        self._directory = directory
+        self._kept = directory if kept is None else kept
+        self._asked = kept is not None
+        self._clock = clock
+        self._settings = settings
+        self._streams = streams_of(query.physical)
+        self._standing = Standing(self._kept, name, query, failpoint, keeps_state=False)
+        self._watermark: int | None = None
+        self._batches = 0
+        self._told: dict[str, Offset] = {}
+        self.ended: frozenset[str] = frozenset()
+        """The streams whose end has been answered for."""
+        self._fresh: deque[pl.DataFrame] = deque()
+        self._state = (0, 0)
+        self._unkept: tuple[MicroBatch, QueryLedger] | None = None
+        self._running: Running | None = None
+        self._tries = 0
+        self.retry_at = 0
+        """When a failed query may be tried again."""
+        try:
+            self._begin(start)
+        except BaseException:
+            self._standing.close()
+            raise
+
+    # ---- where it goes on ----------------------------------------------------------------------------------------------
+
+    def _begin(self, start: Start) -> None:
+        directory = LogDirectory(self._directory)
+        logs = {key: directory.log(stream) for key, stream in self._streams.items()}
+        recovered = self._standing.recovered
+        trimmed = self._standing.find_trimmed(logs)
+        began, committed = self._offsets(logs, start)
+        if recovered is None or recovered.fresh:
+            # Before it counts as begun: a checkpoint of another beginning, even of the same plan, would go on elsewhere.
+            self._forget_checkpoint()
+        self._standing.begin(committed, self._clock(), {} if self._asked else logs)
+        self._committed = committed
+        self._ledger = QueryLedger()
+        if recovered is not None and not recovered.fresh:
+            self._ledger = recovered.last.ledger
+        self.note = self._standing.note(self.name)
+        if trimmed:
+            self.note = f"{self.note}; {trimmed}"
+        if not self._asked:
+            self._forget_others(directory)
+        self._began = began
+
+    def _offsets(
+        self, logs: Mapping[str, StreamLog], start: Start
+    ) -> tuple[dict[str, Offset], dict[str, Offset]]:
+        """Where this version began, and up to where it has answered."""
+        recovered = self._standing.recovered
+        if recovered is None:
+            begin = {key: offset_at(log, start) for key, log in logs.items()}
+            return begin, begin
+        # A stream that the query did not read before begins where it is now; and so does one whose log has lost its end.
+        committed = {
+            key: max(min(recovered.committed.get(key, log.end), log.end), log.start)
+            for key, log in logs.items()
+        }
+        began = {
+            key: max(min(recovered.start.get(key, committed[key]), committed[key]), log.start)
+            for key, log in logs.items()
+        }
+        return began, committed
+
+    def _forget_others(self, directory: LogDirectory) -> None:
+        for key in set(directory.streams()) - self._streams.keys():
+            directory.log(key).forget_reader(reader_of(self.name))
+
+    # ---- running -----------------------------------------------------------------------------------------------------------
+
+    def start(self) -> None:
+        """Run, or go on."""
+        from nilometer.spark.job import Job, TablesAtHand, partitions_of
+        from nilometer.spark.running import Running
+        from nilometer.spark.session import spark_session
+
+        session = spark_session(self._settings.session)
+        installed = self._installation(partitions_of(session))
+        logs = LogDirectory(self._directory)
+        job = Job(
+            name=self.name,
+            plan=self.query.physical,
+            extents=TablesAtHand.of_plan(self.query.physical, self.query.extents),
+            place=str(self._directory),
+            # Should the checkpoint have to be made again, then of what retention has left.
+            start={key: max(at, logs.log(self._streams[key]).start) for key, at in self._began.items()},
+            # The checkpoint may be behind the answers, or lost: what they have is not answered again.
+            answered=dict(self._committed),
+            buckets=installed["buckets"],
+            partitions=installed["partitions"],
+            ends_at=str(self._ends_at) if self._asked else None,
+            max_rows=self._settings.max_rows,
+        )
+        trigger = f"{self._settings.trigger} seconds" if self._settings.trigger else None
+        checkpoint = installed.get("checkpoint") or self._folder / self._standing.version
+        self._running = Running(session, job, checkpoint, self._take, trigger=trigger)
+        self._running.start()
+
+    def restart(self) -> None:
+        """After a failure that may pass: a full disk, a lost executor. Each time it is waited longer; what may have become of the checkpoint is
+        no matter: after some times it is made again."""
+        self.stop()
+        self._tries += 1
+        self.retry_at = self._clock() + min(SECOND << self._tries, MINUTE)
+        if self._unkept is not None:
+            # First what was answered: where the next micro-batch begins depends on it.
+            self._standing.retry(self._clock())
+            if self._standing.trouble is not None:
+                return
+            self._keep()
+        if self._tries == TRIES:
+            self._forget_checkpoint()
+        self.start()
+
+    @property
+    def _folder(self) -> Path:
+        return folder_of(self._kept, self.name) / FOLDER
+
+    def _forget_checkpoint(self) -> None:
+        delete_checkpoint(self._folder / INSTALLATION)
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def _installation(self, partitions: int) -> dict[str, Any]:
+        """With how many buckets and partitions this version's checkpoint is made, and where it is if not here: fixed when it was first run."""
+        from nilometer.spark.processor import STATE_FORMAT
+
+        ours = {"version": self._standing.version, "format": STATE_FORMAT}
+        files = LocalFiles(self._folder)
+        try:
+            found = json.loads(bytes(files.read(INSTALLATION)))
+        except (FileNotFoundError, ValueError):
+            found = None
+        if found is not None and {key: found.get(key) for key in ours} == ours:
+            return dict(found)
+        # Another version's checkpoint, of the query or of Nilometer, is of no use any more: it is made again from the logs.
+        self._forget_checkpoint()
+        chosen: dict[str, Any] = {"buckets": self._settings.bucket_count, "partitions": partitions}
+        if self._settings.checkpoints is not None:
+            # A name that was never used: nobody finds there what another beginning has left.
+            unique = f"{self._standing.version}-{secrets.token_hex(4)}"
+            chosen["checkpoint"] = f"{self._settings.checkpoints.rstrip('/')}/{self.name.lower()}/{unique}"
+        files.replace(INSTALLATION, json.dumps(ours | chosen).encode())
+        return chosen
+
+    def _take(self, batch: MicroBatch) -> None:
+        """A micro-batch's answers, kept once."""
+        offsets = batch.end.offsets
+        self._batches += 1
+        self._watermark = None if batch.clock.watermark == INT_MAXIMUM else batch.clock.watermark
+        self._state = (batch.counted.get("state_bytes", 0), batch.counted.get("state_panes", 0))
+        if self._unkept is not None:
+            self._standing.retry(self._clock())
+            self._keep()
+        known = all(offsets[key] <= self._committed[key] for key in offsets) and (offsets or self.rows)
+        if known and batch.end.over <= self.ended:
+            return
+        if any(offsets[key] < self._committed[key] for key in offsets):
+            raise ResourceError(
+                f"the checkpoint of '{self.name}' does not fit its answers",
+                hint="delete it, and it is made again from the logs",
+                detail=str(self._folder),
+            )
+        counted = {name: batch.counted.get(name, 0) for name in ("read", "delivered", "filtered", "late")}
+        # What a join gave up had been delivered to it.
+        shed = batch.counted.get("shed", 0)
+        ledger = self._ledger + QueryLedger(**counted) + QueryLedger(delivered=-shed, shed=shed)
+        self._unkept = batch, ledger
+        self._standing.commit(list(batch.rows), offsets, ledger, dict, self._clock())
+        self._keep()
+
+    def _keep(self) -> None:
+        """A micro-batch was committed, or else its trouble is raised: Spark then hands it over again, and the same commit is tried again."""
+        if self._standing.trouble is not None:
+            raise ResourceError(self._standing.trouble, hint="it is tried again")
+        assert self._unkept is not None
+        batch, self._ledger = self._unkept
+        # The rows before the offsets: whoever sees these, in another thread, finds those.
+        self._fresh.extend(batch.rows)
+        self._committed, self.ended = batch.end.offsets, batch.end.over
+        self._unkept = None
+        self._tries = 0
+
+    def end(self, ends: Mapping[str, Offset]) -> None:
+        """The sources of these streams have ended: nothing is read beyond, and the last windows are complete. For a passing question."""
+        assert self._asked, "a standing query's streams do not end"
+        from nilometer.spark.ends import tell_ends
+
+        new = {stream: at for stream, at in ends.items() if stream not in self._told}
+        if new:
+            self._told |= new
+            tell_ends(self._ends_at, self._told)
+
+    @property
+    def _ends_at(self) -> Path:
+        return folder_of(self._kept, self.name) / ENDS
+
+    def take(self) -> list[pl.DataFrame]:
+        """The answers since the last call; of another thread than Spark's."""
+        return [self._fresh.popleft() for _ in range(len(self._fresh))]
+
+    @property
+    def offsets(self) -> Mapping[str, Offset]:
+        """Up to where the logs have been answered."""
+        return self._committed
+
+    @property
+    def active(self) -> bool:
+        """Whether it runs."""
+        return self._running is not None and self._running.active
+
+    @property
+    def failure(self) -> NilometerError | None:
+        """What made it stop."""
+        return None if self._running is None else self._running.failure
+
+    @property
+    def rows(self) -> int:
+        """How many rows were ever answered."""
+        return self._standing.rows
+
+    @property
+    def version(self) -> str:
+        """Which version of the query it is."""
+        return self._standing.version
+
+    @property
+    def earlier(self) -> QueryLedger:
+        """What the versions before it have counted."""
+        return self._standing.earlier
+
+    @property
+    def metrics(self) -> Metrics:
+        """How it does."""
+        progress = None if self._running is None else self._running.progress
+        lag = None if self._watermark is None else self._clock() - self._watermark
+        return Metrics(
+            self._ledger,
+            self.rows,
+            self._batches,
+            0 if progress is None else progress.milliseconds,
+            self._watermark,
+            lag,
+            *self._state,
+        )
+
+    def catch_up(self) -> None:
+        """Until all that is in the logs now has been answered."""
+        assert self._running is not None, "a query that was not started"
+        self._running.catch_up()
+
+    def stop(self) -> None:
+        """Pause: `start` goes on."""
+        if self._running is not None:
+            self._running.stop()
+
+    def close(self) -> None:
+        """Stop, and let another process go on."""
+        self.stop()
+        self._standing.close()
+        if self._asked:
+            self._forget_checkpoint()

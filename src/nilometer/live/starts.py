@@ -1,0 +1,49 @@
+"""Where in its streams' logs a query begins: now, at the beginning, or at a time (language.md, STARTING)."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from nilometer.errors import ConfigurationError
+from nilometer.log import Offset, StreamLog
+from nilometer.types import parse_time
+
+Start = Literal["now", "beginning"] | int
+NOW: Literal["now"] = "now"
+BEGINNING: Literal["beginning"] = "beginning"
+
+
+def offset_at(log: StreamLog, start: Start) -> Offset:
+    """The place in a log: its end, its beginning, or the first row, in log order, whose time is at or after the given one;
+    what comes after it belongs to the answer even if it is of an earlier time. How the log was cut does not matter."""
+    if start == NOW:
+        return log.end
+    if start == BEGINNING:
+        return log.start
+    time_column = next((name for name in log.columns if name.lower() == "time"), None)
+    for segment in log.segments():
+        index = segment.index
+        if index.greatest_time is None or index.greatest_time < start or time_column is None:
+            continue
+        for entry in log.read(Offset(index.number, index.position)):
+            if entry.rows is not None:
+                reached = (entry.rows.get_column(time_column) >= start).arg_true()
+                if len(reached):
+                    return Offset(entry.after.number - 1, entry.position + int(reached[0]))
+    return log.end
+
+
+def start_of(text: str) -> Start:
+    """`now`, `beginning` or a time, as people write it."""
+    word = text.strip().lower()
+    if word == NOW:
+        return NOW
+    if word == BEGINNING:
+        return BEGINNING
+    try:
+        return parse_time(text)
+    except ValueError:
+        raise ConfigurationError(
+            f"a query starts now, at the beginning or at a time, not at '{text}'",
+            hint="write now, beginning, or '2026-01-31T12:00:00Z'",
+        ) from None

@@ -1,0 +1,434 @@
+"""The station: one loop in which sources fill the logs, the logs feed the queries, and the queries tell the sensors.
+
+    manager.poll -> (log) -> manager.take -> fjord.push, run -> answers            fleet -> manager.command -> sensors
+
+One thread. The law: an answer is a function of the log, so a query that is installed again at the offset where it stood
+goes on as if nothing had happened; and no query can tell which others run.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import polars as pl
+
+from nilometer.catalog import Sensor, Stream, Table
+from nilometer.catalog.near_misses import near_misses
+from nilometer.dataflow.fjord import ANSWER_ROWS, Fjord
+from nilometer.dataflow.ledger import QueryLedger
+from nilometer.errors import ConfigurationError
+from nilometer.ingest.adapters import Adapter, Clock, ReadResult, adapter_for
+from nilometer.ingest.adapters.generate import Generators
+from nilometer.ingest.buffers import Policy
+from nilometer.ingest.manager import ManagerSettings, StreamManager, running
+from nilometer.ingest.manager.source import AdapterFor
+from nilometer.live.background_read import BackgroundRead, Read, Reading
+from nilometer.live.control import control_of, folder_of
+from nilometer.live.declarations import CompiledQuery, Declarations
+from nilometer.live.groups import Group, Groups
+from nilometer.live.identity import identity_of
+from nilometer.live.live_query import LiveQuery
+from nilometer.live.on_spark import OnSpark
+from nilometer.live.proxies import Fleet
+from nilometer.live.proxies.fleet import Programs
+from nilometer.live.query_metrics import QueryMetrics, completeness_of
+from nilometer.live.standing import Standing, reader_of
+from nilometer.live.starts import NOW, Start, offset_at
+from nilometer.live.stored_tables import Kept, StoredTables
+from nilometer.log import LogDirectory, LogSettings, Offset
+from nilometer.log.failpoints import Failpoint
+from nilometer.plan import physical
+from nilometer.types import INT_MAXIMUM, INT_MINIMUM, SECOND
+
+HOSTS = ("gateway", "spark")
+"""Where live queries run."""
+
+PAUSE = SECOND // 4
+"""How long the loop waits for a source, at most, before it looks after the sensors and the clock again."""
+
+
+def system_clock() -> int:
+    """The present moment in microseconds since the epoch."""
+    return time.time_ns() // 1_000
+
+
+class Station:
+    """Runs live queries. `directory` is where logs and states are kept; without one, for as long as the station lives.
+    `adapter_of` makes a stream's source, by default from its address; `heartbeat` is how often sensors that filter say that they have nothing to say;
+    `begin_read` how tables are read anew, by default in a thread."""
+
+    def __init__(
+        self,
+        database: Declarations,
+        directory: Path | str | None = None,
+        *,
+        clock: Clock = system_clock,
+        steady: Clock | None = None,
+        generators: Generators | None = None,
+        adapter_of: AdapterFor | None = None,
+        program_for: Programs = lambda *_: None,
+        heartbeat: int = 10 * SECOND,
+        logging: LogSettings | None = None,
+        managing: ManagerSettings | None = None,
+        answer_rows: int = ANSWER_ROWS,
+        failpoint: Failpoint | None = None,
+        begin_read: Callable[[Read], Reading] = BackgroundRead,
+    ) -> None:
+        self._kept = None if directory is not None else tempfile.TemporaryDirectory(prefix="nilometer-")
+        self.directory = Path(directory if self._kept is None else self._kept.name)  # type: ignore[arg-type]
+        kept = self.directory / ".nilometer"
+        if kept.exists() and not kept.is_dir():
+            raise ConfigurationError(
+                f"'{kept}' is no directory", hint="logs and answers are kept there: move the file away"
+            )
+        self.database = database
+        self.clock = clock
+        self._generators = generators
+        self._failpoint = failpoint
+        self._begin_read = begin_read
+        self.logs = LogDirectory(self.directory, logging, failpoint)
+        self._adapters: dict[str, Adapter] = {}
+        self._adapter_of = adapter_of or self._by_address
+        self.manager = StreamManager(
+            self.logs,
+            clock,
+            self._adapter,
+            sensors_of=self.sensors,
+            # The wall clock may jump; a clock that is given runs as it is given.
+            steady=running if steady is None and clock is system_clock else steady,
+            settings=managing,
+        )
+        self.manager.listeners.append(self._heard)
+        # Answers are never dropped on the way: a commit says that all up to its offsets is answered.
+        self.fjord = Fjord(self, answer_policy=Policy.BLOCK, answer_rows=answer_rows)
+        self._groups = Groups(self.manager, self.fjord, self.sensors)
+        self.fleet = Fleet(
+            self.sensors,
+            self.manager.command,
+            clock,
+            self.manager.record_demand,
+            mailbox=lambda stream: self._adapters[stream.lower()].mailbox,
+            program_for=program_for,
+            heartbeat=heartbeat,
+        )
+        self.queries: dict[str, LiveQuery] = {}
+        self._standing: dict[str, Standing] = {}
+        self._spark = OnSpark(self.directory, self.logs, self.manager, clock, failpoint)
+        self._numbers = 0
+        self._round_milliseconds: int | None = None
+
+    # ---- queries come and go -----------------------------------------------------------------------------------------
+
+    def install(
+        self,
+        query: CompiledQuery,
+        name: str | None = None,
+        *,
+        start: Start = NOW,
+        durable: bool = False,
+        on: str = "gateway",
+    ) -> LiveQuery:
+        """Let a query run from now on, from the beginning of the logs, or from a time. A durable one goes on where it stood
+        when it, or the machine, was last stopped."""
+        if name is None:
+            self._numbers += 1
+            name = f"query-{self._numbers}"
+        if name in self.queries:
+            raise ConfigurationError(
+                f"a query '{name}' is running already", hint="remove it, or name this one otherwise"
+            )
+        if on not in HOSTS:
+            raise ConfigurationError(f"live queries do not run on '{on}'", hint=near_misses(on, HOSTS))
+        streams = physical.streams_of(query.physical)
+        if durable:
+            asked = control_of(self.directory, name).start
+            start = start if asked is None else asked
+        if on == "spark":
+            live = self._spark.install(name, query, streams, start, durable=durable)
+        elif durable:
+            standing = Standing(self.directory, name, query, self._failpoint)
+            try:
+                live = self._resume(name, query, streams, standing, start)
+            except BaseException:
+                standing.close()
+                raise
+            self._standing[name] = standing
+        else:
+            offsets = {key: offset_at(self.logs.log(stream), start) for key, stream in streams.items()}
+            live = self._add(name, query, streams, offsets)
+        self.queries[name] = live
+        self.fleet.start(name, query.physical)
+        self._expect(streams)
+        return live
+
+    def remove(self, name: str) -> None:
+        """Stop a query; its sensors may sleep if nobody else asks them. A durable one can be installed again."""
+        live = self.queries.pop(name, None)
+        if live is None:
+            raise ConfigurationError(
+                f"no query '{name}' is running", hint=f"running: {', '.join(self.queries) or 'none'}"
+            )
+        self.fleet.stop(name)
+        if name in self._spark:
+            self._expect(physical.streams_of(live.query.physical))
+            self._spark.remove(live)
+            return
+        self._groups.work()
+        self._settle(live, all_of_it=True)
+        self._expect(self._groups.of(live).streams)
+        standing = self._standing.pop(name, None)
+        self._groups.leave(live)
+        if standing is not None:
+            standing.close()
+
+    def _add(
+        self, name: str, query: CompiledQuery, streams: dict[str, Stream], offsets: dict[str, Offset]
+    ) -> LiveQuery:
+        """Into the group that stands at these offsets, or a new one."""
+        group = self._groups.at(streams, offsets)
+        if group is not None:
+            return self._groups.fold(name, query, group)
+        tables = StoredTables({}, self.table, self.clock(), begin=self._begin_read)
+        group = self._groups.begin(name, streams, offsets, tables)
+        try:
+            live = self._groups.fold(name, query, group)
+            self.manager.register(group.name, streams.values(), offsets)
+        except BaseException:
+            self._groups.abolish(name, group)
+            raise
+        return live
+
+    def _resume(
+        self, name: str, query: CompiledQuery, streams: dict[str, Stream], standing: Standing, start: Start
+    ) -> LiveQuery:
+        """A durable query, in a group of its own: its state is nobody else's."""
+        recovered = standing.recovered
+        logs = {key: self.logs.log(stream) for key, stream in streams.items()}
+        if recovered is None:
+            offsets = {key: offset_at(log, start) for key, log in logs.items()}
+        else:
+            # A stream that the query did not read before begins where it is now; and so does one whose log has lost its end.
+            offsets = {key: min(recovered.committed.get(key, log.end), log.end) for key, log in logs.items()}
+        trimmed = standing.find_trimmed(logs)
+        # What retention was forced to take cannot be read any more.
+        offsets = {key: max(offset, logs[key].start) for key, offset in offsets.items()}
+        tables = StoredTables(
+            physical.tables_of(query.physical),
+            self.table,
+            self.clock(),
+            Kept(folder_of(self.directory, name), standing.version, self._failpoint),
+            self._begin_read,
+            restored=recovered is not None and bool(recovered.panes),
+        )
+        group = self._groups.begin(name, streams, offsets, tables)
+        try:
+            live = self._groups.fold(name, query, group)
+            if recovered is not None:
+                if recovered.panes:
+                    self.fjord.restore(name, recovered.panes)
+                self._groups.replay(name, group, recovered.start, self.logs)
+            standing.begin(offsets, self.clock(), logs)
+            self.manager.register(group.name, streams.values(), offsets)
+        except BaseException:
+            self._groups.abolish(name, group)
+            raise
+        for key in set(self.logs.streams()) - streams.keys():
+            # An older version may have read it.
+            self.logs.log(key).forget_reader(reader_of(name))
+        live.rows = standing.rows
+        live.note = standing.note(name)
+        if trimmed:
+            live.trimmed = trimmed.unread
+            live.note = f"{live.note}; {trimmed}"
+        group.moved = True
+        return live
+
+    # ---- the loop ----------------------------------------------------------------------------------------------------
+
+    def step(self) -> bool:
+        """One turn of everything; whether anything moved."""
+        moved = self.manager.poll()
+        began = time.perf_counter()
+        fed = [(group, self._feed(group)) for group in self._groups]
+        moved |= any(new for _, new in fed)
+        self._groups.work()
+        for group, new in fed:
+            self._groups.refresh(group, self.clock(), caught_up=not new)
+            for name in group.queries:
+                self.queries[name].stale = group.tables.trouble
+        for live in list(self.queries.values()):
+            if live.name not in self._spark:
+                self._settle(live)
+        if moved:
+            self._round_milliseconds = round(1_000 * (time.perf_counter() - began))
+        for live in list(self.queries.values()):
+            if live.name in self._spark:
+                moved |= self._spark.follow(live)
+        self.fleet.tick(self.clock())
+        self._promise()
+        return moved
+
+    def run(self, until: Callable[[], bool]) -> None:
+        """Turn until told to stop, or until every query has ended because its sources have."""
+        while not until() and not self.finished:
+            if not self.step():
+                self.manager.wait(self.clock() + PAUSE)
+
+    def rows(self, live: LiveQuery, until: Callable[[], bool] = lambda: False) -> Iterator[dict[str, Any]]:
+        """A query's rows as they come, as dictionaries, until told to stop or its sources have ended."""
+        while True:
+            over = until() or live.finished
+            for answer in live.take():
+                yield from answer
+            if over:
+                return
+            if not self.step():
+                self.manager.wait(self.clock() + PAUSE)
+
+    @property
+    def finished(self) -> bool:
+        """Whether all queries have seen the end of all their streams, or failed."""
+        return bool(self.queries) and all(live.finished for live in self.queries.values())
+
+    def metrics(self, name: str) -> QueryMetrics:
+        """How a query does."""
+        live, now = self.queries[name], self.clock()
+        took: int | None
+        if name in self._spark:
+            spark = self._spark[name]
+            host, version, earlier = "spark", spark.version, spark.earlier
+            found = spark.metrics
+            state, took = (found.state_panes, found.state_bytes), found.batch_milliseconds
+        else:
+            standing = self._standing.get(name)
+            host, version = "gateway", "" if standing is None else standing.version
+            earlier = QueryLedger() if standing is None else standing.earlier
+            state, took = (0, 0) if standing is None else standing.state, self._round_milliseconds
+        tables = None if name in self._spark else self._groups.of(live).tables
+        ledger = earlier + live.ledger
+        # Before the first reading, and after the end, event time is nowhere.
+        heard = live.watermark not in (None, INT_MINIMUM, INT_MAXIMUM)
+        watermark = live.watermark if heard else None
+        return QueryMetrics(
+            now,
+            host,
+            version,
+            ledger.read,
+            live.rows,
+            ledger.late,
+            watermark,
+            None if watermark is None else now - watermark,
+            took,
+            *state,
+            completeness_of(self.manager, physical.streams_of(live.query.physical)),
+            live.failure is not None,
+            (live.trouble or live.stale) if live.failure is None else live.failure.message,
+            0 if tables is None else tables.reads,
+            0 if tables is None else tables.failures,
+        )
+
+    def _feed(self, group: Group) -> bool:
+        """What is new to a group, unless answers of it wait for room on the disk."""
+        if any(name in self._standing and self._standing[name].trouble for name in group.queries):
+            return False
+        return self._groups.feed(group, durable=any(name in self._standing for name in group.queries))
+
+    def _settle(self, live: LiveQuery, *, all_of_it: bool = False) -> None:
+        """Fetch a query's answers, and commit those of a durable one."""
+        if live.failure is not None:
+            return
+        group = self._groups.of(live)
+        frames = self._groups.answers.pop(live.name, [])
+        failure = self._groups.failed.get(live.name)
+        if failure is not None and not frames:
+            live.failure, live.finished = failure.at(live.query.text, None), True
+            return
+        live.ledger = self.fjord.ledger(live.name)
+        live.watermark = self.fjord.watermark(live.name)
+        live.give(frames)
+        live.finished = len(group.ended) == len(group.streams) and not frames
+        standing = self._standing.get(live.name)
+        if standing is not None:
+            standing.commit(
+                frames,
+                group.offsets,
+                live.ledger,
+                lambda: self.fjord.snapshot(live.name),
+                self.clock(),
+                all_of_it=all_of_it,
+            )
+            live.trouble = standing.trouble
+
+    # ---- sensors -----------------------------------------------------------------------------------------------------
+
+    def _heard(self, stream: str, result: ReadResult) -> None:
+        self.fleet.heard(self.database.catalog.stream(stream).name, result)
+
+    def _expect(self, streams: Mapping[str, Stream]) -> None:
+        """What is asked of sensors is what may be missed. Those that filter owe nobody a reading."""
+        for key, stream in streams.items():
+            demand = self.fleet.demand(stream.name)
+            owed = None if demand is None or demand.predicate is not None else demand.interval
+            self.manager.expect(key, owed, self.fleet.intervals(stream.name))
+
+    def _promise(self) -> None:
+        """Where all sensors of a stream promise that nothing earlier comes, event time goes on without a reading."""
+        read = [stream for group in self._groups for stream in group.streams.values()]
+        for stream in {stream.name: stream for stream in (*read, *self._spark.streams)}.values():
+            tick = self.fleet.promise(stream.name)
+            if tick is not None:
+                self.manager.heartbeat(stream.name, tick)
+
+    # ---- what the Fjord and the manager ask for ----------------------------------------------------------------------
+
+    def table(self, table: Table) -> pl.DataFrame:
+        """The snapshot of a stored extent."""
+        return self.database.data.table(table, self.database.catalog)
+
+    def sensors(self, stream: Stream) -> Sequence[Sensor]:
+        """The declared sensors of a stream."""
+        return self.database.catalog.sensors(stream.name)
+
+    def _adapter(self, stream: Stream, clock: Clock) -> Adapter:
+        adapter = self._adapters[stream.name.lower()] = self._adapter_of(stream, clock)
+        return adapter
+
+    def _by_address(self, stream: Stream, clock: Clock) -> Adapter:
+        """A file that was attached, or the stream's own address."""
+        path = self.database.data.files.get(stream.name.lower())
+        url = None if path is None else f"file://{path.resolve()}"
+        identity = identity_of(self.directory)
+        return adapter_for(stream, clock, url=url, generators=self._generators, identity=identity)
+
+    # ---- the end -----------------------------------------------------------------------------------------------------
+
+    def close(self) -> None:
+        """Commit, make everything durable, and let go."""
+        for name in list(self.queries):
+            self.remove(name)
+        self.manager.close()
+        if self._kept is not None:
+            self._kept.cleanup()
+
+    def abandon(self) -> None:
+        """Let go of everything as the death of the process would."""
+        self._groups.abandon()
+        for standing in self._standing.values():
+            standing.abandon()
+        self._standing.clear()
+        self._spark.abandon()
+        self.queries.clear()
+        self.manager.abandon()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()

@@ -1,0 +1,264 @@
+"""The stored extents of queries of one start: the version that each tick meets, now, again, and after a crash.
+
+    installed ─► first version ─► log ─► query         the wall clock says when a table is read anew (REFRESH EVERY)
+    read anew ─► changed?      ─► log ─► query         event time says from when it holds: beyond all that was answered
+
+What the log has is not read again: a query that goes on, or is replayed, meets the recorded versions at the recorded ticks, and tables are
+read anew only after the last of them. A table without REFRESH EVERY has one version for each version of the query. Queries that are not
+durable have no log, and cannot be replayed.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from itertools import islice
+from pathlib import Path
+from urllib.parse import quote
+
+import polars as pl
+
+from nilometer.catalog import Sensor, Stream, Table
+from nilometer.dataflow import Entry, Heartbeat, TableVersion
+from nilometer.errors import NilometerError, ResourceError
+from nilometer.live.background_read import BackgroundRead, Read, Reading
+from nilometer.live.table_log import TableLog, Version
+from nilometer.log import failpoints
+from nilometer.log.failpoints import Failpoint
+from nilometer.log.local_files import LocalFiles
+from nilometer.operators.frames import conform, dtypes
+from nilometer.types import INT_MINIMUM, MINUTE, SECOND, Schema
+
+FOLDER = "tables"
+
+
+@dataclass
+class _Stored:
+    """A table while queries read it: its newest version, and how reading it anew stands."""
+
+    table: Table
+    log: TableLog | None
+    newest: pl.DataFrame | None
+    due: int
+    reading: Reading | None = None
+    failures: int = 0
+    trouble: str | None = None
+
+
+@dataclass(frozen=True)
+class Kept:
+    """Where the versions of a standing query's tables are kept, and for which version of the query."""
+
+    folder: Path
+    query: str
+    failpoint: Failpoint | None = None
+
+    def log(self, table: Table) -> TableLog:
+        """Of a table in its present columns: in others it is another table."""
+        columns = dtypes(Schema(table.columns))
+        shape = blake2b(repr(sorted(columns.items())).encode(), digest_size=4).hexdigest()
+        pass_by = self.failpoint or failpoints.from_environment("tables")
+        name = f"{quote(table.name.lower(), safe='')}-{shape}"
+        return TableLog(LocalFiles(self.folder / FOLDER / name, pass_by), columns)
+
+
+@dataclass
+class StoredTables:
+    """`read` gives a table as it is now. `restored`: the queries go on with a state, and what it was made of is recorded, unless a program wrote
+    it that recorded nothing. `reads` and `failures` count how often tables were read anew, and how often that failed."""
+
+    tables: Mapping[str, Table]
+    read: Callable[[Table], pl.DataFrame]
+    now: int
+    kept: Kept | None = None
+    begin: Callable[[Read], Reading] = BackgroundRead
+    restored: bool = False
+    reads: int = 0
+    failures: int = 0
+    _stored: dict[str, _Stored] = field(default_factory=dict)
+    _first: dict[str, pl.DataFrame] = field(default_factory=dict)
+    _held_from: int = INT_MINIMUM
+    _answered_before: bool = False
+
+    def __post_init__(self) -> None:
+        recorded: list[Iterator[TableVersion]] = []
+        try:
+            for name, table in self.tables.items():
+                recorded.append(self._open(name, table))
+        except BaseException:
+            self.close()
+            raise
+        self._recorded = heapq.merge(*recorded, key=lambda version: version.holds_from)
+        self._next = next(self._recorded, None)
+
+    def _open(self, name: str, table: Table) -> Iterator[TableVersion]:
+        """Its first version, recorded or read now; gives the later ones that were recorded."""
+        log = None if self.kept is None else self.kept.log(table)
+        first = None if log is None else self._recorded_first(log, table)
+        met_before = first is not None or self.restored
+        self._answered_before |= met_before
+        # One that was read in an earlier life is read anew as soon as may be.
+        due = self.now if met_before else self.now + (table.refresh or 0)
+        unknown = first is None and self.restored
+        if first is None:
+            first = Version(self._read(table), None, self.now, "" if self.kept is None else self.kept.query)
+            if log is not None:
+                log.append(first)
+        self._first[name] = first.rows
+        self._stored[name] = _Stored(table, log, None if unknown else first.rows, due)
+        return iter(()) if log is None or table.refresh is None else _later(name, log)
+
+    def _read(self, table: Table) -> pl.DataFrame:
+        """As it is now, in the form in which a log gives it back."""
+        return conform(self.read(table), dtypes(Schema(table.columns)))
+
+    def _recorded_first(self, log: TableLog, table: Table) -> Version | None:
+        if table.refresh is not None:
+            return next(log.versions(), None)
+        assert self.kept is not None
+        return next((each for each in log.versions() if each.query == self.kept.query), None)
+
+    # ---- what the queries meet -----------------------------------------------------------------------------------------
+
+    def first(self, table: Table) -> pl.DataFrame:
+        """The version that holds for all ticks before the next one. A table that none of the queries had is opened."""
+        name = table.name.lower()
+        if name not in self._first:
+            assert self.kept is None, "a standing query's tables are known"
+            self._open(name, table)
+        return self._first[name]
+
+    @property
+    def replaying(self) -> bool:
+        """Whether recorded versions are still to be given."""
+        return self._next is not None
+
+    def recorded(self, tick: int) -> Iterator[TableVersion]:
+        """The recorded versions, not given yet, that hold from this tick or an earlier one on."""
+        while self._next is not None and self._next.holds_from <= tick:
+            yield self._given(self._next)
+            self._next = next(self._recorded, None)
+
+    def due(self, now: int) -> bool:
+        """Whether `refreshed` has anything to do."""
+        return self._next is None and any(
+            stored.reading is not None or now >= stored.due or stored.due > now + stored.table.refresh
+            for stored in self._stored.values()
+            if stored.table.refresh is not None
+        )
+
+    def refreshed(self, frontier: int | None, now: int) -> Iterator[TableVersion]:
+        """What was read anew and has changed: kept, and held from beyond `frontier` on, the greatest tick that anything was answered
+        for (None: for nothing, in this life). Reads that are due are begun."""
+        if self._next is not None:
+            return  # what comes first was recorded
+        for name, stored in self._stored.items():
+            every = stored.table.refresh
+            if every is None:
+                continue
+            # A clock that was set back must not put the next read off by more than the interval.
+            stored.due = min(stored.due, now + every)
+            if stored.reading is None and now >= stored.due:
+                stored.reading = self.begin(lambda table=stored.table: self._read(table))  # type: ignore[misc]
+                stored.due = now + every
+            version = self._outcome(name, stored, frontier, now)
+            if version is not None:
+                yield version
+
+    def _outcome(self, name: str, stored: _Stored, frontier: int | None, now: int) -> TableVersion | None:
+        outcome = None if stored.reading is None else stored.reading.outcome
+        if outcome is None:
+            return None
+        if isinstance(outcome, NilometerError):
+            stored.reading = None
+            self._failed(stored, outcome, now)
+            return None
+        if stored.newest is not None and outcome.equals(stored.newest):
+            self._settled(stored)
+            return None
+        if frontier is None and self._answered_before:
+            return None  # up to where an earlier life has answered is known once something has been read
+        holds_from = max(INT_MINIMUM if frontier is None else frontier, self._held_from) + 1
+        if stored.log is not None:
+            assert self.kept is not None
+            try:
+                stored.log.append(Version(outcome, holds_from, now, self.kept.query))
+            except ResourceError as error:
+                stored.reading = None
+                self._failed(stored, error, now)
+                return None
+        self._settled(stored)
+        stored.newest = outcome
+        return self._given(TableVersion(holds_from, {name: outcome}))
+
+    def _given(self, version: TableVersion) -> TableVersion:
+        self._held_from = version.holds_from
+        for name, rows in version.tables.items():
+            self._stored[name].newest = rows
+        return version
+
+    def _settled(self, stored: _Stored) -> None:
+        self.reads += 1
+        stored.reading, stored.trouble, stored.failures = None, None, 0
+
+    def _failed(self, stored: _Stored, error: NilometerError, now: int) -> None:
+        """The last version goes on to hold; it is tried again, each time after a longer wait."""
+        self.failures += 1
+        stored.failures += 1
+        stored.due = now + min(SECOND << min(stored.failures, 10), MINUTE, stored.table.refresh or MINUTE)
+        stored.trouble = (
+            f"'{stored.table.name}' could not be read anew, its last version holds: {error.message}"
+        )
+
+    @property
+    def trouble(self) -> str | None:
+        """What keeps tables from being read anew; it is tried again."""
+        return next((stored.trouble for stored in self._stored.values() if stored.trouble), None)
+
+    # ---- the end ---------------------------------------------------------------------------------------------------------
+
+    def close(self) -> None:
+        """Let another process go on."""
+        for stored in self._stored.values():
+            if stored.log is not None:
+                stored.log.close()
+
+    def abandon(self) -> None:
+        """Let go as the death of the process would."""
+        for stored in self._stored.values():
+            if stored.log is not None:
+                stored.log.abandon()
+
+
+@dataclass(frozen=True)
+class GroupExtents:
+    """What the Fjord asks for, of queries that share their tables."""
+
+    tables: StoredTables
+    declared: Callable[[Stream], Sequence[Sensor]]
+
+    def table(self, table: Table) -> pl.DataFrame:
+        """The first version of a stored extent."""
+        return self.tables.first(table)
+
+    def sensors(self, stream: Stream) -> Sequence[Sensor]:
+        """The declared sensors of a stream."""
+        return self.declared(stream)
+
+
+def greatest_time(entry: Entry) -> int:
+    """The greatest tick that an entry may bring."""
+    if isinstance(entry, Heartbeat):
+        return entry.tick
+    column = next(name for name in entry.rows.columns if name.lower() == "time")
+    found = entry.rows.get_column(column).cast(pl.Int64).max()
+    return INT_MINIMUM if found is None else int(found)  # type: ignore[arg-type]
+
+
+def _later(name: str, log: TableLog) -> Iterator[TableVersion]:
+    """The versions after the first. `holds_from` rises from each to the next, over all tables of the query."""
+    for version in islice(log.versions(), 1, None):
+        assert version.holds_from is not None, "a later version holds from a tick on"
+        yield TableVersion(version.holds_from, {name: version.rows})

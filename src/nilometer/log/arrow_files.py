@@ -1,0 +1,220 @@
+"""A folder of any pyarrow filesystem as `Files`: whole-object writes, so an open segment is written as small parts.
+
+A file is its object and the parts after it, `<name>.part-<byte offset>`, one for each `sync`; `seal` writes object and parts as
+one object. The law: a part counts only where the bytes before it end, so what a crash leaves between the two steps of
+a seal is not seen twice. There is no flock: the lock is an object that names host and process, taken over when that process
+is dead; two hosts that race for it in the same moment are not kept apart, which no pyarrow filesystem can do.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import socket
+from typing import Any
+
+import pyarrow as pa
+from pyarrow import fs
+
+from nilometer.log.failpoints import Failpoint, nothing
+
+ASIDE = ".aside"
+LOCK = "writer.lock"
+PART = ".part-"
+WHOLE_OBJECTS = ("s3", "gcs", "abfs")
+"""Filesystems where an object appears when it is complete; elsewhere it is written aside and moved."""
+
+
+class ArrowFiles:
+    """The files under a folder of a pyarrow filesystem."""
+
+    def __init__(self, filesystem: Any, folder: str, failpoint: Failpoint = nothing) -> None:
+        self._filesystem = filesystem
+        self._folder = folder.rstrip("/")
+        self._failpoint = failpoint
+        base = filesystem
+        while isinstance(base, fs.SubTreeFileSystem):
+            base = base.base_fs
+        self._direct = base.type_name in WHOLE_OBJECTS
+        self.place = f"{base.type_name}:{self._folder}"
+
+    def names(self, folder: str = "") -> list[str]:
+        """The files of a folder, sorted; parts and what was written aside are none of their own."""
+        return [name for name in self._objects(folder) if PART not in name and not name.endswith(ASIDE)]
+
+    def size(self, name: str) -> int:
+        """The bytes of a file: its object's, and its parts'."""
+        end = self._size(name)
+        for start, size in self._parts(name):
+            end += size if start == end else 0
+        return end
+
+    def read(self, name: str, start: int = 0, size: int = -1) -> Any:
+        """The bytes from `start` on."""
+        if start == 0 <= size <= self._size(name):
+            with self._filesystem.open_input_file(self._path(name)) as file:
+                return file.read_buffer(size)
+        end = self._size(name)
+        pieces = [self._bytes(name)[start:]] if start < end else []
+        for begin, length in self._parts(name):
+            if begin == end:
+                end += length
+                if end > start:
+                    pieces.append(self._bytes(_part(name, begin))[max(0, start - begin) :])
+        joined = b"".join(pieces)
+        return pa.py_buffer(joined if size < 0 else joined[:size])
+
+    def map(self, name: str) -> Any:
+        """The bytes of a sealed file; a crash between the steps of sealing leaves some of them in parts."""
+        if self._parts(name):
+            return self.read(name)
+        with self._filesystem.open_input_file(self._path(name)) as file:
+            return file.read_buffer()
+
+    def replace(self, name: str, data: bytes) -> None:
+        """A whole object."""
+        path = self._path(name)
+        self._failpoint("before_aside")
+        if not self._direct:
+            self._filesystem.create_dir(path.rpartition("/")[0], recursive=True)
+        aside = path if self._direct else path + ASIDE
+        with self._filesystem.open_output_stream(aside) as stream:
+            stream.write(data)
+        self._failpoint("after_aside")
+        if not self._direct:
+            self._failpoint("before_rename")
+            self._filesystem.move(aside, path)
+            self._failpoint("after_rename")
+
+    def append_to(self, name: str, keep: int) -> ArrowAppender:
+        """Append in parts; of the parts there are, those beyond `keep` go."""
+        if keep != self.size(name):
+            self.replace(name, bytes(self.read(name))[:keep])
+            for start, _ in self._parts(name):
+                self.delete(_part(name, start))
+        return ArrowAppender(self, name, keep, self._failpoint)
+
+    def seal(self, name: str) -> None:
+        """Object and parts become one object."""
+        parts = self._parts(name)
+        if parts:
+            self.replace(name, bytes(self.read(name)))
+            for start, _ in parts:
+                self.delete(_part(name, start))
+
+    def delete(self, name: str) -> None:
+        """Remove it, with its parts."""
+        self._failpoint("before_delete")
+        doomed = [name] if PART in name else [name, *(_part(name, start) for start, _ in self._parts(name))]
+        for each in doomed:
+            with contextlib.suppress(FileNotFoundError):
+                self._filesystem.delete_file(self._path(each))
+        self._failpoint("after_delete")
+
+    def lock(self) -> ObjectLock:
+        """Become the one writer."""
+        return ObjectLock(self)
+
+    # ---- objects -----------------------------------------------------------------------------------------------------
+
+    def _path(self, name: str) -> str:
+        return f"{self._folder}/{name}"
+
+    def _bytes(self, name: str) -> bytes:
+        with self._filesystem.open_input_file(self._path(name)) as file:
+            return bytes(file.read())
+
+    def _size(self, name: str) -> int:
+        info = self._filesystem.get_file_info(self._path(name))
+        if info.type != fs.FileType.File:
+            raise FileNotFoundError(self._path(name))
+        return int(info.size)
+
+    def _objects(self, folder: str = "") -> dict[str, int]:
+        where = self._path(folder).rstrip("/")
+        found = self._filesystem.get_file_info(fs.FileSelector(where, allow_not_found=True))
+        return {
+            i.base_name: i.size for i in sorted(found, key=lambda i: i.path) if i.type == fs.FileType.File
+        }
+
+    def _parts(self, name: str) -> list[tuple[int, int]]:
+        """Where each part begins, and its size."""
+        folder, _, base = name.rpartition("/")
+        begins = base + PART
+        objects = self._objects(folder).items()
+        return sorted(
+            (int(n.removeprefix(begins)), size)
+            for n, size in objects
+            if n.startswith(begins) and not n.endswith(ASIDE)
+        )
+
+
+class ArrowAppender:
+    """Holds what is written until `sync`, which writes it as one part."""
+
+    def __init__(self, files: ArrowFiles, name: str, size: int, failpoint: Failpoint) -> None:
+        self._files = files
+        self._name = name
+        self._failpoint = failpoint
+        self._held = bytearray()
+        self.synced = size
+
+    @property
+    def size(self) -> int:
+        """Bytes written."""
+        return self.synced + len(self._held)
+
+    def write(self, data: memoryview) -> None:
+        """Into memory."""
+        self._failpoint("before_write")
+        self._held += data
+        self._failpoint("after_write")
+
+    def sync(self) -> None:
+        """What is held, as a part."""
+        self._failpoint("before_fsync")
+        if self._held:
+            self._files.replace(_part(self._name, self.synced), bytes(self._held))
+            self.synced += len(self._held)
+            self._held.clear()
+        self._failpoint("after_fsync")
+
+    def cut(self, size: int) -> None:
+        """Forget what is held beyond `size`; a part that was written is not taken back, nor ever asked to be."""
+        del self._held[max(0, size - self.synced) :]
+
+    def close(self) -> None:
+        """Nothing is open."""
+        self._held.clear()
+
+
+class ObjectLock:
+    """An object with the holder's host and process id."""
+
+    def __init__(self, files: ArrowFiles) -> None:
+        self._files = files
+        here = {"host": socket.gethostname(), "process": os.getpid()}
+        if LOCK in files.names():
+            holder = json.loads(bytes(files.read(LOCK)))
+            if holder["host"] != here["host"] or _alive(holder["process"]):
+                raise BlockingIOError(f"process {holder['process']} of {holder['host']}")
+        files.replace(LOCK, json.dumps(here).encode())
+
+    def release(self) -> None:
+        """Let another writer in."""
+        self._files.delete(LOCK)
+
+
+def _part(name: str, start: int) -> str:
+    return f"{name}{PART}{start:020d}"
+
+
+def _alive(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        pass
+    return True

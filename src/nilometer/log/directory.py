@@ -1,0 +1,97 @@
+"""All logs of a data directory, `.nilometer/log/<stream>/`, or of a folder of any pyarrow filesystem by its URL.
+
+A stream's folder is its lower-case name, percent-encoded where it is no plain word. `entries` is what the gateway's
+`Sources` asks for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote, unquote
+
+from nilometer.catalog.extents import Stream
+from nilometer.errors import DataError, ResourceError
+from nilometer.log import failpoints
+from nilometer.log.failpoints import Failpoint
+from nilometer.log.files import Files
+from nilometer.log.local_files import LocalFiles
+from nilometer.log.schema import Dtypes
+from nilometer.log.segment import segment_ids
+from nilometer.log.settings import LogSettings
+from nilometer.log.stream_log import StreamLog
+
+if TYPE_CHECKING:
+    from nilometer.dataflow.sources import Entry
+
+PLACE = Path(".nilometer") / "log"
+
+
+class LogDirectory:
+    """`place` is a data directory, or a URL such as `s3://bucket/field`, whose folder is then that of the logs itself."""
+
+    def __init__(
+        self,
+        place: Path | str,
+        settings: LogSettings | None = None,
+        failpoint: Failpoint | None = None,
+    ) -> None:
+        self.settings = settings or LogSettings()
+        self._failpoint = failpoint if failpoint is not None else failpoints.from_environment()
+        self.place = str(place)
+        self._files_of: Callable[[str], Files]
+        self._folders: Callable[[], list[str]]
+        if "://" in str(place):
+            self._on_arrow(str(place))
+        else:
+            self._on_disk(Path(place) / PLACE)
+
+    def streams(self) -> list[str]:
+        """The names of the streams that have a log."""
+        found = (unquote(folder) for folder in self._folders())
+        return sorted(name for name in found if segment_ids(self._files_of(_folder(name))))
+
+    def log(self, stream: Stream | str, columns: Dtypes | None = None) -> StreamLog:
+        """The log of a stream, in the stream's columns if it is declared."""
+        name = stream.name if isinstance(stream, Stream) else stream
+        wanted = stream if isinstance(stream, Stream) else columns
+        return StreamLog(self._files_of(_folder(name)), wanted, self.settings)
+
+    def existing(self, name: str) -> StreamLog:
+        """The log of a stream that must have one."""
+        log = self.log(name)
+        if not log.exists:
+            known = self.streams()
+            hint = f"there are: {', '.join(known)}" if known else "nothing has been logged there yet"
+            raise DataError(f"stream '{name}' has no log in {self.place}", hint=hint)
+        return log
+
+    def entries(self, stream: Stream) -> Iterator[Entry]:
+        """The log of a stream, as the gateway takes it."""
+        return self.log(stream).entries()
+
+    def _on_disk(self, root: Path) -> None:
+        self._files_of = lambda folder: LocalFiles(root / folder, self._failpoint)
+        self._folders = lambda: [path.name for path in root.iterdir()] if root.is_dir() else []
+
+    def _on_arrow(self, url: str) -> None:
+        from pyarrow import fs
+
+        from nilometer.log.arrow_files import ArrowFiles
+
+        try:
+            filesystem, root = fs.FileSystem.from_uri(url)
+        except (OSError, ValueError) as error:
+            raise ResourceError(f"'{url}' cannot be opened", detail=str(error)) from error
+
+        def folders() -> list[str]:
+            found: list[Any] = filesystem.get_file_info(fs.FileSelector(root, allow_not_found=True))
+            return [each.base_name for each in found if each.type == fs.FileType.Directory]
+
+        self._files_of = lambda folder: ArrowFiles(filesystem, f"{root}/{folder}", self._failpoint)
+        self._folders = folders
+
+
+def _folder(name: str) -> str:
+    return quote(name.lower(), safe="").replace(".", "%2E")

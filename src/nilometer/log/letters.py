@@ -1,0 +1,79 @@
+"""Dead letters <-> the body of a LETTERS record: what could not be taken in, with the reason and the bytes.
+
+The law: a letter is never lost once its result counts as garbled; after a crash between the two it may stand there twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import astuple, dataclass
+from functools import cache
+from typing import Any
+
+import polars as pl
+import pyarrow as pa
+
+from nilometer.log.files import Files
+from nilometer.log.reader import batch_of
+from nilometer.log.record import Header, RecordKind, Run
+from nilometer.log.schema import Packer, arrow_schema
+from nilometer.log.segment import OnDamage, look, refuse, segment_ids
+
+COLUMNS = {
+    "arrived": pl.Int64(),
+    "source": pl.String(),
+    "reason": pl.String(),
+    "payload": pl.Binary(),
+    "count": pl.Int64(),
+}
+
+
+@cache
+def schema() -> Any:
+    """In Arrow. Not when this module is loaded: a process that forks afterwards must not have used Polars."""
+    return arrow_schema(COLUMNS)
+
+
+@dataclass(frozen=True, slots=True)
+class Letter:
+    """A payload that was refused: when and from where it came, why, its bytes, and how many readings it stands for."""
+
+    arrived: int | None
+    source: str
+    reason: str
+    payload: bytes
+    count: int = 1
+
+
+def frame_of(letters: Sequence[Letter]) -> pl.DataFrame:
+    """The letters as a frame."""
+    return pl.DataFrame([astuple(letter) for letter in letters], schema=COLUMNS, orient="row")
+
+
+def to_bytes(letters: pl.DataFrame) -> Any:
+    """The body of a record."""
+    return Packer(schema()).pack(letters).serialize()
+
+
+def from_record(header: Header, run: Run) -> Any:
+    """The letters of a record, as a record batch."""
+    return batch_of(header, run, schema())
+
+
+def last_letters(files: Files, limit: int | None = None, on_damage: OnDamage = refuse) -> pl.DataFrame:
+    """The last `limit` letters of a log (None: all), the oldest first. Reads backwards, a segment at a time."""
+    found: list[Any] = []
+    left = limit
+    for segment in reversed(segment_ids(files)):
+        if left is not None and left <= 0:
+            break
+        try:
+            _, contents = look(files, segment, on_damage=on_damage)
+        except FileNotFoundError:  # retention was faster
+            continue
+        batches = [from_record(h, run) for h, run in contents if h.kind == RecordKind.LETTERS and h.rows]
+        found = batches + found
+        if left is not None:
+            left -= sum(batch.num_rows for batch in batches)
+    letters = pl.DataFrame(pl.from_arrow(pa.Table.from_batches(found, schema())))
+    return letters if limit is None else letters.tail(limit)

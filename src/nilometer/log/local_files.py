@@ -1,0 +1,218 @@
+"""A directory of this machine as `Files`: pwrite, fsync, rename, memory maps, flock.
+
+The one writer's lock is a flock, which the kernel takes back when its process dies, however it dies: a stale lock file
+is taken over without asking. A file that may still be cut is read by copy, since a map of it could fault.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import mmap
+import os
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from nilometer.log.failpoints import Failpoint, nothing
+
+ASIDE = ".aside"
+LOCK = "writer.lock"
+
+
+class LocalFiles:
+    """The files under a directory."""
+
+    def __init__(self, directory: Path | str, failpoint: Failpoint = nothing) -> None:
+        self.directory = Path(directory)
+        self.place = str(directory)
+        self._failpoint = failpoint
+
+    def names(self, folder: str = "") -> list[str]:
+        """The files of a folder, sorted; what a crash left written aside is no file."""
+        try:
+            with os.scandir(self.directory / folder) as found:
+                return sorted(e.name for e in found if e.is_file() and not e.name.endswith(ASIDE))
+        except FileNotFoundError:
+            return []
+
+    def size(self, name: str) -> int:
+        """The bytes of a file."""
+        return (self.directory / name).stat().st_size
+
+    def read(self, name: str, start: int = 0, size: int = -1) -> Any:
+        """A copy of the bytes from `start` on."""
+        with (self.directory / name).open("rb") as file:
+            file.seek(start)
+            return pa.py_buffer(file.read(size))
+
+    def map(self, name: str) -> Any:
+        """A memory map; it stays good when the file is deleted."""
+        with (self.directory / name).open("rb") as file:
+            if not os.fstat(file.fileno()).st_size:
+                return pa.py_buffer(b"")
+            return pa.py_buffer(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+
+    def replace(self, name: str, data: bytes) -> None:
+        """Written aside, fsynced, renamed, the directory fsynced."""
+        path = self.directory / name
+        aside = path.with_name(path.name + ASIDE)
+        self._make(path.parent)
+        self._failpoint("before_aside")
+        try:
+            with aside.open("wb", buffering=0) as file:
+                written = file.write(data[: len(data) // 2])
+                self._failpoint("during_aside")
+                while written < len(data):
+                    written += file.write(data[written:])
+                os.fsync(file.fileno())
+        except OSError:
+            with contextlib.suppress(OSError):
+                aside.unlink()
+            raise
+        self._failpoint("after_aside")
+        self._failpoint("before_rename")
+        aside.replace(path)
+        self._failpoint("after_rename")
+        _sync_directory(path.parent)
+        self._failpoint("after_directory_fsync")
+
+    def append_to(self, name: str, keep: int) -> LocalAppender:
+        """Append to a file; a longer one is cut first, and what stays is made durable."""
+        appender = LocalAppender(self.directory / name, self._failpoint)
+        if appender.size != keep:
+            appender.cut(keep)
+        appender.sync()
+        return appender
+
+    def seal(self, name: str) -> None:
+        """Nothing to do: the file is one already."""
+
+    def delete(self, name: str) -> None:
+        """Remove it, durably."""
+        self._failpoint("before_delete")
+        path = self.directory / name
+        if path.exists():
+            path.unlink(missing_ok=True)
+            _sync_directory(path.parent)
+        self._failpoint("after_delete")
+
+    def lock(self) -> FileLock:
+        """Become the one writer."""
+        self._make(self.directory)
+        return FileLock(self.directory / LOCK)
+
+    def holder(self) -> str | None:
+        """The process that is the one writer now. To ask takes nothing away, but who becomes it in that moment may have to try again."""
+        try:
+            handle = os.open(self.directory / LOCK, os.O_RDONLY | os.O_CLOEXEC)
+        except FileNotFoundError:
+            return None
+        try:
+            fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except OSError:
+            found = os.read(handle, 32).decode(errors="replace").strip()
+            return f"process {found}" if found else "another process"
+        finally:
+            os.close(handle)
+        return None
+
+    def _make(self, directory: Path) -> None:
+        """The directory, durably: one that vanishes in a power cut would take its files along."""
+        if directory.is_dir():
+            return
+        missing = [directory, *(parent for parent in directory.parents if not parent.is_dir())]
+        directory.mkdir(parents=True, exist_ok=True)
+        for made in missing:
+            _sync_directory(made.parent)
+
+
+class LocalAppender:
+    """Writes at its own offset, never at "the end": a torn write is simply written over."""
+
+    def __init__(self, path: Path, failpoint: Failpoint) -> None:
+        self._failpoint = failpoint
+        self._file = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+        self.size = os.fstat(self._file).st_size
+        self.synced = 0
+        self._suspect = False
+
+    def write(self, data: memoryview) -> None:
+        """Append; a failed write is cut off again."""
+        self._failpoint("before_write")
+        try:
+            if self._failpoint is nothing:
+                written = os.pwrite(self._file, data, self.size)
+            else:
+                written = os.pwrite(self._file, data[: len(data) // 2], self.size)
+                self._failpoint("during_write")
+            while written < len(data):
+                written += os.pwrite(self._file, data[written:], self.size + written)
+        except OSError:
+            # If even this fails the rest of a record stands there, which nobody takes for one.
+            with contextlib.suppress(OSError):
+                os.ftruncate(self._file, self.size)
+            raise
+        self.size += len(data)
+        self._failpoint("after_write")
+
+    def sync(self) -> None:
+        """fsync. After one that failed the kernel takes the pages for clean, though they may not be on the disk: they
+        are written anew before the next try (fsync(2); PostgreSQL's "fsyncgate")."""
+        self._failpoint("before_fsync")
+        try:
+            if self._suspect:
+                os.pwrite(self._file, os.pread(self._file, self.size - self.synced, self.synced), self.synced)
+            os.fsync(self._file)
+        except OSError:
+            self._suspect = True
+            raise
+        self._suspect = False
+        self.synced = self.size
+        self._failpoint("after_fsync")
+
+    def cut(self, size: int) -> None:
+        """Take back what was written beyond `size`."""
+        self._failpoint("before_cut")
+        os.ftruncate(self._file, size)
+        self.size = size
+        self.synced = min(self.synced, size)
+        self._failpoint("after_cut")
+
+    def close(self) -> None:
+        """Let go of the file."""
+        if self._file >= 0:
+            os.close(self._file)
+            self._file = -1
+
+
+class FileLock:
+    """A flock, with the holder's process id in the file for whom it turns away."""
+
+    def __init__(self, path: Path) -> None:
+        self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            holder = os.read(self._file, 32).decode(errors="replace").strip()
+            os.close(self._file)
+            raise BlockingIOError(f"process {holder}" if holder else "another process") from None
+        # The name is for people only: a disk too full to hold it must not keep the log from being opened.
+        with contextlib.suppress(OSError):
+            os.ftruncate(self._file, 0)
+            os.pwrite(self._file, f"{os.getpid()}\n".encode(), 0)
+
+    def release(self) -> None:
+        """Let another writer in."""
+        if self._file >= 0:
+            os.close(self._file)
+            self._file = -1
+
+
+def _sync_directory(directory: Path) -> None:
+    handle = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

@@ -1,0 +1,189 @@
+"""A log from an offset on -> its entries, one by one, also while it is being written by another process.
+
+An `Offset` says what comes next: the number of the entry and the position of the row, so that it can stand between two
+heartbeats and within a batch. The laws: entries come in order, each once; only whole records are seen; reading from the same
+offset gives the same entries again.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+import pyarrow as pa
+
+from nilometer.log.annex import annex_from_bytes
+from nilometer.log.files import Files
+from nilometer.log.record import ENTRIES, UNKNOWN, Header, RecordKind, Run, records_in
+from nilometer.log.schema import Dtypes, Unpacker, dtypes_of, from_bytes
+from nilometer.log.segment import OnDamage, SegmentId, look, refuse, segment_ids
+
+if TYPE_CHECKING:
+    from nilometer.dataflow.sources import Entry
+
+LIMIT = 65_536
+"""How many rows a reader takes at once, unless told."""
+
+
+HEAD = 1 << 16
+"""A segment's schema is expected within so many bytes."""
+
+
+@dataclass(frozen=True, order=True, slots=True)
+class Offset:
+    """A place in a log: the number of the next entry and the position of the next row."""
+
+    number: int = 0
+    position: int = 0
+
+
+@dataclass(frozen=True)
+class LogEntry:
+    """Rows, or a heartbeat with its tick. `after` is the offset to commit once it has been dealt with; `note` is what the
+    writer wrote with it."""
+
+    position: int
+    rows: pl.DataFrame | None
+    tick: int | None
+    arrived: int | None
+    after: Offset
+    note: dict[str, Any] | None = None
+
+    def entry(self) -> Entry:
+        """As the gateway takes it."""
+        # Here, because a process that only writes a log need not load the gateway with all its operators.
+        from nilometer.dataflow.sources import Batch, Heartbeat
+
+        if self.rows is None:
+            assert self.tick is not None, "an entry is rows or a heartbeat"
+            return Heartbeat(self.tick)
+        return Batch(self.rows, arrived=self.arrived)
+
+
+def newest_dtypes(files: Files) -> dict[str, pl.DataType] | None:
+    """The columns of the newest segment: what the stream is now; None if there is no log."""
+    ids = segment_ids(files)
+    return dtypes_of(schema_of(files, ids[-1])) if ids else None
+
+
+def schema_of(files: Files, segment: SegmentId) -> Any:
+    """The Arrow schema of a segment, from its first record alone if that is not too long."""
+    for header in (run := records_in(files.read(segment.name, 0, HEAD))):
+        if header.kind == RecordKind.SCHEMA:
+            return from_bytes(header.body(run.buffer))
+    return look(files, segment)[1].schema(refuse)
+
+
+class Cursor:
+    """Reads on where it stands. `skipped` counts rows that retention took before they were read. Rows come in the columns
+    `dtypes`; without any in those the log has now, or `as_written`, in those it had when they were written."""
+
+    def __init__(
+        self,
+        files: Files,
+        offset: Offset,
+        dtypes: Dtypes | None = None,
+        on_damage: OnDamage = refuse,
+        *,
+        as_written: bool = False,
+    ) -> None:
+        self.offset = offset
+        self.skipped = 0
+        self._files = files
+        self._dtypes = dtypes
+        self._as_written = as_written
+        self._on_damage = on_damage
+        self._segment: SegmentId | None = None
+        self._at = 0
+        self._unpacker: Unpacker | None = None
+        self._loaded: deque[tuple[Header, Run]] = deque()
+
+    def read(self, limit: int = LIMIT) -> list[LogEntry]:
+        """The next entries, of at most `limit` rows in all; none if there is nothing more now."""
+        entries: list[LogEntry] = []
+        while limit > 0 and (self._loaded or self._load()):
+            header, run = self._loaded[0]
+            entry = self._entry(header, run, limit)
+            if entry.after.number > header.number:
+                self._loaded.popleft()
+            self.offset = entry.after
+            entries.append(entry)
+            # Heartbeats and empty batches count too, or a silent stream's log would be one endless read.
+            limit -= max(1, 0 if entry.rows is None else entry.rows.height)
+        return entries
+
+    def __iter__(self) -> Iterator[LogEntry]:
+        """All that is there now, a record at a time, uncut."""
+        while self._loaded or self._load():
+            header, run = self._loaded.popleft()
+            entry = self._entry(header, run, header.rows)
+            self.offset = entry.after
+            yield entry
+
+    def _entry(self, header: Header, run: Run, limit: int) -> LogEntry:
+        done = max(0, self.offset.position - header.position) if header.number == self.offset.number else 0
+        after = Offset(header.number + 1, header.position + header.rows)
+        annex = header.annex(run.buffer, run.base) if header.annex_bytes else b""
+        note = annex_from_bytes(annex)[1] if annex else None
+        if header.kind == RecordKind.HEARTBEAT:
+            return LogEntry(header.position, None, header.greatest_time, None, after, note)
+        assert self._unpacker is not None, "rows before their segment's schema"
+        rows = self._unpacker.frame([batch_of(header, run, self._unpacker.schema)])
+        arrived = None if header.arrived == UNKNOWN else header.arrived
+        entry = LogEntry(header.position + done, rows[done:] if done else rows, None, arrived, after, note)
+        if header.rows - done > limit:
+            assert entry.rows is not None
+            position = header.position + done + limit
+            entry = replace(entry, rows=entry.rows[:limit], after=Offset(header.number, position))
+        return entry
+
+    def _load(self) -> bool:
+        """More records, from this segment or the next; False if there are none now."""
+        while True:
+            # The list first: a segment that had a successor before it was read is complete when it is read.
+            ids = segment_ids(self._files)
+            if (self._segment is None or self._segment not in ids) and not self._enter(ids):
+                return False
+            segment = self._segment
+            assert segment is not None
+            try:
+                _, contents = look(self._files, segment, self._at, self._on_damage)
+            except FileNotFoundError:
+                continue
+            if self._at == 0:
+                schema = contents.schema(self._on_damage)
+                wanted = self._dtypes if self._dtypes is not None else newest_dtypes(self._files) or {}
+                if self._as_written and schema is not None:
+                    wanted = dtypes_of(schema)
+                self._unpacker = None if schema is None else Unpacker(schema, wanted, segment.name)
+            self._at = contents.end
+            # Rows whose schema is lost cannot be read; the reader was told, and goes on.
+            kinds = ENTRIES if self._unpacker is not None else (RecordKind.HEARTBEAT,)
+            self._loaded.extend(
+                (h, run) for h, run in contents if h.kind in kinds and h.number >= self.offset.number
+            )
+            if self._loaded:
+                return True
+            following = [each for each in ids if each > segment]
+            if not following:
+                return False
+            self._segment, self._at = following[0], 0
+
+    def _enter(self, ids: list[SegmentId]) -> bool:
+        """The segment in which the offset lies; if retention has taken it, the first there is."""
+        if not ids:
+            return False
+        before = [each for each in ids if each.number <= self.offset.number]
+        self._segment, self._at = (before[-1] if before else ids[0]), 0
+        if not before:
+            self.skipped += max(0, ids[0].position - self.offset.position)
+            self.offset = Offset(ids[0].number, ids[0].position)
+        return True
+
+
+def batch_of(header: Header, run: Run, schema: Any) -> Any:
+    """The record batch of a rows record; its buffers are those of the file."""
+    return pa.ipc.read_record_batch(header.body(run.buffer, run.base), schema)

@@ -1,0 +1,111 @@
+"""The files of a log, as a crash may have left them -> where its writer goes on.
+
+A torn tail is cut off; nothing else is. Bytes that fail their checksum but were settled (a later record says so) are damage:
+they stay for `verify` to report, and the writer goes on behind the last whole record. So the stream goes on, and nothing
+that was acknowledged is taken away.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from nilometer.errors import DataError
+from nilometer.log.annex import annex_from_bytes
+from nilometer.log.files import Files
+from nilometer.log.producers import Producers
+from nilometer.log.record import RecordKind
+from nilometer.log.schema import from_bytes
+from nilometer.log.segment import (
+    INDEX,
+    Contents,
+    Damage,
+    SegmentId,
+    Tally,
+    contents_of,
+    index_of,
+    segment_ids,
+)
+
+BEGINNING = SegmentId(0, 0)
+
+
+@dataclass
+class Recovered:
+    """Where the log ends. `torn` bytes after the first `size` are to be cut off its last segment (`tally`, None if there is none);
+    `sealed`: that segment has its index, as after a clean close. `note`: the last one."""
+
+    end: SegmentId = BEGINNING
+    schema: Any = None
+    producers: Producers = field(default_factory=Producers)
+    note: dict[str, Any] | None = None
+    tally: Tally | None = None
+    size: int = 0
+    sealed: bool = False
+    torn: int = 0
+    damages: list[Damage] = field(default_factory=list)
+
+
+def recover(files: Files) -> Recovered:
+    """Look at the last segment; changes no file but to remove the index of a segment that is gone."""
+    ids = segment_ids(files)
+    stems = {each.stem for each in ids}
+    for name in files.names():
+        if name.endswith(INDEX) and name.removesuffix(INDEX) not in stems:
+            files.delete(name)
+    if not ids:
+        return Recovered()
+    found = Recovered()
+    try:
+        index = index_of(files, ids[-1])
+    except DataError:
+        # The records speak for themselves; the index is written anew when the segment is sealed.
+        index = None
+    contents = contents_of(files, ids[-1], index, on_damage=found.damages.append)
+    _replay(contents, found)
+    found.sealed = index is not None
+    found.torn = contents.torn
+    found.size = contents.end
+    if index is not None:
+        # What was damaged had its positions: they are not given out again.
+        found.end = max(found.end, SegmentId(index.end_number, index.end_position))
+    if contents.schema(found.damages.append) is None or len(contents.runs[0].starts) == 1:
+        # Damaged at its very beginning, or with nothing behind its schema, where the producers stand if there are any: a
+        # segment before it knows the schema, and the producers up to there.
+        schema = found.schema
+        for each in reversed(ids[:-1]):
+            earlier = Recovered()
+            _replay(contents_of(files, each, None, on_damage=_known), earlier)
+            if earlier.schema is not None:
+                headed = len(earlier.producers) or earlier.note is not None
+                if schema is not None and headed and not found.damages:
+                    # A segment's head is durable before it gets its name: the rest of it is no torn tail.
+                    torn, found.torn = found.torn, 0
+                    end = found.size + torn
+                    found.damages.append(Damage(ids[-1].name, found.size, end, "its producers are lost"))
+                found.schema, found.producers = earlier.schema, earlier.producers
+                found.note = earlier.note
+                _replay(contents, found)
+                break
+    return found
+
+
+def _known(_: Damage) -> None:
+    """What is damaged in older segments is for `verify` to say."""
+
+
+def _replay(contents: Contents, found: Recovered) -> None:
+    tally = Tally(contents.segment)
+    for header, run in contents:
+        tally.add_header(header)
+        if header.kind == RecordKind.SCHEMA:
+            found.schema = from_bytes(header.body(run.buffer, run.base))
+        elif header.kind == RecordKind.PRODUCERS:
+            found.producers = Producers.from_bytes(bytes(header.body(run.buffer, run.base)))
+        if header.annex_bytes:
+            marks, note = annex_from_bytes(header.annex(run.buffer, run.base))
+            for producer, sequence in marks:
+                found.producers.mark(producer, sequence)
+            found.note = note if note is not None else found.note
+    found.tally = tally
+    found.end = tally.end

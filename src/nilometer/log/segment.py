@@ -1,0 +1,297 @@
+"""One segment of a log: a file of records named by its first position, and the index file written when it is sealed.
+
+    00000000000000081000-000000000093.segment    first row's position, first entry's number
+    00000000000000081000-000000000093.index      what is in it, and the checksum of its records' checksums
+
+The laws: a segment without an index is open, and only the last one is; a sealed segment is what its index says to the
+last bit; an open one is a run of whole records and perhaps a torn tail. Records that a later record calls settled are no tail.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from nilometer.errors import DataError
+from nilometer.log.checksum import checksum_of, next_record, words_of, xxh64
+from nilometer.log.files import Files
+from nilometer.log.record import BESIDE, ENTRIES, UNKNOWN, Header, RecordKind, Run, records_in
+from nilometer.log.schema import from_bytes
+
+SEGMENT = ".segment"
+INDEX = ".index"
+
+
+@dataclass(frozen=True, order=True, slots=True)
+class SegmentId:
+    """The number of its first entry and the position of its first row."""
+
+    number: int
+    position: int
+
+    @property
+    def stem(self) -> str:
+        """The name without its ending."""
+        return f"{self.position:020d}-{self.number:012d}"
+
+    @property
+    def name(self) -> str:
+        """The file of records."""
+        return self.stem + SEGMENT
+
+    @property
+    def index_name(self) -> str:
+        """The file that seals it."""
+        return self.stem + INDEX
+
+
+def segment_ids(files: Files) -> list[SegmentId]:
+    """The segments there are, the oldest first."""
+    found = []
+    for name in files.names():
+        position, dash, number = name.removesuffix(SEGMENT).partition("-")
+        if name.endswith(SEGMENT) and dash and position.isdigit() and number.isdigit():
+            found.append(SegmentId(int(number), int(position)))
+    return sorted(found)
+
+
+@dataclass(frozen=True)
+class Index:
+    """What a sealed segment holds. `checksum` is over its records' checksums, in order."""
+
+    position: int
+    end_position: int
+    number: int
+    end_number: int
+    records: int
+    heartbeats: int
+    size: int
+    least_time: int | None
+    greatest_time: int | None
+    checksum: str
+
+    @property
+    def rows(self) -> int:
+        """How many rows."""
+        return self.end_position - self.position
+
+    def to_bytes(self) -> bytes:
+        """JSON, with a checksum of its own."""
+        text = json.dumps(asdict(self), sort_keys=True)
+        return json.dumps(
+            {"segment": asdict(self), "checksum": f"{checksum_of(text.encode()):016x}"}
+        ).encode()
+
+    @staticmethod
+    def from_bytes(data: bytes, name: str) -> Index:
+        """What `to_bytes` gave; raises DataError for anything else."""
+        try:
+            whole = json.loads(data)
+            text = json.dumps(whole["segment"], sort_keys=True)
+            if whole["checksum"] == f"{checksum_of(text.encode()):016x}" and set(whole) == {
+                "segment",
+                "checksum",
+            }:
+                return Index(**whole["segment"])
+        except (ValueError, KeyError, TypeError):
+            pass
+        raise DataError(f"the index {name} of the log is damaged", hint=VERIFY)
+
+
+def index_of(files: Files, segment: SegmentId) -> Index | None:
+    """The index of a segment; None if it is open."""
+    try:
+        return Index.from_bytes(bytes(files.read(segment.index_name)), segment.index_name)
+    except FileNotFoundError:
+        return None
+
+
+class Tally:
+    """Adds up what a segment holds, record by record."""
+
+    def __init__(self, segment: SegmentId) -> None:
+        self.segment = segment
+        self.end = segment
+        self.heartbeats = 0
+        self.beside = 0
+        self.size = 0
+        self.least_time: int | None = None
+        self.greatest_time: int | None = None
+        self._checksums: list[int] = []
+
+    def add(self, kind: int, rows: int, times: tuple[int, int], length: int, checksum: int) -> None:
+        """One more record at the end."""
+        self.size += length
+        self._checksums.append(checksum)
+        self.beside += kind in BESIDE
+        if kind in ENTRIES:
+            self.end = SegmentId(self.end.number + 1, self.end.position + rows)
+        if kind == RecordKind.HEARTBEAT:
+            self.heartbeats += 1
+        elif times[0] != UNKNOWN:
+            self.least_time = times[0] if self.least_time is None else min(self.least_time, times[0])
+            self.greatest_time = times[1] if self.greatest_time is None else max(self.greatest_time, times[1])
+
+    def add_header(self, header: Header) -> None:
+        """One more record, found in the file. Its own numbers count: before it something may be damaged."""
+        if header.kind in ENTRIES:
+            self.end = SegmentId(header.number, header.position)
+        times = (header.least_time, header.greatest_time)
+        self.add(header.kind, header.rows, times, header.end - header.start, header.checksum)
+
+    @property
+    def records(self) -> int:
+        """How many records."""
+        return len(self._checksums)
+
+    @property
+    def span(self) -> int:
+        """How much time the rows span."""
+        return (
+            0
+            if self.least_time is None or self.greatest_time is None
+            else self.greatest_time - self.least_time
+        )
+
+    def index(self) -> Index:
+        """What will be sealed."""
+        sums = b"".join(checksum.to_bytes(8, "little") for checksum in self._checksums)
+        words = words_of(sums)
+        return Index(
+            self.segment.position,
+            self.end.position,
+            self.segment.number,
+            self.end.number,
+            len(self._checksums),
+            self.heartbeats,
+            self.size,
+            self.least_time,
+            self.greatest_time,
+            f"{int(xxh64(words, 0, len(words))):016x}",
+        )
+
+
+# ---- reading, with every checksum ------------------------------------------------------------------------------------
+
+VERIFY = "nilometer log verify lists what is damaged"
+
+
+@dataclass(frozen=True)
+class Damage:
+    """Bytes of a segment that are not what was written."""
+
+    segment: str
+    start: int
+    end: int
+    what: str
+
+    def error(self) -> DataError:
+        """For who must not go on."""
+        return DataError(
+            f"the log is damaged: {self.what}",
+            detail=f"{self.segment}, bytes {self.start} to {self.end}",
+            hint=VERIFY,
+        )
+
+
+OnDamage = Callable[[Damage], None]
+
+
+def refuse(damage: Damage) -> None:
+    """Damage is an error, unless the reader asked to be told and to go on."""
+    raise damage.error()
+
+
+@dataclass(frozen=True)
+class Contents:
+    """What was read of a segment: its records from byte `base` on; `end` is the byte to read on from."""
+
+    segment: SegmentId
+    runs: list[Run]
+    sealed: bool
+
+    @property
+    def end(self) -> int:
+        """The byte after the last whole record."""
+        return self.runs[-1].end
+
+    @property
+    def torn(self) -> int:
+        """How many bytes after it are no record."""
+        return self.runs[-1].rest
+
+    def __iter__(self) -> Iterator[tuple[Header, Run]]:
+        for run in self.runs:
+            for header in run:
+                yield header, run
+
+    def schema(self, on_damage: OnDamage) -> Any:
+        """The Arrow schema, which is the first record (of contents from byte 0 on); None if that is damaged."""
+        for header, run in self:
+            if header.kind == RecordKind.SCHEMA:
+                return from_bytes(header.body(run.buffer, run.base))
+        on_damage(Damage(self.segment.name, 0, self.end, "a segment without its schema"))
+        return None
+
+
+def contents_of(
+    files: Files, segment: SegmentId, index: Index | None, start: int = 0, on_damage: OnDamage = refuse
+) -> Contents:
+    """The records of a segment from byte `start` on."""
+    if index is None:
+        buffer = files.read(segment.name, start)
+    else:
+        whole = files.map(segment.name)
+        buffer = whole.slice(min(start, whole.size), max(0, min(index.size, whole.size) - start))
+        if whole.size != index.size:
+            on_damage(
+                Damage(segment.name, min(whole.size, index.size), index.size, _length(whole.size, index.size))
+            )
+    runs = [records_in(buffer, start)]
+    while runs[-1].rest:
+        last = runs[-1]
+        words = words_of(last.buffer)
+        follows = int(next_record(words, (last.end - start) // 8 + 8))
+        following = records_in(buffer, start, 8 * follows) if follows >= 0 else None
+        if index is None and (following is None or not any(h.settled > last.end for h in following)):
+            break
+        end = start + (8 * follows if following is not None else buffer.size)
+        on_damage(Damage(segment.name, last.end, end, "a record fails its checksum"))
+        if following is None:
+            break
+        runs.append(following)
+    contents = Contents(segment, runs, index is not None)
+    if index is not None and start == 0 and len(runs) == 1:
+        _check_index(contents, index, on_damage)
+    return contents
+
+
+def look(
+    files: Files, segment: SegmentId, start: int = 0, on_damage: OnDamage = refuse
+) -> tuple[Index | None, Contents]:
+    """The index of a segment and its records, beside a writer that may open it again, append, cut, or seal it between the
+    two being read. So what looks damaged is looked at again, index and all: it is damage when it stays the same."""
+    before: tuple[Index | None, list[Damage]] | None = None
+    while True:
+        index, found = index_of(files, segment), list[Damage]()
+        contents = contents_of(files, segment, index, start, found.append)
+        if not found or (index, found) == before:
+            break
+        before = index, found
+    for damage in found:
+        on_damage(damage)
+    return index, contents
+
+
+def _length(found: int, wanted: int) -> str:
+    return f"{wanted - found} bytes are missing" if found < wanted else f"{found - wanted} bytes too many"
+
+
+def _check_index(contents: Contents, index: Index, on_damage: OnDamage) -> None:
+    """Whole records may be exchanged without any of them failing its own checksum."""
+    words = contents.runs[0].checksums
+    words.flags.writeable = False
+    if f"{int(xxh64(words, 0, len(words))):016x}" != index.checksum:
+        on_damage(Damage(contents.segment.name, 0, index.size, "its records are not those of its index"))

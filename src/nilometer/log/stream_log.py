@@ -1,0 +1,254 @@
+"""One stream's log: append to it, scan it, read it by name, trim it, verify it.
+
+>>> import tempfile, polars as pl
+>>> folder = tempfile.TemporaryDirectory()
+>>> with StreamLog(folder.name, {"time": pl.Int64(), "depth": pl.Float64()}) as log:
+...     token = log.append(pl.DataFrame({"time": [1, 2], "depth": [0.5, 0.6]}), producer="gauge", sequence=1)
+...     again = log.append(pl.DataFrame({"time": [1, 2], "depth": [0.5, 0.6]}), producer="gauge", sequence=1)
+...     _ = log.heartbeat(3)
+>>> token.position, again.duplicate, StreamLog(folder.name).end
+(0, True, Offset(number=2, position=2))
+>>> [entry.rows.height if entry.rows is not None else entry.tick for entry in log.reader("me").read()]
+[2, 3]
+>>> folder.cleanup()
+
+Reading needs no lock and may be done in any process; the first append takes the writer's lock, `close` gives it back.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+import polars as pl
+
+from nilometer.catalog.extents import Stream
+from nilometer.log import failpoints, letters, notes, readers, retention, scan, verify
+from nilometer.log.annex import Note
+from nilometer.log.files import Files
+from nilometer.log.local_files import LocalFiles
+from nilometer.log.reader import Cursor, LogEntry, Offset, newest_dtypes
+from nilometer.log.readers import NamedReader
+from nilometer.log.schema import Dtypes, arrow_schema, time_column_of
+from nilometer.log.segment import (
+    Index,
+    OnDamage,
+    SegmentId,
+    Tally,
+    index_of,
+    look,
+    refuse,
+    segment_ids,
+)
+from nilometer.log.settings import LogSettings
+from nilometer.log.writer import LogWriter, Token
+from nilometer.operators.frames import dtypes
+from nilometer.types import Schema
+
+if TYPE_CHECKING:
+    from nilometer.dataflow.sources import Entry
+
+
+@dataclass(frozen=True)
+class SegmentInfo:
+    """A segment and what it holds."""
+
+    segment: SegmentId
+    index: Index
+    sealed: bool
+
+
+class StreamLog:
+    """`files` is where it is: a directory, or any `Files`. `columns` are the stream's: a log that is there already gets
+    the new ones among them; without any it has those it was last written with."""
+
+    def __init__(
+        self,
+        files: Files | Path | str,
+        columns: Dtypes | Stream | None = None,
+        settings: LogSettings | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.files: Files = (
+            LocalFiles(files, failpoints.from_environment()) if isinstance(files, Path | str) else files
+        )
+        self._columns = dtypes(Schema(columns.columns)) if isinstance(columns, Stream) else columns
+        self._settings = settings or LogSettings()
+        self._clock = clock
+        self._writer: LogWriter | None = None
+
+    # ---- writing -----------------------------------------------------------------------------------------------------
+
+    @property
+    def writer(self) -> LogWriter:
+        """The writer; asking for it takes the lock and recovers what a crash has left."""
+        if self._writer is None:
+            self._writer = LogWriter(self.files, self._columns, self._settings, self._clock)
+        return self._writer
+
+    def append(
+        self,
+        rows: pl.DataFrame,
+        *,
+        producer: str | None = None,
+        sequence: int | None = None,
+        arrived: int | None = None,
+        note: Note | None = None,
+    ) -> Token:
+        """Append readings; see LogWriter."""
+        return self.writer.append(rows, producer=producer, sequence=sequence, arrived=arrived, note=note)
+
+    def heartbeat(self, tick: int) -> Token:
+        """A promise, in band: from here on, no tuple with an earlier tick."""
+        return self.writer.heartbeat(tick)
+
+    def flush(self) -> Offset:
+        """Make every append durable; gives where the log ends."""
+        return self.writer.flush()
+
+    def durable(self, token: Token) -> bool:
+        """Whether an append survives a power cut."""
+        return self.writer.durable(token)
+
+    def evolve(self, columns: Dtypes | Stream) -> None:
+        """From here on the log has these columns."""
+        wanted = dtypes(Schema(columns.columns)) if isinstance(columns, Stream) else columns
+        self.writer.evolve(wanted)
+        self._columns = wanted
+
+    def close(self) -> None:
+        """Make everything durable and let another writer in; reading goes on."""
+        if self._writer is not None:
+            writer, self._writer = self._writer, None
+            writer.close()
+
+    def abandon(self) -> None:
+        """Let go without making anything durable, as the death of the process would."""
+        if self._writer is not None:
+            writer, self._writer = self._writer, None
+            writer.abandon()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    # ---- reading -----------------------------------------------------------------------------------------------------
+
+    @property
+    def columns(self) -> dict[str, pl.DataType]:
+        """The stream's columns: as given, or as last written."""
+        return dict(self._columns) if self._columns is not None else newest_dtypes(self.files) or {}
+
+    @property
+    def exists(self) -> bool:
+        """Whether anything was ever written."""
+        return bool(segment_ids(self.files))
+
+    @property
+    def end(self) -> Offset:
+        """Where the next append begins: the number of entries and rows ever written."""
+        if self._writer is not None:
+            return self._writer.end
+        ids = segment_ids(self.files)
+        if not ids:
+            return Offset()
+        found = self._segment(ids[-1]).index
+        return Offset(found.end_number, found.end_position)
+
+    @property
+    def start(self) -> Offset:
+        """Where the log begins, after what retention has taken."""
+        ids = segment_ids(self.files)
+        return Offset(ids[0].number, ids[0].position) if ids else Offset()
+
+    def scan(
+        self,
+        from_position: int = 0,
+        columns: Sequence[str] | None = None,
+        time_range: scan.TimeRange | None = None,
+        on_damage: OnDamage = refuse,
+    ) -> Iterator[pl.DataFrame]:
+        """The rows from a position on, as frames that share the memory of the file where they can; `@position` may be
+        asked for as a column. `time_range` is from the first time up to but without the second."""
+        stream = self.columns
+        if not stream:
+            return iter(())
+        time_column = time_column_of(arrow_schema(stream))
+        return scan.scan(self.files, from_position, columns, time_range, stream, time_column, on_damage)
+
+    def read(self, offset: Offset = Offset(), on_damage: OnDamage = refuse) -> Iterator[LogEntry]:  # noqa: B008
+        """The entries from an offset on, a record at a time, up to what is there now."""
+        return iter(Cursor(self.files, offset, self._columns, on_damage))
+
+    def entries(self, offset: Offset = Offset()) -> Iterator[Entry]:  # noqa: B008
+        """The same as the gateway takes them. How they are cut depends on the log alone, so a run can be restored."""
+        for entry in self.read(offset):
+            yield entry.entry()
+
+    def tail(self, rows: int) -> pl.DataFrame:
+        """The last rows, with their positions."""
+        first = max(self.start.position, self.end.position - rows)
+        frames = list(self.scan(first, ["@position", *self.columns]))
+        return pl.concat(frames) if frames else pl.DataFrame(schema={"@position": pl.Int64(), **self.columns})
+
+    # ---- beside the rows ---------------------------------------------------------------------------------------------
+
+    @property
+    def note(self) -> dict[str, Any] | None:
+        """The last note; also for a process that only reads."""
+        return self._writer.note if self._writer is not None else notes.last_note(self.files)
+
+    def letters(self, limit: int | None = None, on_damage: OnDamage = refuse) -> pl.DataFrame:
+        """The last dead letters, the oldest first: arrived, source, reason, payload, count."""
+        return letters.last_letters(self.files, limit, on_damage)
+
+    def demands(self, on_damage: OnDamage = refuse) -> Iterator[dict[str, Any]]:
+        """Every change of what was demanded of the sensors, the oldest first."""
+        return notes.demands(self.files, on_damage)
+
+    # ---- named readers, retention ------------------------------------------------------------------------------------
+
+    def reader(self, name: str, start: Offset | None = None, on_damage: OnDamage = refuse) -> NamedReader:
+        """The reader of that name, where it stands; a new one at `start` (the beginning, unless given)."""
+        return NamedReader(
+            self.files, name, start if start is not None else self.start, self._columns, on_damage
+        )
+
+    def readers(self) -> dict[str, Offset]:
+        """The named readers and where each stands."""
+        return readers.offsets(self.files)
+
+    def forget_reader(self, name: str) -> None:
+        """Retention waits for it no more."""
+        readers.forget_reader(self.files, name)
+
+    def trim(self, before: int | None = None, *, force: bool = False) -> retention.Trimmed:
+        """Delete whole segments of rows earlier than `before` (None: any) that every named reader has read."""
+        return retention.trim(self.files, before, force=force)
+
+    # ---- looking at it -----------------------------------------------------------------------------------------------
+
+    def segments(self) -> list[SegmentInfo]:
+        """The segments and what they hold."""
+        return [self._segment(segment) for segment in segment_ids(self.files)]
+
+    def verify(self) -> verify.Verdict:
+        """Check everything."""
+        return verify.verify(self.files)
+
+    def _segment(self, segment: SegmentId) -> SegmentInfo:
+        index = index_of(self.files, segment)
+        if index is not None:
+            return SegmentInfo(segment, index, True)
+        tally = Tally(segment)
+        for header, _ in look(self.files, segment)[1]:
+            tally.add_header(header)
+        return SegmentInfo(segment, tally.index(), False)

@@ -1,0 +1,141 @@
+"""A log -> everything in it that is not as it was written: checksums, positions, times, indexes, named readers.
+
+The law: whatever bit of whatever file of a log is flipped, `verify` says so, or the flip changed nothing (a comment in JSON).
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+
+from nilometer.errors import DataError
+from nilometer.log import letters
+from nilometer.log.files import Files
+from nilometer.log.reader import Offset, batch_of
+from nilometer.log.readers import ENDING, FOLDER, stored_offset
+from nilometer.log.record import BESIDE, ENTRIES, UNKNOWN, Header, RecordKind, Run
+from nilometer.log.schema import dtypes_of, time_column_of
+from nilometer.log.segment import Damage, Index, SegmentId, Tally, contents_of, look, segment_ids
+
+LOOKS, PAUSE = 3, 0.02
+"""A record that is just being written looks like a torn tail: it is looked at again, after so many seconds."""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What was looked at, and what is wrong with it."""
+
+    segments: int
+    records: int
+    rows: int
+    size: int
+    damages: tuple[Damage, ...]
+
+
+def verify(files: Files) -> Verdict:
+    """Read everything."""
+    damages: list[Damage] = []
+    ids = segment_ids(files)
+    records = rows = size = 0
+    end: SegmentId | None = None
+    for number, segment in enumerate(ids):
+        last = number + 1 == len(ids)
+        if end is not None and end != segment:
+            gap = f"a gap: the segment before ends at position {end.position}, entry {end.number}"
+            damages.append(Damage(segment.name, 0, 0, gap))
+        index, tally = _verify_segment(files, segment, damages)
+        if index is None and not last and not any(d.segment == segment.index_name for d in damages):
+            damages.append(Damage(segment.name, 0, 0, "its index is missing"))
+        end = tally.end
+        if index is not None:
+            end = SegmentId(index.end_number, index.end_position)
+        records += tally.records
+        rows += tally.end.position - segment.position
+        size += tally.size
+    _verify_readers(files, end or SegmentId(0, 0), damages)
+    return Verdict(len(ids), records, rows, size, tuple(damages))
+
+
+def _verify_segment(files: Files, segment: SegmentId, damages: list[Damage]) -> tuple[Index | None, Tally]:
+    for _ in range(LOOKS):
+        found: list[Damage] = []
+        index: Index | None = None
+        try:
+            index, contents = look(files, segment, on_damage=found.append)
+        except DataError as error:
+            found = [Damage(segment.index_name, 0, files.size(segment.index_name), error.message)]
+            contents = contents_of(files, segment, None, on_damage=found.append)
+        if not contents.torn or index is not None:
+            break
+        time.sleep(PAUSE)
+    damages += found
+    if contents.torn and index is None:
+        what = "a torn tail, which the next writer will cut off"
+        damages.append(Damage(segment.name, contents.end, contents.end + contents.torn, what))
+    schema = contents.schema(damages.append)
+    tally = Tally(segment)
+    for header, run in contents:
+        where = (segment.name, header.start, header.end)
+        if header.kind in ENTRIES and (header.number, header.position) != (
+            tally.end.number,
+            tally.end.position,
+        ):
+            damages.append(Damage(*where, f"position {header.position} follows {tally.end.position}"))
+        if header.kind == RecordKind.ROWS and schema is not None:
+            wrong = _wrong_rows(header, run, schema)
+            if wrong:
+                damages.append(Damage(*where, wrong))
+        elif header.kind in BESIDE:
+            wrong = _wrong_beside(header, run)
+            if wrong:
+                damages.append(Damage(*where, wrong))
+        tally.add_header(header)
+    if index is not None and len(contents.runs) == 1 and tally.index() != index:
+        damages.append(Damage(segment.index_name, 0, 0, "the index does not say what the segment holds"))
+    return index, tally
+
+
+def _wrong_rows(header: Header, run: Run, schema: Any) -> str | None:
+    try:
+        batch = batch_of(header, run, schema)
+        batch.validate(full=True)
+    except (OSError, ValueError) as error:
+        return f"rows that Arrow cannot read: {error}"
+    if batch.num_rows != header.rows:
+        return f"{batch.num_rows} rows, not {header.rows}"
+    column = time_column_of(schema)
+    if column is None:
+        return None
+    times = pl.Series(batch.column(column), dtype=dtypes_of(schema)[column])
+    least, greatest = times.min(), times.max()
+    found = (UNKNOWN, UNKNOWN) if least is None else (least, greatest)
+    return None if found == (header.least_time, header.greatest_time) else "times outside their range"
+
+
+def _wrong_beside(header: Header, run: Run) -> str | None:
+    try:
+        if header.kind == RecordKind.LETTERS:
+            letters.from_record(header, run).validate(full=True)
+        else:
+            json.loads(bytes(header.body(run.buffer, run.base)))
+    except (OSError, ValueError) as error:
+        return f"letters or a demand that cannot be read: {error}"
+    return None
+
+
+def _verify_readers(files: Files, end: SegmentId, damages: list[Damage]) -> None:
+    for file in files.names(FOLDER):
+        path = f"{FOLDER}/{file}"
+        try:
+            offset = stored_offset(files, file.removesuffix(ENDING)) or Offset()
+        except DataError as error:
+            damages.append(Damage(path, 0, files.size(path), error.message))
+            continue
+        if (offset.number, offset.position) > (end.number, end.position):
+            damages.append(
+                Damage(path, 0, 0, f"it stands at {offset.position}, behind the end {end.position}")
+            )

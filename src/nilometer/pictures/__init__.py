@@ -1,0 +1,22 @@
+"""Pictures of what happens in the network: routing tree and fragments, agenda, energy, lifetime against expectations.
+
+Each is an SVG file, drawn by matplotlib; `draw_placement` and `draw_simulation` draw all that there is to draw of one.
+"""
+
+from nilometer.pictures.all_pictures import draw_placement, draw_simulation
+from nilometer.pictures.curves import Curve, draw_curves
+from nilometer.pictures.gantt import draw_agenda
+from nilometer.pictures.network_map import draw_network
+from nilometer.pictures.stacks import draw_energy
+from nilometer.pictures.trade_offs import draw_trade_offs
+
+__all__ = [
+    "Curve",
+    "draw_agenda",
+    "draw_curves",
+    "draw_energy",
+    "draw_network",
+    "draw_placement",
+    "draw_simulation",
+    "draw_trade_offs",
+]

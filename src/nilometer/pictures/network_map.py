@@ -1,0 +1,126 @@
+"""A placement -> a map: nodes at their places, the routing tree, and which fragments run where."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from nilometer.catalog.network import Network, NodeId
+from nilometer.pictures.colours import INK, LINK, RADIO, RELAY, UNUSED, fragment_colour
+from nilometer.placement import Placement
+
+MOST_LABELS = 120
+"""Nodes of larger networks have no names, and their sources no rings."""
+
+
+def draw_network(placement: Placement, path: Path) -> None:
+    """Draw it."""
+    from matplotlib.figure import Figure
+    from matplotlib.lines import Line2D
+
+    network, routing = placement.network, placement.routing
+    places = _places(placement)
+    small = len(network.nodes) <= MOST_LABELS
+    figure = Figure(figsize=(8, 6.5), layout="constrained")
+    axes = figure.subplots()
+    for link in network.links:
+        (x, y), (u, v) = places[link.source], places[link.target]
+        axes.plot((x, u), (y, v), color=LINK, linewidth=0.8, zorder=1)
+    for child, parent in routing.edges:
+        (x, y), (u, v) = places[child], places[parent]
+        axes.annotate(
+            "",
+            xy=(u, v),
+            xytext=(x, y),
+            arrowprops={
+                "arrowstyle": "-|>",
+                "color": INK,
+                "linewidth": 1.4 if small else 0.7,
+                "shrinkA": 6,
+                "shrinkB": 8,
+            },
+            zorder=2,
+        )
+    size = 260 if small else 24
+    for node in network.nodes:
+        fragments = placement.placed.fragments_at.get(node.id, ())
+        # The fragment nearest to the answer gives the colour, the others are in the label.
+        colour = (
+            fragment_colour(fragments[-1].number) if fragments else RELAY if node.id in routing else UNUSED
+        )
+        marker = "s" if node.id == network.sink else "o"
+        edge = INK if node.id in routing else RADIO
+        axes.scatter(
+            *places[node.id], s=size, color=colour, edgecolors=edge, linewidths=1, marker=marker, zorder=3
+        )
+        if small:
+            dark = colour in (fragment_colour(0), fragment_colour(6))
+            axes.annotate(
+                str(node.id),
+                places[node.id],
+                ha="center",
+                va="center",
+                fontsize=7,
+                color="white" if dark else INK,
+                zorder=4,
+            )
+            names = " ".join(fragment.name for fragment in fragments)
+            axes.annotate(
+                names,
+                places[node.id],
+                xytext=(0, 11),
+                textcoords="offset points",
+                ha="center",
+                fontsize=6,
+                zorder=4,
+            )
+    handles = [
+        Line2D(
+            [],
+            [],
+            marker="o",
+            linestyle="",
+            color=fragment_colour(f.number),
+            label=f"{f.name}: {_words(f.operators)}",
+        )
+        for f in placement.fragments
+    ]
+    handles.append(Line2D([], [], marker="o", linestyle="", color=RELAY, label="relays"))
+    handles.append(
+        Line2D([], [], marker="o", linestyle="", color=UNUSED, markeredgecolor=RADIO, label="takes no part")
+    )
+    axes.legend(handles=handles, fontsize=7, loc="best", framealpha=0.9)
+    axes.set_title(f"routing tree and fragments ({routing.heuristic})")
+    axes.set_aspect("equal", adjustable="datalim")
+    axes.set_axis_off()
+    figure.savefig(path)
+
+
+def _words(operators: tuple[object, ...]) -> str:
+    return ", ".join(dict.fromkeys(getattr(operator, "operator", "") for operator in reversed(operators)))
+
+
+def _places(placement: Placement) -> dict[NodeId, tuple[float, float]]:
+    """Where the nodes are; a network that does not say is drawn as its tree, with the others beside it."""
+    network = placement.network
+    known = {node.id: node.location for node in network.nodes if node.location is not None}
+    if len(known) == len(network.nodes):
+        return known
+    return _as_a_tree(placement, network)
+
+
+def _as_a_tree(placement: Placement, network: Network) -> dict[NodeId, tuple[float, float]]:
+    routing = placement.routing
+    across: dict[NodeId, float] = {}
+    leaves = 0
+    for site in routing.post_order:
+        children = routing.children[site]
+        if children:
+            across[site] = float(np.mean([across[child] for child in children]))
+        else:
+            across[site] = float(leaves)
+            leaves += 1
+    found = {site: (across[site], -float(routing.depths[site])) for site in routing.post_order}
+    others = [node.id for node in network.nodes if node.id not in found]
+    return found | {node: (leaves + 1.0, -float(row)) for row, node in enumerate(others)}

@@ -1,0 +1,283 @@
+"""Simulated sensors that obey: a world (physics.py), what each sensor was told (sensors.py) -> readings and presences.
+
+Time is whoever's calls `advance`: there is no clock here, and the same calls give the same readings. At each step the sensors
+first listen, then sample, then say that they are there:
+
+    a sensor that reads a command says so, and sends its first reading after it whatever the filter and the rate
+    a sensor that sent nothing for its heartbeat says that nothing earlier will come
+    a battery that is empty makes a last will
+
+The law: what is sent is among what sensors without any command would have sent, and holds all that the commands ask for.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from nilometer.catalog.extents import Sensor, Stream, stream_columns
+from nilometer.ingest.adapters.adapter import Command, Presence
+from nilometer.live.proxies.demand import Demand
+from nilometer.live.proxies.filters import passing
+from nilometer.simulated.physics import Integers, Physics, Readings
+from nilometer.simulated.power import TABLE_1, Hardware
+from nilometer.simulated.sensors import Sensors
+from nilometer.simulated.traffic import Road, program_for
+from nilometer.types import MILLISECOND, Column
+
+WINDOW = 50 * MILLISECOND
+"""How long a radio listens: "a few tens of milliseconds" (fjords.txt section 3.2)."""
+
+STEPS = 1_000
+"""Steps at a time: whoever asks after a long pause gets the rest the next time."""
+
+
+@dataclass(frozen=True)
+class Energy:
+    """What a field has used up so far: joules in all, and the seconds that a battery lasts at the mean draw since the start."""
+
+    joules: float
+    watts: float
+    lifetime: float
+    dead: int
+
+
+class SimulatedField:
+    """Sensors 1, 2, 3 ... in a world. `mailbox`: a command waits until its sensor listens; else it is lost on one that does not."""
+
+    def __init__(
+        self,
+        physics: Physics,
+        *,
+        start: int = 0,
+        mailbox: bool = True,
+        hardware: Hardware = TABLE_1,
+        battery: float = 1.0,
+        listen: int = 0,
+    ) -> None:
+        self.physics = physics
+        self.mailbox = mailbox
+        self.start: int = -(-start // physics.step) * physics.step
+        """The first step's tick."""
+        self.now = self.start - physics.step
+        count = physics.sensor_count
+        self.sensors = Sensors(
+            count,
+            stream_columns(physics.columns()),
+            physics.programs,
+            hardware=hardware,
+            battery=battery,
+            now=self.now,
+            listen=listen,
+        )
+        self._waiting: dict[int, Command] = {}
+        self._listening = np.zeros(count, bool)
+        self._born = False
+        self.fixed = False
+        """Whether its start is its own, whatever the time."""
+
+    # ---- what it is --------------------------------------------------------------------------------------------------
+
+    def begin(self, start: int, after: int | None = None) -> int:
+        """Start at this time, unless it has begun or has a start of its own, and in any case with readings later than `after`; the time that
+        it is there now."""
+        step = self.physics.step
+        present = self.now if self._born else self.start if self.fixed else start
+        # The step at T brings readings later than T - step; where sensors are off the grid, some up to T + step.
+        first = self.next_tick if self._born else -(-present // step) * step
+        if after is not None and (after >= first if self._born else after > first - step):
+            present = after + step
+        elif self._born:
+            return present
+        first = -(-present // step) * step
+        shift = first - step - self.now
+        self.start += shift
+        self.now += shift
+        self.sensors.listened += shift
+        self.sensors.said += shift
+        return present
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        """All columns, `time` and `id` first."""
+        return self.sensors.columns
+
+    def stream(self, name: str, url: str | None = None, *, sensed: bool = False) -> Stream:
+        """The extent that a user would declare for this field."""
+        every = self.physics.step
+        expect = None if sensed or self.physics.programs else every
+        return Stream(
+            name,
+            self.columns,
+            every=every if sensed else None,
+            url=url,
+            key=("id", "time"),
+            expect=expect,
+        )
+
+    def sensors_of(self, stream: str) -> list[Sensor]:
+        """The sensors, for the catalog."""
+        return self.physics.sensors(stream)
+
+    def program_for(self, demands: tuple[Demand, ...]) -> str | None:
+        """The program that answers all these demands with the least energy; None where there is but one."""
+        return program_for(demands) if isinstance(self.physics, Road) else None
+
+    # ---- what it does ------------------------------------------------------------------------------------------------
+
+    @property
+    def next_tick(self) -> int:
+        """When something happens next."""
+        return self.now + self.physics.step
+
+    def command(self, sensor: int | str, command: Command) -> bool:
+        """Give a sensor a command: it obeys from the next step on, or when it listens."""
+        try:
+            place = int(sensor) - 1
+        except ValueError:
+            return False
+        if not 0 <= place < self.physics.sensor_count:
+            return False
+        if self.mailbox or self._listening[place]:
+            self._waiting[place] = command
+        return True
+
+    def restart(self, sensor: int) -> None:
+        """Put a new battery in: the sensor has forgotten all."""
+        self.sensors.forget(sensor - 1)
+
+    def advance(self, until: int, steps: int = STEPS) -> tuple[pl.DataFrame, tuple[Presence, ...]]:
+        """All that is sent in the steps up to this time, in the order it is sent."""
+        frames: list[pl.DataFrame] = []
+        presences: list[Presence] = []
+        while self.next_tick <= until and steps:
+            rows, said = self._step(self.next_tick)
+            if rows.height:
+                frames.append(rows)
+            presences += said
+            steps -= 1
+        if not frames:
+            return self._frame(np.empty(0, np.int64), np.empty(0, np.int64), None), tuple(presences)
+        return pl.concat(frames) if len(frames) > 1 else frames[0], tuple(presences)
+
+    def energy(self) -> Energy:
+        """What was used up so far."""
+        joules = float(self.sensors.spent.sum())
+        seconds = max(1e-9, (self.now - self.start + self.physics.step) / 1e6)
+        watts = joules / seconds / len(self.sensors.spent)
+        lifetime = self.sensors.hardware.lifetime(watts) if watts else float("inf")
+        return Energy(joules, watts, lifetime, int((~self.sensors.alive).sum()))
+
+    def _step(self, tick: int) -> tuple[pl.DataFrame, list[Presence]]:
+        self.now = tick
+        sensors = self.sensors
+        statuses = np.zeros(len(sensors.spent), np.int64)
+        presences: list[Presence] = []
+        self._listen(tick, statuses, presences)
+        readings = self.physics.readings(tick, sensors.level)
+        samples, frame, messages = self._sample(tick, readings)
+        self._beat(tick, messages, statuses, presences)
+        for place in np.flatnonzero(sensors.draw(self.physics.step, samples, messages, statuses)).tolist():
+            presences.append(Presence(place + 1, False, tick))
+        return frame, presences
+
+    def _listen(self, tick: int, statuses: Integers, presences: list[Presence]) -> None:
+        """Birth, commands and their acknowledgement; on the radio also the news that somebody listens."""
+        sensors = self.sensors
+        begins = (
+            tick - self.physics.step + self.physics.every
+        )  # the first moment that this step brings readings of
+        self._listening = sensors.listening(tick)
+        waiting, self._waiting = self._waiting, {}
+        for place, command in waiting.items():
+            if not self.mailbox or self._listening[place]:
+                if sensors.obey(place, command):
+                    statuses[place] += 1
+                    presences.append(
+                        Presence(place + 1, True, tick, begins, command=int(sensors.number[place]))
+                    )
+            else:
+                self._waiting[place] = command
+        if not self._born:
+            self._born = True
+            for place in np.flatnonzero(sensors.number == 0).tolist():
+                presences.append(Presence(place + 1, True, tick, begins, command=0))
+        if not self.mailbox:
+            until = tick + WINDOW
+            for place in np.flatnonzero(self._listening).tolist():
+                number = int(sensors.number[place])
+                presences.append(Presence(place + 1, True, tick, listening=until, command=number))
+
+    def _sample(self, tick: int, readings: Readings) -> tuple[Integers, pl.DataFrame, Integers]:
+        """How often each sensor sampled, the rows that are sent, and how many by each sensor."""
+        sensors, place = self.sensors, readings.place
+        step, every = self.physics.step, self.physics.every
+        running = sensors.alive & ~sensors.asleep
+        interval = np.maximum(sensors.interval, 1)
+        if step == every:
+            due = running & (sensors.first | (tick % interval == 0))
+            samples = due.astype(np.int64)
+            wanted = due[place]
+        else:
+            # Programs above raw samples need every sample; raw samples are taken as often as they are sent.
+            raw = sensors.level == len(sensors.programs) - 1
+            pace = np.where(raw & (sensors.interval > every), sensors.interval, every)
+            samples = np.where(running, step // np.maximum(pace, every), 0)
+            wanted = running[place] & (readings.level <= sensors.level[place])
+            thinned = (readings.level == len(sensors.programs) - 1) & (readings.time % interval[place] != 0)
+            wanted &= ~thinned | sensors.first[place]
+        rows = np.flatnonzero(wanted)
+        place, time = place[rows], readings.time[rows]
+        level = sensors.level[place]
+        values = self.physics.masked(readings.values[rows], level) if len(rows) else None
+        frame = self._frame(place, time, values)
+        passes = self._passes(frame, place)
+        first = sensors.first[place] & _first_of_each(place)
+        sent = passes | first
+        if step != every:
+            thin = ~first & (readings.level[rows] == len(sensors.programs) - 1)
+            sent &= ~(thin & (time % interval[place] != 0))
+        sensors.first[place] = False
+        messages = np.bincount(place[sent], minlength=len(sensors.spent)).astype(np.int64)
+        sensors.sent += messages
+        return samples, frame.filter(pl.Series(sent)) if not sent.all() else frame, messages
+
+    def _passes(self, frame: pl.DataFrame, place: Integers) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+        """Each row by its own sensor's filter: one evaluation for each distinct filter."""
+        numbers = self.sensors.filter[place]
+        passes = np.ones(len(place), bool)
+        for number in np.unique(numbers):
+            predicate = self.sensors.filters[number]
+            if predicate is not None:
+                rows = np.flatnonzero(numbers == number)
+                passes[rows] = passing(predicate, frame[rows])
+        return passes
+
+    def _beat(self, tick: int, messages: Integers, statuses: Integers, presences: list[Presence]) -> None:
+        """Heartbeats of those who have said nothing for long: nothing before the next step will come from them."""
+        sensors = self.sensors
+        sensors.said[(messages > 0)] = tick
+        silent = sensors.alive & ~sensors.asleep & (sensors.heartbeat > 0)
+        silent &= tick + self.physics.step - sensors.said > sensors.heartbeat
+        for place in np.flatnonzero(silent).tolist():
+            number = int(sensors.number[place])
+            presences.append(Presence(place + 1, True, tick, tick + self.physics.every, command=number))
+        sensors.said[silent] = tick
+        statuses[silent] += 1
+
+    def _frame(self, place: Integers, time: Integers, values: pl.DataFrame | None) -> pl.DataFrame:
+        stamps = pl.DataFrame({"time": time, "id": place + 1})
+        if values is None:
+            values = self.physics.masked(
+                self.physics.readings(self.start, self.sensors.level).values.clear(), np.empty(0, np.int64)
+            )
+        return stamps.hstack(values)
+
+
+def _first_of_each(place: Integers) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    """Which rows are the first of their sensor."""
+    first = np.zeros(len(place), bool)
+    first[np.unique(place, return_index=True)[1]] = True
+    return first

@@ -1,0 +1,126 @@
+"""What simulated sensors were told and do, as columns: one entry a sensor, no loop over them.
+
+Sampling, sending and idling draw from each battery as Table 1 of fjords.txt has it (power.py); listening is not counted, as in
+the paper. Before any command a sensor samples at its own rate and sends all.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from nilometer.errors import NilometerError
+from nilometer.expressions import Expression
+from nilometer.ingest.adapters.adapter import Command
+from nilometer.live.proxies.filters import read_filter
+from nilometer.simulated.power import TABLE_1, Hardware
+from nilometer.simulated.programs import HEADER_BITS, Program
+from nilometer.types import SECOND, Column
+
+Integers = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+Booleans = npt.NDArray[np.bool_]
+
+VALUE_BITS = 16
+STATUS_BITS = HEADER_BITS + 4 * 8
+CYCLES = 50
+"""Per sample, where a sensor has but one program: as many as for sending raw samples."""
+
+
+class Sensors:
+    """The state of `count` sensors of one kind."""
+
+    def __init__(
+        self,
+        count: int,
+        columns: tuple[Column, ...],
+        programs: tuple[Program, ...] = (),
+        *,
+        hardware: Hardware = TABLE_1,
+        battery: float = 1.0,
+        now: int = 0,
+        listen: int = 0,
+    ) -> None:
+        self.columns = columns
+        self.hardware = hardware
+        self.programs = programs
+        self._levels = {program.name: level for level, program in enumerate(programs)}
+        self.interval: Integers = np.zeros(count, np.int64)
+        self.level: Integers = np.full(count, max(0, len(programs) - 1))
+        self.filter: Integers = np.zeros(count, np.int64)
+        self.filters: list[Expression | None] = [None]
+        self._filter_numbers: dict[str, int] = {"TRUE": 0}
+        self.asleep: Booleans = np.zeros(count, bool)
+        self.alive: Booleans = np.ones(count, bool)
+        self.first: Booleans = np.ones(count, bool)
+        self.number: Integers = np.zeros(count, np.int64)
+        self.heartbeat: Integers = np.zeros(count, np.int64)
+        self.listen: Integers = np.full(count, listen)
+        self.listened: Integers = np.full(count, now - listen)
+        self.said: Integers = np.full(count, now)
+        self.sent: Integers = np.zeros(count, np.int64)
+        self.spent: Floats = np.zeros(count)
+        """Joules."""
+        self.energy: Floats = np.full(count, hardware.battery_energy * battery)
+        cycles = [program.cycles for program in programs] or [CYCLES]
+        busy = np.array(cycles) / hardware.processor_speed + hardware.latch_time
+        self._sample_energy = busy * (hardware.processor_active - hardware.processor_idle)
+        self._sample_energy += hardware.latch_time * hardware.converter
+        payload = [program.payload_bits for program in programs] or [VALUE_BITS * len(columns)]
+        self._message_energy = (HEADER_BITS + np.array(payload)) * hardware.transmit_bit
+
+    def obey(self, place: int, command: Command) -> bool:
+        """A command has reached its sensor. One that it cannot make sense of, or has obeyed already, changes nothing."""
+        if command.number is not None and command.number == self.number[place]:
+            return False
+        number = self.filter[place]
+        if command.filter is not None:
+            try:
+                number = self._filter_number(command.filter)
+            except NilometerError:
+                return False
+        self.filter[place] = number
+        if command.interval is not None:
+            self.interval[place] = command.interval
+        if command.program is not None and command.program in self._levels:
+            self.level[place] = self._levels[command.program]
+        if command.sleep is not None:
+            self.asleep[place] = command.sleep
+        if command.heartbeat is not None:
+            self.heartbeat[place] = command.heartbeat
+        if command.listen is not None:
+            self.listen[place] = command.listen
+        self.number[place] = command.number or 0
+        self.first[place] = not self.asleep[place]
+        return True
+
+    def forget(self, place: int) -> None:
+        """A new battery: it knows nothing of what it was told."""
+        self.interval[place] = self.number[place] = self.heartbeat[place] = self.filter[place] = 0
+        self.level[place] = max(0, len(self.programs) - 1)
+        self.asleep[place], self.alive[place], self.first[place] = False, True, True
+        self.spent[place] = 0.0
+
+    def listening(self, now: int) -> Booleans:
+        """Who has the receiver on at this moment: those awake each step, those asleep now and then."""
+        turn = self.alive & (~self.asleep | (now - self.listened >= self.listen))
+        self.listened[turn] = now
+        return turn
+
+    def draw(self, duration: int, samples: Integers, messages: Integers, statuses: Integers) -> Booleans:
+        """Take from the batteries what a step cost; who died of it."""
+        joules = np.full(len(self.spent), duration / SECOND * self.hardware.processor_idle)
+        joules += samples * self._sample_energy[self.level]
+        joules += messages * self._message_energy[self.level]
+        joules += statuses * (STATUS_BITS * self.hardware.transmit_bit)
+        self.spent += np.where(self.alive, joules, 0.0)
+        died = self.alive & (self.spent >= self.energy)
+        self.alive &= ~died
+        return died
+
+    def _filter_number(self, text: str) -> int:
+        found = self._filter_numbers.get(text)
+        if found is None:
+            self.filters.append(read_filter(text, self.columns))
+            found = self._filter_numbers[text] = len(self.filters) - 1
+        return found

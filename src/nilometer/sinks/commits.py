@@ -1,0 +1,162 @@
+"""A query's result logs -> its commits, one after the other, also while another process writes them.
+
+A query that changes the type of a column goes on in another log, in which the numbers of its commits run on. The law: only commits that
+survive a power cut are given out: what a sink has and the log has lost would be answered again, otherwise cut, under
+the same numbers.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import polars as pl
+
+from nilometer.log.annex import annex_from_bytes
+from nilometer.log.local_files import LocalFiles
+from nilometer.log.notes import last_note
+from nilometer.log.reader import HEAD, Cursor, Offset
+from nilometer.log.record import RecordKind, records_in
+from nilometer.log.results import Commit, schema_of
+from nilometer.log.segment import SegmentId, segment_ids
+from nilometer.log.stream_log import StreamLog
+from nilometer.log.writer import resources
+from nilometer.sinks.sink import Answered
+from nilometer.types import Schema
+
+Logs = Callable[[], Sequence[LocalFiles]]
+"""The result logs that there are now, the oldest first."""
+
+
+@dataclass(frozen=True, order=True)
+class Place:
+    """Between two commits: in which log, and where in it."""
+
+    log: int = 0
+    offset: Offset = field(default_factory=Offset)
+
+
+class Commits:
+    """Reads on where it stands; at the beginning, unless told."""
+
+    def __init__(self, logs: Logs) -> None:
+        self._logs = logs
+        self._schemas: dict[tuple[str, tuple[str, ...]], Schema] = {}
+        self.seek(Place())
+
+    @property
+    def place(self) -> Place:
+        """What comes next."""
+        return Place(self._log, self._cursor.offset if self._cursor is not None else self._start)
+
+    def seek(self, place: Place) -> None:
+        """Read on from there."""
+        self._log, self._start = place.log, place.offset
+        self._cursor: Cursor | None = None
+        self._before = sum(StreamLog(files).end.position for files in self._logs()[: place.log])
+
+    def seek_row(self, position: int) -> None:
+        """Read on somewhere before the row of that position, counted over all logs: not far before it."""
+        before, place = 0, Place()
+        for log, files in enumerate(self._logs()):
+            for segment in segment_ids(files):
+                if before + segment.position <= position:
+                    place = Place(log, Offset(segment.number, segment.position))
+            before += StreamLog(files).end.position
+        self.seek(place)
+
+    def seek_after(self, number: int | None) -> None:
+        """Read on somewhere before the commit that follows that number: not far before it."""
+        place = Place()
+        if number is not None:
+            for log, files in reversed(list(enumerate(self._logs()))):
+                found = _segment_after(files, number)
+                if found is not None:
+                    place = Place(log, Offset(found.number, found.position))
+                    break
+        self.seek(place)
+
+    def read(self, rows: int) -> list[tuple[Answered, Place]]:
+        """The next commits, until so many rows are together, and where each ends; none if there is nothing more now."""
+        while True:
+            logs = self._logs()
+            # The next log first: once it has a commit, the one before it is complete.
+            following = next((n for n in range(self._log + 1, len(logs)) if last_note(logs[n])), None)
+            found = self._read(logs[self._log], rows) if self._log < len(logs) else []
+            if found or following is None:
+                return found
+            self.seek(Place(following))
+
+    def _read(self, files: LocalFiles, rows: int) -> list[tuple[Answered, Place]]:
+        if self._cursor is None:
+            self._cursor = Cursor(files, self._start, as_written=True)
+        found: list[tuple[Answered, Place]] = []
+        taken = 0
+        for entry in self._cursor:
+            if entry.note is not None and entry.rows is not None:
+                commit = Commit.of(entry.note)
+                schema = self._schema(commit, entry.rows)
+                position = self._before + entry.position
+                answered = Answered(commit.number, commit.version, schema, entry.rows, position)
+                found.append((answered, Place(self._log, entry.after)))
+                taken += max(1, entry.rows.height)
+                if taken >= rows:
+                    break
+        if found:
+            _make_durable(files)
+        return found
+
+    def _schema(self, commit: Commit, rows: pl.DataFrame) -> Schema:
+        key = commit.version, tuple(rows.columns)
+        if key not in self._schemas:
+            self._schemas[key] = schema_of(rows.schema, commit.types)
+        return self._schemas[key]
+
+    def last(self) -> int | None:
+        """The number of the last commit that there is now."""
+        commit = self._last()
+        return None if commit is None else commit.number
+
+    def _last(self) -> Commit | None:
+        notes = (last_note(files) for files in reversed(self._logs()))
+        return next((Commit.of(note) for note in notes if note is not None), None)
+
+    def end(self) -> Place:
+        """After the last commit that there is now."""
+        logs = self._logs()
+        log = next((n for n in reversed(range(len(logs))) if last_note(logs[n]) is not None), 0)
+        if logs and last_note(logs[log]) is not None:
+            _make_durable(logs[log])
+            return Place(log, StreamLog(logs[log]).end)
+        return Place()
+
+    def nothing_yet(self) -> Answered:
+        """What says to a sink that keeps its place that it wants nothing of all that there is now."""
+        self.end()
+        last = self._last()
+        number, version = (-1, "") if last is None else (last.number, last.version)
+        return Answered(number, version, Schema(()), pl.DataFrame())
+
+
+def _segment_after(files: LocalFiles, number: int) -> SegmentId | None:
+    """The newest segment that is seen to begin at or before the commit after that number: a segment begins with the note
+    that was the last, the first one with the first commit."""
+    for segment in reversed(segment_ids(files)):
+        for header in (run := records_in(files.read(segment.name, 0, HEAD))):
+            note = annex_from_bytes(bytes(header.annex(run.buffer, run.base)))[1]
+            if note is not None:
+                if note["number"] <= number + (header.kind == RecordKind.ROWS):
+                    return segment
+                break
+    return None
+
+
+def _make_durable(files: LocalFiles) -> None:
+    """The writer does so as well, but may not have come to it. All segments but the last are durable before the next one is there."""
+    with resources(files.place):
+        handle = os.open(files.directory / segment_ids(files)[-1].name, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)

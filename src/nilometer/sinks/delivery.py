@@ -1,0 +1,246 @@
+"""One query's commits -> one sink: gathered, sent, tried again.
+
+The law: commits go out in order; after any failure the sink is opened anew and asked what it has, and reading begins after that. So
+nothing is lost and nothing doubled, whatever happened on the way; a sink that cannot say is believed to have what was
+acknowledged before the offset that is kept beside the result log.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from hashlib import blake2b
+
+from nilometer.errors import ConfigurationError, DataError, InternalError, NilometerError, ResourceError
+from nilometer.log.local_files import LocalFiles
+from nilometer.log.readers import store_offset, stored_offset
+from nilometer.log.stream_log import StreamLog
+from nilometer.sinks.commits import Commits, Logs, Place
+from nilometer.sinks.sink import Answered, Sink
+from nilometer.types import SECOND
+
+GROUP_COMMITS = 4_096
+"""So many commits without a row are passed over before the sink is told how far they are."""
+POLL = 0.2
+"""How often a thread looks for new commits, in seconds."""
+RETRY, LONGEST_RETRY = 0.25, 30.0
+"""How soon a sink that failed is tried again, in seconds; doubled each time."""
+
+
+@dataclass(frozen=True)
+class Progress:
+    """What has become of a delivery: rows and commits that this process delivered, how often the sink failed, why it fails now, and how many
+    rows were trimmed from the result log, by force, before the sink got them."""
+
+    rows: int = 0
+    commits: int = 0
+    failures: int = 0
+    trouble: str | None = None
+    trimmed: int = 0
+
+
+class Delivery:
+    """Of one thread. `error` is what the last try met; `ended`: it can never succeed, since its settings are wrong."""
+
+    def __init__(self, logs: Logs, sink: Sink, clock: Callable[[], float] = time.monotonic) -> None:
+        self.sink = sink
+        self._logs = logs
+        self._clock = clock
+        self._commits = Commits(logs)
+        self._open = False
+        # What goes out next: commits of one version, and where each ends. `_complete`: the next one is of another version.
+        self._group: list[tuple[Answered, Place]] = []
+        self._rows, self._complete = 0, False
+        self._since = 0.0
+        self._retry_at = 0.0
+        self._wait = RETRY
+        self.progress = Progress()
+        self.error: NilometerError | None = None
+        self.ended = False
+        self._counted: Place | None = None
+
+    def step(self, *, all_of_it: bool = False) -> bool:
+        """Deliver what is due, or all that there is; whether anything was delivered. Failures are remembered, not raised."""
+        if self.ended or (self._clock() < self._retry_at and not all_of_it):
+            return False
+        try:
+            # After a failure nothing is gathered: the sink is well again when all that waited is delivered.
+            moved = self._deliver(all_of_it or self.error is not None)
+        except Exception as error:
+            self._fail(error)
+            return False
+        if self.error is not None:
+            self._wait, self._retry_at, self.error = RETRY, 0.0, None
+            self.progress = replace(self.progress, trouble=None)
+        return moved
+
+    def close(self) -> None:
+        """Let go of the sink."""
+        self._open = False
+        self.sink.close()
+
+    # ---- on the way --------------------------------------------------------------------------------------------------
+
+    def _deliver(self, all_of_it: bool) -> bool:
+        if not self._open:
+            self._reach()
+        moved = False
+        while True:
+            more = self._gather()
+            if self._due(all_of_it):
+                self._send()
+                moved = True
+            if not more:
+                return moved
+
+    def _reach(self) -> None:
+        """Open the sink and stand after what it has."""
+        self._empty()
+        self.sink.open()
+        self._open = True
+        kept = self._kept()
+        self._count_trimmed(kept)
+        if self.sink.keeps_place:
+            self._check()
+            if self.sink.last is None and self.sink.start_now:
+                self.sink.write([self._commits.nothing_yet()])
+            self._commits.seek_after(self.sink.last)
+        else:
+            if kept is None and self.sink.start_now:
+                kept = self._commits.end()
+                self._keep(kept)
+            self._commits.seek(kept or Place())
+        if kept is None:
+            # From here on retention waits for it.
+            self._tell_retention(self._commits.place)
+
+    def _count_trimmed(self, kept: Place | None) -> None:
+        """What lay between the place that was kept and the beginning of what is left; once."""
+        if kept is not None and kept != self._counted:
+            first = StreamLog(self._logs()[kept.log]).start
+            lost = max(0, first.position - kept.offset.position)
+            self.progress = replace(self.progress, trimmed=self.progress.trimmed + lost)
+            self._counted = kept
+
+    def _check(self) -> None:
+        last = self._commits.last()
+        if self.sink.last is not None and self.sink.last > (-1 if last is None else last):
+            raise DataError(
+                f"{self.sink.name} has commit {self.sink.last} of {self.sink.origin}, and the result log ends with {last}",
+                hint="the query's folder was deleted, or an older copy of it put back: give its answers another place",
+            )
+
+    def _gather(self) -> bool:
+        """Take commits of one version until there are enough; whether there may be more."""
+        while not self._full:
+            before = self._commits.place
+            found = self._commits.read(self.sink.group_rows - self._rows)
+            if not found:
+                return False
+            for answered, place in found:
+                if self._group and answered.version != self._group[0][0].version:
+                    self._commits.seek(before)
+                    self._complete = True
+                    return True
+                if not self._has(answered):
+                    self._since = self._since if self._group else self._clock()
+                    self._group.append((answered, place))
+                    self._rows += answered.rows.height
+                before = place
+        return True
+
+    def _has(self, answered: Answered) -> bool:
+        """Whether the sink says so."""
+        return self.sink.keeps_place and self.sink.last is not None and answered.number <= self.sink.last
+
+    @property
+    def _full(self) -> bool:
+        return self._complete or self._rows >= self.sink.group_rows or len(self._group) >= GROUP_COMMITS
+
+    def _due(self, all_of_it: bool) -> bool:
+        if not self._group:
+            return False
+        waited = self._rows > 0 and self._clock() - self._since >= self.sink.every / SECOND
+        return waited or self._full or all_of_it
+
+    def _send(self) -> None:
+        commits = [answered for answered, _ in self._group]
+        self.sink.write(commits)
+        if self.sink.keeps_place:
+            self._tell_retention(self._group[-1][1])
+        else:
+            self._keep(self._group[-1][1])
+        done = self.progress
+        self.progress = replace(done, rows=done.rows + self._rows, commits=done.commits + len(commits))
+        self._empty()
+
+    def _empty(self) -> None:
+        self._group, self._rows, self._complete = [], 0, False
+
+    def _fail(self, error: Exception) -> None:
+        known = (
+            error if isinstance(error, NilometerError) else InternalError(f"{type(error).__name__}: {error}")
+        )
+        self.error = known
+        self.ended = isinstance(known, ConfigurationError)
+        text = known.message if known.detail is None else f"{known.message}: {known.detail}"
+        self.progress = replace(self.progress, failures=self.progress.failures + 1, trouble=text)
+        self._retry_at = self._clock() + self._wait
+        self._wait = min(2 * self._wait, LONGEST_RETRY)
+        self.close()
+
+    # ---- the place, for a sink that cannot say what it has, and for retention ----------------------------------------
+
+    @property
+    def reader(self) -> str:
+        """The reader of the result log in whose name the place is kept."""
+        digest = blake2b(self.sink.name.encode(), digest_size=8).hexdigest()
+        return f"sink-{self.sink.address.scheme}-{digest}"
+
+    def _kept(self) -> Place | None:
+        for log, files in reversed(list(enumerate(self._logs()))):
+            offset = stored_offset(files, self.reader)
+            if offset is not None:
+                return Place(log, offset)
+        return None
+
+    def _keep(self, place: Place) -> None:
+        files = self._logs()[place.log]
+        store_offset(LocalFiles(files.directory, self.sink.failpoint), self.reader, place.offset)
+
+    def _tell_retention(self, place: Place) -> None:
+        """Of a sink that knows by itself what it has: should this fail, the log is kept a little longer."""
+        if place.log < len(self._logs()):
+            with contextlib.suppress(ResourceError):
+                self._keep(place)
+
+
+class Courier:
+    """A delivery in a thread of its own: no query waits for a sink that is slow, or away."""
+
+    def __init__(self, delivery: Delivery, poll: float = POLL) -> None:
+        self.delivery = delivery
+        self._poll = poll
+        self._stopped = threading.Event()
+        self._thread = threading.Thread(target=self._run, name=f"to {delivery.sink.name}", daemon=True)
+        self._thread.start()
+
+    def _run(self) -> None:
+        while not self._stopped.is_set():
+            self.delivery.step()
+            self._stopped.wait(self._poll)
+        # What was committed until now, with one more try if the sink was away.
+        self.delivery.step(all_of_it=True)
+        self.delivery.close()
+
+    def stop(self) -> None:
+        """Deliver what there is, and end; `join` waits for it."""
+        self._stopped.set()
+
+    def join(self, patience: float | None = None) -> bool:
+        """Whether it has ended."""
+        self._thread.join(patience)
+        return not self._thread.is_alive()

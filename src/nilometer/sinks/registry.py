@@ -1,0 +1,78 @@
+"""A sink's URL -> the sink, by the scheme. What speaks to a network is imported when a URL asks for it, not before."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from urllib.parse import parse_qsl
+
+from nilometer.catalog.address import Address
+from nilometer.catalog.near_misses import near_misses
+from nilometer.errors import ConfigurationError
+from nilometer.log.failpoints import Failpoint
+from nilometer.sinks.sink import Origin, Sink
+
+FORMS = "parquet:DIR, jsonl:FILE, mqtt://host/topic, postgresql://host/database?table=x"
+
+
+def _parquet() -> type[Sink]:
+    from nilometer.sinks.parquet import ParquetSink
+
+    return ParquetSink
+
+
+def _json_lines() -> type[Sink]:
+    from nilometer.sinks.json_lines import JsonLinesSink
+
+    return JsonLinesSink
+
+
+def _mqtt() -> type[Sink]:
+    from nilometer.sinks.mqtt import MqttSink
+
+    return MqttSink
+
+
+def _postgresql() -> type[Sink]:
+    from nilometer.sinks.postgresql import PostgresqlSink
+
+    return PostgresqlSink
+
+
+SCHEMES: dict[str, Callable[[], type[Sink]]] = {
+    "parquet": _parquet,
+    "jsonl": _json_lines,
+    "mqtt": _mqtt,
+    "mqtts": _mqtt,
+    "postgresql": _postgresql,
+    "postgres": _postgresql,
+}
+FILES = ("parquet", "jsonl")
+
+
+def sink_for(url: str, origin: Origin, failpoint: Failpoint | None = None) -> Sink:
+    """The sink of a URL, not yet opened; a ConfigurationError for what can never be one."""
+    address = address_of(url)
+    return SCHEMES[address.scheme]()(address, origin, failpoint)
+
+
+def address_of(url: str) -> Address:
+    """A sink's URL in parts.
+
+    >>> address_of("parquet:out/smoky?every=1m").path, address_of("mqtt://host/alerts").path
+    ('out/smoky', 'alerts')
+    """
+    scheme, colon, rest = url.partition(":")
+    scheme = scheme.lower().partition("+")[0]
+    if not colon or scheme not in SCHEMES:
+        raise ConfigurationError(
+            f"'{url}' is nowhere that answers can go",
+            hint=near_misses(scheme, list(SCHEMES)) or f"write {FORMS}",
+        )
+    if scheme in FILES:
+        path, _, query = rest.partition("?")
+        if not path:
+            raise ConfigurationError(f"'{url}' names no file", hint=f"write {FORMS}")
+        return Address(url, scheme, path=path, options=dict(parse_qsl(query, keep_blank_values=True)))
+    if not rest.startswith("//"):
+        raise ConfigurationError(f"'{url}' names no host", hint=f"write {FORMS}")
+    return Address.parse(f"{scheme}:{rest}")

@@ -1,0 +1,131 @@
+"""The contract of a sink: open it, see which commit it has, give it the next ones, close it.
+
+A new sink is one small class and a line in registry.py. The law: `write` is all or nothing as far as `last` can tell: after a crash
+at any step, `open` finds in `last` a commit whose rows, and those of all before it, are there for good, and nothing else is. A sink that
+cannot say what it has (`keeps_place` False) gets rows again after a crash, with ids by which a receiver knows them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import polars as pl
+
+from nilometer.catalog.address import Address
+from nilometer.errors import ConfigurationError, ResourceError
+from nilometer.log import failpoints
+from nilometer.log.failpoints import Failpoint
+from nilometer.types import Schema
+
+SINK_FAILPOINTS = (
+    "before_publish",
+    "during_publish",
+    "after_publish",
+    "before_ingest",
+    "after_ingest",
+    "before_commit",
+    "after_commit",
+)
+"""Besides those of files (log/failpoints.py), at the place `sink`: the steps towards a broker and a database."""
+
+COMMON = ("every", "rows", "start")
+"""Options of every sink: how long commits are gathered, up to how many rows, and whether one that has nothing yet gets all
+answers that there are, or those from now on."""
+
+GROUP_ROWS = 65_536
+"""A sink is given commits of about so many rows at once, unless it says otherwise."""
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Whose answers they are: a query's, and which data directory's (a gateway's).
+
+    >>> str(Origin("smoky", "1a2b3c4d"))
+    'smoky@1a2b3c4d'
+    """
+
+    query: str
+    identity: str
+
+    def __str__(self) -> str:
+        return f"{self.query.lower()}@{self.identity}"
+
+
+@dataclass(frozen=True)
+class Answered:
+    """One commit: what a version of a query answered, in the columns it had. `position` rows came before."""
+
+    number: int
+    version: str
+    schema: Schema
+    rows: pl.DataFrame
+    position: int = 0
+
+
+class Sink:
+    """The base. `last` is the commit it has, None for none; `every` how long commits may be gathered, in microseconds."""
+
+    keeps_place = True
+    """Whether it knows by itself what it has."""
+
+    options: tuple[str, ...] = ()
+    every = 0
+    group_rows = GROUP_ROWS
+
+    def __init__(self, address: Address, origin: Origin, failpoint: Failpoint | None = None) -> None:
+        address.check([*self.options, *COMMON])
+        self.address = address
+        self.origin = origin
+        self.failpoint = failpoint or failpoints.from_environment("sink")
+        self.every = address.duration("every", type(self).every)
+        self.group_rows = address.count("rows", type(self).group_rows)
+        start = address.options.get("start", "beginning")
+        if start not in ("beginning", "now"):
+            raise ConfigurationError(
+                f"start={start} is no place to start", hint="write start=beginning or start=now"
+            )
+        self.start_now = start == "now"
+        self.last: int | None = None
+
+    @property
+    def name(self) -> str:
+        """Where it goes, for people and for the books: the same place is the same name; without password and options."""
+        port = f":{self.address.port}" if self.address.port else ""
+        return f"{self.address.scheme}://{self.address.host}{port}/{self.address.path}"
+
+    def open(self) -> None:
+        """Reach it, and find `last`. A ResourceError if it is away: it is tried again."""
+        raise NotImplementedError
+
+    def write(self, commits: Sequence[Answered]) -> None:
+        """Deliver the next commits, all of one version; those without rows only move `last`."""
+        raise NotImplementedError
+
+    def close(self) -> None:
+        """Let go; also of a sink that failed, or was never opened."""
+
+
+def rows_in(commits: Sequence[Answered]) -> pl.DataFrame:
+    """The rows of commits of one version, one after the other."""
+    filled = [commit.rows for commit in commits if commit.rows.height] or [commits[-1].rows]
+    return filled[0] if len(filled) == 1 else pl.concat(filled, rechunk=True)
+
+
+def check_origin(found: object, origin: Origin, place: str) -> None:
+    """What a place holds must be of the same query: another's numbers of commits say nothing."""
+    if found != str(origin):
+        raise ConfigurationError(
+            f"{place} holds answers of {found}, not of {origin}",
+            hint="give each query (and each data directory) a place of its own",
+        )
+
+
+@contextmanager
+def reached(place: str) -> Iterator[None]:
+    """What the operating system refuses is a ResourceError."""
+    try:
+        yield
+    except OSError as error:
+        raise ResourceError(f"{place} cannot be written", detail=error.strerror or str(error)) from error
