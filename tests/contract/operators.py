@@ -6,26 +6,27 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from contract.rounds import STREAM, TABLE, WINDOWS, Input
+from nilometer.algebra import Lagged
 from nilometer.expressions import Aggregate as AggregateExpression
 from nilometer.expressions import Call, ColumnReference, Expression
 from nilometer.operators.aggregate import Aggregate
 from nilometer.operators.asof_join import AsofJoin
 from nilometer.operators.join import WindowsJoin, WindowsTableJoin
-from nilometer.operators.lag import Lag, Lagged
+from nilometer.operators.lag import Lag
 from nilometer.operators.logic import TICK, TIME, Spec
 from nilometer.operators.row_window import RowWindow
 from nilometer.operators.sample import Sample
-from nilometer.operators.shedding import Shedding
+from nilometer.operators.shedding.shedding import Shedding
 from nilometer.operators.silent import Silent
-from nilometer.operators.similar import Similar
+from nilometer.operators.similar.similar import Similar
 from nilometer.operators.symmetric_hash_join import SymmetricHashJoin
 from nilometer.operators.table_join import StreamTableJoin, TableJoin
 from nilometer.operators.time_window import TimeWindow
 from nilometer.operators.to_stream import ToStream
 from nilometer.operators.union import Union
-from nilometer.operators.window_aggregate import WindowAggregate
-from nilometer.operators.window_join import WindowJoin
-from nilometer.operators.window_join_plan import Form
+from nilometer.operators.window_aggregate.window_aggregate import WindowAggregate
+from nilometer.operators.window_join.plan import Form
+from nilometer.operators.window_join.window_join import WindowJoin
 from nilometer.operators.zipper_join import ZipperJoin
 from nilometer.types import BOOLEAN, FLOAT, INT, POINT, STRING, Column, OwnWindow, Schema, Type
 

@@ -36,20 +36,20 @@ from nilometer.operators.asof_join import AsofJoin
 from nilometer.operators.join import WindowsJoin, WindowsTableJoin
 from nilometer.operators.lag import Lag
 from nilometer.operators.logic import TICK, Logic, Progress, no_evaluations
+from nilometer.operators.panes import SMALL
 from nilometer.operators.row_window import RowWindow
 from nilometer.operators.row_window_aggregate import RowWindowAggregate
 from nilometer.operators.sample import Sample
 from nilometer.operators.silent import Silent
-from nilometer.operators.similar import Similar
+from nilometer.operators.similar.similar import Similar
 from nilometer.operators.symmetric_hash_join import SymmetricHashJoin
 from nilometer.operators.table_join import StreamTableJoin, TableJoin
 from nilometer.operators.time_window import TimeWindow
 from nilometer.operators.to_stream import ToStream
 from nilometer.operators.union import Union
-from nilometer.operators.window_aggregate import WindowAggregate
-from nilometer.operators.window_join import WindowJoin
-from nilometer.operators.window_join_plan import Form
-from nilometer.operators.window_panes import SMALL
+from nilometer.operators.window_aggregate.window_aggregate import WindowAggregate
+from nilometer.operators.window_join.plan import Form
+from nilometer.operators.window_join.window_join import WindowJoin
 from nilometer.operators.zipper_join import ZipperJoin
 
 WIDTH = 20_000

@@ -9,7 +9,12 @@ import pytest
 
 from nilometer.errors import DataError
 from nilometer.expressions import Call, Case, ColumnReference, Expression, InList, Literal, Now
-from nilometer.operators.evaluate import apply_predicate, apply_projection, compile_predicate, evaluate
+from nilometer.operators.evaluate.evaluate import (
+    apply_predicate,
+    apply_projection,
+    compile_predicate,
+    evaluate,
+)
 from nilometer.operators.frames import dtype
 from nilometer.types import (
     BOOLEAN,

@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 from nilometer.expressions import Call, Case, ColumnReference, Expression, Literal
-from nilometer.operators.evaluate import compile_expression, compile_predicate, compile_projection
+from nilometer.operators.evaluate.evaluate import compile_expression, compile_predicate, compile_projection
 from nilometer.types import BOOLEAN, FLOAT, INT
 
 UNMATCHED = pl.DataFrame({"k": [1, 1, 1, 1]}).join(

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from nilometer.errors import DataError
 from nilometer.expressions import Call, Case, ColumnReference, Expression, InList, Literal, Now
-from nilometer.operators.evaluate import apply_predicate, evaluate
+from nilometer.operators.evaluate.evaluate import apply_predicate, evaluate
 from nilometer.operators.frames import dtype
 from nilometer.plan import scalar
 from nilometer.types import BOOLEAN, FLOAT, INT, INT_MAXIMUM, INT_MINIMUM, POINT, STRING, TIME, Type

@@ -13,8 +13,8 @@ from nilometer.expressions import ColumnReference
 from nilometer.kernels.join_completeness import completeness, kept_shares, probing_completeness
 from nilometer.operators import frames
 from nilometer.operators.logic import Progress
-from nilometer.operators.shedding import Shedding
-from nilometer.operators.window_join import WindowJoin, WindowJoinLogic
+from nilometer.operators.shedding.shedding import Shedding
+from nilometer.operators.window_join.window_join import WindowJoin, WindowJoinLogic
 from nilometer.types import INT, Column, Schema
 
 SCHEMAS = tuple(Schema((Column(f"{alias}.key", INT),)) for alias in "ABC")

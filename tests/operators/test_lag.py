@@ -9,10 +9,11 @@ import polars as pl
 import pytest
 from hypothesis import given
 
+from nilometer.algebra import Lagged
 from nilometer.errors import DataError, InternalError
 from nilometer.expressions import Call, ColumnReference, Literal
 from nilometer.operators import frames
-from nilometer.operators.lag import Lag, Lagged
+from nilometer.operators.lag import Lag
 from nilometer.operators.logic import Progress
 from nilometer.types import FLOAT, INT, INT_MAXIMUM, INT_MINIMUM, SECOND, STRING, Column, Schema
 from operators.twins import Row, Script, counted, few, scripts

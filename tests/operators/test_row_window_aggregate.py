@@ -13,7 +13,7 @@ from nilometer.errors import InternalError
 from nilometer.expressions import Aggregate as Item
 from nilometer.expressions import Call, ColumnReference, Expression, Literal
 from nilometer.operators.aggregate import Aggregate
-from nilometer.operators.evaluate import apply_predicate
+from nilometer.operators.evaluate.evaluate import apply_predicate
 from nilometer.operators.logic import Progress
 from nilometer.operators.row_window import RowWindow
 from nilometer.operators.row_window_aggregate import RowWindowAggregate

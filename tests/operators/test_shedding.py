@@ -13,15 +13,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from nilometer.algebra import ShedPolicy
 from nilometer.errors import InternalError
 from nilometer.expressions import ColumnReference
 from nilometer.kernels.age_curve import AgeCurve
 from nilometer.operators import frames, shedding
 from nilometer.operators.logic import Progress
-from nilometer.operators.shedding import Shedding
+from nilometer.operators.shedding.shedding import Shedding
+from nilometer.operators.shedding.worth import drawn
 from nilometer.operators.symmetric_hash_join import SymmetricHashJoin
-from nilometer.operators.window_join import KeyPair, WindowJoin
-from nilometer.operators.worth import ShedPolicy, drawn
+from nilometer.operators.window_join.window_join import KeyPair, WindowJoin
 from nilometer.types import INT, INT_MINIMUM, STRING, Column, Schema
 from operators.twins import Row, Script, counted, few, frozen, scripts
 

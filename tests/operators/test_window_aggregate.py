@@ -12,12 +12,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from nilometer.algebra import Completeness
 from nilometer.errors import DataError, InternalError, ResourceError
 from nilometer.expressions import Aggregate, Call, ColumnReference, Expression, Literal, Now
 from nilometer.operators.frames import dtype
 from nilometer.operators.logic import Progress
-from nilometer.operators.window_aggregate import WindowAggregate, fusible
-from nilometer.operators.window_completeness import Completeness
+from nilometer.operators.window_aggregate.window_aggregate import WindowAggregate, fusible
 from nilometer.plan import scalar
 from nilometer.types import BOOLEAN, FLOAT, INT, INT_MAXIMUM, MINUTE, POINT, STRING, TIME, Type, parse_time
 from operators.streams import (

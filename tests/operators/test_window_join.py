@@ -17,9 +17,9 @@ from nilometer.errors import DataError, InternalError
 from nilometer.expressions import Call, ColumnReference, Expression, Literal, Now, conjunction
 from nilometer.operators import frames, window_join_bands, window_join_steps
 from nilometer.operators.logic import Progress
-from nilometer.operators.window_join import Bound, WindowJoin
-from nilometer.operators.window_join_keys import KeyPair
-from nilometer.operators.window_join_plan import Form
+from nilometer.operators.window_join.keys import KeyPair
+from nilometer.operators.window_join.plan import Form
+from nilometer.operators.window_join.window_join import Bound, WindowJoin
 from nilometer.types import BOOLEAN, FLOAT, INT, STRING, TIME, Column, Schema
 from operators.twins import Row, Script, counted, few, scripts
 

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from nilometer.operators import window_panes
 from nilometer.operators.frames import Dtypes
+from nilometer.operators.panes import Panes
 from nilometer.operators.waiting import Waiting
-from nilometer.operators.window_panes import Panes
 
 COLUMNS: Dtypes = {"@tick": pl.Int64(), "name": pl.String()}
 

@@ -9,6 +9,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
+from nilometer import algebra
 from nilometer.errors import DataError
 from nilometer.optimizer import PROFILES, OptimizerContext, optimize
 from nilometer.plan import logical
@@ -29,7 +30,7 @@ def test_optimizing_keeps_the_answer(plan: logical.Node, profile: str, seed: int
 
     def answer(node: logical.Node) -> Any:
         body = node.input if isinstance(node, logical.Deliver) else node
-        delivered = logical.Deliver(body, tick=body.collection is not logical.Collection.TABLE)
+        delivered = logical.Deliver(body, tick=body.collection is not algebra.Collection.TABLE)
         return evaluate(delivered, feeds, tables, SENSORS, finished=seed % 3 > 0)
 
     try:

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from nilometer import algebra
 from nilometer.errors import DataError
 from nilometer.optimizer import PROFILES, RULES, OptimizerContext
 from nilometer.optimizer.choose import choose
@@ -99,7 +100,7 @@ def _delivered(plan: logical.Node) -> logical.Node:
     """With the ticks of its rows, which are part of the answer."""
     if isinstance(plan, logical.Deliver):
         return plan
-    return logical.Deliver(plan, tick=plan.collection is not logical.Collection.TABLE)
+    return logical.Deliver(plan, tick=plan.collection is not algebra.Collection.TABLE)
 
 
 @pytest.mark.parametrize(("name", "case"), CASES)

@@ -5,12 +5,12 @@
 
 from __future__ import annotations
 
+from nilometer.algebra import Collection
 from nilometer.dataflow.sources import Extents
 from nilometer.dataflow.stages import Operator, Round, Stage, Transform, Worker, shed_by
 from nilometer.errors import UnsupportedError
 from nilometer.operators.logic import Logic, Output, Spec
 from nilometer.plan import physical
-from nilometer.plan.logical import Collection
 
 
 class Dataflow:

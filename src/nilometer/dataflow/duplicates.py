@@ -15,7 +15,7 @@ from nilometer.catalog.extents import Stream
 from nilometer.errors import DataError
 from nilometer.operators.frames import from_bytes, to_bytes
 from nilometer.operators.logic import ID, TICK, TIME
-from nilometer.operators.window_panes import SMALL
+from nilometer.operators.panes import SMALL
 
 _CHUNK = 65_536
 

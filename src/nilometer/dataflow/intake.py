@@ -10,12 +10,12 @@ from collections.abc import Sequence
 
 import polars as pl
 
+from nilometer.algebra import Collection
 from nilometer.dataflow.lowering.sources_of import id_type
 from nilometer.dataflow.stages import Round, Stage
 from nilometer.operators.frames import Dtypes, conform, dtypes, empty, stream_dtypes, window_dtypes
 from nilometer.operators.logic import Output, no_evaluations
 from nilometer.plan import physical
-from nilometer.plan.logical import Collection
 
 
 class Intake:

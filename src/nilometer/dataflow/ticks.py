@@ -6,8 +6,8 @@ come before one whose tick is complete. The reference evaluator has the same rul
 
 from __future__ import annotations
 
+from nilometer.algebra import Collection
 from nilometer.plan import physical
-from nilometer.plan.logical import Collection
 
 
 def tick_interval(node: physical.Node) -> int | None:

@@ -14,9 +14,8 @@ from functools import lru_cache
 from math import ceil, sqrt
 
 import numpy as np
-import numpy.typing as npt
 
-Floats = npt.NDArray[np.float64]
+from nilometer.kernels.arrays import Floats
 
 _DEVIATIONS = 40
 """By Cantelli's inequality a sum is further above its mean with a probability of at most 1 / (1 + 40^2) < 0.001."""

@@ -14,9 +14,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from nilometer.kernels.ranges import Integers
-
-Floats = npt.NDArray[np.float64]
+from nilometer.kernels.arrays import Floats, Integers
 
 AGES = 32
 """So many ages, of equal length, from 0 to the window's width."""

@@ -20,7 +20,8 @@ import numba
 import numpy as np
 import numpy.typing as npt
 
-from nilometer.kernels.ranges import Integers, first_size
+from nilometer.kernels.arrays import Integers
+from nilometer.kernels.ranges import first_size
 from nilometer.kernels.read_only import read_only
 
 Values = npt.NDArray[Any]

@@ -17,7 +17,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from nilometer.kernels.ranges import Integers, expand
+from nilometer.kernels.arrays import Integers
+from nilometer.kernels.ranges import expand
 
 
 def expand_in_chunks(low: Integers, high: Integers, limit: int) -> Iterator[tuple[Integers, Integers]]:

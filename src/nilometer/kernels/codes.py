@@ -13,12 +13,9 @@ from __future__ import annotations
 
 import numba
 import numpy as np
-import numpy.typing as npt
 
+from nilometer.kernels.arrays import Booleans, Integers
 from nilometer.kernels.read_only import read_only
-
-Integers = npt.NDArray[np.int64]
-Booleans = npt.NDArray[np.bool_]
 
 _SMALLEST = 1024
 

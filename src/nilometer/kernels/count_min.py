@@ -12,8 +12,7 @@ import zlib
 import numpy as np
 import numpy.typing as npt
 
-Numbers = npt.NDArray[np.uint64]
-Floats = npt.NDArray[np.float64]
+from nilometer.kernels.arrays import Floats, Words
 
 WIDTH_BITS = 11
 MEMORY = 65_536
@@ -36,7 +35,7 @@ class CountMin:
         self._counts = np.zeros((len(_ODD), 1 << width_bits), dtype=np.float32)
         self._data: bytes | None = None
 
-    def add(self, numbers: Numbers) -> None:
+    def add(self, numbers: Words) -> None:
         """Count each of them once."""
         for row, places in zip(self._counts, self._places(numbers), strict=True):
             row += np.bincount(places, minlength=len(row)).astype(np.float32)
@@ -48,7 +47,7 @@ class CountMin:
             self._counts /= 2
             self.total /= 2
 
-    def share(self, numbers: Numbers) -> Floats:
+    def share(self, numbers: Words) -> Floats:
         """Which share of what was counted each of them is, as estimated; 0 where nothing was counted."""
         if not self.total:
             return np.zeros(len(numbers))
@@ -72,7 +71,7 @@ class CountMin:
         counts = np.frombuffer(zlib.decompress(data[_HEAD:]), dtype=np.float32)
         self._counts, self._data = counts.reshape(self._counts.shape).copy(), data
 
-    def _places(self, numbers: Numbers) -> list[npt.NDArray[np.intp]]:
+    def _places(self, numbers: Words) -> list[npt.NDArray[np.intp]]:
         # Whole numbers come as they are, so their lower bits must reach the upper ones, from which a place is taken.
         mixed = numbers ^ (numbers >> np.uint64(32))
         return [((mixed * odd) >> self._shift).astype(np.intp) for odd in _ODD]

@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-Integers = npt.NDArray[np.int64]
+from nilometer.kernels.arrays import Integers
+
 Places = npt.NDArray[np.intp]
 
 

@@ -16,13 +16,10 @@ from collections.abc import Iterator
 
 import numba
 import numpy as np
-import numpy.typing as npt
 
-from nilometer.kernels.ranges import Integers, first_size
+from nilometer.kernels.arrays import Booleans, Integers, Words
+from nilometer.kernels.ranges import first_size
 from nilometer.kernels.read_only import read_only
-
-Numbers = npt.NDArray[np.uint64]
-Booleans = npt.NDArray[np.bool_]
 
 _ALL = read_only(np.ones(0, dtype=np.bool_))
 
@@ -30,7 +27,7 @@ _ALL = read_only(np.ones(0, dtype=np.bool_))
 class HashIndex:
     """Over rows whose `times` do not fall; those that are not `known` (None: all are) equal nothing."""
 
-    def __init__(self, numbers: Numbers, known: Booleans | None, times: Integers) -> None:
+    def __init__(self, numbers: Words, known: Booleans | None, times: Integers) -> None:
         bits = min(max(len(numbers), 16).bit_length(), 20)
         self._shift = np.uint64(64 - bits)
         self._starts, self._rows, self._numbers, self._times = into_buckets(
@@ -38,7 +35,7 @@ class HashIndex:
         )
 
     def matches(
-        self, numbers: Numbers, known: Booleans | None, low: Integers, high: Integers, limit: int
+        self, numbers: Words, known: Booleans | None, low: Integers, high: Integers, limit: int
     ) -> Iterator[tuple[Integers, Integers]]:
         """The pairs of probe and row."""
         probes = (
@@ -67,7 +64,7 @@ class HashIndex:
             if count:
                 yield owners[:count], rows[:count]
 
-    def last(self, numbers: Numbers, known: Booleans | None, high: Integers) -> Integers:
+    def last(self, numbers: Words, known: Booleans | None, high: Integers) -> Integers:
         """Per probe the last row of equal number with time <= high, or -1."""
         found: Integers = find_last(
             read_only(numbers),

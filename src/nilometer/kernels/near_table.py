@@ -24,6 +24,7 @@ from dataclasses import dataclass
 import numba
 import numpy as np
 
+from nilometer.kernels.arrays import Integers, Words
 from nilometer.kernels.occurrence_table import (
     END,
     ENTRY,
@@ -31,13 +32,11 @@ from nilometer.kernels.occurrence_table import (
     OCCURRENCE,
     SMALL,
     VALUES,
-    Numbers,
     capacity_of,
     place_of,
     remove,
     resized,
 )
-from nilometer.kernels.ranges import Integers
 from nilometer.kernels.read_only import read_only
 from nilometer.kernels.similar_pairs import Values, from_least, reach_of, value_bounds
 
@@ -187,13 +186,13 @@ class NearTable:
         """Whole numbers are decided by their bounds alone."""
         return np.inf if values.dtype == np.int64 else self._epsilon
 
-    def _cells_of(self, values: Values) -> Numbers:
+    def _cells_of(self, values: Values) -> Words:
         if values.dtype == np.int64:
             return from_least(values.astype(np.int64, copy=False)) // reach_of(self._epsilon)
         with np.errstate(over="ignore", invalid="ignore"):
             places = np.floor(values / (self._epsilon * WIDER))
         within = np.clip(np.nan_to_num(places, nan=0.0), -CELLS, CELLS)
-        numbers: Numbers = within.astype(np.int64).view(np.uint64)
+        numbers: Words = within.astype(np.int64).view(np.uint64)
         return numbers
 
     def _make_room(self, count: int, dtype: np.dtype[np.generic], sources: int) -> None:

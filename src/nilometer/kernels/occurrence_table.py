@@ -25,10 +25,9 @@ import numba
 import numpy as np
 import numpy.typing as npt
 
-from nilometer.kernels.ranges import Integers
+from nilometer.kernels.arrays import Integers, Words
 from nilometer.kernels.read_only import read_only
 
-Numbers = npt.NDArray[np.uint64]
 Records = npt.NDArray[np.void]
 
 ENTRY = np.dtype(
@@ -79,7 +78,7 @@ class OccurrenceTable:
         """What it takes."""
         return self._values.nbytes + self._owned.nbytes + self._ring.nbytes
 
-    def probe(self, times: Integers, numbers: Numbers, sources: Integers) -> Probes:
+    def probe(self, times: Integers, numbers: Words, sources: Integers) -> Probes:
         """What each row is like, and each row for those after it."""
         count = len(times)
         self._make_room(count)
@@ -122,9 +121,9 @@ class OccurrenceTable:
         found: Integers = self._ring["time"][occurrences & (len(self._ring) - 1)]
         return found
 
-    def numbers(self, occurrences: Integers) -> Numbers:
+    def numbers(self, occurrences: Integers) -> Words:
         """Their values' numbers."""
-        found: Numbers = self._ring["number"][occurrences & (len(self._ring) - 1)]
+        found: Words = self._ring["number"][occurrences & (len(self._ring) - 1)]
         return found
 
     def sources(self, occurrences: Integers) -> Integers:

@@ -22,6 +22,7 @@ from dataclasses import dataclass
 import numba
 import numpy as np
 
+from nilometer.kernels.arrays import Integers, Words
 from nilometer.kernels.occurrence_table import (
     END,
     ENTRY,
@@ -30,14 +31,12 @@ from nilometer.kernels.occurrence_table import (
     OWNED,
     SMALL,
     VALUES,
-    Numbers,
     Probes,
     capacity_of,
     forget,
     place_of,
     resized,
 )
-from nilometer.kernels.ranges import Integers
 from nilometer.kernels.read_only import read_only
 
 ALIVE = 4
@@ -74,7 +73,7 @@ class OwnWindowTable:
         arrays = self._values, self._owned, self._ring, self._until, self._heap
         return sum(array.nbytes for array in arrays)
 
-    def probe(self, times: Integers, numbers: Numbers, sources: Integers, until: Integers) -> OwnProbes:
+    def probe(self, times: Integers, numbers: Words, sources: Integers, until: Integers) -> OwnProbes:
         """What each row is like, and each row, until then, for those after it."""
         count = len(times)
         if count and len(self) >= self._tidy_at:
@@ -115,9 +114,9 @@ class OwnWindowTable:
         found: Integers = self._ring["time"][occurrences & (len(self._ring) - 1)]
         return found
 
-    def numbers(self, occurrences: Integers) -> Numbers:
+    def numbers(self, occurrences: Integers) -> Words:
         """Their values' numbers."""
-        found: Numbers = self._ring["number"][occurrences & (len(self._ring) - 1)]
+        found: Words = self._ring["number"][occurrences & (len(self._ring) - 1)]
         return found
 
     def sources(self, occurrences: Integers) -> Integers:

@@ -26,8 +26,8 @@ from math import prod
 
 import numpy as np
 
+from nilometer.kernels.arrays import Integers
 from nilometer.kernels.occurrence_table import OccurrenceTable, Probes
-from nilometer.kernels.ranges import Integers
 from nilometer.kernels.spread_sample import in_sample
 
 

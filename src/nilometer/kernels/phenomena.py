@@ -29,11 +29,8 @@ from dataclasses import dataclass
 from enum import IntEnum
 
 import numpy as np
-import numpy.typing as npt
 
-from nilometer.kernels.ranges import Integers
-
-Booleans = npt.NDArray[np.bool_]
+from nilometer.kernels.arrays import Booleans, Integers
 
 
 class UpdateKind(IntEnum):

@@ -15,19 +15,19 @@ from collections.abc import Iterator
 import numba
 import numpy as np
 
-from nilometer.kernels.hash_index import Booleans, Numbers
-from nilometer.kernels.ranges import Integers, first_size
+from nilometer.kernels.arrays import Booleans, Integers, Words
+from nilometer.kernels.ranges import first_size
 from nilometer.kernels.read_only import read_only
 
 _ALL = read_only(np.ones(0, dtype=np.bool_))
 
 
 def equal_in_ranges(
-    numbers: Numbers,
+    numbers: Words,
     known: Booleans | None,
     first: Integers,
     end: Integers,
-    row_numbers: Numbers,
+    row_numbers: Words,
     row_known: Booleans | None,
     limit: int,
 ) -> Iterator[tuple[Integers, Integers]]:

@@ -7,9 +7,8 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
-Integers = npt.NDArray[np.int64]
+from nilometer.kernels.arrays import Integers
 
 
 def expand(low: Integers, high: Integers) -> tuple[Integers, Integers]:

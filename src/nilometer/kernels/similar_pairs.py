@@ -14,8 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from nilometer.kernels.arrays import Integers
 from nilometer.kernels.candidates import expand_in_chunks, group_order, group_ranges
-from nilometer.kernels.ranges import Integers
 
 Values = npt.NDArray[np.int64] | npt.NDArray[np.float64]
 

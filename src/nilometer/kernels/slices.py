@@ -15,9 +15,8 @@ from typing import NamedTuple
 
 import numba
 import numpy as np
-import numpy.typing as npt
 
-Integers = npt.NDArray[np.int64]
+from nilometer.kernels.arrays import Integers
 
 
 class Slicing(NamedTuple):

@@ -13,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from nilometer.kernels.ranges import Integers
+from nilometer.kernels.arrays import Integers
 
 STEPS = 1 << 16
 """Offsets are so many: with it and the numbers of elements and samples, products stay whole numbers of 64 bits."""

@@ -12,10 +12,8 @@ import numba
 import numpy as np
 import numpy.typing as npt
 
+from nilometer.kernels.arrays import Integers, Words
 from nilometer.kernels.read_only import read_only
-
-Hashes = npt.NDArray[np.uint64]
-Integers = npt.NDArray[np.int64]
 
 PRIME_1 = np.uint64(0x9E3779B185EBCA87)
 PRIME_2 = np.uint64(0xC2B2AE3D27D4EB4F)
@@ -26,32 +24,32 @@ LIMIT = 2.0**63
 NOT_A_NUMBER = np.uint64(0x7FF8000000000000)
 
 
-def hash_words(words: npt.NDArray[Any]) -> Hashes:
+def hash_words(words: npt.NDArray[Any]) -> Words:
     """The hashes of 64-bit words, whatever they stand for."""
     return np.asarray(_hash_words(read_only(words.view(np.uint64))), dtype=np.uint64)
 
 
-def hash_floats(values: npt.NDArray[np.float64]) -> Hashes:
+def hash_floats(values: npt.NDArray[np.float64]) -> Words:
     """The hashes of floats: of whole numbers those of the integers they equal, of others those of their bits."""
     return np.asarray(_hash_floats(read_only(values), read_only(values.view(np.uint64))), dtype=np.uint64)
 
 
-def hash_texts(data: npt.NDArray[np.uint8], offsets: Integers) -> Hashes:
+def hash_texts(data: npt.NDArray[np.uint8], offsets: Integers) -> Words:
     """The hashes of texts: the bytes data[offsets[i]:offsets[i + 1]] of each."""
     return np.asarray(_hash_texts(read_only(data), read_only(offsets)), dtype=np.uint64)
 
 
-def fold(first: Hashes, second: Hashes) -> Hashes:
+def fold(first: Words, second: Words) -> Words:
     """One hash of two, in this order."""
     return np.asarray(_fold(read_only(first), read_only(second)), dtype=np.uint64)
 
 
-def fold_runs(hashes: Hashes, offsets: Integers) -> Hashes:
+def fold_runs(hashes: Words, offsets: Integers) -> Words:
     """One hash of each run hashes[offsets[i]:offsets[i + 1]], of its length and of its members in order."""
     return np.asarray(_fold_runs(read_only(hashes), read_only(offsets)), dtype=np.uint64)
 
 
-def in_buckets(hashes: Hashes, buckets: int) -> tuple[npt.NDArray[np.uint32], Integers]:
+def in_buckets(hashes: Words, buckets: int) -> tuple[npt.NDArray[np.uint32], Integers]:
     """The places of the hashes bucket by bucket, each bucket's in their order, and where each bucket begins and the last ends."""
     order, starts = _in_buckets(read_only(hashes), np.uint64(buckets))
     return order, starts

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from nilometer.kernels.ranges import Integers
+from nilometer.kernels.arrays import Integers
 
 
 def stable_order(values: Integers) -> Integers:

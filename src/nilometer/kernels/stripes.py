@@ -8,12 +8,9 @@ low <= value <= high puts the value's stripe among those of the copies, whatever
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from nilometer.kernels.arrays import Floats, Integers
 from nilometer.kernels.stable_hash import hash_words, in_buckets
-
-Floats = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 
 _FARTHEST = 2.0**62
 

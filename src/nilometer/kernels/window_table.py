@@ -22,12 +22,9 @@ from typing import NamedTuple
 
 import numba
 import numpy as np
-import numpy.typing as npt
 
-from nilometer.kernels.ranges import Integers
+from nilometer.kernels.arrays import Integers, Words
 from nilometer.kernels.read_only import read_only
-
-Numbers = npt.NDArray[np.uint64]
 
 _SLOTS = 256
 _BITS = 6
@@ -42,7 +39,7 @@ class Tables(NamedTuple):
     number of the `first` row and the `end`, how many rows are `held`, the `latest` time, and by how much a row was behind it (`slack`)."""
 
     times: Integers
-    numbers: Numbers
+    numbers: Words
     previous: Integers
     heads: Integers
     first: Integers
@@ -82,7 +79,7 @@ class WindowTable:
         """By port the number of the first row that is held."""
         return self.tables.first
 
-    def feed(self, ports: Integers, times: Integers, numbers: Numbers, limit: int) -> Iterator[Integers]:
+    def feed(self, ports: Integers, times: Integers, numbers: Words, limit: int) -> Iterator[Integers]:
         """The new N-tuples, by port their rows, at most `limit` at once. All are to be taken before the next call."""
         self._reserve(np.bincount(ports, minlength=self._ports))
         arrivals = (read_only(ports), read_only(times), read_only(numbers))
@@ -96,7 +93,7 @@ class WindowTable:
                 yield found[:, :count]
             size = limit
 
-    def insert(self, port: int, times: Integers, numbers: Numbers) -> None:
+    def insert(self, port: int, times: Integers, numbers: Words) -> None:
         """Take rows that were probed for before."""
         counts = np.zeros(self._ports, dtype=np.int64)
         counts[port] = len(times)

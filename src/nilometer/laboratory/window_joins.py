@@ -8,12 +8,12 @@ import numpy as np
 import polars as pl
 
 from nilometer.expressions import ColumnReference
-from nilometer.kernels.ranges import Integers
+from nilometer.kernels.arrays import Integers
 from nilometer.kernels.window_table import WindowTable
 from nilometer.laboratory.baselines import Arrivals
 from nilometer.operators.logic import ID, POSITION, TICK, TIME, Progress
-from nilometer.operators.window_join import WindowJoin
-from nilometer.operators.window_join_plan import Form
+from nilometer.operators.window_join.plan import Form
+from nilometer.operators.window_join.window_join import WindowJoin
 from nilometer.types import INT, Column, Schema
 
 _AT_ONCE = 1_000_000

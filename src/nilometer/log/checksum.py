@@ -11,9 +11,8 @@ from typing import Any
 
 import numba
 import numpy as np
-import numpy.typing as npt
 
-Words = npt.NDArray[np.uint64]
+from nilometer.kernels.arrays import Words
 
 PRIME_1 = np.uint64(0x9E3779B185EBCA87)
 PRIME_2 = np.uint64(0xC2B2AE3D27D4EB4F)

@@ -27,7 +27,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from nilometer.log.checksum import HEADER_WORDS, STEP_WORDS, Words, walk, words_of, xxh64
+from nilometer.kernels.arrays import Words
+from nilometer.log.checksum import HEADER_WORDS, STEP_WORDS, walk, words_of, xxh64
 from nilometer.types import INT_MINIMUM
 
 HEADER_BYTES = 8 * HEADER_WORDS

@@ -15,8 +15,8 @@ import polars as pl
 from nilometer.errors import InternalError
 from nilometer.expressions import Aggregate as AggregateExpression
 from nilometer.expressions import Expression, type_of
-from nilometer.operators.evaluate import Projector, compile_projection
-from nilometer.operators.evaluate_overflow import overflow_in
+from nilometer.operators.evaluate.evaluate import Projector, compile_projection
+from nilometer.operators.evaluate.overflow import overflow_in
 from nilometer.operators.frames import Dtypes, dtype, dtypes
 from nilometer.types import INT_MAXIMUM, INT_MINIMUM, Column, Schema
 

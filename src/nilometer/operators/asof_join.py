@@ -17,11 +17,11 @@ import numpy as np
 import polars as pl
 
 from nilometer.expressions import Expression, type_of
+from nilometer.kernels.arrays import Integers
 from nilometer.kernels.hash_index import HashIndex
-from nilometer.kernels.ranges import Integers
 from nilometer.kernels.stable_order import stable_order
 from nilometer.operators import frames
-from nilometer.operators.evaluate import compile_expression
+from nilometer.operators.evaluate.evaluate import compile_expression
 from nilometer.operators.gathering import gather
 from nilometer.operators.last_rows import LastRows
 from nilometer.operators.logic import TICK, TIME, Output, Progress, no_evaluations

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
-from nilometer.kernels.ranges import Integers
+from nilometer.kernels.arrays import Integers
 
 _PLAIN = (pl.Int64(), pl.Float64())
 

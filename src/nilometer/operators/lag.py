@@ -11,13 +11,13 @@ DataError. A tuple waits until its tick is complete; the state beside the waitin
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import StrEnum
 
 import polars as pl
 
+from nilometer.algebra import Lagged, Shift
 from nilometer.expressions import Call, ColumnReference, Expression, type_of
 from nilometer.operators import frames
-from nilometer.operators.evaluate import compile_expression
+from nilometer.operators.evaluate.evaluate import compile_expression
 from nilometer.operators.last_rows import LastRows
 from nilometer.operators.logic import ID, TIME, Output, Progress, no_evaluations
 from nilometer.operators.order import source_order
@@ -28,29 +28,6 @@ from nilometer.types import FLOAT, INT, SECOND, Column, Schema, Type
 _RANK = "@rank"
 _LEFT = "@left"
 _NEW = "@new"
-
-
-class Shift(StrEnum):
-    """The functions over a source's earlier tuples."""
-
-    LAG = "LAG"
-    DELTA = "DELTA"
-    RATE = "RATE"
-
-
-@dataclass(frozen=True)
-class Lagged:
-    """`name` = LAG(expression, offset), DELTA(expression) or RATE(expression)."""
-
-    name: str
-    function: str
-    expression: Expression
-    offset: int = 1
-
-    @property
-    def type(self) -> Type:
-        """LAG and DELTA keep the type; RATE is FLOAT, per second."""
-        return FLOAT if self.function == Shift.RATE else type_of(self.expression).plain
 
 
 @dataclass(frozen=True)

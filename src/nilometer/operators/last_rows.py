@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from nilometer.operators.frames import Dtypes, concatenate, from_bytes, to_bytes
-from nilometer.operators.window_panes import SMALL
+from nilometer.operators.panes import SMALL
 
 
 @dataclass

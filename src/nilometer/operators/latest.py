@@ -12,7 +12,8 @@ from functools import reduce
 import numpy as np
 import polars as pl
 
-from nilometer.kernels.ranges import Integers, expand
+from nilometer.kernels.arrays import Integers
+from nilometer.kernels.ranges import expand
 from nilometer.operators import frames
 from nilometer.operators.gathering import gather
 from nilometer.operators.logic import EVALUATION, EVALUATIONS_SCHEMA, TICK, no_evaluations

@@ -11,37 +11,24 @@ the answer and not by the product.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from enum import StrEnum
 from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
 import polars as pl
 
+from nilometer.algebra import JoinKind
 from nilometer.expressions import Call, Expression, columns_of, conjunction, conjuncts, uses_now
+from nilometer.kernels.arrays import Integers
 from nilometer.kernels.candidates import expand_in_chunks
-from nilometer.kernels.ranges import Integers, expand
-from nilometer.operators.evaluate import Evaluator, Predicate, compile_expression, compile_predicate
+from nilometer.kernels.ranges import expand
+from nilometer.operators.evaluate.evaluate import Evaluator, Predicate, compile_expression, compile_predicate
 from nilometer.operators.gathering import gather
 from nilometer.operators.logic import TICK
 from nilometer.operators.validation import require, require_choice, require_columns, require_condition
 from nilometer.types import BOOLEAN, Schema
 
 PAIRS_AT_ONCE = 2_000_000
-
-
-class JoinKind(StrEnum):
-    """What becomes of pairs; SEMI and ANTI keep the left's columns alone."""
-
-    INNER = "INNER"
-    LEFT = "LEFT"
-    SEMI = "SEMI"
-    ANTI = "ANTI"
-
-    @property
-    def pairs(self) -> bool:
-        """Whether the right's columns are in the answer."""
-        return self in (JoinKind.INNER, JoinKind.LEFT)
 
 
 def join_kind(name: str) -> JoinKind:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from nilometer.operators.frames import Dtypes, concatenate, empty, from_bytes, to_bytes
-from nilometer.operators.window_panes import SEALED, SMALL
+from nilometer.operators.panes import SEALED, SMALL
 
 
 @dataclass

@@ -14,7 +14,8 @@ import numpy as np
 import polars as pl
 
 from nilometer.errors import InternalError
-from nilometer.kernels.ranges import Integers, expand, windows
+from nilometer.kernels.arrays import Integers
+from nilometer.kernels.ranges import expand, windows
 from nilometer.operators.frames import (
     Dtypes,
     dtypes,
@@ -24,8 +25,8 @@ from nilometer.operators.frames import (
 )
 from nilometer.operators.logic import EVALUATION, ID, POSITION, TICK, Output, Progress
 from nilometer.operators.order import in_time
+from nilometer.operators.panes import Panes
 from nilometer.operators.waiting import Waiting
-from nilometer.operators.window_panes import Panes
 from nilometer.types import INT, Schema, Type, ceil_to
 
 ORDINAL = "@ordinal"

@@ -18,7 +18,7 @@ from nilometer.operators.aggregate_items import NamedAggregate, NamedExpression
 from nilometer.operators.frames import conform, window_dtypes
 from nilometer.operators.logic import EVALUATION, TICK, Output, Progress
 from nilometer.operators.row_window import ORDINAL, RowNumbers, RowWindow, evaluated_rows
-from nilometer.operators.window_aggregate import WindowAggregate
+from nilometer.operators.window_aggregate.window_aggregate import WindowAggregate
 from nilometer.operators.window_scope import MOST_EVALUATIONS
 from nilometer.types import INT, Schema, Type
 

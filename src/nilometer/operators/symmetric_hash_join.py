@@ -20,11 +20,11 @@ import polars as pl
 
 from nilometer.expressions import Expression, type_of
 from nilometer.operators.logic import Output, Progress
-from nilometer.operators.shedding import Shedding
+from nilometer.operators.shedding.shedding import Shedding
 from nilometer.operators.validation import require
-from nilometer.operators.window_join import WindowJoin
-from nilometer.operators.window_join_keys import KeyPair
-from nilometer.operators.window_join_parts import reads_now
+from nilometer.operators.window_join.keys import KeyPair
+from nilometer.operators.window_join.parts import reads_now
+from nilometer.operators.window_join.window_join import WindowJoin
 from nilometer.types import INT, INT_MINIMUM, Kind, Schema, Type
 
 HASHABLE = frozenset({Kind.INT, Kind.FLOAT, Kind.STRING, Kind.BOOLEAN, Kind.TIME, Kind.DURATION})

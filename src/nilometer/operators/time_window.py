@@ -15,11 +15,12 @@ import numpy as np
 import polars as pl
 
 from nilometer.errors import InternalError
+from nilometer.kernels.arrays import Integers
 from nilometer.kernels.candidates import split
-from nilometer.kernels.ranges import Integers, expand, windows
+from nilometer.kernels.ranges import expand, windows
 from nilometer.operators.frames import concatenate, conform, dtypes, evaluations, window_dtypes
 from nilometer.operators.logic import EVALUATION, TICK, Output, Progress, no_evaluations
-from nilometer.operators.window_panes import Panes
+from nilometer.operators.panes import Panes
 from nilometer.operators.window_scope import BEGINNING, Scope
 from nilometer.types import Schema
 

@@ -10,10 +10,10 @@ equal row of its number. Tuples have time = tick = T, no id and no position. The
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import StrEnum
 
 import polars as pl
 
+from nilometer.algebra import Relation
 from nilometer.operators import frames
 from nilometer.operators.logic import (
     EVALUATION,
@@ -31,14 +31,6 @@ from nilometer.types import INT, Schema, Type
 
 _NUMBER = "@number"
 _OTHER = "@other"
-
-
-class Relation(StrEnum):
-    """CQL's window-to-stream operators."""
-
-    RSTREAM = "RSTREAM"
-    ISTREAM = "ISTREAM"
-    DSTREAM = "DSTREAM"
 
 
 @dataclass(frozen=True)

@@ -8,24 +8,16 @@ at or before. Tables: once, and again when a side has a new version.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import StrEnum
 
 import polars as pl
 
+from nilometer.algebra import Collection
 from nilometer.operators import frames
 from nilometer.operators.latest import LatestWindow, union_of_ticks
 from nilometer.operators.logic import ID, POSITION, STREAM_COLUMNS, TICK, Output, Progress, no_evaluations
 from nilometer.operators.stored_rows import StoredRows, visible
 from nilometer.operators.validation import require, require_choice
 from nilometer.types import INT, Schema, Type
-
-
-class Collection(StrEnum):
-    """What is united."""
-
-    STREAM = "STREAM"
-    WINDOWS = "WINDOWS"
-    TABLE = "TABLE"
 
 
 @dataclass(frozen=True)

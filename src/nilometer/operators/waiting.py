@@ -11,7 +11,7 @@ import polars as pl
 
 from nilometer.operators import frames
 from nilometer.operators.logic import TICK
-from nilometer.operators.window_panes import Panes
+from nilometer.operators.panes import Panes
 
 
 class Waiting:

@@ -15,7 +15,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from nilometer.errors import InternalError, ResourceError
-from nilometer.kernels.ranges import Integers, multiples
+from nilometer.kernels.arrays import Integers
+from nilometer.kernels.ranges import multiples
 from nilometer.types import DAY, INT_MINIMUM, SECOND, ceil_to, format_duration, format_time
 
 BEGINNING = INT_MINIMUM

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from nilometer.operators import frames
-from nilometer.operators.evaluate import Evaluator, compile_expression
+from nilometer.operators.evaluate.evaluate import Evaluator, compile_expression
 from nilometer.operators.gathering import gather
 from nilometer.operators.logic import ID, POSITION, TICK, TIME, Output, Progress, no_evaluations
 from nilometer.operators.matching import KeyPairs

@@ -6,6 +6,7 @@ nothing is less than one. It decides the order of joins and nothing else.
 
 from __future__ import annotations
 
+from nilometer.algebra import JoinKind
 from nilometer.catalog.statistics import (
     DEFAULT_INTERVAL,
     EQUALITY_SELECTIVITY,
@@ -15,7 +16,7 @@ from nilometer.catalog.statistics import (
 from nilometer.expressions import Call, Expression, InList, columns_of, conjuncts
 from nilometer.optimizer.context import OptimizerContext
 from nilometer.plan import logical
-from nilometer.plan.logical import JoinKind, Node, walk_plan
+from nilometer.plan.logical import Node, walk_plan
 from nilometer.types import DAY
 
 

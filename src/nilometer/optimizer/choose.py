@@ -6,6 +6,7 @@ whose partial results have a constant size become AGGR_INIT, AGGR_MERGE and AGGR
 
 from __future__ import annotations
 
+from nilometer import algebra
 from nilometer.errors import InternalError
 from nilometer.expressions import ALGEBRAIC, Expression, conjunction, conjuncts
 from nilometer.optimizer.choose_window_join import window_join
@@ -58,9 +59,9 @@ def choose(node: logical.Node, _context: OptimizerContext | None = None) -> phys
 
 
 _TO_STREAM = {
-    logical.Relation.RSTREAM: physical.RStream,
-    logical.Relation.ISTREAM: physical.IStream,
-    logical.Relation.DSTREAM: physical.DStream,
+    algebra.Relation.RSTREAM: physical.RStream,
+    algebra.Relation.ISTREAM: physical.IStream,
+    algebra.Relation.DSTREAM: physical.DStream,
 }
 
 

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from itertools import combinations
 
+from nilometer.algebra import ShedPolicy
 from nilometer.expressions import conjuncts
 from nilometer.kernels.join_completeness import completeness, kept_shares, probing_completeness
 from nilometer.kernels.window_bounds import implied_widths
 from nilometer.optimizer.cardinality import cardinality
 from nilometer.optimizer.context import OptimizerContext
 from nilometer.optimizer.equalities import equality_between
-from nilometer.plan.logical import Acquire, Memory, Node, ShedPolicy, WindowJoin, walk_plan
+from nilometer.plan.logical import Acquire, Memory, Node, WindowJoin, walk_plan
 from nilometer.types import SECOND, format_duration
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable
 
+from nilometer.algebra import Collection, JoinKind
 from nilometer.expressions import (
     Aggregate,
     Call,
@@ -20,7 +21,6 @@ from nilometer.expressions import (
 )
 from nilometer.placement.sources import Sources, source_key
 from nilometer.plan import physical
-from nilometer.plan.logical import Collection, JoinKind
 from nilometer.types import Kind, format_duration
 
 MOTE_OPERATORS: tuple[type[physical.Node], ...] = (

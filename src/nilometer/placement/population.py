@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from nilometer.algebra import JoinKind
 from nilometer.placement.sources import SourceKey, source_key
 from nilometer.placement.volume import readings_covered
 from nilometer.plan import physical
-from nilometer.plan.logical import JoinKind
 
 
 @dataclass(frozen=True)

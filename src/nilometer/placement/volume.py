@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from math import gcd
 
+from nilometer.algebra import JoinKind
 from nilometer.expressions import ColumnReference
 from nilometer.plan import physical
-from nilometer.plan.logical import JoinKind
 
 
 @dataclass(frozen=True, slots=True)

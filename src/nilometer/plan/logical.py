@@ -14,9 +14,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from enum import StrEnum
 from typing import Self
 
+from nilometer.algebra import (
+    Collection,
+    Completeness,
+    JoinKind,
+    Lagged,
+    Relation,
+    ShedPolicy,
+    Shift,
+    SimilarForm,
+)
 from nilometer.catalog.extents import Stream, Table
 from nilometer.errors import InternalError
 from nilometer.expressions import Aggregate as AggregateExpression
@@ -34,14 +43,6 @@ from nilometer.types import (
     list_of,
     struct_of,
 )
-
-
-class Collection(StrEnum):
-    """What a node yields (SNEE section 4.1)."""
-
-    STREAM = "STREAM"
-    WINDOWS = "WINDOWS"
-    TABLE = "TABLE"
 
 
 def require(condition: bool, message: str) -> None:
@@ -268,29 +269,6 @@ class Sample(_Single):
         require(self.every > 0, "SAMPLE EVERY nothing")
 
 
-class Shift(StrEnum):
-    """The functions over a source's earlier tuples."""
-
-    LAG = "LAG"
-    DELTA = "DELTA"
-    RATE = "RATE"
-
-
-@dataclass(frozen=True)
-class Lagged:
-    """`name` = LAG(expression, offset), DELTA(expression) or RATE(expression) within each source."""
-
-    name: str
-    function: Shift
-    expression: Expression
-    offset: int = 1
-
-    @property
-    def type(self) -> Type:
-        """LAG and DELTA keep the type; RATE is FLOAT, per second."""
-        return FLOAT if self.function is Shift.RATE else type_of(self.expression).plain
-
-
 @dataclass(frozen=True)
 class Lag(_Single):
     """Adds columns computed from the source's earlier tuples, in the order (time, position)."""
@@ -333,16 +311,6 @@ class Silent(_Single):
 def silent_columns(id_type: Type) -> tuple[Column, ...]:
     """The columns of SILENT's rows."""
     return (Column("time", TIME), Column("id", id_type), Column("state", STRING), Column("last_time", TIME))
-
-
-class SimilarForm(StrEnum):
-    """How a variable-arity join's matches are given."""
-
-    LIST = "LIST"
-    PAIRS = "PAIRS"
-    FLATTEN = "FLATTEN"
-    COUNTS = "COUNTS"
-    SAMPLE = "SAMPLE"
 
 
 @dataclass(frozen=True)
@@ -448,17 +416,6 @@ class WindowBound:
     width: int
 
 
-class ShedPolicy(StrEnum):
-    """Which tuples a join with bounded memory gives up first: any (after probing, or before), those whose key is rare in the other
-    streams, those that are rare or have little time left, those of an age that finds little."""
-
-    RANDOM = "RANDOM"
-    SAMPLE = "SAMPLE"
-    PROB = "PROB"
-    LIFE = "LIFE"
-    AGE = "AGE"
-
-
 @dataclass(frozen=True)
 class Memory:
     """The most rows that a join keeps of each input (None: what the windows ask for), and what goes when there are more."""
@@ -561,15 +518,6 @@ class RowWindow(_Single):
 # ---- windows to windows, tables to tables ----------------------------------------------------------------------------
 
 
-class JoinKind(StrEnum):
-    """CROSS is an inner join without a predicate; SEMI and ANTI keep the left's columns alone."""
-
-    INNER = "INNER"
-    LEFT = "LEFT"
-    SEMI = "SEMI"
-    ANTI = "ANTI"
-
-
 @dataclass(frozen=True)
 class Join(_Double):
     """Windows with windows at the union of their ticks, each side with its latest window at or before (empty before its
@@ -614,21 +562,6 @@ class AggregateItem:
 
 
 @dataclass(frozen=True)
-class Completeness:
-    """What COMPLETENESS() of one windowed stream needs: the readings expected in a window at T are
-    sensors x (clipped length / interval), the window clipped at the stream's first tick.
-
-    `sensors` None: those heard up to T (or 1 when grouped by id). The window's length counts acquisition ticks: a
-    closed end adds one interval, so [NOW] expects one reading a sensor. `name` is the FLOAT output column.
-    """
-
-    name: str
-    interval: int
-    sensors: int | None
-    id_column: str
-
-
-@dataclass(frozen=True)
 class Aggregate(_Single):
     """One row per group and evaluation; without keys one row per evaluation, also of an empty window.
 
@@ -660,14 +593,6 @@ class Aggregate(_Single):
 
 
 # ---- windows to stream -----------------------------------------------------------------------------------------------
-
-
-class Relation(StrEnum):
-    """CQL's window-to-stream operators."""
-
-    RSTREAM = "RSTREAM"
-    ISTREAM = "ISTREAM"
-    DSTREAM = "DSTREAM"
 
 
 @dataclass(frozen=True)

@@ -15,19 +15,14 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import ClassVar, Self
 
+from nilometer.algebra import Collection, Completeness, JoinKind, Lagged, Relation, SimilarForm
 from nilometer.catalog.extents import Stream, Table
 from nilometer.errors import InternalError
 from nilometer.expressions import ALGEBRAIC, Expression, type_of
 from nilometer.plan.logical import (
     AggregateItem,
-    Collection,
-    Completeness,
-    JoinKind,
-    Lagged,
     Memory,
     Projection,
-    Relation,
-    SimilarForm,
     WindowBound,
     require,
     silent_columns,

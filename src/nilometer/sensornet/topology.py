@@ -12,13 +12,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from nilometer.errors import ConfigurationError
-
-Integers = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
-Booleans = npt.NDArray[np.bool_]
+from nilometer.kernels.arrays import Floats, Integers
 
 EDGE_QUALITY = 0.5
 """How many packets arrive at the very edge of the range."""

@@ -19,9 +19,10 @@ import polars as pl
 
 from nilometer.catalog.extents import Sensor, Stream, stream_columns
 from nilometer.ingest.adapters.adapter import Command, Presence
+from nilometer.kernels.arrays import Integers
 from nilometer.live.proxies.demand import Demand
 from nilometer.live.proxies.filters import passing
-from nilometer.simulated.physics import Integers, Physics, Readings
+from nilometer.simulated.physics import Physics, Readings
 from nilometer.simulated.power import TABLE_1, Hardware
 from nilometer.simulated.sensors import Sensors
 from nilometer.simulated.traffic import Road, program_for

@@ -12,10 +12,11 @@ import numpy.typing as npt
 import polars as pl
 
 from nilometer.catalog.extents import Sensor
+from nilometer.kernels.arrays import Integers
 from nilometer.simulated.fields.diurnal import Diurnal
 from nilometer.simulated.fields.generator import Generator, quantised
 from nilometer.simulated.fields.moving_plume import MovingPlume
-from nilometer.simulated.physics import Integers, Readings
+from nilometer.simulated.physics import Readings
 from nilometer.simulated.programs import Program
 from nilometer.types import SECOND, Column
 

@@ -9,17 +9,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
-import numpy as np
-import numpy.typing as npt
 import polars as pl
 
 from nilometer.catalog.extents import Sensor
+from nilometer.kernels.arrays import Integers
 from nilometer.simulated.programs import Program
 from nilometer.types import Column
-
-Integers = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
-Booleans = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True)

@@ -24,6 +24,7 @@ import numpy.typing as npt
 
 from nilometer.errors import UnsupportedError
 from nilometer.expressions import columns_of
+from nilometer.kernels.arrays import Floats
 from nilometer.live.proxies.demand import Demand
 from nilometer.simulated.power import TABLE_1, Hardware, Power, draw
 from nilometer.types import SECOND
@@ -137,9 +138,6 @@ def speed(t0: float, t1: float, *, distance: float) -> float:
 def length(t0: float, t1: float, t2: float, *, distance: float) -> float:
     """Feet."""
     return speed(t0, t1, distance=distance) * (t2 - t0)
-
-
-Floats = npt.NDArray[np.float64]
 
 
 def passages(times: Floats, covered: npt.NDArray[np.bool_]) -> tuple[Floats, Floats]:

@@ -7,19 +7,15 @@ the paper. Before any command a sensor samples at its own rate and sends all.
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
 from nilometer.errors import NilometerError
 from nilometer.expressions import Expression
 from nilometer.ingest.adapters.adapter import Command
+from nilometer.kernels.arrays import Booleans, Floats, Integers
 from nilometer.live.proxies.filters import read_filter
 from nilometer.simulated.power import TABLE_1, Hardware
 from nilometer.simulated.programs import HEADER_BITS, Program
 from nilometer.types import SECOND, Column
-
-Integers = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
-Booleans = npt.NDArray[np.bool_]
 
 VALUE_BITS = 16
 STATUS_BITS = HEADER_BITS + 4 * 8

@@ -23,10 +23,11 @@ import polars as pl
 
 from nilometer.catalog.extents import Sensor
 from nilometer.expressions import columns_of
+from nilometer.kernels.arrays import Floats, Integers
 from nilometer.live.proxies.demand import Demand, asks_for
 from nilometer.simulated.fields.generator import quantised
 from nilometer.simulated.fields.traffic_loop import TrafficLoop
-from nilometer.simulated.physics import Floats, Integers, Readings
+from nilometer.simulated.physics import Readings
 from nilometer.simulated.programs import (
     COUNT,
     COUNTS,

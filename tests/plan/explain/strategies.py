@@ -6,6 +6,8 @@ from collections.abc import Callable
 
 from hypothesis import strategies as st
 
+from nilometer import algebra
+from nilometer.algebra import Collection, JoinKind
 from nilometer.catalog import Catalog, Sensor, Stream, Table, stream_columns
 from nilometer.expressions import (
     ALGEBRAIC,
@@ -20,7 +22,7 @@ from nilometer.expressions import (
     type_of,
 )
 from nilometer.plan import logical
-from nilometer.plan.logical import Collection, JoinKind, Node
+from nilometer.plan.logical import Node
 from nilometer.types import (
     BOOLEAN,
     DAY,
@@ -208,7 +210,7 @@ def aggregates(draw: st.DrawFn, input: Node) -> Node:
     items.append(logical.AggregateItem("n", Aggregate("count", None, False, INT), "1"))
     completeness = None
     if isinstance(input, logical.TimeWindow) and draw(st.booleans()):
-        completeness = logical.Completeness("how full", 60, draw(st.none() | st.integers(1, 9)), "R.id")
+        completeness = algebra.Completeness("how full", 60, draw(st.none() | st.integers(1, 9)), "R.id")
     keys = draw(projections(input.schema))
     taken = {item.name for item in items} | {"how full"}
     keys = tuple(key for key in keys if key.name not in taken)
@@ -225,9 +227,9 @@ def streams_above(draw: st.DrawFn, input: Node, alias: str) -> Node:
         case "sample":
             return logical.Sample(input, draw(positive))
         case "lag" if f"{alias}lagged" not in input.schema:
-            shift = draw(st.sampled_from(logical.Shift))
-            offset = draw(st.integers(1, 3)) if shift is logical.Shift.LAG else 1
-            item = logical.Lagged(f"{alias}lagged", shift, draw(expressions(input.schema, FLOAT, 2)), offset)
+            shift = draw(st.sampled_from(algebra.Shift))
+            offset = draw(st.integers(1, 3)) if shift is algebra.Shift.LAG else 1
+            item = algebra.Lagged(f"{alias}lagged", shift, draw(expressions(input.schema, FLOAT, 2)), offset)
             return logical.Lag(input, (item,))
         case "silent":
             return logical.Silent(
@@ -236,8 +238,8 @@ def streams_above(draw: st.DrawFn, input: Node, alias: str) -> Node:
         case "similar" if numbers:
             column = draw(st.sampled_from(numbers)).name
             epsilon = draw(st.floats(0, 1e9))
-            form = draw(st.sampled_from(logical.SimilarForm))
-            sample = draw(st.integers(1, 9)) if form is logical.SimilarForm.SAMPLE else 0
+            form = draw(st.sampled_from(algebra.SimilarForm))
+            sample = draw(st.integers(1, 9)) if form is algebra.SimilarForm.SAMPLE else 0
             own = st.builds(
                 OwnWindow,
                 st.sampled_from([each.name for each in numbers]),
@@ -301,7 +303,7 @@ def _above(draw: st.DrawFn, node: Node, alias: str, depth: int) -> Node:
         case "stream":
             return draw(streams_above(node, alias))
         case "to stream":
-            return logical.ToStream(node, draw(st.sampled_from(logical.Relation)))
+            return logical.ToStream(node, draw(st.sampled_from(algebra.Relation)))
         case kind:
             other = draw(plans(2, f"{alias}_")) if depth > 1 else draw(leaves(f"{alias}_"))
             other = other.inputs[0] if isinstance(other, logical.Deliver) else other
@@ -327,7 +329,7 @@ def _joined(draw: st.DrawFn, kind: str, left: Node, right: Node) -> Node:
             )
             rows = st.none() | st.integers(1, 10**6)
             pairs = st.tuples(rows, rows).filter(any)
-            memory = st.builds(logical.Memory, pairs, st.sampled_from(logical.ShedPolicy))
+            memory = st.builds(logical.Memory, pairs, st.sampled_from(algebra.ShedPolicy))
             return logical.WindowJoin((left, right), tuple(bounds), predicate, draw(st.none() | memory))
         case "join":
             if collections.count(Collection.STREAM) == 2 or set(collections) == {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from nilometer import algebra
 from nilometer.errors import NilometerError
 from nilometer.expressions import Call, ColumnReference, InList, Literal
 from nilometer.plan import logical, physical
@@ -76,7 +77,7 @@ def test_an_elided_window_is_a_mark_on_its_input():
     text = "RSTREAM\n  SP_ACQUIRE [river AS R; time; EVERY 1 MINUTE] @now"
     assert explain_text(plan) == text
     assert parse_physical_plan(text, CATALOG) == plan
-    assert plan.input.collection is logical.Collection.WINDOWS
+    assert plan.input.collection is algebra.Collection.WINDOWS
 
 
 def test_blank_lines_and_comments_are_passed_over():

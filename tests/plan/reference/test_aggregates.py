@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from nilometer import algebra
 from nilometer.expressions import Aggregate, Now
 from nilometer.plan import logical
 from nilometer.types import FLOAT, INT, TIME
@@ -80,7 +81,7 @@ class TestGrouped:
 
 def complete(window, log, *, sensors=None, interval=10, keys=()):
     """(tick, [id,] completeness) of each evaluation."""
-    item = logical.Completeness("complete", interval, sensors, "s.id")
+    item = algebra.Completeness("complete", interval, sensors, "s.id")
     return run(logical.Deliver(logical.Aggregate(window, keys, (), item), True), s=log)
 
 
@@ -148,6 +149,6 @@ class TestCompleteness:
         assert complete(now_window(acquire(sensed(10))), [reading(10)], sensors=0) == [(10, None)]
 
     def test_beside_aggregates(self):
-        item = logical.Completeness("complete", 10, 2, "s.id")
+        item = algebra.Completeness("complete", 10, 2, "s.id")
         node = logical.Aggregate(now_window(acquire(sensed(10))), (), (COUNT,), item)
         assert run(logical.Deliver(node, True), s=[reading(10)]) == [(10, 1, 0.5)]

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from nilometer.algebra import Relation
 from nilometer.plan import logical
-from nilometer.plan.logical import Relation
 from plan.reference.build import (
     acquire,
     column,

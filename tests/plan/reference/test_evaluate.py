@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from nilometer import algebra
 from nilometer.errors import InternalError
 from nilometer.expressions import Call, Now
 from nilometer.plan import logical
@@ -33,7 +34,7 @@ S = acquire(pushed())
 def test_an_answer_has_columns_and_rows_in_the_schemas_order():
     window = keep(now_window(S), "s.v", "s.id")
     answer = evaluate(
-        logical.Deliver(logical.ToStream(window, logical.Relation.RSTREAM), True), feeds(s=[reading(3, 5)])
+        logical.Deliver(logical.ToStream(window, algebra.Relation.RSTREAM), True), feeds(s=[reading(3, 5)])
     )
     assert answer.columns == ("tick", "s.v", "s.id")
     assert answer.rows == ((3, 5, 1),)
@@ -72,11 +73,11 @@ def test_now_in_a_window_is_its_tick():
 def test_a_subquery_under_a_window():
     # The greatest of the counts of the last 20, every 20; the counts are taken every 10.
     counts = logical.Aggregate(range_window(S, 10, 10), (), (COUNT,))
-    inner = logical.Rename(logical.ToStream(counts, logical.Relation.RSTREAM), "q")
+    inner = logical.Rename(logical.ToStream(counts, algebra.Relation.RSTREAM), "q")
     greatest = logical.Aggregate(
         range_window(inner, 20, 20), (), (aggregate("most", "max", column("q.count")),)
     )
-    plan = logical.Deliver(logical.ToStream(greatest, logical.Relation.RSTREAM), True)
+    plan = logical.Deliver(logical.ToStream(greatest, algebra.Relation.RSTREAM), True)
     log = [reading(5, 0), reading(6, 0), reading(15, 0), reading(25, 0), reading(39, 0)]
     assert run(plan, s=log) == [(20, 2), (40, 1)]
 
@@ -84,7 +85,7 @@ def test_a_subquery_under_a_window():
 def test_a_subquery_with_a_window_of_its_own_ticks():
     # Without a slide the outer window is evaluated where the inner answer has tuples, and only there.
     inner = logical.ToStream(
-        logical.Select(now_window(S, 10), compare(column("s.v"), ">", 1)), logical.Relation.RSTREAM
+        logical.Select(now_window(S, 10), compare(column("s.v"), ">", 1)), algebra.Relation.RSTREAM
     )
     outer = logical.Aggregate(now_window(logical.Rename(inner, "q")), (), (COUNT,))
     log = [reading(10, 5), reading(20, 0), reading(30, 5), reading(30, 6)]

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from nilometer import algebra
+from nilometer.algebra import JoinKind
 from nilometer.expressions import Call, Literal, Now
 from nilometer.plan import logical
-from nilometer.plan.logical import JoinKind
 from nilometer.types import BOOLEAN, DURATION, INT, STRING, TIME
 from plan.reference.build import (
     COUNT,
@@ -34,7 +35,7 @@ def pairs(left, right, predicate=None, kind=JoinKind.INNER):
     """The join with the tick and both values."""
     names = ("a.v",) if kind in (JoinKind.SEMI, JoinKind.ANTI) else ("a.v", "b.v")
     join = logical.Join(left, right, kind, predicate)
-    return logical.Deliver(logical.ToStream(keep(join, *names), logical.Relation.RSTREAM), True)
+    return logical.Deliver(logical.ToStream(keep(join, *names), algebra.Relation.RSTREAM), True)
 
 
 class TestWindowsWithWindows:

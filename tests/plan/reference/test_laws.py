@@ -10,8 +10,10 @@ from collections import Counter
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from nilometer import algebra
+from nilometer.algebra import JoinKind, Relation, Shift, SimilarForm
 from nilometer.plan import logical
-from nilometer.plan.logical import JoinKind, Relation, Shift, SimilarForm, WindowBound
+from nilometer.plan.logical import WindowBound
 from nilometer.plan.reference import Feed, evaluate, same_answer
 from nilometer.plan.reference.comparison import normalise
 from nilometer.plan.reference.watermark import arrive
@@ -38,7 +40,7 @@ A, B, C = (acquire(stream) for stream in STREAMS)
 VALUES_A, VALUES_B, VALUES_C = keep(A, "a.v"), keep(B, "b.v"), keep(C, "c.v")
 MIXED = logical.Union(VALUES_A, VALUES_B)
 BY_ID = ((column("a.id"), column("b.id")),)
-LAG = (logical.Lagged("before", Shift.LAG, column("b.v")), logical.Lagged("rate", Shift.RATE, column("b.v")))
+LAG = (algebra.Lagged("before", Shift.LAG, column("b.v")), algebra.Lagged("rate", Shift.RATE, column("b.v")))
 
 
 def emitted(windows, relation=Relation.RSTREAM):
@@ -50,7 +52,7 @@ def counted(window, *keys):
 
 
 def completeness(window, *keys):
-    return emitted(logical.Aggregate(window, keys, (), logical.Completeness("c", 4, None, "b.id")))
+    return emitted(logical.Aggregate(window, keys, (), algebra.Completeness("c", 4, None, "b.id")))
 
 
 PLANS = {
@@ -93,9 +95,9 @@ PLANS = {
     "window over silent": counted(range_window(logical.Silent(B, 5, "q", INT), 9, 3)),
     "rows over a union": emitted(rows_window(logical.Union(VALUES_A, VALUES_C), 2)),
     "rows over a mixed union": emitted(rows_window(MIXED, 2)),
-    "lag over a mixed union": logical.Lag(MIXED, (logical.Lagged("before", Shift.LAG, column("a.v")),)),
+    "lag over a mixed union": logical.Lag(MIXED, (algebra.Lagged("before", Shift.LAG, column("a.v")),)),
     "window over lag over a mixed union": counted(
-        now_window(logical.Lag(MIXED, (logical.Lagged("before", Shift.LAG, column("a.v")),)))
+        now_window(logical.Lag(MIXED, (algebra.Lagged("before", Shift.LAG, column("a.v")),)))
     ),
     "a window over windows": counted(
         range_window(

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from nilometer.algebra import SimilarForm
 from nilometer.plan import logical
-from nilometer.plan.logical import SimilarForm
 from nilometer.types import FLOAT, INT, STRING
 from plan.reference.build import acquire, pushed, reading, run
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from nilometer import algebra
+from nilometer.algebra import Shift
 from nilometer.errors import DataError
 from nilometer.expressions import Call, Literal
 from nilometer.plan import logical
-from nilometer.plan.logical import Shift
 from nilometer.types import FLOAT, INT, INT_MAXIMUM, SECOND, STRING
 from plan.reference.build import (
     acquire,
@@ -64,7 +65,7 @@ class TestSample:
 
 
 def lagged(function, log, expression=V, offset=1, source=S, finished=True):
-    item = logical.Lagged("before", function, expression, offset)
+    item = algebra.Lagged("before", function, expression, offset)
     return run(keep(logical.Lag(source, (item,)), "s.v", "before"), s=log, finished=finished)
 
 
@@ -126,7 +127,7 @@ class TestUnionOfStreams:
 
     def test_sources_go_on_across_the_streams(self):
         union = logical.Union(keep(self.A, "a.v"), keep(self.B, "b.v"))
-        plan = logical.Lag(union, (logical.Lagged("before", Shift.LAG, column("a.v")),))
+        plan = logical.Lag(union, (algebra.Lagged("before", Shift.LAG, column("a.v")),))
         assert run(plan, a=[reading(1, 1), reading(4, 4)], b=[reading(2, 2), reading(3, 3, 9), 9]) == [
             (1, None),
             (2, 1),
@@ -146,7 +147,7 @@ class TestUnionOfStreams:
 
     def test_ids_of_two_types_are_not_kept(self):
         union = logical.Union(keep(self.A, "a.v"), keep(acquire(pushed("b", id_type=STRING)), "b.v"))
-        plan = logical.Lag(union, (logical.Lagged("before", Shift.LAG, column("a.v")),))
+        plan = logical.Lag(union, (algebra.Lagged("before", Shift.LAG, column("a.v")),))
         assert run(plan, a=[reading(1, 1), 9], b=[reading(2, 2, "x")]) == [(1, None), (2, 1)]
 
     def test_under_the_lefts_names_by_position(self):
@@ -163,7 +164,7 @@ class TestUnionOfStreams:
         plan = now_window(union)
         assert evaluations(plan, "a.v", a=[reading(15, 1)], b=[reading(14, 2), 20]) == [(14, [2]), (15, [1])]
         # W = 13 has passed the tick of a's tuple. At its tick it would come first, and then b's would come before it.
-        lag = logical.Lag(union, (logical.Lagged("before", Shift.LAG, column("a.v")),))
+        lag = logical.Lag(union, (algebra.Lagged("before", Shift.LAG, column("a.v")),))
         assert run(lag, a=[reading(15, 1), 13], b=[13], finished=False) == []
         assert run(lag, a=[reading(15, 1), 16], b=[13, reading(14, 2), 16], finished=False) == [
             (2, None),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from nilometer import algebra
 from nilometer.plan import logical
 from nilometer.plan.reference import evaluate
 from nilometer.plan.reference.watermark import ALWAYS, NEVER, arrive
@@ -93,7 +94,7 @@ class TestQueryWatermark:
 
     def test_minimum_over_streams(self):
         plan = logical.Join(
-            now_window(acquire(pushed("a"))), now_window(acquire(pushed("b"))), logical.JoinKind.INNER
+            now_window(acquire(pushed("a"))), now_window(acquire(pushed("b"))), algebra.JoinKind.INNER
         )
         assert watermark(plan, a=[reading(10)], b=[reading(7)], finished=False) == 7
         assert watermark(plan, a=[reading(10)], b=[reading(7)]) == 8
@@ -147,7 +148,7 @@ class TestEndOfStream:
     def test_each_occurrence_has_its_own_end(self):
         # a's would be 21, b's is 13: their minimum is the query's.
         left, right = range_window(acquire(pushed("a")), 10, 10), now_window(acquire(pushed("b")))
-        plan = logical.Join(left, right, logical.JoinKind.INNER)
+        plan = logical.Join(left, right, algebra.JoinKind.INNER)
         assert watermark(plan, a=[reading(12)], b=[reading(12)]) == 13
         assert evaluations(plan, "a.v", a=[reading(12)], b=[reading(12)]) == [(12, [])]
 
@@ -156,7 +157,7 @@ class TestEndOfStream:
         assert watermark(range_window(inner, 10, 10), s=[reading(11)]) == 21
 
     def test_of_nested_windows_the_inner_one_counts(self):
-        inner = logical.ToStream(keep(now_window(acquire(pushed()), 10), "s.v"), logical.Relation.RSTREAM)
+        inner = logical.ToStream(keep(now_window(acquire(pushed()), 10), "s.v"), algebra.Relation.RSTREAM)
         assert watermark(range_window(inner, 60, 60), s=[reading(11)]) == 21
 
     def test_where_tuples_stand_at_their_times(self):
@@ -170,7 +171,7 @@ class TestEndOfStream:
 
 def test_books():
     plan = logical.Join(
-        now_window(acquire(pushed("A"), "x")), now_window(acquire(pushed("A"), "y")), logical.JoinKind.INNER
+        now_window(acquire(pushed("A"), "x")), now_window(acquire(pushed("A"), "y")), algebra.JoinKind.INNER
     )
     answer = evaluate(plan, feeds(a=[reading(5), reading(3), reading(6)]))
     assert [(b.stream, b.alias, b.read, b.late) for b in answer.occurrences] == [

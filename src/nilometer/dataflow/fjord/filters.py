@@ -17,7 +17,7 @@ from nilometer.dataflow.dataflow import Dataflow
 from nilometer.dataflow.sources import Extents
 from nilometer.dataflow.stages import Round, Stage
 from nilometer.expressions import Call, ColumnReference, Expression, Literal, conjunction, conjuncts, type_of
-from nilometer.operators.evaluate import compile_predicate
+from nilometer.operators.evaluate.evaluate import compile_predicate
 from nilometer.operators.logic import TICK
 from nilometer.plan import physical
 from nilometer.types import Kind

@@ -7,13 +7,13 @@ aggregate is fused with the window below it.
 
 from __future__ import annotations
 
+from nilometer import algebra
+from nilometer.algebra import Collection
 from nilometer.dataflow.dataflow import Dataflow
 from nilometer.dataflow.lowering.fusion import Items, Keys, fused
 from nilometer.dataflow.lowering.partials import MergeLogic, completed, evaluated, initial_items
 from nilometer.errors import InternalError, UnsupportedError
 from nilometer.operators import aggregate as aggregate_operator
-from nilometer.plan import logical
-from nilometer.plan.logical import Collection
 from nilometer.plan.physical import (
     Aggregate,
     AggregateEvaluate,
@@ -68,7 +68,7 @@ def _aggregate(
     node: Node,
     keys: Keys,
     items: Items,
-    completeness: logical.Completeness | None,
+    completeness: algebra.Completeness | None,
     below: Node,
     flow: Dataflow,
 ) -> int:

@@ -10,14 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from nilometer import algebra
 from nilometer.dataflow.lowering.sources_of import acquisition_interval, id_type
 from nilometer.expressions import Aggregate as AggregateExpression
 from nilometer.expressions import ColumnReference, Expression, conjunction, transform
 from nilometer.operators.aggregate_items import NamedAggregate, NamedExpression
 from nilometer.operators.row_window_aggregate import RowWindowAggregate
-from nilometer.operators.window_aggregate import WindowAggregate, fusible
-from nilometer.operators.window_completeness import Completeness
-from nilometer.plan import logical
+from nilometer.operators.window_aggregate.window_aggregate import WindowAggregate, fusible
 from nilometer.plan.physical import Exchange, Node, Project, Rename, RowWindow, Select, TimeWindow
 
 Keys = tuple[NamedExpression, ...]
@@ -25,7 +24,7 @@ Items = tuple[NamedAggregate, ...]
 
 
 def fused(
-    keys: Keys, items: Items, completeness: logical.Completeness | None, below: Node
+    keys: Keys, items: Items, completeness: algebra.Completeness | None, below: Node
 ) -> tuple[WindowAggregate | RowWindowAggregate, Node] | None:
     """The one operator for an aggregate of `below` and the stream it runs over; None where windows must be made first."""
     conditions: tuple[Expression, ...] = ()
@@ -72,9 +71,7 @@ def fused(
         keys,
         items,
         predicate_of_all,
-        None
-        if completeness is None
-        else Completeness(completeness.name, completeness.interval, completeness.sensors),
+        completeness,
     )
     return spec, below.input
 

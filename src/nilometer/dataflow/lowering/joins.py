@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
+from nilometer.algebra import Collection
 from nilometer.dataflow.dataflow import Dataflow
 from nilometer.dataflow.lowering.sources_of import id_type, source_type
 from nilometer.dataflow.ticks import mixed
@@ -13,7 +14,6 @@ from nilometer.operators.join import WindowsJoin, WindowsTableJoin
 from nilometer.operators.logic import TICK, TIME
 from nilometer.operators.matching import KeyPairs
 from nilometer.operators.table_join import StreamTableJoin, TableJoin
-from nilometer.plan.logical import Collection
 from nilometer.plan.physical import HashJoin, NlJoin, Union
 
 

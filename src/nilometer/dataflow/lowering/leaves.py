@@ -7,7 +7,7 @@ import polars as pl
 from nilometer.dataflow.attributes import attach, attribute_frame
 from nilometer.dataflow.dataflow import Dataflow
 from nilometer.dataflow.stages import StreamReader, TableReader, pick
-from nilometer.operators.evaluate import compile_predicate
+from nilometer.operators.evaluate.evaluate import compile_predicate
 from nilometer.operators.frames import dtype, empty, stream_dtypes
 from nilometer.operators.logic import ID, STREAM_COLUMNS
 from nilometer.plan.physical import SpAcquire, StoredScan

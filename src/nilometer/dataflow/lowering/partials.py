@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import polars as pl
 
+from nilometer.algebra import Collection
 from nilometer.dataflow.lowering.fusion import Items
 from nilometer.dataflow.lowering.stateless import SYSTEM
 from nilometer.dataflow.stages import Transform
@@ -16,7 +17,7 @@ from nilometer.expressions import Aggregate as AggregateExpression
 from nilometer.expressions import Call, Expression, type_of
 from nilometer.operators.frames import dtypes, from_bytes, to_bytes
 from nilometer.operators.logic import Output, Progress, no_evaluations
-from nilometer.plan.logical import AggregateItem, Collection
+from nilometer.plan.logical import AggregateItem
 from nilometer.plan.physical import AggregateEvaluate, AggregateInit, AggregateMerge
 from nilometer.types import FLOAT, INT, INT_MAXIMUM, INT_MINIMUM, Kind
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from nilometer.algebra import Collection
 from nilometer.plan import physical
-from nilometer.plan.logical import Collection
 from nilometer.types import INT, Type
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from nilometer.algebra import Collection
 from nilometer.dataflow.dataflow import Dataflow
 from nilometer.dataflow.stages import Transform, pick
-from nilometer.operators.evaluate import compile_predicate, compile_projection
+from nilometer.operators.evaluate.evaluate import compile_predicate, compile_projection
 from nilometer.operators.logic import STREAM_COLUMNS, TICK, WINDOW_COLUMNS
-from nilometer.plan.logical import Collection
 from nilometer.plan.physical import Deliver, Exchange, Node, Project, Rename, Select
 
 SYSTEM: dict[Collection, tuple[str, ...]] = {

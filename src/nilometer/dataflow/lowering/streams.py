@@ -8,10 +8,10 @@ from nilometer.operators import asof_join as asof_operator
 from nilometer.operators import lag as lag_operator
 from nilometer.operators import sample as sample_operator
 from nilometer.operators import silent as silent_operator
-from nilometer.operators import similar as similar_operator
-from nilometer.operators import window_join as window_join_operator
-from nilometer.operators.shedding import Shedding
-from nilometer.operators.window_join_plan import Form
+from nilometer.operators.shedding.shedding import Shedding
+from nilometer.operators.similar import similar as similar_operator
+from nilometer.operators.window_join import window_join as window_join_operator
+from nilometer.operators.window_join.plan import Form
 from nilometer.plan.physical import (
     AsofJoin,
     HwJoin,
@@ -34,10 +34,7 @@ def sample(node: Sample, flow: Dataflow) -> int:
 
 def lag(node: Lag, flow: Dataflow) -> int:
     """Columns from the source's earlier tuples."""
-    items = tuple(
-        lag_operator.Lagged(item.name, item.function, item.expression, item.offset) for item in node.items
-    )
-    return flow.add_operator(node, lag_operator.Lag(node.input.schema, items, id_type(node)))
+    return flow.add_operator(node, lag_operator.Lag(node.input.schema, node.items, id_type(node)))
 
 
 def silent(node: Silent, flow: Dataflow) -> int:

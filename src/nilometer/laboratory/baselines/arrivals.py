@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from nilometer.kernels.ranges import Integers
+from nilometer.kernels.arrays import Integers
 from nilometer.kernels.read_only import read_only
 from nilometer.kernels.similar_pairs import Values
 from nilometer.operators.validation import require

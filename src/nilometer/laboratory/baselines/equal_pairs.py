@@ -10,8 +10,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from nilometer.kernels.arrays import Integers
 from nilometer.kernels.candidates import expand_in_chunks
-from nilometer.kernels.ranges import Integers
 
 PAIRS_AT_ONCE = 1_000_000
 

@@ -23,7 +23,7 @@ from enum import StrEnum
 
 import numpy as np
 
-from nilometer.kernels.ranges import Integers
+from nilometer.kernels.arrays import Integers
 from nilometer.laboratory.baselines.arrivals import NO_WINDOW, Arrivals
 from nilometer.laboratory.baselines.counters import COMPARISONS, READ, WRITTEN, Counters, counters, new_tally
 from nilometer.laboratory.baselines.equal_pairs import equal_pairs

@@ -26,7 +26,7 @@ from dataclasses import dataclass, replace
 import numba
 import numpy as np
 
-from nilometer.kernels.ranges import Integers
+from nilometer.kernels.arrays import Integers
 from nilometer.laboratory.baselines.arrivals import NO_WINDOW, Arrivals, columns
 from nilometer.laboratory.baselines.counters import (
     COMPARISONS,

@@ -17,7 +17,7 @@ import numba
 import numpy as np
 import numpy.typing as npt
 
-from nilometer.kernels.ranges import Integers
+from nilometer.kernels.arrays import Integers
 from nilometer.kernels.read_only import read_only
 from nilometer.laboratory.baselines.arrivals import NO_WINDOW, Arrivals, columns
 from nilometer.laboratory.baselines.counters import (

@@ -16,11 +16,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-from nilometer.kernels.ranges import Integers
-
-Floats = npt.NDArray[np.float64]
+from nilometer.kernels.arrays import Floats, Integers
 
 CELLS_LIMIT = 500_000_000
 """As many cells a batch's results may have, 4 GB of them; beyond, ask for their count or feed smaller batches."""

@@ -14,7 +14,7 @@ import numba
 import numpy as np
 import numpy.typing as npt
 
-from nilometer.kernels.ranges import Integers
+from nilometer.kernels.arrays import Integers
 from nilometer.kernels.read_only import read_only
 from nilometer.kernels.similar_pairs import Values
 from nilometer.laboratory.baselines.arrivals import Arrivals, columns, require_streams

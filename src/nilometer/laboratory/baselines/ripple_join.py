@@ -18,16 +18,13 @@ from dataclasses import dataclass
 from statistics import NormalDist
 
 import numpy as np
-import numpy.typing as npt
 
-from nilometer.kernels.ranges import Integers
+from nilometer.kernels.arrays import Floats, Integers
 from nilometer.laboratory.baselines.arrivals import NO_WINDOW, Arrivals
 from nilometer.laboratory.baselines.counters import Counters, counters, new_tally
 from nilometer.laboratory.baselines.nested_loops import NestedLoops
 from nilometer.laboratory.baselines.two_tables import TwoTables
 from nilometer.operators.validation import require
-
-Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)

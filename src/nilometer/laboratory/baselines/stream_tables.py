@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numba
 import numpy as np
 
-from nilometer.kernels.ranges import Integers
+from nilometer.kernels.arrays import Integers
 from nilometer.laboratory.baselines.arrivals import Arrivals, require_merged
 from nilometer.laboratory.baselines.two_tables import LEAST_TIME, bucket_of
 from nilometer.operators.validation import require

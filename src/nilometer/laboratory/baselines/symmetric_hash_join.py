@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from nilometer.kernels.ranges import Integers
+from nilometer.kernels.arrays import Integers
 from nilometer.laboratory.baselines.arrivals import NO_WINDOW, Arrivals
 from nilometer.laboratory.baselines.counters import Counters, counters, new_tally
 from nilometer.laboratory.baselines.two_tables import TwoTables

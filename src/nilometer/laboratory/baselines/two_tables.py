@@ -19,9 +19,8 @@ from typing import NamedTuple
 
 import numba
 import numpy as np
-import numpy.typing as npt
 
-from nilometer.kernels.ranges import Integers
+from nilometer.kernels.arrays import Booleans, Integers
 from nilometer.kernels.read_only import read_only
 from nilometer.laboratory.baselines.arrivals import Arrivals, columns, require_streams
 from nilometer.laboratory.baselines.counters import (
@@ -32,8 +31,6 @@ from nilometer.laboratory.baselines.counters import (
     Tally,
 )
 from nilometer.operators.validation import require
-
-Booleans = npt.NDArray[np.bool_]
 
 NO_LIMIT = 2**62
 LEAST_TIME = -(2**61)

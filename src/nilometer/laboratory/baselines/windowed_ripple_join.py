@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from nilometer.kernels.ranges import Integers
+from nilometer.kernels.arrays import Integers
 from nilometer.laboratory.baselines.arrivals import NO_WINDOW, Arrivals
 from nilometer.laboratory.baselines.counters import Counters, counters, new_tally
 from nilometer.laboratory.baselines.nested_loops import NestedLoops

@@ -30,7 +30,7 @@ from dataclasses import dataclass
 import numba
 import numpy as np
 
-from nilometer.kernels.ranges import Integers
+from nilometer.kernels.arrays import Booleans, Integers
 from nilometer.laboratory.baselines.arrivals import NO_WINDOW, Arrivals
 from nilometer.laboratory.baselines.counters import (
     COMPARISONS,
@@ -43,7 +43,7 @@ from nilometer.laboratory.baselines.counters import (
     new_tally,
 )
 from nilometer.laboratory.baselines.equal_pairs import equal_pairs
-from nilometer.laboratory.baselines.two_tables import NO_LIMIT, Booleans, Tuples, TwoTables
+from nilometer.laboratory.baselines.two_tables import NO_LIMIT, Tuples, TwoTables
 from nilometer.operators.validation import require
 
 STILL_THERE = 2**62

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from nilometer.kernels.ranges import Integers
+from nilometer.kernels.arrays import Integers
 from nilometer.laboratory.baselines.arrivals import NO_WINDOW, Arrivals, require_merged
 from nilometer.laboratory.baselines.counters import MOST_IN_MEMORY, PARTIALS, Counters, counters, new_tally
 from nilometer.laboratory.baselines.two_tables import LEAST_TIME, TwoTables

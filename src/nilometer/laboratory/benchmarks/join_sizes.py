@@ -18,7 +18,7 @@ from nilometer.kernels.partners import partners
 from nilometer.laboratory.baselines import Arrivals
 from nilometer.operators import frames
 from nilometer.operators.logic import ID, POSITION, TICK, TIME, Progress
-from nilometer.operators.similar import Similar
+from nilometer.operators.similar.similar import Similar
 from nilometer.types import FLOAT, MINUTE, SECOND, Column, Schema
 
 ANSWERS = 200

@@ -16,8 +16,8 @@ import numpy as np
 import polars as pl
 
 from nilometer.engine import connect
+from nilometer.kernels.arrays import Integers
 from nilometer.kernels.occurrence_table import OccurrenceTable
-from nilometer.kernels.ranges import Integers
 from nilometer.laboratory.baselines import Arrivals, HashMergeTree, HashMergeTreeSpec, MJoin, MJoinSpec
 from nilometer.laboratory.benchmarks.join_sizes import held_over, sizes
 from nilometer.laboratory.benchmarks.registry import check

@@ -13,11 +13,11 @@ import numpy as np
 import polars as pl
 
 from nilometer.engine import Database, Query, connect
-from nilometer.kernels.ranges import Integers
+from nilometer.kernels.arrays import Integers
 from nilometer.laboratory.baselines import Arrivals, XJoinTree, XJoinTreeSpec
 from nilometer.laboratory.benchmarks.result import Measurement
 from nilometer.laboratory.window_joins import Joining, KernelJoin, OperatorJoin, in_arrival_numbers
-from nilometer.operators.window_join_plan import Form
+from nilometer.operators.window_join.plan import Form
 from nilometer.types import SECOND
 
 STREAMS, WINDOWS = (3, 4), (2 * SECOND, 10 * SECOND)

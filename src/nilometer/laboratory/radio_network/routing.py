@@ -19,8 +19,9 @@ import numba
 import numpy as np
 
 from nilometer.errors import ConfigurationError
+from nilometer.kernels.arrays import Floats, Integers
 from nilometer.kernels.read_only import read_only
-from nilometer.sensornet.topology import Floats, Integers, Topology
+from nilometer.sensornet.topology import Topology
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,9 +13,9 @@ import polars as pl
 from nilometer.catalog.extents import Stream
 from nilometer.catalog.network import Network, NodeId
 from nilometer.engine import connect
+from nilometer.kernels.arrays import Integers
 from nilometer.laboratory.scenarios import QUERIES, random_network, running_example
 from nilometer.placement import Placement, QualityOfService, place, placement_profile
-from nilometer.sensornet.topology import Integers
 from nilometer.types import SECOND, format_duration
 
 SIX_MONTHS = 15_778_463

@@ -13,21 +13,13 @@ from typing import Any
 
 import numpy as np
 
+from nilometer.kernels.arrays import Booleans, Integers
 from nilometer.kernels.occurrence_table import OccurrenceTable
 from nilometer.kernels.phenomena import PhenomenonRule, Updates, phenomenon_updates
-from nilometer.kernels.ranges import Integers
 from nilometer.laboratory.baselines import Arrivals
 from nilometer.laboratory.reproductions.snjoin_readings import board, changing_fleet, chosen, fleet
 from nilometer.laboratory.reproductions.snjoin_rivals import WINDOW, entry_cost, joins
-from nilometer.laboratory.reproductions.snjoin_server import (
-    BATCH,
-    Booleans,
-    Costs,
-    Join,
-    fed,
-    measured_costs,
-    serve,
-)
+from nilometer.laboratory.reproductions.snjoin_server import BATCH, Costs, Join, fed, measured_costs, serve
 from nilometer.types import MILLISECOND, SECOND
 
 BOARD = (5, 10, 15, 20, 25)

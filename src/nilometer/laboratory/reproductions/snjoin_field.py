@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from nilometer.kernels.arrays import Floats, Integers
 from nilometer.kernels.phenomena import PhenomenonRule, Updates, phenomenon_updates
 from nilometer.laboratory.radio_network import (
     Radio,
@@ -49,7 +50,6 @@ from nilometer.laboratory.snjoin import (
     sensed,
     suggested_delay,
 )
-from nilometer.laboratory.snjoin.readings import Floats, Integers
 from nilometer.types import MILLISECOND, SECOND
 
 WINDOW = 10 * SECOND

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from nilometer.kernels.ranges import Integers
+from nilometer.kernels.arrays import Integers
 from nilometer.laboratory.baselines import Arrivals
 from nilometer.types import MILLISECOND, SECOND
 

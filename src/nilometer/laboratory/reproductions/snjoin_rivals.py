@@ -12,8 +12,8 @@ from collections.abc import Callable
 
 import numpy as np
 
+from nilometer.kernels.arrays import Integers
 from nilometer.kernels.occurrence_table import OccurrenceTable
-from nilometer.kernels.ranges import Integers
 from nilometer.laboratory.baselines import Arrivals, HashMergeTree, HashMergeTreeSpec, MJoin, MJoinSpec
 from nilometer.laboratory.reproductions.snjoin_server import Join
 from nilometer.types import SECOND

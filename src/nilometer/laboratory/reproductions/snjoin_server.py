@@ -13,15 +13,11 @@ from typing import Protocol
 
 import numba
 import numpy as np
-import numpy.typing as npt
 
-from nilometer.kernels.ranges import Integers
+from nilometer.kernels.arrays import Booleans, Floats, Integers
 from nilometer.laboratory.baselines import Arrivals
 from nilometer.laboratory.reproductions.snjoin_readings import chosen
 from nilometer.types import SECOND
-
-Booleans = npt.NDArray[np.bool_]
-Floats = npt.NDArray[np.float64]
 
 QUEUE = 500
 BATCH = 2_000

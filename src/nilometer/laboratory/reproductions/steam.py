@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from nilometer.errors import InternalError
-from nilometer.kernels.ranges import Integers
+from nilometer.kernels.arrays import Integers
 from nilometer.laboratory.baselines import (
     Arrivals,
     WindowedRippleJoin,
@@ -26,7 +26,7 @@ from nilometer.laboratory.baselines import (
     XJoinTreeSpec,
 )
 from nilometer.laboratory.window_joins import Joining, KernelJoin, OperatorJoin, in_arrival_numbers
-from nilometer.operators.window_join_plan import Form
+from nilometer.operators.window_join.plan import Form
 from nilometer.types import HOUR
 
 Times = npt.NDArray[np.float64]

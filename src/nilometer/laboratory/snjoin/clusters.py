@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from nilometer.errors import ConfigurationError
-from nilometer.laboratory.snjoin.readings import Integers
+from nilometer.kernels.arrays import Integers
 
 NO_HEAD = -1
 """In place of a head: the node takes no part, as the sink."""

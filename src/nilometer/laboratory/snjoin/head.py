@@ -14,18 +14,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from nilometer.kernels.arrays import Booleans, Floats, Integers
 from nilometer.laboratory.radio_network import Events
 from nilometer.laboratory.snjoin.matches import Matches, concatenated_matches
 from nilometer.laboratory.snjoin.messages import ProbeRequest
 from nilometer.laboratory.snjoin.query import JoinQuery
-from nilometer.laboratory.snjoin.readings import (
-    NO_READINGS,
-    Booleans,
-    Floats,
-    Integers,
-    Readings,
-    concatenated,
-)
+from nilometer.laboratory.snjoin.readings import NO_READINGS, Readings, concatenated
 from nilometer.laboratory.snjoin.relevance import (
     EveryHead,
     Note,

@@ -24,8 +24,8 @@ from enum import IntEnum, StrEnum
 import numpy as np
 
 from nilometer.errors import ConfigurationError
+from nilometer.kernels.arrays import Booleans, Floats, Integers
 from nilometer.laboratory.snjoin.clusters import NO_HEAD, Clusters, clusters_of
-from nilometer.laboratory.snjoin.readings import Booleans, Floats, Integers
 from nilometer.sensornet.topology import distances_from
 
 

@@ -14,7 +14,8 @@ from functools import cached_property
 
 import numpy as np
 
-from nilometer.laboratory.snjoin.readings import Booleans, Integers, Readings
+from nilometer.kernels.arrays import Booleans, Integers
+from nilometer.laboratory.snjoin.readings import Readings
 
 
 @dataclass(frozen=True, eq=False)

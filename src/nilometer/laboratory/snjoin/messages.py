@@ -11,8 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from nilometer.kernels.arrays import Booleans, Integers
 from nilometer.laboratory.snjoin.matches import Matches
-from nilometer.laboratory.snjoin.readings import Booleans, Integers, Readings
+from nilometer.laboratory.snjoin.readings import Readings
 
 VALUE = 4
 TIME = 4

@@ -25,8 +25,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from nilometer.errors import ConfigurationError
+from nilometer.kernels.arrays import Booleans, Floats, Integers
 from nilometer.kernels.stable_hash import hash_words
-from nilometer.laboratory.snjoin.readings import Booleans, Floats, Integers
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,13 +14,14 @@ from functools import partial
 import numpy as np
 
 from nilometer.errors import ConfigurationError
+from nilometer.kernels.arrays import Floats, Integers
 from nilometer.laboratory.radio_network import Events, Message, Meter, Network, Traffic, TrafficMeter
 from nilometer.laboratory.snjoin.clusters import NO_HEAD
 from nilometer.laboratory.snjoin.head import Arrivals, ClusterHead, HeadCounts
 from nilometer.laboratory.snjoin.matches import Answers
 from nilometer.laboratory.snjoin.messages import READING, ProbeRequest, Result
 from nilometer.laboratory.snjoin.query import Deployment, JoinQuery
-from nilometer.laboratory.snjoin.readings import Floats, Integers, Readings
+from nilometer.laboratory.snjoin.readings import Readings
 from nilometer.laboratory.snjoin.relevance import EveryHead, Note, Strategy
 from nilometer.laboratory.snjoin.sink import Sink
 from nilometer.laboratory.snjoin.tours import head_distances, longest_tour, tour

@@ -11,10 +11,11 @@ from collections.abc import Callable
 
 import numpy as np
 
+from nilometer.kernels.arrays import Booleans, Integers
 from nilometer.laboratory.radio_network import Events
 from nilometer.laboratory.snjoin.matches import Answers, Matches, concatenated_matches, ordered_answers
 from nilometer.laboratory.snjoin.messages import Result
-from nilometer.laboratory.snjoin.readings import Booleans, Integers, Readings, concatenated
+from nilometer.laboratory.snjoin.readings import Readings, concatenated
 from nilometer.laboratory.snjoin.relevance import EveryHead, Note, Strategy, buckets_of, noted
 
 

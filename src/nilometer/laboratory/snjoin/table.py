@@ -15,10 +15,11 @@ from __future__ import annotations
 import numpy as np
 
 from nilometer.errors import InternalError
+from nilometer.kernels.arrays import Booleans, Integers
 from nilometer.kernels.ranges import expand
 from nilometer.kernels.stable_order import stable_order
 from nilometer.laboratory.snjoin.matches import NO_MATCHES, Matches
-from nilometer.laboratory.snjoin.readings import NO_READINGS, Booleans, Integers, Readings, concatenated
+from nilometer.laboratory.snjoin.readings import NO_READINGS, Readings, concatenated
 
 
 class Table:

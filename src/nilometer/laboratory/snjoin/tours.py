@@ -11,8 +11,8 @@ from itertools import pairwise
 
 import numpy as np
 
+from nilometer.kernels.arrays import Floats, Integers
 from nilometer.laboratory.radio_network import Network
-from nilometer.laboratory.snjoin.readings import Floats, Integers
 
 
 def head_distances(network: Network, heads: Integers) -> Floats:

@@ -24,7 +24,7 @@ import polars as pl
 from nilometer.errors import NilometerError
 from nilometer.expressions import TRUE, Expression
 from nilometer.language import parse_expression
-from nilometer.operators.evaluate import Predicate, compile_predicate
+from nilometer.operators.evaluate.evaluate import Predicate, compile_predicate
 from nilometer.plan.explain.expressions import print_expression, read_expression
 from nilometer.types import Column, Schema
 

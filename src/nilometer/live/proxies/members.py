@@ -14,11 +14,11 @@ import numpy.typing as npt
 import polars as pl
 
 from nilometer.catalog.extents import Stream
+from nilometer.kernels.arrays import Integers
 from nilometer.live.proxies.proxy import SensorProxy
 from nilometer.types import floor_to
 
 NEVER = -(2**62)
-Integers = npt.NDArray[np.int64]
 
 
 class Members:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from nilometer.algebra import Collection, JoinKind
 from nilometer.expressions import Expression, columns_of, conjunction, conjuncts, uses_now
 from nilometer.optimizer.cardinality import cardinality
 from nilometer.optimizer.context import OptimizerContext
 from nilometer.plan import logical
-from nilometer.plan.logical import Collection, Join, JoinKind, Node
+from nilometer.plan.logical import Join, Node
 
 
 def order_joins(plan: Node, context: OptimizerContext) -> Node:

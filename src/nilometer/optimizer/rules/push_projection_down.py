@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Set
 from dataclasses import replace
 
+from nilometer.algebra import Collection, JoinKind, Relation, SimilarForm
 from nilometer.expressions import Expression, columns_of
 from nilometer.optimizer.context import OptimizerContext
 from nilometer.plan import logical
-from nilometer.plan.logical import Collection, JoinKind, Node, Relation, SimilarForm
+from nilometer.plan.logical import Node
 from nilometer.types import Column
 
 Names = Set[str]

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
+from nilometer.algebra import Collection, Relation
 from nilometer.expressions import uses_now
 from nilometer.optimizer.context import OptimizerContext
 from nilometer.optimizer.rewriting import part, selected
 from nilometer.plan.logical import (
     Aggregate,
-    Collection,
     Join,
     Node,
-    Relation,
     Select,
     TimeWindow,
     ToStream,

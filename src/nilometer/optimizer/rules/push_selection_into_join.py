@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from nilometer.algebra import JoinKind
 from nilometer.expressions import conjunction
 from nilometer.optimizer.context import OptimizerContext
 from nilometer.optimizer.rewriting import part, reads_only, selected
-from nilometer.plan.logical import AsofJoin, Join, JoinKind, Node, Select, transform_plan
+from nilometer.plan.logical import AsofJoin, Join, Node, Select, transform_plan
 
 LEFT_OF_WHERE = frozenset(JoinKind)
 RIGHT_OF_WHERE = frozenset((JoinKind.INNER,))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from nilometer.algebra import Collection
 from nilometer.optimizer.context import OptimizerContext
-from nilometer.plan.logical import Collection
 from nilometer.plan.physical import (
     HashJoin,
     Lag,

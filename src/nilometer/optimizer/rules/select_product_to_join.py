@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from nilometer.algebra import JoinKind
 from nilometer.optimizer.context import OptimizerContext
 from nilometer.optimizer.rewriting import both
-from nilometer.plan.logical import Join, JoinKind, Node, Select, transform_plan
+from nilometer.plan.logical import Join, Node, Select, transform_plan
 
 
 def select_product_to_join(plan: Node, _context: OptimizerContext) -> Node:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from nilometer import algebra
 from nilometer.expressions import (
     Call,
     ColumnReference,
@@ -54,7 +55,7 @@ def completeness_of(
             key = counted.keys[0]
             reference = ColumnReference(keys[0].name, type_of(keys[0].expression))
             condition = Call("=", (reference, ColumnReference(key.name, type_of(key.expression))), BOOLEAN)
-        node = logical.Join(node, counted, logical.JoinKind.LEFT, condition)
+        node = logical.Join(node, counted, algebra.JoinKind.LEFT, condition)
         assert counted.completeness is not None
         values.append(ColumnReference(counted.completeness.name, FLOAT))
     if not values:
@@ -111,7 +112,7 @@ def _counted(
     keys = (
         (logical.Projection(context.fresh("key"), ColumnReference(id_name, stream.id_type)),) if by_id else ()
     )
-    completeness = logical.Completeness(
+    completeness = algebra.Completeness(
         context.fresh("completeness"), interval, None if chosen is None else len(chosen), id_name
     )
     return logical.Aggregate(over, keys, (), completeness)

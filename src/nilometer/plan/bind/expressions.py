@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from nilometer.algebra import Collection
 from nilometer.catalog import functions
 from nilometer.errors import BindError
 from nilometer.expressions import (
@@ -24,7 +25,6 @@ from nilometer.expressions import (
 from nilometer.language import ast
 from nilometer.plan.bind.parameters import length_of, parameter_literal, seconds_to_duration
 from nilometer.plan.bind.scope import Scope, nearest, quoted
-from nilometer.plan.logical import Collection
 from nilometer.types import (
     BOOLEAN,
     DURATION,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from nilometer import algebra
 from nilometer.expressions import ColumnReference, Expression, Literal, type_of
 from nilometer.language import ast
 from nilometer.plan import logical
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 
 def bind_lag(query: SelectBinder, node: ast.FunctionCall) -> Expression:
     name = node.name.upper()
-    if query.node.collection is not logical.Collection.STREAM:
+    if query.node.collection is not algebra.Collection.STREAM:
         query.context.fail(
             f"{name}() is for streams without windows",
             node,
@@ -51,7 +52,7 @@ def bind_lag(query: SelectBinder, node: ast.FunctionCall) -> Expression:
             node,
             hint=f"for example {name}(depth)" + ("; LAG takes any value" if name == "DELTA" else ""),
         )
-    lagged = logical.Lagged("", logical.Shift(name), expression, offset)
+    lagged = algebra.Lagged("", algebra.Shift(name), expression, offset)
     if lagged not in query.lagged:
         query.lagged[lagged] = query.context.fresh(name.lower())
     return ColumnReference(query.lagged[lagged], lagged.type)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from nilometer import algebra
 from nilometer.language import ast
 from nilometer.plan import logical
 from nilometer.plan.bind.scope import Scope, nearest, quoted
@@ -22,7 +23,7 @@ def bind_memory(scope: Scope, select: ast.Select) -> logical.Memory | None:
         if port in rows:
             scope.context.fail(f"a second MEMORY of '{bound.stream}'", bound, hint="keep one of them")
         rows[port] = count
-    policy = logical.ShedPolicy(select.shed or logical.ShedPolicy.RANDOM)
+    policy = algebra.ShedPolicy(select.shed or algebra.ShedPolicy.RANDOM)
     return logical.Memory(tuple(rows.get(port) for port in range(len(scope.relations))), policy)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from nilometer import algebra
 from nilometer.expressions import ColumnReference, Now
 from nilometer.language import ast
 from nilometer.plan import logical
@@ -24,8 +25,8 @@ def bind(
     context = Context(catalog, dict(parameters or {}), text)
     bound = bind_query(context, query, None)
     node = bound.node
-    if node.collection is logical.Collection.WINDOWS:
-        node = logical.ToStream(node, logical.Relation.RSTREAM)
+    if node.collection is algebra.Collection.WINDOWS:
+        node = logical.ToStream(node, algebra.Relation.RSTREAM)
     named = any(name.lower() == "tick" for name in node.schema.names)
     if bound.windowed and named and not _is_the_tick(node):
         context.fail(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from nilometer import algebra
 from nilometer.expressions import (
     Aggregate,
     ColumnReference,
@@ -32,7 +33,7 @@ from nilometer.plan.bind.subqueries import (
 )
 from nilometer.types import FLOAT, Kind
 
-_COLLECTION = logical.Collection
+_COLLECTION = algebra.Collection
 
 
 class SelectBinder:
@@ -50,7 +51,7 @@ class SelectBinder:
         self.correlations: list[tuple[Expression, Expression]] = []
         self.keys: list[logical.Projection] = []
         self.items: dict[Aggregate, logical.AggregateItem] = {}
-        self.lagged: dict[logical.Lagged, str] = {}
+        self.lagged: dict[algebra.Lagged, str] = {}
         self.scalars: dict[int, PreparedScalar] = {}
         self.attached: set[str] = set()
         self.aggregated = False
@@ -114,7 +115,7 @@ class SelectBinder:
         entries = self._bind_items(binder)
         if self.lagged:
             items = tuple(
-                logical.Lagged(name, item.function, item.expression, item.offset)
+                algebra.Lagged(name, item.function, item.expression, item.offset)
                 for item, name in self.lagged.items()
             )
             self.node = logical.Lag(self.node, items)
@@ -381,7 +382,7 @@ class SelectBinder:
                 )
             return Bound(node, False)
         if relation is not None:
-            node = logical.ToStream(node, logical.Relation(relation))
+            node = logical.ToStream(node, algebra.Relation(relation))
         return Bound(node, True)
 
 

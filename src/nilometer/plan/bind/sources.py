@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
+from nilometer import algebra
 from nilometer.catalog import functions
 from nilometer.catalog.extents import Stream, Table
 from nilometer.expressions import Call, Expression, columns_of, conjuncts
@@ -183,7 +184,7 @@ class SourceBinder:
         bound = self.bind_query(self.context, source.query, None)
         alias = source.alias or f"query{len(self.scope.relations) + 1}"
         node: logical.Node = logical.Rename(bound.node, alias)
-        if self.sample is not None and node.collection is logical.Collection.STREAM:
+        if self.sample is not None and node.collection is algebra.Collection.STREAM:
             node = logical.Sample(node, self.sample)
         node = self._windowed(source.window, node)
         return Relation(alias, node, node.schema.names, source, generated=source.alias is None)
@@ -192,14 +193,14 @@ class SourceBinder:
         if window is None:
             return node
         match node.collection:
-            case logical.Collection.WINDOWS:
+            case algebra.Collection.WINDOWS:
                 self.context.fail(
                     "a window over windows",
                     window,
                     detail="the query inside already has a window",
                     hint="leave this window out, or make the inner query a stream with ISTREAM, DSTREAM or RSTREAM",
                 )
-            case logical.Collection.TABLE:
+            case algebra.Collection.TABLE:
                 self.context.fail("a window over a stored table", window, hint="leave the window out")
             case _:
                 return window_over(self.context, window, node)
@@ -209,8 +210,8 @@ class SourceBinder:
     def _stream(self, source: ast.Source, what: str) -> Relation:
         """A source that must be one unwindowed stream."""
         relation = self._extent(source) if isinstance(source, ast.ExtentSource) else self.relations(source)[0]
-        if relation.node.collection is not logical.Collection.STREAM:
-            kind = "a stored table" if relation.node.collection is logical.Collection.TABLE else "windowed"
+        if relation.node.collection is not algebra.Collection.STREAM:
+            kind = "a stored table" if relation.node.collection is algebra.Collection.TABLE else "windowed"
             self.context.fail(f"{what} takes a stream, and '{relation.alias}' is {kind}", source)
         return relation
 
@@ -242,7 +243,7 @@ class SourceBinder:
             column.name,
             epsilon,
             similar.window(self.context, source, inner),
-            logical.SimilarForm(source.form),
+            algebra.SimilarForm(source.form),
             alias,
             self._id_type(inner),
             similar.sample(self.context, source),
@@ -277,8 +278,8 @@ class SourceBinder:
         left = self.relations(source.left)
         right = self.relations(source.right)
         for relation in (*left, *right):
-            if relation.node.collection is not logical.Collection.STREAM:
-                table = relation.node.collection is logical.Collection.TABLE
+            if relation.node.collection is not algebra.Collection.STREAM:
+                table = relation.node.collection is algebra.Collection.TABLE
                 self.context.fail(
                     "ASOF JOIN is between two streams without windows",
                     relation.place,
@@ -344,12 +345,12 @@ def combine(scope: Scope, select: ast.Select) -> logical.Node:
     if select.bounds:
         return _window_join(scope, select)
     context = scope.context
-    streams = [(n, r) for n, r in nodes if n.collection is logical.Collection.STREAM]
-    windows = [(n, r) for n, r in nodes if n.collection is logical.Collection.WINDOWS]
+    streams = [(n, r) for n, r in nodes if n.collection is algebra.Collection.STREAM]
+    windows = [(n, r) for n, r in nodes if n.collection is algebra.Collection.WINDOWS]
     if streams and (len(streams) > 1 or windows):
         lonely = streams[-1] if len(streams) > 1 else streams[0]
         other = next(
-            r.alias for n, r in nodes if n is not lonely[0] and n.collection is not logical.Collection.TABLE
+            r.alias for n, r in nodes if n is not lonely[0] and n.collection is not algebra.Collection.TABLE
         )
         context.fail(
             f"'{lonely[1].alias}' has no window, so it cannot be joined with '{other}'",
@@ -360,11 +361,11 @@ def combine(scope: Scope, select: ast.Select) -> logical.Node:
     if len(windows) > 1:
         # Windows meet at the union of their ticks, and a table as it is at that tick: so it comes after all of them.
         nodes.sort(
-            key=lambda each: each[0].collection is logical.Collection.TABLE and logical.refreshes(each[0])
+            key=lambda each: each[0].collection is algebra.Collection.TABLE and logical.refreshes(each[0])
         )
     node = nodes[0][0]
     for right, _ in nodes[1:]:
-        node = logical.Join(node, right, logical.JoinKind.INNER)
+        node = logical.Join(node, right, algebra.JoinKind.INNER)
     return node
 
 
@@ -372,13 +373,13 @@ def _window_join(scope: Scope, select: ast.Select) -> logical.Node:
     context = scope.context
     for relation in scope.relations:
         joined = isinstance(relation.node, logical.AsofJoin)
-        if relation.node.collection is not logical.Collection.STREAM or joined:
+        if relation.node.collection is not algebra.Collection.STREAM or joined:
             context.fail(
                 f"'{relation.alias}' cannot take part in a WINDOW clause",
                 relation.place,
                 detail="a WINDOW clause joins streams that have no window of their own",
                 hint="leave out its [window]"
-                if relation.node.collection is logical.Collection.WINDOWS
+                if relation.node.collection is algebra.Collection.WINDOWS
                 else None,
             )
     if len(scope.relations) < 2:

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from nilometer import algebra
 from nilometer.expressions import (
     Aggregate,
     Call,
@@ -32,7 +33,7 @@ from nilometer.types import BOOLEAN, INT
 if TYPE_CHECKING:
     from nilometer.plan.bind.select import SelectBinder
 
-_COLLECTION = logical.Collection
+_COLLECTION = algebra.Collection
 
 
 @dataclass(frozen=True)
@@ -153,7 +154,7 @@ def attach_scalar(
     """LEFT join the subquery's aggregate; `over` maps the outer expressions to columns of `node`."""
     check_joinable(context, node, prepared.node, place)
     conditions = [Call("=", (over(outside), inside), BOOLEAN) for inside, outside in prepared.keys]
-    return logical.Join(node, prepared.node, logical.JoinKind.LEFT, conjunction(conditions))
+    return logical.Join(node, prepared.node, algebra.JoinKind.LEFT, conjunction(conditions))
 
 
 def attach_membership(
@@ -177,7 +178,7 @@ def attach_membership(
         if anti:  # NOT IN: a NULL on either side leaves it undecided, so the row is not kept
             equal = Call("or", (equal, Call("is_null", (equal,), BOOLEAN)), BOOLEAN)
         conditions.append(equal)
-    kind = logical.JoinKind.ANTI if anti else logical.JoinKind.SEMI
+    kind = algebra.JoinKind.ANTI if anti else algebra.JoinKind.SEMI
     return logical.Join(outer.node, right, kind, conjunction(conditions))
 
 

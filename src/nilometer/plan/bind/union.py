@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from nilometer import algebra
 from nilometer.expressions import ColumnReference, Expression, Literal, type_of
 from nilometer.language import ast
 from nilometer.plan import logical
@@ -21,15 +22,15 @@ def bind_union(context: Context, place: ast.Union, left: Bound, right: Bound) ->
         )
     if left.node.collection is not right.node.collection:
         kinds = {
-            logical.Collection.STREAM: "a stream",
-            logical.Collection.WINDOWS: "windows",
-            logical.Collection.TABLE: "a table",
+            algebra.Collection.STREAM: "a stream",
+            algebra.Collection.WINDOWS: "windows",
+            algebra.Collection.TABLE: "a table",
         }
         context.fail(
             f"UNION of {kinds[left.node.collection]} with {kinds[right.node.collection]}",
             place.right,
             hint="read the table beside a stream: FROM s, t"
-            if logical.Collection.TABLE in (left.node.collection, right.node.collection)
+            if algebra.Collection.TABLE in (left.node.collection, right.node.collection)
             else "give both queries windows, or neither",
         )
     lefts: list[logical.Projection] = []

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from nilometer import algebra
 from nilometer.language.cursor import END, Cursor
 from nilometer.plan import logical, physical
 from nilometer.plan.explain import readers
@@ -114,9 +115,9 @@ LOGICAL: dict[str, tuple[type[Any], Reader]] = {
     "ROW_WINDOW": (logical.RowWindow, readers.read_row_window),
     "JOIN": (logical.Join, readers.read_join),
     "AGGREGATE": (logical.Aggregate, readers.read_aggregate),
-    "RSTREAM": (logical.ToStream, readers.read_to_stream(logical.Relation.RSTREAM)),
-    "ISTREAM": (logical.ToStream, readers.read_to_stream(logical.Relation.ISTREAM)),
-    "DSTREAM": (logical.ToStream, readers.read_to_stream(logical.Relation.DSTREAM)),
+    "RSTREAM": (logical.ToStream, readers.read_to_stream(algebra.Relation.RSTREAM)),
+    "ISTREAM": (logical.ToStream, readers.read_to_stream(algebra.Relation.ISTREAM)),
+    "DSTREAM": (logical.ToStream, readers.read_to_stream(algebra.Relation.DSTREAM)),
     "DELIVER": (logical.Deliver, readers.read_deliver),
 }
 

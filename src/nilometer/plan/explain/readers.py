@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
+from nilometer import algebra
 from nilometer.catalog.extents import Extent, Stream, Table
 from nilometer.expressions import Aggregate, Call, ColumnReference, Expression, Literal
 from nilometer.language import ast
@@ -195,7 +196,7 @@ def read_sample(reading: Reading) -> Parameters:
 
 
 def read_lag(reading: Reading) -> Parameters:
-    def lagged() -> logical.Lagged:
+    def lagged() -> algebra.Lagged:
         tree = parse_expression(reading.cursor)
         reading.cursor.expect("AS")
         match tree:
@@ -206,7 +207,7 @@ def read_lag(reading: Reading) -> Parameters:
             case _:
                 raise PlanTextError("LAG, DELTA or RATE of an expression was expected")
         expression = read_expression(argument, reading.schema)
-        return logical.Lagged(reading.name(), logical.Shift(name.upper()), expression, offset)
+        return algebra.Lagged(reading.name(), algebra.Shift(name.upper()), expression, offset)
 
     return {"items": _several(reading, lagged)}
 
@@ -241,8 +242,8 @@ def read_similar(reading: Reading) -> Parameters:
         reading.duration() if reading.cursor.token.kind is INT_TOKEN else _own_window(reading)
     )
     reading.cursor.expect(";")
-    parameters["form"] = logical.SimilarForm(reading.cursor.expect_any(*logical.SimilarForm))
-    if parameters["form"] is logical.SimilarForm.SAMPLE:
+    parameters["form"] = algebra.SimilarForm(reading.cursor.expect_any(*algebra.SimilarForm))
+    if parameters["form"] is algebra.SimilarForm.SAMPLE:
         parameters["sample"] = int(parse_number(reading.cursor))
     return parameters
 
@@ -311,7 +312,7 @@ def read_window_join(reading: Reading) -> Parameters:
         elif cursor.at("MEMORY"):
             found = dict(_several(reading, memory))
             cursor.expect("SHED")
-            policy = logical.ShedPolicy(cursor.expect_any(*logical.ShedPolicy))
+            policy = algebra.ShedPolicy(cursor.expect_any(*algebra.ShedPolicy))
             rows = tuple(found.get(port) for port in range(len(reading.inputs)))
             parameters["memory"] = logical.Memory(rows, policy)
         else:
@@ -332,8 +333,8 @@ def read_hash_join(reading: Reading) -> Parameters:
     return {"kind": kind, "keys": keys, "residual": _on(reading)}
 
 
-def _join_kind(reading: Reading) -> logical.JoinKind:
-    return logical.JoinKind(reading.cursor.expect_any(*logical.JoinKind))
+def _join_kind(reading: Reading) -> algebra.JoinKind:
+    return algebra.JoinKind(reading.cursor.expect_any(*algebra.JoinKind))
 
 
 def _on(reading: Reading) -> Expression | None:
@@ -377,7 +378,7 @@ def _aggregate_item(reading: Reading) -> logical.AggregateItem:
     return logical.AggregateItem(reading.name(), aggregate, _unit(reading.cursor))
 
 
-def _completeness(reading: Reading) -> logical.Completeness:
+def _completeness(reading: Reading) -> algebra.Completeness:
     cursor = reading.cursor
     cursor.expect("COMPLETENESS")
     cursor.expect("AS")
@@ -387,7 +388,7 @@ def _completeness(reading: Reading) -> logical.Completeness:
     cursor.expect("EVERY")
     interval = reading.duration()
     sensors = int(parse_number(cursor)) if cursor.accept("OF") else None
-    return logical.Completeness(name, interval, sensors, id_column)
+    return algebra.Completeness(name, interval, sensors, id_column)
 
 
 def read_exchange(reading: Reading) -> Parameters:
@@ -407,7 +408,7 @@ def read_deliver(reading: Reading) -> Parameters:
     return parameters
 
 
-def read_to_stream(relation: logical.Relation) -> Reader:
+def read_to_stream(relation: algebra.Relation) -> Reader:
     return lambda _reading: {"relation": relation}
 
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from nilometer import algebra
 from nilometer.catalog.extents import Extent
 from nilometer.expressions import Call, ColumnReference, Expression, Literal
 from nilometer.plan import logical, physical
@@ -193,7 +194,7 @@ def _projection(item: logical.Projection) -> str:
     return text + _unit(item.unit)
 
 
-def _lagged(item: logical.Lagged) -> str:
+def _lagged(item: algebra.Lagged) -> str:
     offset = "" if item.offset == 1 else f", {item.offset}"
     return f"{item.function}({print_expression(item.expression)}{offset}) AS {print_name(item.name)}"
 
@@ -232,7 +233,7 @@ def _memory(memory: logical.Memory | None) -> list[str]:
 def _aggregate(
     keys: tuple[logical.Projection, ...],
     items: tuple[logical.AggregateItem, ...],
-    completeness: logical.Completeness | None,
+    completeness: algebra.Completeness | None,
 ) -> list[str]:
     clauses: list[str] = []
     if keys:

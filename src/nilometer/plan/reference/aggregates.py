@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from nilometer.algebra import Completeness
 from nilometer.errors import InternalError
-from nilometer.plan.logical import Aggregate, AggregateItem, Completeness, TimeWindow
+from nilometer.plan.logical import Aggregate, AggregateItem, TimeWindow
 from nilometer.plan.reference.bags import Bag
 from nilometer.plan.reference.rows import Evaluation, Row, Values, freeze
 from nilometer.plan.scalar import aggregate, evaluate

@@ -5,8 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from nilometer.algebra import JoinKind
 from nilometer.expressions import Expression
-from nilometer.plan.logical import Join, JoinKind, Project, Rename, Select, Union
+from nilometer.plan.logical import Join, Project, Rename, Select, Union
 from nilometer.plan.reference.rows import Values
 from nilometer.plan.scalar import evaluate
 

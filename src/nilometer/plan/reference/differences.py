@@ -10,7 +10,8 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from nilometer.plan.logical import Relation, ToStream
+from nilometer.algebra import Relation
+from nilometer.plan.logical import ToStream
 from nilometer.plan.reference.bags import Bag
 from nilometer.plan.reference.rows import Evaluation, Row, Values, freeze
 

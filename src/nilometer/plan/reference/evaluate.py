@@ -11,10 +11,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from nilometer.algebra import Collection
 from nilometer.catalog.extents import Sensor
 from nilometer.errors import InternalError
 from nilometer.plan import logical
-from nilometer.plan.logical import Collection, Node
+from nilometer.plan.logical import Node
 from nilometer.plan.reference.aggregates import aggregated, with_completeness
 from nilometer.plan.reference.answer import Answer, Occurrence
 from nilometer.plan.reference.bags import each, joined, united

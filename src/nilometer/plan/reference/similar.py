@@ -13,7 +13,8 @@ from itertools import product
 from math import floor
 from typing import Any
 
-from nilometer.plan.logical import Similar, SimilarForm
+from nilometer.algebra import SimilarForm
+from nilometer.plan.logical import Similar
 from nilometer.plan.reference.rows import Row, order_key, stream_order
 from nilometer.types import OwnWindow
 

@@ -9,16 +9,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from nilometer.algebra import Collection, Lagged, Shift
 from nilometer.expressions import Call, Literal, type_of
 from nilometer.plan.logical import (
     Acquire,
-    Collection,
     Join,
     Lag,
-    Lagged,
     Node,
     Sample,
-    Shift,
     Silent,
     Similar,
     ToStream,

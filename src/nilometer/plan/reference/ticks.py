@@ -7,19 +7,8 @@ an answer would have to be taken back. So where streams of different intervals m
 
 from __future__ import annotations
 
-from nilometer.plan.logical import (
-    Acquire,
-    Collection,
-    Join,
-    Lag,
-    Node,
-    Project,
-    Rename,
-    Sample,
-    Select,
-    Similar,
-    Union,
-)
+from nilometer.algebra import Collection
+from nilometer.plan.logical import Acquire, Join, Lag, Node, Project, Rename, Sample, Select, Similar, Union
 
 
 def tick_interval(node: Node) -> int | None:

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from nilometer.algebra import JoinKind
 from nilometer.catalog.network import NodeId
 from nilometer.errors import InternalError, UnsupportedError
 from nilometer.plan import physical
-from nilometer.plan.logical import JoinKind
 from nilometer.sensornet.motes.c_text import Lines, assigned, block, held, identifier, struct
 from nilometer.sensornet.motes.fields import SITE, Typing, cannot_run, is_deferred
 from nilometer.sensornet.motes.scalars import NOW, Row, conditions_of, is_true, value_of

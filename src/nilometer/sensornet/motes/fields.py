@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from nilometer.algebra import JoinKind
 from nilometer.catalog.network import NodeId
 from nilometer.errors import UnsupportedError
 from nilometer.expressions import Expression
@@ -15,7 +16,7 @@ from nilometer.placement.population import Population
 from nilometer.placement.tuple_layout import derived_times
 from nilometer.placement.volume import groups_by_source, volume_of
 from nilometer.plan import physical
-from nilometer.plan.logical import AggregateItem, JoinKind
+from nilometer.plan.logical import AggregateItem
 from nilometer.sensornet.motes.converters import PLAIN, Converter, Converters
 from nilometer.sensornet.motes.scalars import NOW, joined, value_of
 from nilometer.sensornet.motes.values import TIME_FIELD, CType, Field, Value, bounded, integer, real

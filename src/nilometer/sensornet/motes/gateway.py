@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from nilometer.algebra import Collection
 from nilometer.catalog.network import NodeId
 from nilometer.dataflow.intake import row_columns
 from nilometer.dataflow.sources import Extents
@@ -20,7 +21,6 @@ from nilometer.errors import DataError, UnsupportedError
 from nilometer.operators.logic import EVALUATION, ID, POSITION, TICK, TIME, Output, no_evaluations
 from nilometer.placement import Placement
 from nilometer.plan import physical
-from nilometer.plan.logical import Collection
 from nilometer.sensornet.motes.fields import SITE, is_deferred
 from nilometer.sensornet.motes.finishing import finished, with_gateway_states
 from nilometer.sensornet.motes.serial_frames import Frame, FrameKind, FrameReader, unpacked

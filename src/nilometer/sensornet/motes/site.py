@@ -7,12 +7,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from math import lcm
 
+from nilometer.algebra import Collection
 from nilometer.catalog.network import NodeId
 from nilometer.errors import InternalError, UnsupportedError
 from nilometer.placement import Fragment, FragmentTask, Placement
 from nilometer.plan import physical
 from nilometer.plan.explain import explain_text
-from nilometer.plan.logical import Collection
 from nilometer.sensornet.motes.converters import Converters
 from nilometer.sensornet.motes.fields import Fields, Typing, check_sites, tuple_size
 from nilometer.sensornet.motes.starting import START, Starting

@@ -6,8 +6,8 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
+from nilometer.kernels.arrays import Floats, Integers
 from nilometer.sensornet.simulation.slots import REASONS
-from nilometer.sensornet.topology import Floats, Integers
 
 
 @dataclass

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from nilometer.errors import ConfigurationError
+from nilometer.kernels.arrays import Floats, Integers
 from nilometer.sensornet.simulation.draws import uniform
-from nilometer.sensornet.topology import Floats, Integers
 
 MOST_DRIFT = 0.01
 """As a share; what has no crystal is not off by more, once calibrated."""

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from nilometer.kernels.arrays import Integers
 from nilometer.sensornet.simulation.books import RadioBooks
 from nilometer.sensornet.simulation.packing import pack, packet_head
 from nilometer.sensornet.simulation.site_numbers import SiteNumbers
-from nilometer.sensornet.topology import Integers
 
 
 def count_packets(numbers: SiteNumbers, made: dict[int, Integers], periods: int) -> RadioBooks:

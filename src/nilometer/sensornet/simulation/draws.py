@@ -13,8 +13,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from nilometer.kernels.arrays import Floats, Integers
 from nilometer.kernels.stable_hash import fold, hash_words
-from nilometer.sensornet.topology import Floats, Integers
 
 
 def uniform(seed: int, *names: Integers) -> Floats:

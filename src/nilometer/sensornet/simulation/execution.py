@@ -16,6 +16,7 @@ from nilometer.catalog.extents import Stream
 from nilometer.catalog.network import NodeId
 from nilometer.dataflow.sources import Extents
 from nilometer.errors import UnsupportedError
+from nilometer.kernels.arrays import Integers
 from nilometer.operators.frames import dtype
 from nilometer.operators.logic import ID, POSITION, TICK, TIME, Output, no_evaluations
 from nilometer.placement import Fragment, Placement
@@ -28,7 +29,6 @@ from nilometer.sensornet.simulation.hops import ORIGIN, PERIOD, Air, Hops
 from nilometer.sensornet.simulation.readings import Readings
 from nilometer.sensornet.simulation.site_numbers import SiteNumbers
 from nilometer.sensornet.simulation.site_rows import SITE
-from nilometer.sensornet.topology import Integers
 from nilometer.types import SECOND
 
 Place = tuple[int, int]

@@ -13,11 +13,11 @@ from nilometer.dataflow.dataflow import Dataflow
 from nilometer.dataflow.intake import Intake, intake_stage, row_columns
 from nilometer.dataflow.sources import Extents
 from nilometer.dataflow.stages import Round
+from nilometer.kernels.arrays import Integers
 from nilometer.operators.logic import EVALUATION, TICK, Output
 from nilometer.placement import Fragment
 from nilometer.plan import physical
 from nilometer.sensornet.simulation.site_rows import SITE, Arrivals, can_be_lifted, lifted, with_arrivals
-from nilometer.sensornet.topology import Integers
 
 
 class FragmentFlow:

@@ -12,14 +12,14 @@ from zlib import crc32
 import numpy as np
 import polars as pl
 
+from nilometer.kernels.arrays import Booleans, Floats, Integers
 from nilometer.placement.acknowledgements import hop_of
 from nilometer.sensornet.simulation.books import RadioBooks
 from nilometer.sensornet.simulation.clocks import Clocks
 from nilometer.sensornet.simulation.packing import pack, packet_head
 from nilometer.sensornet.simulation.site_numbers import SiteNumbers
 from nilometer.sensornet.simulation.site_rows import SITE
-from nilometer.sensornet.simulation.slots import REASONS, Booleans, Link, Packets, send
-from nilometer.sensornet.topology import Floats, Integers
+from nilometer.sensornet.simulation.slots import REASONS, Link, Packets, send
 
 ORIGIN = "@origin"
 """The site where a row was made; with its fragment that names the flow."""

@@ -13,12 +13,12 @@ from dataclasses import fields
 import numpy as np
 
 from nilometer.catalog.network import Network, NodeId
+from nilometer.kernels.arrays import Floats, Integers
 from nilometer.placement import Energy, Placement
 from nilometer.placement.acknowledgements import expected_sendings_of
 from nilometer.sensornet.simulation.books import RadioBooks
 from nilometer.sensornet.simulation.clocks import Clocks
 from nilometer.sensornet.simulation.site_numbers import SiteNumbers
-from nilometer.sensornet.topology import Floats, Integers
 
 COMPONENTS: tuple[str, ...] = tuple(entry.name for entry in fields(Energy))
 """The components, in the order of the ledger's columns."""

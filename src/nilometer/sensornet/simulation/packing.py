@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from nilometer.kernels.arrays import Integers
 from nilometer.placement import Placement, WireFormat
-from nilometer.sensornet.topology import Integers
 
 
 def packet_head(placement: Placement) -> float:

@@ -16,9 +16,9 @@ import polars as pl
 
 from nilometer.catalog.extents import Stream
 from nilometer.catalog.network import NodeId
+from nilometer.kernels.arrays import Integers
 from nilometer.operators.frames import conform, dtype
 from nilometer.sensornet.simulation.draws import uniform
-from nilometer.sensornet.topology import Integers
 from nilometer.types import DAY, Column, Kind
 
 

@@ -16,6 +16,7 @@ import polars as pl
 from nilometer.catalog.network import NodeId
 from nilometer.dataflow.sources import Extents, MemorySources
 from nilometer.errors import ConfigurationError
+from nilometer.kernels.arrays import Integers
 from nilometer.placement import Placement
 from nilometer.sensornet.events import Events
 from nilometer.sensornet.simulation.books import RadioBooks
@@ -29,7 +30,6 @@ from nilometer.sensornet.simulation.repair import Overlay, Repair, best_repair, 
 from nilometer.sensornet.simulation.repair.choose import STRATEGIES
 from nilometer.sensornet.simulation.repair.dissemination import preloaded
 from nilometer.sensornet.simulation.result import Mended, SimulationResult
-from nilometer.sensornet.topology import Integers
 from nilometer.types import SECOND
 
 ROWS_AT_ONCE = 2_000_000

@@ -10,8 +10,8 @@ from functools import cached_property
 import numpy as np
 
 from nilometer.catalog.network import NodeId
+from nilometer.kernels.arrays import Integers
 from nilometer.placement import Flow, Placement
-from nilometer.sensornet.topology import Integers
 
 
 @dataclass(frozen=True)

@@ -12,10 +12,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from nilometer.algebra import Collection
 from nilometer.errors import InternalError
 from nilometer.expressions import ColumnReference
 from nilometer.plan import physical
-from nilometer.plan.logical import Collection, Projection
+from nilometer.plan.logical import Projection
 from nilometer.types import INT, Column
 
 SITE = "@site"

@@ -14,12 +14,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from nilometer.kernels.arrays import Booleans, Floats, Integers
 from nilometer.sensornet.simulation.draws import uniform
-from nilometer.sensornet.topology import Floats, Integers
-
-Booleans = npt.NDArray[np.bool_]
 
 _LINK, _ACKNOWLEDGEMENT = 1, 3
 """What a draw is for; `clocks.py` has another."""

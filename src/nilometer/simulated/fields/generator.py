@@ -15,11 +15,9 @@ import numpy.typing as npt
 import polars as pl
 
 from nilometer.catalog.extents import Sensor, Stream, stream_columns
+from nilometer.kernels.arrays import Floats, Integers
 from nilometer.simulated.disorder import Disorder, disorder
 from nilometer.types import DAY, MINUTE, Column
-
-Floats = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 
 START = 1_767_225_600_000_000
 """2026-01-01T00:00:00Z, a Thursday."""

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from nilometer.simulated.fields.generator import Floats, Generator, Integers, quantised
+from nilometer.kernels.arrays import Floats, Integers
+from nilometer.simulated.fields.generator import Generator, quantised
 from nilometer.types import FLOAT, Column
 
 

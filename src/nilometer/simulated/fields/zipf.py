@@ -8,7 +8,8 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from nilometer.simulated.fields.generator import Floats, Generator, Integers
+from nilometer.kernels.arrays import Floats, Integers
+from nilometer.simulated.fields.generator import Generator
 from nilometer.types import INT, Column
 
 

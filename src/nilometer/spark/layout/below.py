@@ -6,11 +6,11 @@ of need not agree in it. This is where each operator says which rows it brings t
 
 from __future__ import annotations
 
+from nilometer.algebra import JoinKind
 from nilometer.expressions import ColumnReference, Expression, columns_of
 from nilometer.operators.logic import ID
-from nilometer.operators.similar_table import alike_is_equal
+from nilometer.operators.similar.table import alike_is_equal
 from nilometer.plan import physical
-from nilometer.plan.logical import JoinKind
 from nilometer.spark.layout.equalities import Equalities
 from nilometer.spark.layout.reading import joins_table
 from nilometer.spark.layout.rewriting import has_source, source_columns, source_of, substituted, within

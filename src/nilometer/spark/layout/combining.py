@@ -3,7 +3,7 @@
     reader    AGGR_COMBINE · TIME_WINDOW · what the reader runs      rows -> one partial per slice and group of a batch
     bucket    AGGR_EVAL · AGGR_MERGE · EXCHANGE                      partials -> answers
 
-The parts of operators/window_sliding.py, on both sides of an exchange: no bit of an answer changes, for sums travel in two
+The parts of operators/window_aggregate/sliding.py, on both sides of an exchange: no bit of an answer changes, for sums travel in two
 doubles and variances with their moments. A partial stands at its slice's edge, which no window sees otherwise than the slice's
 rows. It is for windows whose evaluations the clock gives, and for aggregates with partials of constant size.
 """
@@ -19,8 +19,8 @@ from nilometer.dataflow.lowering.fusion import fused
 from nilometer.expressions import type_of
 from nilometer.operators.frames import Dtypes, dtype, empty
 from nilometer.operators.logic import TICK, Logic
-from nilometer.operators.window_aggregate import WindowAggregate
-from nilometer.operators.window_components import Lifting
+from nilometer.operators.window_aggregate.components import Lifting
+from nilometer.operators.window_aggregate.window_aggregate import WindowAggregate
 from nilometer.plan import physical
 from nilometer.spark.layout.nodes import AggregateCombine
 from nilometer.spark.layout.reading import in_reader
@@ -65,7 +65,7 @@ def _together(node: physical.AggregateInit) -> tuple[WindowAggregate, physical.N
 
 def partial_columns(spec: WindowAggregate) -> Dtypes:
     """What travels: the slice, the keys, and the components."""
-    from nilometer.operators.window_partials import GROUP, SLICE, Partials
+    from nilometer.operators.window_aggregate.partials import GROUP, SLICE, Partials
 
     keys = {name: dtype(type_of(expression)) for name, expression in spec.keys}
     components = Partials.dtypes(_lifting(spec).components)
@@ -75,9 +75,9 @@ def partial_columns(spec: WindowAggregate) -> Dtypes:
 def combine(spec: WindowAggregate) -> Transform:
     """Rows to partials."""
     from nilometer.kernels.slices import Slicing
-    from nilometer.operators.evaluate import compile_predicate, compile_projection
-    from nilometer.operators.window_groups import GroupCodes
-    from nilometer.operators.window_partials import LiftedRows, Partials, value_columns
+    from nilometer.operators.evaluate.evaluate import compile_predicate, compile_projection
+    from nilometer.operators.window_aggregate.groups import GroupCodes
+    from nilometer.operators.window_aggregate.partials import LiftedRows, Partials, value_columns
 
     scope = spec.scope
     slicing = Slicing.of(scope.period, scope.reach, scope.end)

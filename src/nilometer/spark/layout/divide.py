@@ -16,14 +16,13 @@ import polars as pl
 
 from nilometer.errors import DataError, InternalError
 from nilometer.expressions import Expression, type_of
-from nilometer.operators.evaluate import Evaluator, compile_expression
+from nilometer.kernels.arrays import Words
+from nilometer.operators.evaluate.evaluate import Evaluator, compile_expression
 from nilometer.operators.frames import dtype
 from nilometer.spark.layout.stripes import Stripes
 
 _NULL = 0x6E756C6C
 _TRUE, _FALSE = 0x74727565, 0x66616C7365
-
-Hashes = npt.NDArray[np.uint64]
 
 
 def divide(
@@ -65,7 +64,7 @@ def _evaluated(rows: pl.DataFrame, key: Evaluator, kind: pl.DataType) -> pl.Seri
         return pl.concat([_evaluated(part, key, kind) for part in (rows[:half], rows[half:])])
 
 
-def _hashes(columns: Sequence[pl.Series]) -> Hashes:
+def _hashes(columns: Sequence[pl.Series]) -> Words:
     from nilometer.kernels.stable_hash import fold
 
     first, *others = map(hashes_of, columns)
@@ -74,7 +73,7 @@ def _hashes(columns: Sequence[pl.Series]) -> Hashes:
     return first
 
 
-def hashes_of(values: pl.Series) -> Hashes:
+def hashes_of(values: pl.Series) -> Words:
     """The hash of each value."""
     from nilometer.kernels.stable_hash import hash_floats, hash_words
 
@@ -101,7 +100,7 @@ def hashes_of(values: pl.Series) -> Hashes:
     return found
 
 
-def _hashes_of_texts(values: pl.Series) -> Hashes:
+def _hashes_of_texts(values: pl.Series) -> Words:
     from nilometer.kernels.stable_hash import hash_texts
 
     # Not as views, which is how Polars holds texts: all bytes in one buffer, and where each text begins.
@@ -111,7 +110,7 @@ def _hashes_of_texts(values: pl.Series) -> Hashes:
     return hash_texts(np.frombuffer(data or b"", dtype=np.uint8), starts)
 
 
-def _hashes_of_lists(values: pl.Series) -> Hashes:
+def _hashes_of_lists(values: pl.Series) -> Words:
     from nilometer.kernels.stable_hash import fold_runs
 
     lengths = values.list.len().fill_null(0).to_numpy()

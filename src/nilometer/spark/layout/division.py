@@ -16,10 +16,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
+from nilometer.algebra import Collection
 from nilometer.dataflow.lowering.sources_of import acquisition_interval
 from nilometer.expressions import ColumnReference, Expression
 from nilometer.plan import physical
-from nilometer.plan.logical import Collection
 from nilometer.spark.layout.below import below, own_keys
 from nilometer.spark.layout.reading import in_reader, joins_table, streamed_side
 from nilometer.spark.layout.rewriting import dividing, has_source, source_of

@@ -25,7 +25,7 @@ from nilometer.operators.frames import (
     dtypes,
 )
 from nilometer.operators.logic import EVALUATION, EVALUATIONS_SCHEMA, TICK, Output, no_evaluations
-from nilometer.operators.stripe_home import StripeHome, stripe_width
+from nilometer.operators.similar.stripe_home import StripeHome, stripe_width
 from nilometer.plan import physical
 from nilometer.spark.layout.combining import combine, parted, partial_columns, sliding_over_partials
 from nilometer.spark.layout.divide import divide

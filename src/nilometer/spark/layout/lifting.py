@@ -11,10 +11,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from nilometer.algebra import Collection, JoinKind
 from nilometer.dataflow.lowering.sources_of import acquisition_interval
 from nilometer.expressions import Call, Expression, uses_now, walk
 from nilometer.plan import physical
-from nilometer.plan.logical import Collection, JoinKind
 from nilometer.spark.layout.reading import joins_table
 from nilometer.types import Kind
 

@@ -6,9 +6,9 @@ import polars as pl
 
 from nilometer.errors import InternalError
 from nilometer.operators.logic import TICK
-from nilometer.operators.window_aggregate import WindowAggregate
-from nilometer.operators.window_partials import Partials, values_of
-from nilometer.operators.window_sliding import SlidingLogic
+from nilometer.operators.window_aggregate.partials import Partials, values_of
+from nilometer.operators.window_aggregate.sliding import SlidingLogic
+from nilometer.operators.window_aggregate.window_aggregate import WindowAggregate
 from nilometer.spark.layout.combining import counts_of
 
 

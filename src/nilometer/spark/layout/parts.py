@@ -7,8 +7,8 @@ counts and extremes do not; sums of floats are rounded, and sums of whole number
 
 from __future__ import annotations
 
+from nilometer.algebra import Collection
 from nilometer.plan import physical
-from nilometer.plan.logical import Collection
 from nilometer.spark.layout.below import own_keys
 from nilometer.spark.layout.division import UndividedError, divide_plan, is_leaf
 from nilometer.spark.layout.reading import has_streams, joins_table, streamed_side

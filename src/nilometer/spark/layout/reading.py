@@ -8,8 +8,8 @@ A table is read anew by every reader, and by every bucket that joins with it. AG
 
 from __future__ import annotations
 
+from nilometer.algebra import Collection
 from nilometer.plan import physical
-from nilometer.plan.logical import Collection
 from nilometer.spark.layout.nodes import AggregateCombine
 
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from nilometer.algebra import Collection
 from nilometer.dataflow.lowering.sources_of import id_type, source_type
 from nilometer.expressions import ColumnReference, Expression, columns_of, uses_now
 from nilometer.operators.logic import ID
 from nilometer.plan import physical
-from nilometer.plan.logical import Collection
 from nilometer.spark.layout.reading import joins_table, streamed_side
 
 

@@ -4,7 +4,7 @@
 
 The number line is cut into stripes, and each goes to a bucket. One input, the pivot, has each row in the bucket of its stripe alone; a row of
 another has copies in the buckets of all stripes that hold a pivot it may pair with. So every result is found in its pivot's bucket, and in no other. In
-SIMILAR a tuple is both: it answers at home, and its copies are only found (operators/stripe_home.py).
+SIMILAR a tuple is both: it answers at home, and its copies are only found (operators/similar/stripe_home.py).
 
 Stripes are twice as wide as the widest reach, so that a row has one copy and a half on average at most.
 """
@@ -17,13 +17,14 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
+from nilometer.algebra import Collection, JoinKind
 from nilometer.expressions import ColumnReference, Expression, conjuncts
-from nilometer.kernels.stripes import Integers, spread, stripes
+from nilometer.kernels.arrays import Integers
+from nilometer.kernels.stripes import spread, stripes
 from nilometer.operators.bands import WHOLE, Band, bands_of
-from nilometer.operators.similar_table import alike_is_equal
-from nilometer.operators.stripe_home import stripe_width
+from nilometer.operators.similar.stripe_home import stripe_width
+from nilometer.operators.similar.table import alike_is_equal
 from nilometer.plan import physical
-from nilometer.plan.logical import Collection, JoinKind
 from nilometer.types import INT_MAXIMUM, Kind, Schema
 
 _MEASURED = (*WHOLE, Kind.FLOAT)

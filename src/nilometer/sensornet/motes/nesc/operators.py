@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from nilometer.algebra import JoinKind
 from nilometer.plan import physical
-from nilometer.plan.logical import JoinKind
 from nilometer.sensornet.motes.aggregation import combine, nulls, once, same
 from nilometer.sensornet.motes.c_text import Lines, assigned, block, held, identifier, indented, struct
 from nilometer.sensornet.motes.fields import SITE, Fields, Typing, cannot_run, tuple_head

@@ -35,8 +35,8 @@ from nilometer.expressions import (
     conjuncts,
     type_of,
 )
-from nilometer.operators.evaluate_functions import FUNCTIONS, NUMERIC, STRICT, comparison, finite, full_length
-from nilometer.operators.evaluate_overflow import Overflow, refuse_overflow
+from nilometer.operators.evaluate.functions import FUNCTIONS, NUMERIC, STRICT, comparison, finite, full_length
+from nilometer.operators.evaluate.overflow import Overflow, refuse_overflow
 from nilometer.operators.frames import dtype
 from nilometer.operators.logic import TICK
 from nilometer.types import BOOLEAN, Kind

@@ -12,11 +12,11 @@ from collections.abc import Iterator
 import numpy as np
 import polars as pl
 
+from nilometer.kernels.arrays import Integers
 from nilometer.kernels.near_table import until_of
-from nilometer.kernels.ranges import Integers
 from nilometer.operators import frames
 from nilometer.operators.logic import TIME
-from nilometer.operators.window_panes import Pane, Panes
+from nilometer.operators.panes import Pane, Panes
 from nilometer.types import INT_MINIMUM, OwnWindow
 
 UNTIL = "@until"

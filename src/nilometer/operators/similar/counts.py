@@ -7,7 +7,7 @@ import polars as pl
 from nilometer.kernels.near_counts import NearCounted, NearCounts
 from nilometer.operators.frames import dtype
 from nilometer.operators.logic import ID, TIME
-from nilometer.operators.similar_table import Alike, Codes
+from nilometer.operators.similar.table import Alike, Codes
 
 
 class SimilarCounts:

@@ -23,19 +23,19 @@ import numpy as np
 import polars as pl
 
 from nilometer.expressions import Expression, conjunction
-from nilometer.kernels.ranges import Integers
+from nilometer.kernels.arrays import Integers
 from nilometer.kernels.window_bounds import UNCONNECTED, implied_widths
 from nilometer.operators import frames
-from nilometer.operators.evaluate import Predicate, compile_predicate
+from nilometer.operators.evaluate.evaluate import Predicate, compile_predicate
 from nilometer.operators.logic import TIME, Output, Progress, no_evaluations
-from nilometer.operators.shedding import NUMBERED, Shedder, Shedding
+from nilometer.operators.panes import Panes
+from nilometer.operators.shedding.shedding import NUMBERED, Shedder, Shedding
 from nilometer.operators.validation import require, require_columns, require_condition
-from nilometer.operators.window_join_keys import KeyClass, KeyPair, classes_of
-from nilometer.operators.window_join_parts import answer, conditions_of, is_local, reads_now
-from nilometer.operators.window_join_plan import Form, Graph, Steps, plan_steps
-from nilometer.operators.window_join_steps import Members, Side, column_of, extend, times_of
-from nilometer.operators.window_join_table import TableJoinLogic, one_table
-from nilometer.operators.window_panes import Panes
+from nilometer.operators.window_join.keys import KeyClass, KeyPair, classes_of
+from nilometer.operators.window_join.parts import answer, conditions_of, is_local, reads_now
+from nilometer.operators.window_join.plan import Form, Graph, Steps, plan_steps
+from nilometer.operators.window_join.steps import Members, Side, column_of, extend, times_of
+from nilometer.operators.window_join.table import TableJoinLogic, one_table
 from nilometer.types import INT, INT_MINIMUM, Schema, Type
 
 Bound = tuple[int, int, int]

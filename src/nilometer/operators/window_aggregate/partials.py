@@ -13,11 +13,11 @@ import numpy as np
 import polars as pl
 
 from nilometer.kernels import entries
-from nilometer.kernels.ranges import Integers
+from nilometer.kernels.arrays import Integers
 from nilometer.kernels.read_only import read_only
 from nilometer.kernels.slices import EVERY_TICK, Slicing, order_by
 from nilometer.operators.frames import Dtypes
-from nilometer.operators.window_components import MOMENTS, ROWS, SUMS, Array, Arrays, Component
+from nilometer.operators.window_aggregate.components import MOMENTS, ROWS, SUMS, Array, Arrays, Component
 
 SLICE = "@slice"
 GROUP = "@group"

@@ -21,10 +21,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from nilometer.expressions import Call, Expression, columns_of, conjunction, conjuncts, uses_now
-from nilometer.kernels.ranges import Integers
+from nilometer.kernels.arrays import Integers
 from nilometer.operators.bands import Band, bands_of
-from nilometer.operators.evaluate import Predicate, compile_predicate
-from nilometer.operators.window_join_keys import KeyClass
+from nilometer.operators.evaluate.evaluate import Predicate, compile_predicate
+from nilometer.operators.window_join.keys import KeyClass
 
 EQUALITY, BAND, COMPARISON = 1 / 20, 1 / 9, 1 / 3
 """The shares that conditions are taken to keep (SNEE's; a band is two comparisons)."""

@@ -16,11 +16,11 @@ import numpy.typing as npt
 import polars as pl
 
 from nilometer.kernels import sliding
-from nilometer.kernels.ranges import Integers
+from nilometer.kernels.arrays import Integers
 from nilometer.operators.blocks import Blocks
 from nilometer.operators.frames import from_bytes, to_bytes
-from nilometer.operators.window_components import MOMENTS, ROWS, SUMS, Array, Arrays, Component
-from nilometer.operators.window_partials import (
+from nilometer.operators.window_aggregate.components import MOMENTS, ROWS, SUMS, Array, Arrays, Component
+from nilometer.operators.window_aggregate.partials import (
     GROUP,
     SLICE,
     Partials,

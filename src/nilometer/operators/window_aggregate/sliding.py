@@ -14,23 +14,23 @@ import polars as pl
 
 from nilometer.errors import InternalError
 from nilometer.expressions import type_of
-from nilometer.kernels.ranges import Integers
+from nilometer.kernels.arrays import Integers
 from nilometer.kernels.slices import Slicing
-from nilometer.operators.evaluate import compile_predicate, compile_projection
+from nilometer.operators.evaluate.evaluate import compile_predicate, compile_projection
 from nilometer.operators.frames import dtype, empty, evaluations, window_dtypes
 from nilometer.operators.logic import EVALUATION, TICK, Output, Progress, no_evaluations
+from nilometer.operators.panes import Panes
 from nilometer.operators.waiting import Waiting
-from nilometer.operators.window_completeness import Expectation
-from nilometer.operators.window_components import ROWS, Lifting
-from nilometer.operators.window_groups import GroupCodes
-from nilometer.operators.window_panes import Panes
-from nilometer.operators.window_partials import GROUP, SLICE, LiftedRows, Partials
+from nilometer.operators.window_aggregate.completeness import Expectation
+from nilometer.operators.window_aggregate.components import ROWS, Lifting
+from nilometer.operators.window_aggregate.groups import GroupCodes
+from nilometer.operators.window_aggregate.partials import GROUP, SLICE, LiftedRows, Partials
+from nilometer.operators.window_aggregate.state import SlidingState
 from nilometer.operators.window_scope import BEGINNING
-from nilometer.operators.window_state import SlidingState
 from nilometer.types import INT_MINIMUM, MINUTE
 
 if TYPE_CHECKING:
-    from nilometer.operators.window_aggregate import WindowAggregate
+    from nilometer.operators.window_aggregate.window_aggregate import WindowAggregate
 
 _FEW_GROUPS = 1_024
 

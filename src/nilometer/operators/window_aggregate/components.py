@@ -19,8 +19,8 @@ import polars as pl
 from nilometer.errors import InternalError
 from nilometer.expressions import ALGEBRAIC, Expression, type_of
 from nilometer.operators.aggregate_items import NamedAggregate
-from nilometer.operators.evaluate import Evaluator, compile_expression
-from nilometer.operators.evaluate_overflow import overflow_in
+from nilometer.operators.evaluate.evaluate import Evaluator, compile_expression
+from nilometer.operators.evaluate.overflow import overflow_in
 from nilometer.operators.frames import dtype
 from nilometer.types import INT_MAXIMUM, INT_MINIMUM, Kind
 

@@ -14,11 +14,11 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from nilometer.kernels.arrays import Integers
 from nilometer.kernels.band_index import BandIndex, Values
-from nilometer.kernels.ranges import Integers
 from nilometer.operators.bands import Band
-from nilometer.operators.window_join_plan import Search
-from nilometer.operators.window_panes import Pane
+from nilometer.operators.panes import Pane
+from nilometer.operators.window_join.plan import Search
 
 PAYS_FROM = 64
 """Candidates by time, on average, from which on a search by value pays."""

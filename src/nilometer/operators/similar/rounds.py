@@ -9,15 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Never
 
 import numpy as np
 import polars as pl
 
+from nilometer.algebra import SimilarForm
 from nilometer.errors import ResourceError
-from nilometer.kernels.ranges import Integers
-from nilometer.operators.similar_forms import (
+from nilometer.kernels.arrays import Integers
+from nilometer.operators.similar.forms import (
     Matches,
     combinations,
     counted,
@@ -35,16 +35,6 @@ Chunk = tuple[Matches, Integers]
 
 Answer = tuple[Integers, pl.DataFrame]
 """Which of the round's tuples each row is of, and the rows."""
-
-
-class SimilarForm(StrEnum):
-    """How the matches are given."""
-
-    LIST = "LIST"
-    PAIRS = "PAIRS"
-    FLATTEN = "FLATTEN"
-    COUNTS = "COUNTS"
-    SAMPLE = "SAMPLE"
 
 
 @dataclass(frozen=True)

@@ -16,8 +16,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from nilometer.kernels.hash_index import Booleans
-from nilometer.kernels.ranges import Integers
+from nilometer.kernels.arrays import Booleans, Integers
 from nilometer.kernels.stable_order import stable_order
 from nilometer.operators.frames import Dtypes, concatenate, from_bytes, to_bytes
 from nilometer.operators.gathering import gather

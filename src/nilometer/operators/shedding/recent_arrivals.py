@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from nilometer.kernels.ranges import Integers
+from nilometer.kernels.arrays import Integers
 
 SLICES = 64
 

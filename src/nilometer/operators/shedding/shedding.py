@@ -13,19 +13,18 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
+from nilometer.algebra import ShedPolicy
+from nilometer.kernels.arrays import Booleans, Floats
 from nilometer.operators.frames import Dtypes
 from nilometer.operators.logic import TIME
-from nilometer.operators.recent_arrivals import RecentArrivals
+from nilometer.operators.panes import Pane, Panes
+from nilometer.operators.shedding.recent_arrivals import RecentArrivals
+from nilometer.operators.shedding.worth import ARRIVAL, worth_by
 from nilometer.operators.validation import require, require_choice
-from nilometer.operators.window_join_keys import KeyClass
-from nilometer.operators.window_panes import Pane, Panes
-from nilometer.operators.worth import ARRIVAL, Floats, ShedPolicy, worth_by
+from nilometer.operators.window_join.keys import KeyClass
 from nilometer.types import INT_MINIMUM
-
-Booleans = npt.NDArray[np.bool_]
 
 SLICES_PER_MEMORY = 16
 LEAST_SLICE = 64

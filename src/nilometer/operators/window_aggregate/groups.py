@@ -9,8 +9,8 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
+from nilometer.kernels.arrays import Integers
 from nilometer.kernels.codes import Codes
-from nilometer.kernels.ranges import Integers
 from nilometer.operators.blocks import Blocks
 from nilometer.operators.frames import Dtypes, concatenate, empty
 

@@ -13,10 +13,10 @@ import numpy as np
 import polars as pl
 
 from nilometer.expressions import Expression, columns_of, type_of
-from nilometer.kernels.hash_index import Booleans, Numbers
-from nilometer.operators.evaluate import Evaluator, compile_expression
+from nilometer.kernels.arrays import Booleans, Words
+from nilometer.operators.evaluate.evaluate import Evaluator, compile_expression
 from nilometer.operators.frames import dtype
-from nilometer.operators.window_panes import Pane
+from nilometer.operators.panes import Pane
 
 KeyPair = tuple[int, Expression, int, Expression]
 
@@ -70,7 +70,7 @@ class KeyClass:
         found: pl.Series = pane.notes["values", self.number]
         return found
 
-    def hashes(self, port: int, pane: Pane) -> tuple[Numbers, Booleans | None]:
+    def hashes(self, port: int, pane: Pane) -> tuple[Words, Booleans | None]:
         """Per row of a pane a number, equal where the keys are, and whether there is a key at all (None: everywhere)."""
         if ("hashes", self.number) not in pane.notes:
             values = self.values(port, pane)
@@ -81,7 +81,7 @@ class KeyClass:
                 # Adding 0.0 makes -0.0 the 0.0 that it equals.
                 numbers = (values + 0.0 if values.dtype == pl.Float64 else values).hash().to_numpy()
             pane.notes["hashes", self.number] = numbers, known
-        hashes: tuple[Numbers, Booleans | None] = pane.notes["hashes", self.number]
+        hashes: tuple[Words, Booleans | None] = pane.notes["hashes", self.number]
         return hashes
 
 
@@ -103,7 +103,7 @@ def classes_of(keys: Sequence[KeyPair]) -> tuple[KeyClass, ...]:
     return tuple(KeyClass(number, members) for number, members in enumerate(dict.fromkeys(found)))
 
 
-def combined(parts: Sequence[tuple[Numbers, Booleans | None]]) -> tuple[Numbers, Booleans | None]:
+def combined(parts: Sequence[tuple[Words, Booleans | None]]) -> tuple[Words, Booleans | None]:
     """One number for several, known where all are."""
     numbers, known = parts[0]
     for more, there in parts[1:]:

@@ -14,12 +14,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from nilometer.algebra import Completeness
 from nilometer.errors import InternalError
 from nilometer.expressions import Expression, uses_now
 from nilometer.operators.aggregate_items import NamedAggregate, NamedExpression, check_items, output_schema
 from nilometer.operators.logic import Logic
-from nilometer.operators.window_completeness import Completeness
-from nilometer.operators.window_components import slides
+from nilometer.operators.window_aggregate.components import slides
 from nilometer.operators.window_scope import Scope
 from nilometer.types import FLOAT, Column, Schema
 
@@ -84,10 +84,10 @@ class WindowAggregate:
     def build(self) -> Logic:
         """A fresh Logic. What needs numba is imported here, so that planning starts without it."""
         if self.sliding:
-            from nilometer.operators.window_sliding import SlidingLogic
+            from nilometer.operators.window_aggregate.sliding import SlidingLogic
 
             return SlidingLogic(self)
-        from nilometer.operators.window_holistic import HolisticLogic
+        from nilometer.operators.window_aggregate.holistic import HolisticLogic
 
         return HolisticLogic(self)
 

@@ -18,16 +18,16 @@ from functools import reduce
 import numpy as np
 import polars as pl
 
+from nilometer.kernels.arrays import Booleans, Integers, Words
 from nilometer.kernels.candidates import expand_in_chunks
-from nilometer.kernels.hash_index import Booleans, HashIndex, Numbers
+from nilometer.kernels.hash_index import HashIndex
 from nilometer.kernels.range_scan import equal_in_ranges
-from nilometer.kernels.ranges import Integers
 from nilometer.operators.gathering import gathered
 from nilometer.operators.logic import TICK
-from nilometer.operators.window_join_bands import in_bands
-from nilometer.operators.window_join_keys import combined
-from nilometer.operators.window_join_plan import Step, Steps
-from nilometer.operators.window_panes import Pane, Panes
+from nilometer.operators.panes import Pane, Panes
+from nilometer.operators.window_join.bands import in_bands
+from nilometer.operators.window_join.keys import combined
+from nilometer.operators.window_join.plan import Step, Steps
 
 PAIRS_AT_ONCE = 1_000_000
 
@@ -134,7 +134,7 @@ def _by_index(
     yield from index.matches(*_probes(step, members), low, high, PAIRS_AT_ONCE)
 
 
-def _probes(step: Step, members: Members) -> tuple[Numbers, Booleans | None]:
+def _probes(step: Step, members: Members) -> tuple[Words, Booleans | None]:
     """The number that each of the members looks for."""
     parts = []
     for port, one in step.hashed:

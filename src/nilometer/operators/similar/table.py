@@ -1,6 +1,6 @@
 """SIMILAR by a table: tuples in order -> their matches, by the one table of all streams (SNJoin section 4).
 
-Equal values are found by their numbers; nearly equal ones in cells of the number line. Numbers are what they are; texts are given numbers, the same for
+Equal values are found by their numbers; nearly equal ones in cells of the number line. Words are what they are; texts are given numbers, the same for
 the same text as long as the table is not made again.
 """
 
@@ -11,15 +11,15 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
+from nilometer.kernels.arrays import Integers, Words
 from nilometer.kernels.near_table import NearProbes, NearTable
-from nilometer.kernels.occurrence_table import Numbers, OccurrenceTable, Probes
+from nilometer.kernels.occurrence_table import OccurrenceTable, Probes
 from nilometer.kernels.own_window_table import OwnProbes, OwnWindowTable
-from nilometer.kernels.ranges import Integers
 from nilometer.kernels.similar_pairs import Values
 from nilometer.operators.frames import dtype
 from nilometer.operators.logic import ID, TIME
-from nilometer.operators.similar_forms import Matches
-from nilometer.operators.similar_recent import UNTIL
+from nilometer.operators.similar.forms import Matches
+from nilometer.operators.similar.recent import UNTIL
 from nilometer.types import Kind, Type
 
 WHOLE = (Kind.INT, Kind.TIME, Kind.DURATION)
@@ -124,7 +124,7 @@ class SimilarTable:
             return pl.Series(self._table.values(occurrences))
         return self._values(self._table.numbers(occurrences))
 
-    def _numbers(self, values: pl.Series) -> Numbers:
+    def _numbers(self, values: pl.Series) -> Words:
         numbers: Values
         match self._alike.value.kind:
             case Kind.FLOAT:
@@ -137,7 +137,7 @@ class SimilarTable:
                 numbers = values.to_numpy()
         return np.ascontiguousarray(numbers).view(np.uint64)
 
-    def _values(self, numbers: Numbers) -> pl.Series:
+    def _values(self, numbers: Words) -> pl.Series:
         match self._alike.value.kind:
             case Kind.FLOAT:
                 return pl.Series(numbers.view(np.float64))

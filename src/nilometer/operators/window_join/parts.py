@@ -7,10 +7,10 @@ from collections.abc import Sequence
 import polars as pl
 
 from nilometer.expressions import Call, Expression, columns_of, conjuncts, uses_now
-from nilometer.kernels.ranges import Integers
+from nilometer.kernels.arrays import Integers
 from nilometer.operators.frames import Dtypes
 from nilometer.operators.logic import ID, POSITION, TICK, TIME
-from nilometer.operators.window_join_keys import KeyPair
+from nilometer.operators.window_join.keys import KeyPair
 from nilometer.types import BOOLEAN, Schema
 
 

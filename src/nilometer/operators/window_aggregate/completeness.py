@@ -1,4 +1,4 @@
-"""COMPLETENESS(): the readings in a window over those expected (language.md; logical.Completeness).
+"""COMPLETENESS(): the readings in a window over those expected (language.md; algebra.Completeness).
 
 Expected at T: sensors x length / interval, where the window is clipped at the stream's first tick; the first reading stands for
 the interval that it ends, and so does one on a closed start, so that [NOW] expects one reading a sensor. Grouped, a
@@ -7,31 +7,16 @@ group is one sensor. NULL where nothing is expected.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import polars as pl
 
-from nilometer.errors import InternalError
-from nilometer.kernels.ranges import Integers
+from nilometer.algebra import Completeness
+from nilometer.kernels.arrays import Integers
 from nilometer.operators.frames import Saved
 from nilometer.operators.logic import ID, TICK
 from nilometer.operators.window_scope import Scope
 
 _FIRST = "@first"
-
-
-@dataclass(frozen=True)
-class Completeness:
-    """Spec: the output column, the interval at which a sensor reports, and how many sensors (None: those heard up to T)."""
-
-    name: str
-    interval: int
-    sensors: int | None = None
-
-    def __post_init__(self) -> None:
-        if self.interval <= 0:
-            raise InternalError("COMPLETENESS without an interval")
 
 
 class Expectation:

@@ -11,8 +11,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 import polars as pl
 
+from nilometer.kernels.arrays import Integers
 from nilometer.kernels.nesting import nested
-from nilometer.kernels.ranges import Integers, expand
+from nilometer.kernels.ranges import expand
 from nilometer.kernels.spread_sample import in_sample, offsets_of
 
 

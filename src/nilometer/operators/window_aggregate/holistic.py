@@ -13,18 +13,18 @@ import polars as pl
 
 from nilometer.expressions import Aggregate as AggregateExpression
 from nilometer.expressions import ColumnReference, Expression, walk
-from nilometer.kernels.ranges import Integers
+from nilometer.kernels.arrays import Integers
 from nilometer.operators.aggregate import Aggregate
 from nilometer.operators.aggregate_items import Grouping
-from nilometer.operators.evaluate import compile_predicate
+from nilometer.operators.evaluate.evaluate import compile_predicate
 from nilometer.operators.frames import concatenate, conform, evaluations, window_dtypes
 from nilometer.operators.logic import EVALUATION, TICK, Output, Progress, no_evaluations
 from nilometer.operators.time_window import TimeWindow
-from nilometer.operators.window_completeness import Expectation
+from nilometer.operators.window_aggregate.completeness import Expectation
 from nilometer.types import INT, Column, Schema
 
 if TYPE_CHECKING:
-    from nilometer.operators.window_aggregate import WindowAggregate
+    from nilometer.operators.window_aggregate.window_aggregate import WindowAggregate
 
 _ROWS_AT_ONCE = 4_000_000
 _HEARD = "@heard"

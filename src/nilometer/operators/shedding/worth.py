@@ -14,37 +14,24 @@ tuple's number: no policy has a randomness of its own, so that a replay, or a re
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from enum import StrEnum
 from typing import Protocol
 
 import numpy as np
-import numpy.typing as npt
 
+from nilometer.algebra import ShedPolicy
 from nilometer.kernels.age_curve import AgeCurve
+from nilometer.kernels.arrays import Floats, Integers
 from nilometer.kernels.count_min import CountMin
-from nilometer.kernels.ranges import Integers
 from nilometer.kernels.stable_hash import hash_words
-from nilometer.operators.window_join_keys import KeyClass, combined
-from nilometer.operators.window_join_steps import Members, times_of
-from nilometer.operators.window_panes import Pane, Panes
-
-Floats = npt.NDArray[np.float64]
+from nilometer.operators.panes import Pane, Panes
+from nilometer.operators.window_join.keys import KeyClass, combined
+from nilometer.operators.window_join.steps import Members, times_of
 
 ARRIVAL = "@arrival"
 """The column that numbers a stream's tuples as they come."""
 
 _SEED_STEP = 0x9E3779B97F4A7C15
 _WORDS = 1 << 64
-
-
-class ShedPolicy(StrEnum):
-    """Which tuples are given up when memory is short."""
-
-    RANDOM = "RANDOM"
-    SAMPLE = "SAMPLE"
-    PROB = "PROB"
-    LIFE = "LIFE"
-    AGE = "AGE"
 
 
 class Worth(Protocol):

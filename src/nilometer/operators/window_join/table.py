@@ -14,18 +14,18 @@ import numpy as np
 import polars as pl
 
 from nilometer.expressions import Expression, columns_of, conjunction
-from nilometer.kernels.ranges import Integers
+from nilometer.kernels.arrays import Integers, Words
 from nilometer.kernels.stable_order import stable_order
-from nilometer.kernels.window_table import Numbers, WindowTable
+from nilometer.kernels.window_table import WindowTable
 from nilometer.operators import frames
-from nilometer.operators.evaluate import Predicate, compile_predicate
+from nilometer.operators.evaluate.evaluate import Predicate, compile_predicate
 from nilometer.operators.gathering import gather, gathered
 from nilometer.operators.logic import TICK, TIME, Output, Progress, no_evaluations
+from nilometer.operators.panes import Pane
 from nilometer.operators.row_store import RowStore
-from nilometer.operators.window_join_keys import KeyClass, combined
-from nilometer.operators.window_join_parts import answer
-from nilometer.operators.window_join_plan import Graph, Steps
-from nilometer.operators.window_panes import Pane
+from nilometer.operators.window_join.keys import KeyClass, combined
+from nilometer.operators.window_join.parts import answer
+from nilometer.operators.window_join.plan import Graph, Steps
 from nilometer.types import INT_MINIMUM, Schema
 
 RESULTS_AT_ONCE = 1_000_000
@@ -140,7 +140,7 @@ class TableJoinLogic:
             frames.concatenate(part, dtypes) for part, dtypes in zip(self._fresh, self._inputs, strict=True)
         ]
 
-    def _hashed(self, port: int, rows: pl.DataFrame) -> tuple[Pane, Numbers]:
+    def _hashed(self, port: int, rows: pl.DataFrame) -> tuple[Pane, Words]:
         """The rows that have a key, in the order of time, with a number each; NULL equals nothing, so the others are not kept."""
         times = rows.get_column(TIME)
         if not times.is_sorted():

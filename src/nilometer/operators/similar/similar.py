@@ -25,9 +25,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 import polars as pl
 
+from nilometer.algebra import SimilarForm
+from nilometer.kernels.arrays import Integers
 from nilometer.kernels.candidates import split
 from nilometer.kernels.near_counts import NearCounted
-from nilometer.kernels.ranges import Integers, covered
+from nilometer.kernels.ranges import covered
 from nilometer.kernels.similar_pairs import (
     SimilarRows,
     Values,
@@ -40,12 +42,12 @@ from nilometer.operators import frames
 from nilometer.operators.gathering import gather
 from nilometer.operators.logic import ID, POSITION, TICK, TIME, Output, Progress, no_evaluations
 from nilometer.operators.order import in_time
-from nilometer.operators.similar_counts import SimilarCounts
-from nilometer.operators.similar_forms import Matches
-from nilometer.operators.similar_recent import Recent
-from nilometer.operators.similar_rounds import MATCHES_AT_ONCE, Asked, Chunk, SimilarForm, answered
-from nilometer.operators.similar_table import TABLED, Alike, SimilarTable, alike_is_equal
-from nilometer.operators.stripe_home import StripeHome
+from nilometer.operators.similar.counts import SimilarCounts
+from nilometer.operators.similar.forms import Matches
+from nilometer.operators.similar.recent import Recent
+from nilometer.operators.similar.rounds import MATCHES_AT_ONCE, Asked, Chunk, answered
+from nilometer.operators.similar.stripe_home import StripeHome
+from nilometer.operators.similar.table import TABLED, Alike, SimilarTable, alike_is_equal
 from nilometer.operators.validation import require, require_choice
 from nilometer.operators.waiting import Waiting
 from nilometer.types import INT, Column, Kind, OwnWindow, Schema, Type, list_of, struct_of

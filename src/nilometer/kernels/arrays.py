@@ -1,0 +1,12 @@
+"""Names for the arrays that kernels take and give."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+Integers = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+Booleans = npt.NDArray[np.bool_]
+Words = npt.NDArray[np.uint64]
+"""64-bit words without a sign: hashes, and bits of values."""

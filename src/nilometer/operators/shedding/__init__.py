@@ -1,0 +1,1 @@
+"""What a join with bounded memory gives up, by policy."""

@@ -1,0 +1,1 @@
+"""SIMILAR, the variable-arity join: the readings of other sensors that are like each reading (SNJoin)."""
