@@ -9,9 +9,10 @@ from hypothesis import strategies as st
 
 from nilometer.errors import InternalError
 from nilometer.expressions import Call, ColumnReference, Expression, Now
-from nilometer.operators import frames, window_join_steps
+from nilometer.operators import frames
 from nilometer.operators.logic import Progress, no_evaluations
 from nilometer.operators.symmetric_hash_join import SymmetricHashJoin, SymmetricHashJoinLogic
+from nilometer.operators.window_join import steps as window_join_steps
 from nilometer.types import BOOLEAN, FLOAT, INT, STRING, TIME, Column, Schema
 from operators.twins import Script, counted, few, scripts
 
