@@ -17,8 +17,9 @@ from nilometer.algebra import ShedPolicy
 from nilometer.errors import InternalError
 from nilometer.expressions import ColumnReference
 from nilometer.kernels.age_curve import AgeCurve
-from nilometer.operators import frames, shedding
+from nilometer.operators import frames
 from nilometer.operators.logic import Progress
+from nilometer.operators.shedding import shedding
 from nilometer.operators.shedding.shedding import Shedding
 from nilometer.operators.shedding.worth import drawn
 from nilometer.operators.window_join.window_join import KeyPair, WindowJoin
