@@ -66,7 +66,7 @@ def test_a_lottery_is_fair_in_time_and_repeats_with_its_seed() -> None:
     for _ in range(2):
         day = Day()
         workers = [Worker("long", 4.0, 1_000, day), Worker("short", 1.0, 4_000, day)]
-        Tickets(lottery=True, seed=3, clock=day).run(workers, [])
+        Tickets(lottery=True, seed=3, clock=day).run(workers)
         logs.append(day.log)
     assert logs[0] == logs[1]
     early = logs[0][:1_000]

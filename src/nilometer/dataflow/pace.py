@@ -58,8 +58,8 @@ class Pace:
     def refresh(self, version: TableVersion) -> None:
         """Tables were read anew. A version that a restored state has seen is passed over. Without a stream nothing has a tick to
         meet a version."""
-        if version.holds_from > self._held_from and self.inlets:
-            self._held_from = version.holds_from
+        last = self._versions[-1].holds_from if self._versions else self._held_from
+        if version.holds_from > last and self.inlets:
             self._versions.append(version)
 
     @property
@@ -73,6 +73,7 @@ class Pace:
         if not self.rounds:
             return self.round({})
         version = self._versions.popleft()
+        self._held_from = version.holds_from
         return self.round({}, version)
 
     def round(self, admitted: Mapping[str, pl.DataFrame], version: TableVersion | None = None) -> Round:
@@ -101,3 +102,4 @@ class Pace:
         numbers = json.loads(panes["pacer"])
         self.rounds = numbers["rounds"]
         self._held_from = numbers.get("held_from", INT_MINIMUM)
+        self._versions = deque(version for version in self._versions if version.holds_from > self._held_from)
