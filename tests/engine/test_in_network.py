@@ -121,7 +121,6 @@ def test_nodes_that_have_names(query: str, profile: str) -> None:
         ],
     )
     asked = database.sql(query)
-    asked.profile = "default"
     placement = place(
         asked.physical,
         network,

@@ -105,8 +105,7 @@ def simulate(
     from nilometer.sensornet.simulation.report import report_json, report_text
 
     database = database_of(data, catalog)
-    query = database.sql(read_sql(sql), **parameters_of(set_ or []))
-    query.profile = profile
+    query = database.sql(read_sql(sql), **parameters_of(set_ or [])).with_profile(profile)
     expected = expectations(
         acquisition_interval=acquisition_interval,
         delivery_time=delivery_time,
