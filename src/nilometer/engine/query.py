@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
+from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -25,9 +26,13 @@ if TYPE_CHECKING:
     from nilometer.catalog.network import Network
     from nilometer.engine.database import Database
     from nilometer.engine.gateway import DatabaseSources
+    from nilometer.engine.motes import CompileOptions, Emulation, EmulationOptions
+    from nilometer.engine.simulating import SimulationOptions
     from nilometer.ingest.adapters.generate import Generators
     from nilometer.optimizer import Optimized
     from nilometer.placement import Placement, QualityOfService
+    from nilometer.sensornet.motes.compilation import Compilation
+    from nilometer.sensornet.simulation import SimulationResult
     from nilometer.spark.typed import DataFrame
 
 STAGES = ("ast", "logical", "optimized", "physical", *PLACEMENT_STAGES, "spark")
@@ -181,6 +186,17 @@ class Query:
             for line in memory_notes(self.optimized.plan, OptimizerContext(self.database.catalog))
         ]
 
+    def _layout_text(self) -> list[str]:
+        """How Spark would run it: fragments, buckets and their keys."""
+        from nilometer.spark.layout.lay_out import lay_out
+        from nilometer.spark.layout.text import text_of
+        from nilometer.spark.settings import SparkSettings
+
+        buckets = SparkSettings.from_environment(self.database.data.base).bucket_count
+        return text_of(lay_out(self.physical, buckets, combine=True)).splitlines()
+
+    # ---- in a network ------------------------------------------------------------------------------------------------
+
     def placement(
         self, network: str | Network | None = None, quality: QualityOfService | None = None
     ) -> Placement:
@@ -190,14 +206,24 @@ class Query:
         except NilometerError as error:
             raise error.at(self.text, None) from None
 
-    def _layout_text(self) -> list[str]:
-        """How Spark would run it: fragments, buckets and their keys."""
-        from nilometer.spark.layout.lay_out import lay_out
-        from nilometer.spark.layout.text import text_of
-        from nilometer.spark.settings import SparkSettings
+    def compile(self, directory: Path | str, options: CompileOptions | None = None) -> Compilation:
+        """Programs for the motes of a network, written into the directory and built: one C and one ELF file for each site."""
+        from nilometer.engine.motes import compile_query
 
-        buckets = SparkSettings.from_environment(self.database.data.base).bucket_count
-        return text_of(lay_out(self.physical, buckets, combine=True)).splitlines()
+        return compile_query(self, Path(directory), options)
+
+    def emulate(self, compilation: Compilation, options: EmulationOptions | None = None) -> Emulation:
+        """A run of its compiled programs in the emulator, beside the reference evaluator's answer to the same readings."""
+        from nilometer.engine.motes import emulate
+
+        return emulate(self, compilation, options)
+
+    def simulate(self, options: SimulationOptions) -> SimulationResult:
+        """A run on simulated motes, in virtual time; its `answers` are a frame with the columns of the query. `prepare`, in
+        nilometer.engine.simulating, gives the answers as they come, and what is to be said before it runs."""
+        from nilometer.engine.simulating import prepare
+
+        return prepare(self, options).run()
 
     # ---- answers -----------------------------------------------------------------------------------------------------
 
