@@ -15,6 +15,7 @@ from nilometer.placement.cost_parameters import CostParameters, cost_parameters
 from nilometer.placement.cuts import Cut, cuts_of
 from nilometer.placement.fit_acquisitions import fit_acquisitions
 from nilometer.placement.limit_acquisitions import Sensors, limit_acquisitions
+from nilometer.placement.node_paths import NodePath, inputs_with_paths, walk_with_paths
 from nilometer.placement.partition import partition
 from nilometer.placement.placement import Placement
 from nilometer.placement.profiles import DEFAULT, PlacementProfile
@@ -172,20 +173,20 @@ class _Problem:
         )
 
 
-def _reasons(cut: Cut, forced: Mapping[int, str], most: Outcome) -> tuple[tuple[str, str], ...]:
+def _reasons(cut: Cut, forced: Mapping[NodePath, str], most: Outcome) -> tuple[tuple[str, str], ...]:
     """Why each operator that a cut leaves to the gateway is there. `most`: what became of as much as can be in the network."""
 
-    def reason(node: physical.Node) -> str:
-        if id(node) in forced:
-            return forced[id(node)]
+    def reason(path: NodePath, node: physical.Node) -> str:
+        if path in forced:
+            return forced[path]
         if isinstance(most, Placement):
             return "cheaper than in the network"
-        if all(id(child) in cut.at_sink for child in node.inputs):
+        if all(below in cut.at_sink for below, _ in inputs_with_paths(path, node)):
             return "what it reads is made there"
         return f"in the network {most.message}"
 
     return tuple(
-        (node.operator, reason(node))
-        for node in physical.walk_plan(cut.plan)
-        if id(node) in cut.at_sink and not (isinstance(node, physical.TimeWindow) and node.elided)
+        (node.operator, reason(path, node))
+        for path, node in walk_with_paths(cut.plan)
+        if path in cut.at_sink and not (isinstance(node, physical.TimeWindow) and node.elided)
     )

@@ -15,7 +15,7 @@ from nilometer.engine.motes import CompileOptions, EmulationOptions, compile_que
 from nilometer.errors import ConfigurationError, UnsupportedError
 from nilometer.placement import QualityOfService
 from nilometer.plan.reference import same_answer
-from nilometer.sensornet.motes.compilation import Compilation, Run, expected_rows, run
+from nilometer.sensornet.motes.compilation import Compilation, EmulatedRun, expected_rows, run
 from nilometer.sensornet.motes.emulate import CYCLES_PER_TICK, Air
 from nilometer.sensornet.motes.emulate import emulate as emulate_motes
 from nilometer.sensornet.motes.readings import random_readings
@@ -40,7 +40,9 @@ def compiled(directory: Path, network: Network, beta: int = 12, drift: float = D
     return compile_query(ask(ROWS), directory, CompileOptions(network, quality, drift=drift))
 
 
-def ran(compilation: Compilation, rates: Mapping[NodeId, float], periods: int = PERIODS) -> tuple[Run, bool]:
+def ran(
+    compilation: Compilation, rates: Mapping[NodeId, float], periods: int = PERIODS
+) -> tuple[EmulatedRun, bool]:
     """The run, and whether its answers are the reference's."""
     readings = random_readings(compilation.motes, periods * compilation.placement.beta, 5)
     result = run(compilation, readings, MemorySources(), Air(drift=rates))
