@@ -256,11 +256,14 @@ class Query:
         """
         import time
 
+        from nilometer.live.outside import Outside
         from nilometer.live.starts import start_of
         from nilometer.live.station import Station
 
         ends = None if seconds is None else time.monotonic() + seconds
-        with Station(self.database, self.database.data.base, generators=generators) as station:
+        with Station(
+            self.database, self.database.data.base, outside=Outside(generators=generators)
+        ) as station:
             live = station.install(self, start=start_of(start), on=host_name(on))
             yield from station.rows(live, lambda: ends is not None and time.monotonic() >= ends)
 
