@@ -34,7 +34,7 @@ from nilometer.live.on_spark import OnSpark
 from nilometer.live.outside import Outside
 from nilometer.live.proxies import Fleet
 from nilometer.live.query_metrics import QueryMetrics, completeness_of
-from nilometer.live.standing import Standing, reader_of
+from nilometer.live.standing import DurableQuery, reader_of
 from nilometer.live.starts import NOW, Start, offset_at
 from nilometer.live.station_settings import StationSettings
 from nilometer.live.stored_tables import Kept, StoredTables
@@ -98,7 +98,7 @@ class Station:
             heartbeat=settings.heartbeat,
         )
         self.queries: dict[str, LiveQuery] = {}
-        self._standing: dict[str, Standing] = {}
+        self._standing: dict[str, DurableQuery] = {}
         self._spark = OnSpark(self.directory, self.logs, self.manager, self.clock, outside.failpoint)
         self._numbers = 0
         self._round_milliseconds: int | None = None
@@ -132,7 +132,7 @@ class Station:
         if on == "spark":
             live = self._spark.install(name, query, streams, start, durable=durable)
         elif durable:
-            standing = Standing(self.directory, name, query, self._failpoint)
+            standing = DurableQuery(self.directory, name, query, self._failpoint)
             try:
                 live = self._resume(name, query, streams, standing, start)
             except BaseException:
@@ -185,7 +185,12 @@ class Station:
         return live
 
     def _resume(
-        self, name: str, query: CompiledQuery, streams: dict[str, Stream], standing: Standing, start: Start
+        self,
+        name: str,
+        query: CompiledQuery,
+        streams: dict[str, Stream],
+        standing: DurableQuery,
+        start: Start,
     ) -> LiveQuery:
         """A durable query, in a group of its own: its state is nobody else's."""
         recovered = standing.recovered
