@@ -14,8 +14,8 @@ from nilometer.plan.logical import Join, Node
 
 
 def order_joins(plan: Node, context: OptimizerContext) -> Node:
-    """`Join(Join(x, y), z) => Join(Join(z, x), y)   when z is the smallest and x the next`: left-deep, by rising
-    estimated cardinality, each condition at the lowest join that has its columns; inner joins of windows and tables.
+    """`Join(Join(x, y), z) => Join(Join(z, x), y)   when z is the smallest and x the next`: greedy join ordering, left-deep, by
+    rising estimated cardinality, each condition at the lowest join that has its columns; inner joins of windows and tables.
 
     Windows join at the union of their ticks, each with its latest at or before; so at any tick the product is of the
     same windows, in whichever order it is taken. Not of three or more where a condition reads NOW or a table is read
