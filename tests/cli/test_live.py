@@ -63,7 +63,7 @@ def test_a_query_over_a_replay_ends_with_it(run, field: Path) -> None:
 def test_the_log_answers_again_without_the_source(run, field: Path) -> None:
     _, live, _ = run("query", "--data", str(field), "--json", WINDOWS)
     (field / "readings" / "air.csv").unlink()
-    for options in (["--no-follow"], ["--on", "reference"], ["--on", "fjord"]):
+    for options in (["--no-follow"], ["--on", "reference"], ["--no-follow", "--on", "fjord"]):
         code, out, _ = run("query", "--data", str(field), "--json", *options, WINDOWS)
         assert code == 0
         assert out == live

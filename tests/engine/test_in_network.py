@@ -11,12 +11,11 @@ from nilometer.catalog.profiles import cost_profile
 from nilometer.engine import Database, Query, connect
 from nilometer.engine.data import sensors_by_stream
 from nilometer.engine.recorded import recorded_readings
-from nilometer.engine.simulating import run_in_network
+from nilometer.engine.simulating import SimulationOptions, prepare, prepare_placed
 from nilometer.errors import DataError
 from nilometer.live.answers import Answer
 from nilometer.placement import Placement, QualityOfService, place, placement_profile
 from nilometer.plan.reference import same_answer
-from nilometer.sensornet.simulation import Conditions
 from nilometer.types import MINUTE
 from placement.scenarios import brook
 
@@ -79,11 +78,24 @@ def _check_answers(asked: Query, placement: Placement) -> None:
     def take(answer: Answer) -> None:
         rows.extend(answer.rows)
 
-    run_in_network(asked, placement, 8 * 15 * MINUTE, Conditions(), take=take)
+    prepare_placed(asked, placement, 8 * 15 * MINUTE).run(take)
     expected = asked.run("reference").rows
     within = [row for row in rows if row[0] < 8 * 15 * MINUTE]  # a period may be longer than the log
     assert expected
     assert same_answer([row for row in expected if row[0] < 8 * 15 * MINUTE], within) is None
+
+
+def test_a_simulation_keeps_its_answers_or_hands_them_on(river: Database) -> None:
+    asked = river.sql("SELECT id, depth FROM River[NOW] WHERE depth > 1")
+    options = SimulationOptions(8 * 15 * MINUTE, brook(), QualityOfService.of(buffering_factor=4))
+    taken: list[tuple[Any, ...]] = []
+    simulation = prepare(asked, options)
+    result = simulation.run(lambda answer: taken.extend(answer.rows))
+    assert (result.answers, result.duration) == (None, simulation.end)
+    kept = asked.simulate(options).answers
+    assert kept is not None
+    assert kept.columns == list(asked.columns)
+    assert kept.rows() == taken != []
 
 
 @pytest.mark.parametrize(
@@ -121,7 +133,6 @@ def test_nodes_that_have_names(query: str, profile: str) -> None:
         ],
     )
     asked = database.sql(query)
-    asked.profile = "default"
     placement = place(
         asked.physical,
         network,

@@ -26,10 +26,12 @@ from nilometer.ingest.adapters.adapter import Clock
 from nilometer.live.background_read import BackgroundRead, ReadAtOnce
 from nilometer.live.control import folder_of
 from nilometer.live.live_query import LiveQuery
+from nilometer.live.outside import Outside
 from nilometer.live.query_metrics import read_metrics, write_metrics
 from nilometer.live.standing import result_log
 from nilometer.live.starts import BEGINNING
 from nilometer.live.station import Station
+from nilometer.live.station_settings import StationSettings
 from nilometer.live.upkeep import replay
 from nilometer.live.version_retention import trim_versions
 from nilometer.log import LogDirectory, LogSettings
@@ -84,11 +86,8 @@ class Field:
         self.station = Station(
             self.database,
             self.folder,
-            clock=self.clock,
-            adapter_of=self.adapter,
-            logging=LogSettings(segment_bytes=2_000),
-            failpoint=failpoint,
-            begin_read=ReadAtOnce,
+            StationSettings(logging=LogSettings(segment_bytes=2_000)),
+            Outside(clock=self.clock, adapter_of=self.adapter, failpoint=failpoint, begin_read=ReadAtOnce),
         )
         self.live = self.station.install(self.database.sql(self.sql), "q", durable=True, start=BEGINNING)
 
@@ -303,7 +302,9 @@ def test_a_read_in_the_background_is_waited_for_by_nobody() -> None:
 def test_spark_refuses_to_ignore_the_interval(field: Field) -> None:
     field.station.close()
     with (
-        Station(field.database, field.folder, clock=field.clock, adapter_of=field.adapter) as station,
+        Station(
+            field.database, field.folder, outside=Outside(clock=field.clock, adapter_of=field.adapter)
+        ) as station,
         pytest.raises(UnsupportedError, match="REFRESH EVERY"),
     ):
         station.install(field.database.sql(PLAIN), "other", durable=True, on="spark")

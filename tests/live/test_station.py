@@ -22,6 +22,7 @@ from nilometer.live.live_query import LiveQuery
 from nilometer.live.standing import reader_of, result_log, result_logs
 from nilometer.live.starts import BEGINNING, offset_at
 from nilometer.live.station import Station
+from nilometer.live.station_settings import StationSettings
 from nilometer.log import LogSettings, Offset, StreamLog
 from nilometer.log.writer import BusyError
 from nilometer.types import (
@@ -176,7 +177,7 @@ def test_a_query_that_fails_says_so_and_the_others_go_on(tmp_path: Path) -> None
 
 def test_more_answers_than_fit_are_fetched_in_between(tmp_path: Path) -> None:
     database = field(tmp_path, options="?batch=10")
-    with Station(database, tmp_path, answer_rows=3) as station:
+    with Station(database, tmp_path, StationSettings(answer_rows=3)) as station:
         kept = station.install(database.sql("SELECT id, x FROM air"), "kept", durable=True)
         other = station.install(database.sql("SELECT a.id FROM air a, limits l"))
         finish(station)
@@ -280,7 +281,7 @@ SMALL_SEGMENTS = LogSettings(segment_bytes=1, least_bytes=1)
 def test_retention_waits_for_a_standing_query(tmp_path: Path) -> None:
     database = field(tmp_path, 7, options="?batch=2")
     every = database.sql("SELECT id, x FROM air")
-    with Station(database, tmp_path, logging=SMALL_SEGMENTS) as station:
+    with Station(database, tmp_path, StationSettings(logging=SMALL_SEGMENTS)) as station:
         station.install(every, "Every", durable=True)
         finish(station)
         log = station.logs.log("air")
@@ -289,7 +290,7 @@ def test_retention_waits_for_a_standing_query(tmp_path: Path) -> None:
         }  # no checkpoint yet: it would read all of it again
     assert log.readers() == {"query-every": log.end}
     write_readings(tmp_path / "in" / "b.csv", 7, 5)
-    with Station(database, tmp_path, logging=SMALL_SEGMENTS) as station:
+    with Station(database, tmp_path, StationSettings(logging=SMALL_SEGMENTS)) as station:
         station.install(every)  # somebody else fills the log
         finish(station)
     assert log.trim(START + 100 * MINUTE).held_by == "query-every"
@@ -310,11 +311,11 @@ def test_retention_waits_for_a_standing_query(tmp_path: Path) -> None:
 def test_what_is_trimmed_by_force_is_reported(tmp_path: Path) -> None:
     database = field(tmp_path, 7, options="?batch=2")
     every = database.sql("SELECT id, x FROM air")
-    with Station(database, tmp_path, logging=SMALL_SEGMENTS) as station:
+    with Station(database, tmp_path, StationSettings(logging=SMALL_SEGMENTS)) as station:
         station.install(every, "every", durable=True)
         finish(station)
     write_readings(tmp_path / "in" / "b.csv", 7, 5)
-    with Station(database, tmp_path, logging=SMALL_SEGMENTS) as station:
+    with Station(database, tmp_path, StationSettings(logging=SMALL_SEGMENTS)) as station:
         station.install(every)
         finish(station)
         log = station.logs.log("air")

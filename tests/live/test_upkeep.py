@@ -12,6 +12,7 @@ from nilometer.engine import Database, connect
 from nilometer.errors import ConfigurationError, DataError
 from nilometer.live import control as controls
 from nilometer.live.control import Control, ask, control_of, folder_of
+from nilometer.live.outside import Outside
 from nilometer.live.query_list import QueryState, State
 from nilometer.live.query_metrics import read_metrics
 from nilometer.live.roster import Roster
@@ -329,7 +330,7 @@ def test_completeness_is_what_came_of_what_was_owed(tmp_path: Path) -> None:
     # A source that has ended owes nothing; this one waits for more files.
     schema.write_text(schema.read_text().replace("/in'", "/in?follow=1'") + sensors)
     database, now = connect(tmp_path), [START + 10 * MINUTE]
-    with Station(database, tmp_path, clock=lambda: now[0]) as station:
+    with Station(database, tmp_path, outside=Outside(clock=lambda: now[0])) as station:
         live = station.install(database.query("all_of_it"), "all_of_it", durable=True, start=BEGINNING)
         deadline = time.monotonic() + 60
         station.run(lambda: live.rows == 10 or time.monotonic() > deadline)

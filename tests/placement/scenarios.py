@@ -45,9 +45,7 @@ def brook(costs: str = "snee-2010") -> Network:
 
 def physical_plan(query: str, profile: str = "default", schema: str = SCHEMA) -> physical.Node:
     """The physical plan of a query under a profile of the optimizer."""
-    found = database(schema).sql(query)
-    found.profile = profile
-    return found.physical
+    return database(schema).sql(query).with_profile(profile).physical
 
 
 def placed(

@@ -36,9 +36,7 @@ def _plans() -> dict[tuple[str, str], physical.Node]:
     found = {}
     for text in (*(query.format(every="15 MINUTES") for query in QUERIES.values()), *OTHERS):
         for profile in ("default", "snee-2010"):
-            query = database.sql(text)
-            query.profile = profile
-            found[text, profile] = query.physical
+            found[text, profile] = database.sql(text).with_profile(profile).physical
     return found
 
 

@@ -46,8 +46,7 @@ def test_what_is_refused(rewrite: bool) -> None:
         try:
             network = _network(settings.pop("network"))
             profile = settings.pop("profile", "default")
-            asked = database(SCHEMA + MORE).sql(NAMES.get(query, query))
-            asked.profile = profile
+            asked = database(SCHEMA + MORE).sql(NAMES.get(query, query)).with_profile(profile)
             quality = expectations(
                 acquisition_interval=settings.get("acquisition_interval"),
                 delivery_time=settings.get("delivery_time"),

@@ -15,6 +15,7 @@ import nilometer.cli.run as verb
 from nilometer.cli.main import application
 from nilometer.engine import Database
 from nilometer.live.station import Station
+from nilometer.live.station_settings import StationSettings
 from nilometer.log import LogSettings
 from nilometer.log.checksum import checksum_of, next_record, walk, words_of
 from nilometer.log.failpoints import VARIABLE
@@ -25,7 +26,9 @@ def live(folder: str, failpoint: str, segment_bytes: int) -> None:
 
     def open_station(database: Database, *_: object) -> Station:
         """As the verb opens it, but for the size of segments."""
-        return Station(database, database.data.base, logging=LogSettings(segment_bytes=segment_bytes))
+        return Station(
+            database, database.data.base, StationSettings(logging=LogSettings(segment_bytes=segment_bytes))
+        )
 
     if failpoint != "-":
         os.environ[VARIABLE] = failpoint

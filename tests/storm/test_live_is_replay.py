@@ -25,9 +25,11 @@ from nilometer.errors import DataError
 from nilometer.ingest.adapters import Adapter, ReadResult, Status
 from nilometer.ingest.adapters.adapter import Clock
 from nilometer.live.live_query import LiveQuery
+from nilometer.live.outside import Outside
 from nilometer.live.standing import result_log
 from nilometer.live.starts import BEGINNING, NOW
 from nilometer.live.station import Station
+from nilometer.live.station_settings import StationSettings
 from nilometer.log import LogDirectory, LogSettings, Offset
 from nilometer.plan.reference import same_answer
 from nilometer.types import SECOND
@@ -84,9 +86,8 @@ class Field:
         station = Station(
             self.database,
             self.folder,
-            clock=self.clock,
-            adapter_of=self.adapter,
-            logging=LogSettings(segment_bytes=2_000),
+            StationSettings(logging=LogSettings(segment_bytes=2_000)),
+            Outside(clock=self.clock, adapter_of=self.adapter),
         )
         for name, (sql, _) in self.durable.items():
             station.install(self.database.sql(sql), name, durable=True)

@@ -15,9 +15,11 @@ from nilometer.ingest.adapters import Adapter
 from nilometer.ingest.adapters.adapter import Clock
 from nilometer.ingest.manager import ManagerSettings
 from nilometer.live.books import ledger_of, query_books, stream_books
+from nilometer.live.outside import Outside
 from nilometer.live.standing import result_log
 from nilometer.live.starts import BEGINNING
 from nilometer.live.station import Station
+from nilometer.live.station_settings import StationSettings
 from nilometer.log import LogDirectory, LogSettings
 from nilometer.plan.reference import same_answer
 from nilometer.types import SECOND
@@ -53,12 +55,8 @@ class World:
         station = Station(
             database,
             self.folder,
-            clock=self.clock,
-            steady=self.steady,
-            adapter_of=self.adapter,
-            logging=LogSettings(segment_bytes=3_000),
-            managing=self.settings,
-            failpoint=self.failpoint,
+            StationSettings(logging=LogSettings(segment_bytes=3_000), managing=self.settings),
+            Outside(clock=self.clock, steady=self.steady, adapter_of=self.adapter, failpoint=self.failpoint),
         )
         for definition in database.catalog.queries():
             station.install(database.sql(definition.text), definition.name, start=BEGINNING, durable=True)

@@ -18,7 +18,7 @@ from nilometer.cli.console import (
 )
 from nilometer.cli.options import CatalogOption, DataOption, JsonOption, SetOption, SqlArgument, database_of
 from nilometer.cli.placement_options import NetworkOption, RetriesOption, network_of
-from nilometer.errors import ConfigurationError, InternalError
+from nilometer.errors import ConfigurationError
 
 
 def register(application: typer.Typer) -> None:
@@ -105,11 +105,9 @@ def compile_(
     """
     from json import dumps
 
-    from nilometer.engine import motes
+    from nilometer.engine import mote_report
     from nilometer.engine.expectations import expectations
-    from nilometer.engine.recorded import recorded_readings
-    from nilometer.sensornet.motes.nesc.application import check_nesc
-    from nilometer.sensornet.motes.site import MAXIMUM_BETA
+    from nilometer.engine.motes import CompileOptions, EmulationOptions, readings_of_periods
 
     for name, given in (("--loss", loss), ("--serial", serial), ("--apart", apart is not None)):
         if given and not emulate:
@@ -123,36 +121,25 @@ def compile_(
         )
     query = database_of(data, catalog).sql(read_sql(sql), **parameters_of(set_ or []))
     found = network_of(query, network, None, retries)
-    if nesc:
-        check_nesc(found, waits=wait_for_start)
     check_output(to, "--to")
     if serial is not None:
         check_output(serial.parent, "--serial")
     expected = expectations(delivery_time=delivery_time, buffering_factor=buffering_factor)
-    log = (
-        recorded_readings(query, motes.mote_network(query, found), periods * MAXIMUM_BETA)
-        if recorded
-        else None
-    )
-    compiled = motes.compile_query(
-        query,
-        to,
+    log = readings_of_periods(query, found, periods) if recorded else None
+    options = CompileOptions(
         found,
         expected,
-        log.start if log else None,
-        log.converters if log else None,
+        recorded=log,
         emulated=emulate,
         drift=drift / 1e6,
         waiting=wait_for_start,
+        nesc=nesc,
     )
+    compiled = query.compile(to, options)
     if log:
         tell_of_data(query.database)
-    for note in log.notes(periods * compiled.placement.beta) if log else ():
+    for note in mote_report.notes(compiled, log, periods):
         message(note)
-    for operator, reason in compiled.placement.at_gateway:
-        message(f"{operator} is the gateway's: {reason}")
-    if nesc:
-        motes.write_nesc(compiled, to)
     message(
         f"{len(compiled.built)} programs in {to}; {compiled.placement.beta} evaluations a period,"
         f" {compiled.placement.agenda.seconds(compiled.placement.agenda.period):g} s"
@@ -160,39 +147,21 @@ def compile_(
     if wait_for_start:
         message("motes wait until they are told when to begin: switch the sink on last")
     if not emulate:
-        print_records(motes.sizes(compiled), json)
+        print_records(mote_report.sizes(compiled), json)
         return
-    readings = log.readings if log else None
-    ran = motes.emulate(
-        query, compiled, periods=periods, seed=seed, readings=readings, loss=loss, apart=apart or 0.0
+    ran = query.emulate(
+        compiled, EmulationOptions(periods, seed, log.readings if log else None, loss, apart or 0.0)
     )
     if serial is not None:
         serial.parent.mkdir(parents=True, exist_ok=True)
-        serial.write_bytes(ran.run.measured[compiled.placement.routing.sink].serial)
+        serial.write_bytes(ran.serial)
     if json:
-        head = {"sites": motes.measurements(ran), "sound": ran.run.sound, "compared": len(ran.answer)}
-        if loss:
-            head |= {"lost": ran.run.lost, "expected": ran.expected, "arrived": ran.arrived}
-        if wait_for_start:
-            head |= {"untold": motes.untold_motes(ran)}
-        print(dumps(head, ensure_ascii=False))
+        print(dumps(mote_report.emulation_json(ran), ensure_ascii=False))
         for line in ran.answer.json_rows():
             print(line)
     else:
-        print_records(motes.measurements(ran), False)
+        print_records(mote_report.measurements(ran), False)
         print()
         print_table(ran.answer.columns, ran.answer.text_rows())
-    lost = motes.what_was_lost(ran) if loss else None
-    if ran.difference is not None and lost is None:
-        raise InternalError(
-            "the motes' answers differ from the reference's", detail=ran.difference, hint="report it"
-        )
-    nothing = motes.why_nothing(ran)
-    if lost is not None:
-        message(lost)
-    elif nothing is not None:
-        message(f"no row was delivered, nor is any expected, so that NOTHING WAS COMPARED; {nothing}")
-    else:
-        message(f"{len(ran.answer)} rows, equal to the reference evaluator's on the same readings")
-    if not ran.run.sound:
-        raise InternalError("a mote met a fault", detail="see the table", hint="report it")
+    message(mote_report.verdict(ran))
+    mote_report.check_sound(ran)

@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from nilometer.cli.options import LiveHostOption
+
 
 def register(application: typer.Typer) -> None:
     """Add the verb."""
@@ -21,14 +23,13 @@ def demo(
     keep: Annotated[
         Path | None, typer.Option("--keep", metavar="DIR", help="Keep the log in this directory.")
     ] = None,
-    on: Annotated[
-        str, typer.Option("--on", metavar="HOST", help="Where the queries run: spark or gateway.")
-    ] = "spark",
+    on: LiveHostOption = "spark",
 ) -> None:
     """Watch simulated sensors stream through a log into live queries, and do what the queries need; ends by itself.
 
     Example: nilometer demo --seconds 10
     """
+    from nilometer.engine.hosts import host_name
     from nilometer.laboratory.demo import run_demo
 
-    run_demo(seconds=None if stay else seconds, sensors=sensors, seed=seed, keep=keep, on=on)
+    run_demo(seconds=None if stay else seconds, sensors=sensors, seed=seed, keep=keep, on=host_name(on))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -80,8 +80,7 @@ def explain(
     if isinstance(statement, ast.Explain):
         stage, verbose = statement.stage or stage, verbose or statement.verbose
         statement = statement.query
-    query = database.query_of(statement, text, **parameters_of(set_ or []))
-    query.profile = profile
+    query = database.query_of(statement, text, **parameters_of(set_ or [])).with_profile(profile)
     given = (
         costs,
         retries,
@@ -97,9 +96,9 @@ def explain(
             f"the stage '{stage}' does not depend on a network, nor on what is expected of one",
             hint=f"leave these options out, or ask for {join_names(PLACEMENT_STAGES, 'or')}",
         )
+    in_network: dict[str, Any] = {}
     if stage in PLACEMENT_STAGES:
-        query.network = network_of(query, network, costs, retries)
-        query.quality = expectations(
+        expected = expectations(
             acquisition_interval=acquisition_interval,
             delivery_time=delivery_time,
             lifetime=lifetime,
@@ -107,7 +106,8 @@ def explain(
             buffering_factor=buffering_factor,
             goal=goal,
         )
+        in_network = {"network": network_of(query, network, costs, retries), "quality": expected}
     if json:
-        print(dumps(query.explain_json(stage, verbose=verbose), ensure_ascii=False))
+        print(dumps(query.explain_json(stage, verbose=verbose, **in_network), ensure_ascii=False))
     else:
-        print(query.explain(stage, verbose=verbose))
+        print(query.explain(stage, verbose=verbose, **in_network))

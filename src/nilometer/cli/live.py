@@ -50,16 +50,17 @@ def is_live(query: Query) -> bool:
 def open_station(database: Database, when_full: Sequence[str] | None = None) -> Station:
     """The station of a database: logs in its data directory, or, without one, as long as it runs."""
     from nilometer.ingest.manager import ManagerSettings
+    from nilometer.live.outside import Outside
     from nilometer.live.station import Station
+    from nilometer.live.station_settings import StationSettings
     from nilometer.simulated import Generators
 
     generators = Generators()
     return Station(
         database,
         database.data.base,
-        generators=generators,
-        program_for=generators.program_for,
-        managing=ManagerSettings(policies=policies_of(database, when_full or ())),
+        StationSettings(managing=ManagerSettings(policies=policies_of(database, when_full or ()))),
+        Outside(generators=generators, program_for=generators.program_for),
     )
 
 
@@ -100,7 +101,6 @@ def follow(
     seconds: float | None = None,
     stopped: Callable[[], bool] = lambda: False,
     besides: Callable[[], object] = lambda: None,
-    clock: Callable[[], float] = time.monotonic,
 ) -> None:
     """Print the queries' rows as they come, until told to stop; `besides` reports on what else goes on, and may change the `queries`. `several`: rows
     say whose they are. Ctrl-C ends it in order."""
@@ -108,7 +108,7 @@ def follow(
     several = len(queries) > 1 if several is None else several
     states: dict[str, str] = {}
     failed: dict[str, NilometerError] = {}
-    began = reported = clock()
+    began = reported = time.monotonic()
     station.manager.listeners.append(Complaints())
 
     def over() -> bool:
@@ -129,7 +129,7 @@ def follow(
                 failed.pop(live.name, None)
         report_changes(station, states)
         besides()
-        now = clock()
+        now = time.monotonic()
         if now - reported >= REPORT_EVERY:
             reported = now
             report(station)

@@ -32,6 +32,12 @@ ProfileOption = Annotated[
         "--profile", envvar="NILOMETER_PROFILE", help="How to optimize and to place: default or snee-2010."
     ),
 ]
+HostOption = Annotated[
+    str, typer.Option("--on", envvar="NILOMETER_ON", help="The host: gateway, spark or reference.")
+]
+LiveHostOption = Annotated[
+    str, typer.Option("--on", metavar="HOST", help="Where the queries run: gateway or spark.")
+]
 SqlArgument = Annotated[
     str, typer.Argument(metavar="SQL", help="The query; '-' reads stdin; or a .sql file.")
 ]

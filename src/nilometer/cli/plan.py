@@ -69,8 +69,7 @@ def plan(
 
     database = database_of(data, catalog)
     text = read_sql(sql)
-    query = database.sql(text, **parameters_of(set_ or []))
-    query.profile = profile
+    query = database.sql(text, **parameters_of(set_ or [])).with_profile(profile)
     expected = expectations(
         acquisition_interval=acquisition_interval,
         delivery_time=delivery_time,

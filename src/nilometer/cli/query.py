@@ -12,6 +12,7 @@ from nilometer.cli.live import follow as follow_rows
 from nilometer.cli.options import (
     CatalogOption,
     DataOption,
+    HostOption,
     JsonOption,
     ProfileOption,
     SetOption,
@@ -31,9 +32,7 @@ def register(application: typer.Typer) -> None:
 def query(
     sql: SqlArgument,
     data: DataOption = None,
-    on: Annotated[
-        str, typer.Option("--on", envvar="NILOMETER_ON", help="The host: gateway, spark or reference.")
-    ] = "gateway",
+    on: HostOption = "gateway",
     json: JsonOption = False,
     limit: Annotated[int | None, typer.Option("--limit", min=0, help="At most so many rows.")] = None,
     seconds: SecondsOption = None,
@@ -55,6 +54,7 @@ def query(
 
     Example: nilometer query --data field/ "SELECT id, AVG(depth) FROM river [RANGE 1 HOUR SLIDE 1 HOUR] GROUP BY id"
     """
+    from nilometer.engine.hosts import LIVE_HOSTS
     from nilometer.language import ast, parse
 
     database = database_of(data, catalog, on)
@@ -66,12 +66,11 @@ def query(
     if isinstance(statement, ast.Explain):
         print(database.execute(text, **parameters_of(set_ or []))[0])
         return
-    asked = database.query_of(statement, text, **parameters_of(set_ or []))
-    asked.profile = profile
-    if follow and on in ("gateway", "spark") and is_live(asked):
-        run_live(asked, on, start, json, limit, seconds, when_full)
+    asked = database.query_of(statement, text, **parameters_of(set_ or [])).with_profile(profile)
+    if follow and database.host in LIVE_HOSTS and is_live(asked):
+        run_live(asked, database.host, start, json, limit, seconds, when_full)
         return
-    answer = asked.run(on)
+    answer = asked.run()
     shown = answer if limit is None else answer.head(limit)
     if json:
         for line in shown.json_rows():

@@ -9,7 +9,7 @@ import typer
 from nilometer.cli.console import message
 from nilometer.cli.deliveries import report_deliveries, routes_of, summarize_deliveries
 from nilometer.cli.live import SecondsOption, WhenFullOption, follow, open_station, stopped_by_signal
-from nilometer.cli.options import CatalogOption, DataOption, JsonOption, database_of
+from nilometer.cli.options import CatalogOption, DataOption, JsonOption, LiveHostOption, database_of
 
 
 def register(application: typer.Typer) -> None:
@@ -33,9 +33,7 @@ def run(
             "postgresql://host/database?table=x; may be repeated.",
         ),
     ] = None,
-    on: Annotated[
-        str, typer.Option("--on", metavar="HOST", help="Where the queries run: gateway or spark.")
-    ] = "gateway",
+    on: LiveHostOption = "gateway",
     when_full: WhenFullOption = None,
     catalog: CatalogOption = None,
 ) -> None:
@@ -48,6 +46,7 @@ def run(
 
     Example: nilometer run --data field/ --to smoky=mqtt://localhost/alerts/{id} --to smoky=parquet:out/smoky
     """
+    from nilometer.engine.hosts import host_name
     from nilometer.errors import ConfigurationError
     from nilometer.live.delivery import Deliveries, open_routes
     from nilometer.live.roster import Roster
@@ -69,7 +68,7 @@ def run(
     states: dict[str, str] = {}
     # The sinks end last: the station commits everything when it closes.
     with Deliveries(routes) as deliveries, open_station(database, when_full) as station:
-        roster = Roster(station, found, on=on, say=message)
+        roster = Roster(station, found, on=host_name(on), say=message)
         roster.begin()
         if not roster.queries and not roster.paused:
             raise typer.Exit(1)

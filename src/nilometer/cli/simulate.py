@@ -95,18 +95,15 @@ def simulate(
     """
     from json import dumps
 
-    from nilometer.catalog.near_misses import join_names
     from nilometer.engine.expectations import expectations
-    from nilometer.engine.logs_at_hand import logs_at_hand
-    from nilometer.engine.simulating import run_in_network
+    from nilometer.engine.simulating import SimulationOptions, prepare
     from nilometer.errors import ConfigurationError
     from nilometer.plan.bind.parameters import given_duration
     from nilometer.sensornet.simulation import Clocks, Conditions, parse_kill
     from nilometer.sensornet.simulation.report import report_json, report_text
 
     database = database_of(data, catalog)
-    query = database.sql(read_sql(sql), **parameters_of(set_ or []))
-    query.profile = profile
+    query = database.sql(read_sql(sql), **parameters_of(set_ or [])).with_profile(profile)
     expected = expectations(
         acquisition_interval=acquisition_interval,
         delivery_time=delivery_time,
@@ -115,7 +112,7 @@ def simulate(
         buffering_factor=buffering_factor,
         goal=goal,
     )
-    placement = query.placement(network_of(query, network, costs, retries), expected)
+    found = network_of(query, network, costs, retries)
     if guard is not None and drift is None:
         raise ConfigurationError(
             "--guard without --drift: all clocks agree", hint="give --drift too, or neither"
@@ -130,24 +127,17 @@ def simulate(
         spares=spares,
     )
     length = given_duration(duration, "--for")
-    period = round(placement.estimate.period * 1e6)
-    for given, death in zip(kill or (), conditions.kills, strict=True):
-        if death.after >= -(-length // period) * period:
-            message(f"--kill {given} is after the end of the run (--for {duration}, whole periods)")
     if plot is not None:
         check_output(plot, "--plot")
-    at_hand = logs_at_hand(query)
-    at_hand.check(placement)
+    simulation = prepare(query, SimulationOptions(length, found, expected, conditions))
+    for given, death in zip(kill or (), conditions.kills, strict=True):
+        if death.after >= simulation.end:
+            message(f"--kill {given} is after the end of the run (--for {duration}, whole periods)")
     tell_of_data(database)
-    if not at_hand.logs:
-        message(
-            f"there are no readings of {join_names(at_hand.streams, 'and')}: they are made up, from seed {seed};"
-            " INT is from 0 to 9, FLOAT from 5 to 16"
-        )
-    for note in at_hand.lacks(placement, length):
+    for note in simulation.notes:
         message(note)
     printer = RowPrinter(query.columns, json, limit)
-    result = run_in_network(query, placement, length, conditions, take=printer.print, watch=_progress())
+    result = simulation.run(printer.print, _progress())
     if json:
         print(dumps({"simulation": report_json(result)}, ensure_ascii=False))
     else:
@@ -155,7 +145,7 @@ def simulate(
     if plot is not None:
         from nilometer.pictures import draw_placement, draw_simulation
 
-        for path in (*draw_placement(placement, plot), *draw_simulation(result, plot)):
+        for path in (*draw_placement(simulation.placement, plot), *draw_simulation(result, plot)):
             message(f"drawn: {path}")
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from nilometer.catalog import Catalog, QueryDefinition
 from nilometer.engine.data import SCHEMA_FILE, Data
 from nilometer.engine.declare import sensor_of, stream_of, table_of
+from nilometer.engine.hosts import host_name
 from nilometer.engine.inferred import open_file
 from nilometer.engine.query import Query
 from nilometer.errors import ConfigurationError, DataError, NilometerError, UnsupportedError
@@ -28,7 +29,7 @@ class Database:
 
     def __init__(self, catalog: Catalog, host: str = "gateway") -> None:
         self.catalog = catalog
-        self.host = host
+        self.host = host_name(host)
         self.data = Data()
         self.notes: list[str] = []
 
@@ -239,7 +240,7 @@ def connect(data: str | Path | None = None, *, catalog: str | None = None, on: s
     catalog:
         Where the catalog is kept: a SQLite file or URL, or a PostgreSQL URL; None keeps it in memory.
     on:
-        The host that answers, unless a query says otherwise: `gateway` or `reference`.
+        The host that answers, unless a query says otherwise: `gateway`, `spark` or `reference`.
     """
     if catalog is None:
         database = Database(Catalog(), on)

@@ -1,10 +1,18 @@
-"""The hosts that can answer a query, by name. Each is imported when it is first used, so that EXPLAIN stays quick."""
+"""The hosts that can answer a query, by name. Each is imported when it is first used, so that EXPLAIN stays quick.
+
+This is the one list of them: options, errors and documents name these hosts and no others (tests/engine/test_hosts.py).
+
+>>> host_name("gateway"), host_name("fjord")
+('gateway', 'gateway')
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from nilometer.catalog.near_misses import near_misses
+from nilometer.errors import ConfigurationError
 from nilometer.live.answers import Answer
 
 if TYPE_CHECKING:
@@ -44,4 +52,16 @@ def spark(query: Query, finished: bool, batch_rows: int | None) -> Answer:
     return run_on_spark(query, finished, batch_rows)
 
 
-HOSTS: dict[str, Host] = {"gateway": gateway, "fjord": gateway, "spark": spark, "reference": reference}
+HOSTS: dict[str, Host] = {"gateway": gateway, "spark": spark, "reference": reference}
+LIVE_HOSTS = ("gateway", "spark")
+"""Those that run live queries."""
+ALIASES = {"fjord": "gateway"}
+"""Other names of hosts."""
+
+
+def host_name(name: str) -> str:
+    """The name of the host that is called so; refuses what no host is called."""
+    found = ALIASES.get(name, name)
+    if found not in HOSTS:
+        raise ConfigurationError(f"no host '{name}'", hint=near_misses(name, HOSTS))
+    return found

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any
@@ -16,6 +16,7 @@ from nilometer.engine.data import sensors_by_stream, tables_of
 from nilometer.engine.gateway import DatabaseSources
 from nilometer.engine.mote_numbers import mote_numbers, numbered_network, numbered_plan
 from nilometer.engine.placing import network_for, with_sensors
+from nilometer.engine.recorded import Recorded, recorded_readings
 from nilometer.errors import ConfigurationError
 from nilometer.live.answers import Answer
 from nilometer.placement import Placement, QualityOfService, place, placement_profile
@@ -23,22 +24,21 @@ from nilometer.placement.attributes_by_id import attributes_by_id
 from nilometer.placement.limit_acquisitions import limit_acquisitions
 from nilometer.plan.reference import rows_in_common, same_answer
 from nilometer.sensornet.motes.abilities import our_runtime
-from nilometer.sensornet.motes.busy import Milliseconds, expected_energy, expected_times
 from nilometer.sensornet.motes.compilation import (
     START,
     Compilation,
-    Run,
+    EmulatedRun,
     compile_placement,
     expected_rows,
     first_evaluation,
     run,
 )
 from nilometer.sensornet.motes.converters import Converters
-from nilometer.sensornet.motes.emulate import FREQUENCY, Air
-from nilometer.sensornet.motes.estimate import flash_estimate, ram_estimate
-from nilometer.sensornet.motes.first_answer import first_answer
+from nilometer.sensornet.motes.emulate import Air
 from nilometer.sensornet.motes.listening import Listener
+from nilometer.sensornet.motes.nesc.application import TOP, WRITTEN, application_of, check_nesc, library
 from nilometer.sensornet.motes.readings import Readings, random_readings
+from nilometer.sensornet.motes.site import MAXIMUM_BETA
 from nilometer.sensornet.motes.sizing import sized
 from nilometer.sensornet.simulation.clocks import Clocks
 from nilometer.types import format_duration, format_time
@@ -53,49 +53,83 @@ COSTS = "avr"
 
 
 @dataclass(frozen=True)
+class CompileOptions:
+    """How a query is compiled. `network`: one of the catalog by name, one that is given, or None for the only one that senses what the query
+    reads. `quality`: what is expected of the plan. `start`: the time of the first evaluation. `converters`: the scales of sensed columns that
+    have not the plain ones. `recorded`: readings that the programs are to be run on, from which start and scales follow. `emulated`: a query
+    that `emulate` would refuse is refused before anything is written. `drift`: the share by which clocks may be fast or slow; motes set them
+    once a period. `waiting`: after their reset motes wait until they are told when to begin; the sink, switched on last, begins. `nesc`: write the
+    nesC form for TinyOS 2 too."""
+
+    network: str | Network | None = None
+    quality: QualityOfService | None = None
+    start: int | None = None
+    converters: Converters | None = None
+    recorded: Recorded | None = None
+    emulated: bool = False
+    drift: float = 0.0
+    waiting: bool = False
+    nesc: bool = False
+
+
+@dataclass(frozen=True)
+class EmulationOptions:
+    """What emulated motes meet. `periods`: the most that are run; without it as many as there are readings for, of random ones two. `seed`: of
+    random readings, and of all else that is left to chance. `readings`: by the nodes' ids; without them random ones. `loss`: links lose
+    packets, by their quality. `apart`: within so many seconds motes are switched on, and then the sink. Clocks drift if the programs were
+    compiled for that."""
+
+    periods: int | None = None
+    seed: int = 1
+    readings: Readings | None = None
+    loss: bool = False
+    apart: float = 0.0
+
+
+@dataclass(frozen=True)
 class Emulation:
     """A run: the answer at the sink; `difference` from the reference's on the same readings (None: there is none). Of the
     `expected` rows so many `arrived`; where packets were lost for good (`run.lost`) these may be fewer, and others may be
     there that were made of fewer readings."""
 
     compilation: Compilation
-    run: Run
+    run: EmulatedRun
     answer: Answer
     difference: str | None
     expected: int
     arrived: int
 
+    @property
+    def serial(self) -> bytes:
+        """What the sink said on its serial line."""
+        return self.run.measured[self.compilation.placement.routing.sink].serial
 
-def compile_query(
-    query: Query,
-    directory: Path,
-    network: str | Network | None = None,
-    quality: QualityOfService | None = None,
-    start: int | None = None,
-    converters: Converters | None = None,
-    *,
-    emulated: bool = False,
-    drift: float = 0.0,
-    waiting: bool = False,
-) -> Compilation:
+
+def compile_query(query: Query, directory: Path, options: CompileOptions | None = None) -> Compilation:
     """Write and build one program for each site. As much as motes can do is done by them, and time is planned by what our
-    runtime takes on an ATmega128, whatever costs the network declares. `start` is the time of the first evaluation;
-    `converters` are the scales of sensed columns that have not the plain ones. Nodes that have names are numbered
-    (`Compilation.names`). `emulated`: a query that `emulate` would refuse is refused before anything is written. `drift`: the
-    share by which clocks may be fast or slow; motes set them once a period. `waiting`: after their reset motes wait until they are
-    told when to begin; the sink, switched on last, begins."""
-    Clocks(drift)  # refuses what no clock does
-    placement, names = mote_placement(query, network, quality, converters)
-    return compile_placement(
+    runtime takes on an ATmega128, whatever costs the network declares. Nodes that have names are numbered (`Compilation.names`)."""
+    options = options or CompileOptions()
+    Clocks(options.drift)  # refuses what no clock does
+    network = _network(query, options.network)
+    if options.nesc:
+        check_nesc(network, waits=options.waiting)
+    start, converters = options.start, options.converters
+    if options.recorded is not None:
+        start, converters = options.recorded.start, options.recorded.converters
+    placement, names = mote_placement(query, network, options.quality, converters)
+    compilation = compile_placement(
         placement,
         directory,
         START if start is None else start,
         converters,
         names,
-        emulated=emulated,
-        drift=drift,
-        waiting=waiting,
+        emulated=options.emulated,
+        drift=options.drift,
+        waiting=options.waiting,
     )
+    if options.nesc:
+        write_nesc(compilation, directory)
+    return compilation
 
 
 def mote_placement(
@@ -122,8 +156,16 @@ def mote_placement(
 
 def mote_network(query: Query, network: str | Network | None) -> Network:
     """The network with the streams that its nodes sense and what our runtime costs there."""
-    found = network if isinstance(network, Network) else network_for(query, network)
-    return replace(with_sensors(query, found), profile=cost_profile(COSTS))
+    return replace(with_sensors(query, _network(query, network)), profile=cost_profile(COSTS))
+
+
+def _network(query: Query, network: str | Network | None) -> Network:
+    return network if isinstance(network, Network) else network_for(query, network)
+
+
+def readings_of_periods(query: Query, network: str | Network | None, periods: int) -> Recorded:
+    """The readings of the data at hand for so many periods of the query, however many evaluations a period may have."""
+    return recorded_readings(query, mote_network(query, network), periods * MAXIMUM_BETA)
 
 
 def listener(
@@ -146,19 +188,10 @@ def listener(
     return Listener(motes, first_evaluation(START, motes.typing.interval), extents, names, start)
 
 
-def emulate(
-    query: Query,
-    compilation: Compilation,
-    *,
-    periods: int | None = None,
-    seed: int = 1,
-    readings: Readings | None = None,
-    loss: bool = False,
-    apart: float = 0.0,
-) -> Emulation:
-    """Run the programs on these readings (by the nodes' ids), or on random ones (of two periods); `periods` is the most that
-    are run. `loss`: links lose packets, by their quality and the seed. Clocks drift if the programs were compiled for that. `apart`:
-    within so many seconds motes are switched on, as the seed says, and then the sink."""
+def emulate(query: Query, compilation: Compilation, options: EmulationOptions | None = None) -> Emulation:
+    """Run the programs in the emulator, and the reference evaluator on the same readings."""
+    options = options or EmulationOptions()
+    periods, seed, readings = options.periods, options.seed, options.readings
     beta = compilation.placement.beta
     if readings is None:
         readings = random_readings(compilation.motes, (periods or 2) * beta, seed)
@@ -174,7 +207,7 @@ def emulate(
         compilation,
         readings,
         DatabaseSources(database, query.physical),
-        Air(seed, loss, _rates(compilation, seed), _boots(compilation, seed, apart)),
+        Air(seed, options.loss, _rates(compilation, seed), _boots(compilation, seed, options.apart)),
     )
     expected = expected_rows(
         compilation,
@@ -210,156 +243,13 @@ def _boots(compilation: Compilation, seed: int, apart: float) -> dict[NodeId, fl
     }
 
 
-def why_nothing(emulation: Emulation) -> str | None:
-    """Why a run has delivered no row, so that there was nothing to compare; None if it has."""
-    if emulation.answer.rows:
-        return None
-    compilation = emulation.compilation
-    motes, beta = compilation.motes, compilation.placement.beta
-    ran = emulation.run.periods * beta
-    offset = compilation.start // motes.typing.interval
-    needed = first_answer(compilation.placement.plan, motes.typing, offset)
-    if ran < needed:
-        return (
-            f"the first window closes after {needed} evaluations, and {ran} were run:"
-            f" run at least {-(-needed // beta)} periods (--periods)"
-        )
-    return "no reading met the query's conditions: try other readings (--seed, --recorded), or more periods"
-
-
 def _order(row: tuple[Any, ...]) -> tuple[Any, ...]:
     return tuple((value is not None, value) for value in row)
-
-
-def sizes(compilation: Compilation) -> list[dict[str, Any]]:
-    """What each site's program takes of its mote, beside the estimate: bytes of flash, and of RAM without the stack
-    (the estimate is with it)."""
-    return [
-        {
-            **_called(compilation, site),
-            "does": " ".join(compilation.programs[site].tasks.values()),
-            "flash": built.flash,
-            "flash_estimate": flash_estimate(compilation.motes, site),
-            "static_ram": built.ram,
-            "ram_estimate": ram_estimate(compilation.motes, site),
-        }
-        for site, built in compilation.built.items()
-    ]
-
-
-def untold_motes(emulation: Emulation) -> list[NodeId]:
-    """Who waited for the start in vain, by name."""
-    return [_called(emulation.compilation, site)["site"] for site in emulation.run.untold]
-
-
-def _called(compilation: Compilation, site: NodeId) -> dict[str, NodeId]:
-    """A site by its number, and by its name if it has one."""
-    if not compilation.names:
-        return {"site": site}
-    return {"site": compilation.names[_number(site)], "number": site}
-
-
-def _number(site: NodeId) -> int:
-    assert isinstance(site, int)
-    return site
-
-
-def measurements(emulation: Emulation) -> list[dict[str, Any]]:
-    """What each mote did in a period, beside the estimate, and beside the time that the agenda reserves for it. Times are
-    milliseconds, energy (of processor and radio) millijoules; RAM is with the stack at its deepest."""
-    expected = expected_times(emulation.compilation.motes)
-    return [_measurement(emulation, site, expected[site]) for site in emulation.compilation.built]
-
-
-def _measurement(emulation: Emulation, site: NodeId, times: Milliseconds) -> dict[str, Any]:
-    measured, periods = emulation.run.measured[site], emulation.run.periods
-    plan = emulation.compilation.placement.sites[site]
-
-    def milliseconds(cycles: float) -> float:
-        return round(cycles * 1000 / FREQUENCY / periods, 3)
-
-    return {
-        **_called(emulation.compilation, site),
-        "busy": milliseconds(sum(task.total for task in measured.tasks.values())),
-        "busy_estimate": round(sum(times.values()), 3),
-        "reserved": round(plan.active_time * 1000, 3),
-        "active": milliseconds(measured.active),
-        "idle": milliseconds(measured.idle),
-        "power_save": milliseconds(measured.power_save),
-        "receiving": milliseconds(measured.receiving),
-        "sending": milliseconds(measured.sending),
-        "energy": round(1000 * _joules(emulation, site) / periods, 4),
-        "energy_estimate": round(1000 * expected_energy(emulation.compilation.motes, times), 4),
-        "bytes_sent": measured.bytes_sent // periods,
-        "ram": measured.ram + measured.stack,
-        "ram_estimate": ram_estimate(emulation.compilation.motes, site),
-        "stack": measured.stack,
-        "flash": measured.flash,
-        "flash_estimate": flash_estimate(emulation.compilation.motes, site),
-        **_hops(emulation, site),
-        "collisions": measured.collisions,
-        "faults": sum(measured.faults.values()) + measured.wrong_sleeps,
-    }
-
-
-def _hops(emulation: Emulation, site: NodeId) -> dict[str, int]:
-    """What was counted in the whole run, where packets are acknowledged or lost."""
-    measured = emulation.run.measured[site]
-    counted = asdict(measured.hops) if emulation.compilation.motes.retries else {}
-    return counted | ({"missed": measured.missed} if emulation.run.lossy else {})
-
-
-def what_was_lost(emulation: Emulation) -> str | None:
-    """In words: packets that were lost for good, and what that made of the answer; None if there are none. Also motes that were never told
-    the start, as all packets that said it were lost."""
-    lost, expected, arrived = emulation.run.lost, emulation.expected, emulation.arrived
-    untold = emulation.run.untold
-    if not lost and not untold:
-        return None
-    others = len(emulation.answer) - arrived
-    retries = emulation.compilation.motes.retries
-    again = f"after {retries} retries" if retries else "as each is sent once (--retries)"
-    found = [f"{lost} packets were lost for good, {again}"] if lost else []
-    if untold:
-        names = ", ".join(map(str, untold_motes(emulation)))
-        found.append(f"the start was told in vain to {names}")
-    text = f"{'; '.join(found)}: {arrived} of {expected} expected rows arrived"
-    return text + (f", and {others} that were made of what was left" if others else "")
-
-
-def task_times(emulation: Emulation) -> list[dict[str, Any]]:
-    """What each task of each mote took in a period, in milliseconds, beside the estimate."""
-    expected, periods = expected_times(emulation.compilation.motes), emulation.run.periods
-    return [
-        {
-            "site": site,
-            "task": emulation.compilation.programs[site].tasks[mark],
-            "took": task.total * 1000 / FREQUENCY / periods,
-            "estimate": expected[site][mark],
-        }
-        for site, measured in emulation.run.measured.items()
-        for mark, task in measured.tasks.items()
-    ]
-
-
-def _joules(emulation: Emulation, site: NodeId) -> float:
-    """What processor and radio took in the whole run, by the currents of the cost profile."""
-    measured, costs = emulation.run.measured[site], emulation.compilation.placement.costs
-    charge = (
-        costs.cpu_active * measured.active
-        + costs.cpu_idle * measured.idle
-        + costs.cpu_sleep * measured.power_save
-        + costs.radio_receive * measured.receiving
-        + costs.radio_transmit * measured.sending
-    )
-    return costs.voltage * charge / FREQUENCY
 
 
 def write_nesc(compilation: Compilation, directory: Path) -> list[Path]:
     """The nesC form of every site's program, with our library, in a folder of its own. What we wrote there for an earlier query, which
     may have had other sites, goes."""
-    from nilometer.sensornet.motes.nesc.application import TOP, WRITTEN, application_of, library
-
     for top in directory.glob(f"nesc_*/{TOP}"):
         if WRITTEN in top.read_text("utf-8", errors="replace").partition("\n")[0]:
             for file in (*top.parent.glob("*.nc"), top.parent / "rows.h", top.parent / "Makefile"):

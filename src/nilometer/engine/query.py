@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from functools import cached_property
+from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from nilometer.engine.hosts import HOSTS
+from nilometer.engine.hosts import HOSTS, host_name
 from nilometer.engine.placing import PLACEMENT_STAGES, placement_of, stage_text
 from nilometer.errors import ConfigurationError, NilometerError
 from nilometer.language import ast
@@ -23,33 +26,39 @@ if TYPE_CHECKING:
     from nilometer.catalog.network import Network
     from nilometer.engine.database import Database
     from nilometer.engine.gateway import DatabaseSources
+    from nilometer.engine.motes import CompileOptions, Emulation, EmulationOptions
+    from nilometer.engine.simulating import SimulationOptions
     from nilometer.ingest.adapters.generate import Generators
     from nilometer.optimizer import Optimized
     from nilometer.placement import Placement, QualityOfService
+    from nilometer.sensornet.motes.compilation import Compilation
+    from nilometer.sensornet.simulation import SimulationResult
     from nilometer.spark.typed import DataFrame
 
 STAGES = ("ast", "logical", "optimized", "physical", *PLACEMENT_STAGES, "spark")
 
 
+@dataclass(frozen=True, eq=False, repr=False)
 class Query:
-    """One continuous question. Iterating runs it over the data at hand and gives rows as dictionaries."""
+    """One continuous question, a value: its plans are computed once, when first asked for, and never change. `parameters` are the values of
+    its `:name`s, and `profile` names the optimizer's rules. Iterating runs it over the data at hand and gives rows as dictionaries.
 
-    def __init__(
-        self,
-        database: Database,
-        text: str,
-        tree: ast.QueryNode,
-        parameters: Mapping[str, Any],
-        profile: str = "default",
-    ) -> None:
-        self.database = database
-        self.text = text
-        self.tree = tree
-        self.parameters = dict(parameters)
-        self.profile = profile
-        self.network: str | Network | None = None
-        self.quality: QualityOfService | None = None
+    Example: `database.sql("SELECT AVG(depth) FROM river [NOW]").with_profile("snee-2010").explain("physical")`
+    """
+
+    database: Database
+    text: str
+    tree: ast.QueryNode
+    parameters: Mapping[str, Any]
+    profile: str = "default"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "parameters", MappingProxyType(dict(self.parameters)))
         _ = self.logical  # errors are reported where the query is made, not where it is first run
+
+    def with_profile(self, profile: str) -> Query:
+        """The same question, optimized and placed by the rules of that profile."""
+        return self if profile == self.profile else replace(self, profile=profile)
 
     # ---- plans -------------------------------------------------------------------------------------------------------
 
@@ -87,9 +96,16 @@ class Query:
 
         return DatabaseSources(self.database, self.physical)
 
-    def explain(self, stage: str = "optimized", *, verbose: bool = False) -> str:
+    def explain(
+        self,
+        stage: str = "optimized",
+        *,
+        verbose: bool = False,
+        network: str | Network | None = None,
+        quality: QualityOfService | None = None,
+    ) -> str:
         """The plan at a stage: ast, logical, optimized, physical, routing, fragments, placed, agenda or spark; verbose shows
-        the plan after each rule."""
+        the plan after each rule. `network` and `quality` are for the stages in a network: routing, fragments, placed and agenda."""
         match stage:
             case "ast":
                 return _ast_text(self.tree)
@@ -106,14 +122,21 @@ class Query:
 
                 return "\n".join([explain_text(self.physical, why), *self._notes()])
             case "routing" | "fragments" | "placed" | "agenda":
-                return stage_text(self.placement(), stage)
+                return stage_text(self.placement(network, quality), stage)
             case "spark":
                 return "\n".join(self._layout_text())
             case _:
                 raise ConfigurationError(f"no stage '{stage}'", hint=f"the stages are {', '.join(STAGES)}")
 
-    def explain_json(self, stage: str = "optimized", *, verbose: bool = False) -> dict[str, Any]:
-        """The plan at a stage as JSON."""
+    def explain_json(
+        self,
+        stage: str = "optimized",
+        *,
+        verbose: bool = False,
+        network: str | Network | None = None,
+        quality: QualityOfService | None = None,
+    ) -> dict[str, Any]:
+        """The plan at a stage as JSON; the arguments are those of `explain`."""
         match stage:
             case "ast":
                 return {"stage": stage, "plan": _ast_json(self.tree)}
@@ -126,7 +149,7 @@ class Query:
             case "routing" | "fragments" | "placed" | "agenda":
                 from nilometer.placement.text import placement_json
 
-                placed = self.placement()
+                placed = self.placement(network, quality)
                 return {"stage": stage, "plan": placement_json(placed), "text": stage_text(placed, stage)}
             case "spark":
                 return {
@@ -163,15 +186,6 @@ class Query:
             for line in memory_notes(self.optimized.plan, OptimizerContext(self.database.catalog))
         ]
 
-    def placement(
-        self, network: str | Network | None = None, quality: QualityOfService | None = None
-    ) -> Placement:
-        """Where and when it would run on the motes of a network, and what that costs."""
-        try:
-            return placement_of(self, network or self.network, quality or self.quality)
-        except NilometerError as error:
-            raise error.at(self.text, None) from None
-
     def _layout_text(self) -> list[str]:
         """How Spark would run it: fragments, buckets and their keys."""
         from nilometer.spark.layout.lay_out import lay_out
@@ -181,17 +195,44 @@ class Query:
         buckets = SparkSettings.from_environment(self.database.data.base).bucket_count
         return text_of(lay_out(self.physical, buckets, combine=True)).splitlines()
 
+    # ---- in a network ------------------------------------------------------------------------------------------------
+
+    def placement(
+        self, network: str | Network | None = None, quality: QualityOfService | None = None
+    ) -> Placement:
+        """Where and when it would run on the motes of a network, and what that costs."""
+        try:
+            return placement_of(self, network, quality)
+        except NilometerError as error:
+            raise error.at(self.text, None) from None
+
+    def compile(self, directory: Path | str, options: CompileOptions | None = None) -> Compilation:
+        """Programs for the motes of a network, written into the directory and built: one C and one ELF file for each site."""
+        from nilometer.engine.motes import compile_query
+
+        return compile_query(self, Path(directory), options)
+
+    def emulate(self, compilation: Compilation, options: EmulationOptions | None = None) -> Emulation:
+        """A run of its compiled programs in the emulator, beside the reference evaluator's answer to the same readings."""
+        from nilometer.engine.motes import emulate
+
+        return emulate(self, compilation, options)
+
+    def simulate(self, options: SimulationOptions) -> SimulationResult:
+        """A run on simulated motes, in virtual time; its `answers` are a frame with the columns of the query. `prepare`, in
+        nilometer.engine.simulating, gives the answers as they come, and what is to be said before it runs."""
+        from nilometer.engine.simulating import prepare
+
+        return prepare(self, options).run()
+
     # ---- answers -----------------------------------------------------------------------------------------------------
 
     def run(self, on: str | None = None, *, finished: bool = True, batch_rows: int | None = None) -> Answer:
-        """The answer on a host (`gateway` or `reference`) over the data at hand.
+        """The answer on a host (`gateway`, `spark` or `reference`) over the data at hand.
 
         `finished` False is the answer so far, as while the streams still run.
         """
-        name = on or self.database.host
-        host = HOSTS.get(name)
-        if host is None:
-            raise ConfigurationError(f"no host '{name}'", hint=f"the hosts are {', '.join(HOSTS)}")
+        host = HOSTS[host_name(on or self.database.host)]
         try:
             return host(self, finished, batch_rows)
         except NilometerError as error:
@@ -215,12 +256,15 @@ class Query:
         """
         import time
 
+        from nilometer.live.outside import Outside
         from nilometer.live.starts import start_of
         from nilometer.live.station import Station
 
         ends = None if seconds is None else time.monotonic() + seconds
-        with Station(self.database, self.database.data.base, generators=generators) as station:
-            live = station.install(self, start=start_of(start), on=on)
+        with Station(
+            self.database, self.database.data.base, outside=Outside(generators=generators)
+        ) as station:
+            live = station.install(self, start=start_of(start), on=host_name(on))
             yield from station.rows(live, lambda: ends is not None and time.monotonic() >= ends)
 
     def dataframe(self, *, streaming: bool = True) -> DataFrame:

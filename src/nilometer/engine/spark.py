@@ -120,7 +120,7 @@ def land_query(query: Query, place: str) -> dict[str, Ledger]:
 
 def stream_from(database: Database, frame: DataFrame, name: str, *, available_now: bool) -> Landing:
     """Land a streaming DataFrame in the log of a stream."""
-    from nilometer.live.station import system_clock
+    from nilometer.live.outside import system_clock
     from nilometer.spark.stream_from import Landing
 
     stream = database.catalog.stream(name)

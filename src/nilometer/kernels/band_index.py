@@ -1,9 +1,10 @@
 """A band index over rows in time order: per probe the rows of a range of rows whose values lie in a range.
 
-The rows are cut into slices of like length, each sorted by value: a probe is a binary search in every slice that its range of
-rows meets, and a scan of what it asked for. So both ranges narrow the search: a slice costs a search, not its rows. The law: `matches` gives
-exactly the pairs (probe, row) with first <= row < end and low <= value <= high, in the order of the probes, in chunks
-of at most `limit`.
+Square-root decomposition: the rows are cut into slices of like length, each sorted by value: a probe is a
+binary search in every slice that its range of rows meets, and a scan of what it asked for. So both ranges
+narrow the search: a slice costs a search, not its rows. The law: `matches` gives exactly the pairs (probe,
+row) with first <= row < end and low <= value <= high, in the order of the probes, in chunks of at most
+`limit`.
 
 >>> index = BandIndex(np.array([5, 1, 4, 9]), None, 2)
 >>> [found] = index.matches(np.array([0, 1]), np.array([4, 4]), np.array([4, 0]), np.array([5, 3]), 10)

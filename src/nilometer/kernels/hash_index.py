@@ -1,8 +1,10 @@
 """A hash index over rows in time order: per probe the rows of equal number whose time lies in a range.
 
-The rows are put into buckets by a counting sort, so that building costs O(rows), and each bucket stays in time order, so that
-a probe is one binary search. The law: `matches` gives exactly the pairs (probe, row) with equal numbers and low <= time <=
-high, in the order of the probes and, of one probe, of the rows, in chunks of at most `limit`; `last` the last of them.
+Static buckets in one array, with their beginnings in another, as a sparse matrix in CSR form: the rows are
+put into them by a counting sort, so that building costs O(rows), and each bucket stays in time order, so that
+a probe is one binary search. The law: `matches` gives exactly the pairs (probe, row) with equal numbers and
+low <= time <= high, in the order of the probes and, of one probe, of the rows, in chunks of at most `limit`;
+`last` the last of them.
 
 >>> index = HashIndex(np.array([7, 9, 7], dtype=np.uint64), None, np.array([1, 2, 3]))
 >>> probes = np.array([7, 8], dtype=np.uint64)

@@ -1,8 +1,10 @@
 """One table for all streams, for values that are nearly equal: readings in time order -> what of the window each is like (SNJoin section 4).
 
-As occurrence_table.py, with cells in the place of values: the number line is cut into cells a little wider than epsilon, so that what is
-within epsilon of a value lies in its cell or a neighbour of it. A probe's candidates are three chains; each is tested by the values themselves, so
-that cells decide nothing but the cost. Values too many cells from 0 to be told apart share the outermost ones.
+The cell method for fixed-radius near neighbours (a uniform grid, here of one dimension). As
+occurrence_table.py, with cells in the place of values: the number line is cut into cells a little wider than
+epsilon, so that what is within epsilon of a value lies in its cell or a neighbour of it. A probe's candidates
+are three chains; each is tested by the values themselves, so that cells decide nothing but the cost. Values
+too many cells from 0 to be told apart share the outermost ones.
 
 The law: rows come in order, their times never falling, over all calls. Row p is like every q before it with |value p - value q| <= epsilon, time p -
 time q <= window and another source. Sources are 0, 1, ...: as many stamps are kept.

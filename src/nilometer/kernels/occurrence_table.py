@@ -1,9 +1,11 @@
 """One table for all streams: readings in time order -> what of the window each of them is like (SNJoin section 4).
 
-The three lists of the paper as columns. The clean-sweep list is a ring of all occurrences of the window in the order of time: what has
-expired leaves at its front. The tuple-value list is a hash table of the values that occur. A value's occurrence list is a chain through the ring,
-from its newest occurrence back. So an occurrence is stored once, whatever it is like, and the result of a probe is a range of its value's chain:
-the newest occurrence before it and the first of the ring at that moment, O(1) whatever its arity (algorithms, section 9.1).
+The three lists of the paper as columns: a hash table with separate chaining, whose entries stand in a ring
+buffer. The clean-sweep list is a ring of all occurrences of the window in the order of time: what has expired
+leaves at its front. The tuple-value list is a hash table of the values that occur. A value's occurrence list
+is a chain through the ring, from its newest occurrence back. So an occurrence is stored once, whatever it is
+like, and the result of a probe is a range of its value's chain: the newest occurrence before it and the first
+of the ring at that moment, O(1) whatever its arity (algorithms, section 9.1).
 
 The law: rows come in order, their times never falling, over all calls. Row p is like every q before it with an equal number, time p - time q <= window
 and another source; `partners` is how many these are, `sources` of how many sources. Costs do not depend on the number of sources.

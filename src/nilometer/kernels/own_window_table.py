@@ -1,9 +1,10 @@
 """One table for all streams, where every sensor has its own window: readings in time order -> what each of them is like (SNJoin section 4.2.1).
 
-As occurrence_table.py, but an occurrence goes when its own window ends, not in the order in which it came. A heap says which is next, so that a value's
-occurrences and sources are counted exactly at O(log n) for each, whatever the arity. The chains keep the dead until the ring lets go of them: an expansion
-passes over them. When they are as many as the living, the ring is made anew of these, so that a few long windows do not keep what the short ones have
-done with: what is held is at most about twice what is alive.
+As occurrence_table.py, but an occurrence goes when its own window ends, not in the order in which it came. A
+binary heap says which is next, so that a value's occurrences and sources are counted exactly at O(log n) for
+each, whatever the arity. The chains keep the dead until the ring lets go of them: an expansion passes over
+them (lazy deletion). When they are as many as the living, the ring is made anew of these, so that a few long
+windows do not keep what the short ones have done with: what is held is at most about twice what is alive.
 
 The law: rows come in order, their times never falling, over all calls. Row p is like every q before it with an equal number, time p <= until q and another
 source. A row whose `until` is before its time is like others, and no other is like it.

@@ -1,5 +1,7 @@
 """Ranges of positions -> the positions themselves: how windows are expanded without a loop per window or tuple.
 
+It is run-length decoding, by prefix sums of the ranges' lengths.
+
 >>> expand(np.array([0, 1, 5]), np.array([2, 3, 5]))
 (array([0, 0, 1, 1]), array([0, 1, 1, 2]))
 """

@@ -1,9 +1,10 @@
 """Similar pairs: values in time order -> (probe, earlier) pairs of other sources with like values (SNJoin, Definition 1).
 
-The law: rows 0, 1, ... are in the order (time, id, position); probe p pairs with every q < p with source q != source p,
-time p - time q <= window (one for all, or q's own) and |value p - value q| <= epsilon, each pair once. Candidates are one range per probe: of
-equal values in time order if epsilon is 0, else whichever of value order and time order promises fewer; what a range
-cannot say is tested pair by pair, in chunks.
+A band join of the readings with themselves, by sorting and binary search. The law: rows 0, 1, ... are in the
+order (time, id, position); probe p pairs with every q < p with source q != source p, time p - time q <=
+window (one for all, or q's own) and |value p - value q| <= epsilon, each pair once. Candidates are one range
+per probe: of equal values in time order if epsilon is 0, else whichever of value order and time order
+promises fewer; what a range cannot say is tested pair by pair, in chunks.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Whole numbers -> the order in which they ascend, equal ones as they come.
 
-Where value and place fit into one number together, as those of a batch of readings do, these are sorted by numpy's vectorised
-sort, which has no stable form: three times as quick as its stable argsort, eight times as Polars' sort.
+Decorate, sort, undecorate: where value and place fit into one number together, as those of a batch of
+readings do, these are sorted by numpy's vectorised sort, which has no stable form: three times as quick as
+its stable argsort, eight times as Polars' sort.
 
 >>> stable_order(np.array([5, 1, 5, 0])).tolist()
 [3, 1, 0, 2]

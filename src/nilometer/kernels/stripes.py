@@ -1,8 +1,10 @@
 """Values -> stripes of the number line, and stripes -> buckets: how rows that are nearly alike are divided without losing a pair.
 
-A value's *home* is the bucket of the stripe it is in. A row that may pair with values between `low` and `high` has a copy in the bucket of every stripe
-that these touch, so that whoever looks for it at home finds it. The law rests on one thing alone, that `stripes` never falls as values rise: then
-low <= value <= high puts the value's stripe among those of the copies, whatever was rounded.
+The range partitioning of a band join, with copies at the borders (DeWitt, Naughton and Schneider, VLDB 1991),
+by hashed stripes. A value's *home* is the bucket of the stripe it is in. A row that may pair with values
+between `low` and `high` has a copy in the bucket of every stripe that these touch, so that whoever looks for
+it at home finds it. The law rests on one thing alone, that `stripes` never falls as values rise: then low <=
+value <= high puts the value's stripe among those of the copies, whatever was rounded.
 """
 
 from __future__ import annotations

@@ -1,7 +1,9 @@
 """Window bounds: the widths between pairs of streams -> the widths they imply for every pair.
 
-|t_i - t_j| <= w_ij on the edges of a graph implies |t_i - t_j| <= D_ij, the shortest path (STEAM section 6.2). D narrows
-the candidates and says when a tuple is no longer needed. None is wider than the bound given for its pair, so what is within D joins.
+|t_i - t_j| <= w_ij on the edges of a graph implies |t_i - t_j| <= D_ij, the shortest path (STEAM section
+6.2): the closure of a simple temporal network (Dechter, Meiri and Pearl, 1991), by the Floyd-Warshall
+algorithm. D narrows the candidates and says when a tuple is no longer needed. None is wider than the bound
+given for its pair, so what is within D joins.
 
 >>> implied_widths(3, [(0, 1, 5), (1, 2, 7)]).tolist()
 [[0, 5, 12], [5, 0, 7], [12, 7, 0]]

@@ -1,12 +1,14 @@
 """N streams in hash tables of one attribute -> the N-tuples of equal numbers whose times are within every width.
 
-STEAM's HW-join (section 6.2.3) as one compiled loop: arrivals are taken in the order given, each probes the others' tables, stream
-after stream, for what came before it, and is put into its own. So an N-tuple is found once, by its last member, and no partial tuple
-is ever written down. The tables stand in rings: a stream's rows are numbered 0, 1, ... as they come, a bucket is a chain from its
-newest row to older ones, and one value's heads stand side by side. To expire is to move `first` on; a chain ends at the first number
-before it, so cold buckets need no sweeper (algorithms, 4.4). A chain is left where all that is older is too old: `slack` is by how
-much rows came out of the order of time. With a single bucket the same walk is the NLW-join (section 6.2.2): nested loops over what is
-within the period, from the newest on.
+A symmetric hash join of N streams, as MJoin is (Viglas, Naughton and Burger, VLDB 2003): STEAM's HW-join
+(section 6.2.3) as one compiled loop: arrivals are taken in the order given, each probes the others' tables,
+stream after stream, for what came before it, and is put into its own. So an N-tuple is found once, by its
+last member, and no partial tuple is ever written down. The tables stand in rings: a stream's rows are
+numbered 0, 1, ... as they come, a bucket is a chain from its newest row to older ones, and one value's heads
+stand side by side. To expire is to move `first` on; a chain ends at the first number before it, so cold
+buckets need no sweeper (algorithms, 4.4). A chain is left where all that is older is too old: `slack` is by
+how much rows came out of the order of time. With a single bucket the same walk is the NLW-join (section
+6.2.2): nested loops over what is within the period, from the newest on.
 
 >>> table = WindowTable(np.array([[0, 5], [5, 0]]), np.array([[1], [0]]))
 >>> ports, times = np.array([0, 1, 1]), np.array([3, 8, 9])

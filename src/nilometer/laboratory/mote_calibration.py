@@ -24,7 +24,7 @@ from nilometer.placement import CostParameters, Placement, QualityOfService, pla
 from nilometer.plan import physical
 from nilometer.sensornet.motes.abilities import our_runtime
 from nilometer.sensornet.motes.busy import expected_times
-from nilometer.sensornet.motes.compilation import Compilation, Run, compile_placement, run
+from nilometer.sensornet.motes.compilation import Compilation, EmulatedRun, compile_placement, run
 from nilometer.sensornet.motes.estimate import held_bytes, parts
 from nilometer.sensornet.motes.program import DELIVER_MARK, RECEIVE_MARK
 from nilometer.sensornet.motes.readings import random_readings
@@ -170,7 +170,7 @@ class Experiment:
     """A micro-program that was built and run."""
 
     compilation: Compilation
-    result: Run
+    result: EmulatedRun
 
     @property
     def placement(self) -> Placement:

@@ -122,7 +122,7 @@ MOTE_QUERIES: Final = (
 def measured(query: MoteQuery, directory: Path) -> Emulation:
     """Compile and run it, on readings of which every condition is true."""
     from nilometer.engine import connect
-    from nilometer.engine.motes import compile_query, emulate
+    from nilometer.engine.motes import CompileOptions, EmulationOptions, compile_query, emulate
     from nilometer.placement import QualityOfService
     from nilometer.sensornet.motes.readings import random_readings
 
@@ -130,12 +130,12 @@ def measured(query: MoteQuery, directory: Path) -> Emulation:
     database.execute(SCHEMA)
     asked = database.sql(query.text)
     expected = QualityOfService.of(buffering_factor=query.beta)
-    compiled = compile_query(asked, directory, query.network, expected)
+    compiled = compile_query(asked, directory, CompileOptions(query.network, expected))
     readings = random_readings(compiled.motes, query.beta * query.periods, SEED, {"rain": 12})
     for series in readings.get("hilltop", {}).values():
         for reading in series:
             reading["rain"] = 20  # type: ignore[index]  # ours to change: more than it rains at the river
-    return emulate(asked, compiled, readings=readings)
+    return emulate(asked, compiled, EmulationOptions(readings=readings))
 
 
 def brook(hosts: Mapping[str, Sequence[int]] = BROOK) -> Network:

@@ -89,8 +89,7 @@ def placed(scenario: Scenario, profile: str, quality: QualityOfService) -> Place
     """The scenario's plan under a profile, of the optimizer and of the placement."""
     database = connect()
     database.execute(scenario.schema)
-    query = database.sql(scenario.query)
-    query.profile = profile
+    query = database.sql(scenario.query).with_profile(profile)
     return place(query.physical, scenario.network, quality, placement_profile(profile))
 
 

@@ -10,7 +10,7 @@ import polars as pl
 
 from nilometer.errors import NilometerError, ResourceError
 
-Outcome = pl.DataFrame | NilometerError
+TableOrError = pl.DataFrame | NilometerError
 Read = Callable[[], pl.DataFrame]
 
 
@@ -18,7 +18,7 @@ class Reading(Protocol):
     """A read that has begun."""
 
     @property
-    def outcome(self) -> Outcome | None:
+    def outcome(self) -> TableOrError | None:
         """The rows, or what kept it from them; None: it is not over."""
 
 
@@ -26,7 +26,7 @@ class BackgroundRead:
     """In a thread of its own, which does not keep the process from ending."""
 
     def __init__(self, read: Read) -> None:
-        self.outcome: Outcome | None = None
+        self.outcome: TableOrError | None = None
         threading.Thread(target=self._run, args=(read,), name="table", daemon=True).start()
 
     def _run(self, read: Read) -> None:
@@ -37,10 +37,10 @@ class ReadAtOnce:
     """In the thread that asks."""
 
     def __init__(self, read: Read) -> None:
-        self.outcome: Outcome | None = attempt(read)
+        self.outcome: TableOrError | None = attempt(read)
 
 
-def attempt(read: Read) -> Outcome:
+def attempt(read: Read) -> TableOrError:
     """What a read gives, or why it gave nothing."""
     try:
         return read()

@@ -27,7 +27,7 @@ from nilometer.errors import NilometerError, ResourceError
 from nilometer.live.checkpoint_places import delete_checkpoint
 from nilometer.live.control import folder_of
 from nilometer.live.declarations import CompiledQuery
-from nilometer.live.standing import Standing, reader_of
+from nilometer.live.standing import DurableQuery, reader_of
 from nilometer.live.starts import Start, offset_at
 from nilometer.log import LogDirectory, Offset, StreamLog
 from nilometer.log.failpoints import Failpoint
@@ -87,7 +87,7 @@ class SparkQuery:
         self._clock = clock
         self._settings = settings
         self._streams = streams_of(query.physical)
-        self._standing = Standing(self._kept, name, query, failpoint, keeps_state=False)
+        self._standing = DurableQuery(self._kept, name, query, failpoint, keeps_state=False)
         self._watermark: int | None = None
         self._batches = 0
         self._told: dict[str, Offset] = {}

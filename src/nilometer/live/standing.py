@@ -142,7 +142,7 @@ class Trimmed:
         return "; ".join(parts)
 
 
-class Standing:
+class DurableQuery:
     """The durable side of one query, which no other process runs until `close`. `recovered` is where it goes on; None: it begins where it is told to. `trouble` is what keeps
     it from committing: then it must be given nothing more to read until it has. Without `keeps_state` somebody else keeps the state (Spark, in its
     checkpoint): the one that is saved here only says where the version began, and every commit is made at once."""

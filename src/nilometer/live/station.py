@@ -19,29 +19,26 @@ import polars as pl
 
 from nilometer.catalog import Sensor, Stream, Table
 from nilometer.catalog.near_misses import near_misses
-from nilometer.dataflow.graph import ANSWER_ROWS, Graph
+from nilometer.dataflow.graph import Graph
 from nilometer.dataflow.ledger import QueryLedger
 from nilometer.errors import ConfigurationError
 from nilometer.ingest.adapters import Adapter, Clock, ReadResult, adapter_for
-from nilometer.ingest.adapters.generate import Generators
 from nilometer.ingest.buffers import Policy
-from nilometer.ingest.manager import ManagerSettings, StreamManager, running
-from nilometer.ingest.manager.source import AdapterFor
-from nilometer.live.background_read import BackgroundRead, Read, Reading
+from nilometer.ingest.manager import StreamManager
 from nilometer.live.control import control_of, folder_of
 from nilometer.live.declarations import CompiledQuery, Declarations
 from nilometer.live.groups import Group, Groups
 from nilometer.live.identity import identity_of
 from nilometer.live.live_query import LiveQuery
 from nilometer.live.on_spark import OnSpark
+from nilometer.live.outside import Outside
 from nilometer.live.proxies import Fleet
-from nilometer.live.proxies.fleet import Programs
 from nilometer.live.query_metrics import QueryMetrics, completeness_of
-from nilometer.live.standing import Standing, reader_of
+from nilometer.live.standing import DurableQuery, reader_of
 from nilometer.live.starts import NOW, Start, offset_at
+from nilometer.live.station_settings import StationSettings
 from nilometer.live.stored_tables import Kept, StoredTables
-from nilometer.log import LogDirectory, LogSettings, Offset
-from nilometer.log.failpoints import Failpoint
+from nilometer.log import LogDirectory, Offset
 from nilometer.plan import physical
 from nilometer.types import INT_MAXIMUM, INT_MINIMUM, SECOND
 
@@ -52,33 +49,18 @@ PAUSE = SECOND // 4
 """How long the loop waits for a source, at most, before it looks after the sensors and the clock again."""
 
 
-def system_clock() -> int:
-    """The present moment in microseconds since the epoch."""
-    return time.time_ns() // 1_000
-
-
 class Station:
     """Runs live queries. `directory` is where logs and states are kept; without one, for as long as the station lives.
-    `adapter_of` makes a stream's source, by default from its address; `heartbeat` is how often sensors that filter say that they have nothing to say;
-    `begin_read` how tables are read anew, by default in a thread."""
+    `settings` are how it works, `outside` is what it meets."""
 
     def __init__(
         self,
         database: Declarations,
         directory: Path | str | None = None,
-        *,
-        clock: Clock = system_clock,
-        steady: Clock | None = None,
-        generators: Generators | None = None,
-        adapter_of: AdapterFor | None = None,
-        program_for: Programs = lambda *_: None,
-        heartbeat: int = 10 * SECOND,
-        logging: LogSettings | None = None,
-        managing: ManagerSettings | None = None,
-        answer_rows: int = ANSWER_ROWS,
-        failpoint: Failpoint | None = None,
-        begin_read: Callable[[Read], Reading] = BackgroundRead,
+        settings: StationSettings | None = None,
+        outside: Outside | None = None,
     ) -> None:
+        settings, outside = settings or StationSettings(), outside or Outside()
         self._kept = None if directory is not None else tempfile.TemporaryDirectory(prefix="nilometer-")
         self.directory = Path(directory if self._kept is None else self._kept.name)  # type: ignore[arg-type]
         kept = self.directory / ".nilometer"
@@ -87,38 +69,37 @@ class Station:
                 f"'{kept}' is no directory", hint="logs and answers are kept there: move the file away"
             )
         self.database = database
-        self.clock = clock
-        self._generators = generators
-        self._failpoint = failpoint
-        self._begin_read = begin_read
-        self.logs = LogDirectory(self.directory, logging, failpoint)
+        self.clock = outside.clock
+        self._generators = outside.generators
+        self._failpoint = outside.failpoint
+        self._begin_read = outside.begin_read
+        self.logs = LogDirectory(self.directory, settings.logging, outside.failpoint)
         self._adapters: dict[str, Adapter] = {}
-        self._adapter_of = adapter_of or self._by_address
+        self._adapter_of = outside.adapter_of or self._by_address
         self.manager = StreamManager(
             self.logs,
-            clock,
+            self.clock,
             self._adapter,
             sensors_of=self.sensors,
-            # The wall clock may jump; a clock that is given runs as it is given.
-            steady=running if steady is None and clock is system_clock else steady,
-            settings=managing,
+            steady=outside.steady_clock,
+            settings=settings.managing,
         )
         self.manager.listeners.append(self._heard)
         # Answers are never dropped on the way: a commit says that all up to its offsets is answered.
-        self.graph = Graph(self, answer_policy=Policy.BLOCK, answer_rows=answer_rows)
+        self.graph = Graph(self, answer_policy=Policy.BLOCK, answer_rows=settings.answer_rows)
         self._groups = Groups(self.manager, self.graph, self.sensors)
         self.fleet = Fleet(
             self.sensors,
             self.manager.command,
-            clock,
+            self.clock,
             self.manager.record_demand,
             mailbox=lambda stream: self._adapters[stream.lower()].mailbox,
-            program_for=program_for,
-            heartbeat=heartbeat,
+            program_for=outside.program_for,
+            heartbeat=settings.heartbeat,
         )
         self.queries: dict[str, LiveQuery] = {}
-        self._standing: dict[str, Standing] = {}
-        self._spark = OnSpark(self.directory, self.logs, self.manager, clock, failpoint)
+        self._standing: dict[str, DurableQuery] = {}
+        self._spark = OnSpark(self.directory, self.logs, self.manager, self.clock, outside.failpoint)
         self._numbers = 0
         self._round_milliseconds: int | None = None
 
@@ -151,7 +132,7 @@ class Station:
         if on == "spark":
             live = self._spark.install(name, query, streams, start, durable=durable)
         elif durable:
-            standing = Standing(self.directory, name, query, self._failpoint)
+            standing = DurableQuery(self.directory, name, query, self._failpoint)
             try:
                 live = self._resume(name, query, streams, standing, start)
             except BaseException:
@@ -204,7 +185,12 @@ class Station:
         return live
 
     def _resume(
-        self, name: str, query: CompiledQuery, streams: dict[str, Stream], standing: Standing, start: Start
+        self,
+        name: str,
+        query: CompiledQuery,
+        streams: dict[str, Stream],
+        standing: DurableQuery,
+        start: Start,
     ) -> LiveQuery:
         """A durable query, in a group of its own: its state is nobody else's."""
         recovered = standing.recovered

@@ -30,7 +30,7 @@ from nilometer.live.control import (
 )
 from nilometer.live.query_list import query_names
 from nilometer.live.standing import (
-    Standing,
+    DurableQuery,
     host_of,
     lock_of,
     reader_of,
@@ -166,7 +166,7 @@ def replay(database: Declarations, name: str, start: Start) -> Replayed:
         settle(directory, name)
     # From here on whoever runs it begins there. Its first commit says so, so that retention waits and sinks know.
     on_spark = last is not None and host_of(last.version) == "spark"
-    standing = Standing(directory, name, query, keeps_state=not on_spark)
+    standing = DurableQuery(directory, name, query, keeps_state=not on_spark)
     try:
         logs = LogDirectory(directory)
         streams = physical.streams_of(query.physical)

@@ -1,8 +1,9 @@
 """A growing sequence of entries -> panes by running number, of which a round changes those at its end.
 
-The sequence is cut into blocks of `LARGEST` entries; what is left at the end into ever smaller ones, halving down to `SMALLEST`, and
-a rest. So a few new entries change a small pane, each entry is rewritten O(log) times, and the panes are few. The bytes of a
-block are made once, whatever has expired at the front since.
+Bentley and Saxe's logarithmic method (1980) for what is only appended to: the sequence is cut into blocks of
+`LARGEST` entries; what is left at the end into ever smaller ones, halving down to `SMALLEST`, and a rest. So
+a few new entries change a small pane, each entry is rewritten O(log) times, and the panes are few. The bytes
+of a block are made once, whatever has expired at the front since.
 """
 
 from __future__ import annotations

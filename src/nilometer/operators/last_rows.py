@@ -1,8 +1,9 @@
 """Per key its last rows, in layers: a round writes the keys that it touched, not all there are.
 
-A newer layer's rows of a key take the place of all older ones. Layers are merged when they are of like size, as panes are
-(window_panes.py), so that there are few of them and each row is rewritten O(log) times. The law: `of(keys)` gives, for each of
-these keys, the rows of the last `put` that had the key, NULL = NULL; without key columns there is one key.
+A log-structured merge tree of small depth. A newer layer's rows of a key take the place of all older ones.
+Layers are merged when they are of like size, as panes are (window_panes.py), so that there are few of them
+and each row is rewritten O(log) times. The law: `of(keys)` gives, for each of these keys, the rows of the
+last `put` that had the key, NULL = NULL; without key columns there is one key.
 """
 
 from __future__ import annotations

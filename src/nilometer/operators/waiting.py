@@ -1,8 +1,9 @@
 """Waiting: rows in any order -> the rows that event time has passed, once each.
 
-The law: `release(W)` gives every row added so far whose gate column is below W and that was not given before. Rows that are
-released in the round in which they came are never stored; of the others a round writes those that are new, and `bound`, the
-watermark below which none waits any more.
+A reorder buffer, released by watermarks. The law: `release(W)` gives every row added so far whose gate column
+is below W and that was not given before. Rows that are released in the round in which they came are never
+stored; of the others a round writes those that are new, and `bound`, the watermark below which none waits any
+more.
 """
 
 from __future__ import annotations

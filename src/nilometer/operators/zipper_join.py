@@ -3,9 +3,10 @@
     per interval [k·i, (k+1)·i) and key:   the first left with the first right tuple, the second with the second, ...
                                            and those that are left over, of either side, with NULLs
 
-Tuples are paired in the order of the stream, (time, id, position), so that the answer does not depend on who arrives first;
-for that a pair waits until its interval is complete, where the paper joins at once. NULL keys match nothing. A result's
-tick and time are the last instant of the interval; it has no id and no position.
+A positional merge join within intervals. Tuples are paired in the order of the stream, (time, id, position),
+so that the answer does not depend on who arrives first; for that a pair waits until its interval is complete,
+where the paper joins at once. NULL keys match nothing. A result's tick and time are the last instant of the
+interval; it has no id and no position.
 """
 
 from __future__ import annotations

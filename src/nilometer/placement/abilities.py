@@ -19,6 +19,7 @@ from nilometer.expressions import (
     Now,
     type_of,
 )
+from nilometer.placement.node_paths import NodePath, inputs_with_paths, walk_with_paths
 from nilometer.placement.sources import Sources, source_key
 from nilometer.plan import physical
 from nilometer.types import Kind, format_duration
@@ -128,46 +129,51 @@ Ability = Callable[[physical.Node, Sources], str | None]
 
 def forced_to_the_gateway(
     plan: physical.Node, sources: Sources, why_not: Ability = why_not_on_a_mote
-) -> dict[int, str]:
-    """The operators that must run at the gateway, by `id`, each with the reason: its own, or that of one below it."""
-    found: dict[int, str] = {}
+) -> dict[NodePath, str]:
+    """The operators that must run at the gateway, by path, each with the reason: its own, or that of one below it."""
+    found: dict[NodePath, str] = {}
 
-    def visit(node: physical.Node) -> str | None:
-        below = [reason for child in node.inputs if (reason := visit(child))]
+    def visit(path: NodePath, node: physical.Node) -> str | None:
+        below = [reason for at, child in inputs_with_paths(path, node) if (reason := visit(at, child))]
         own = why_not(node, sources)
         reason = own or (below[0] if below else None)
         if reason and not isinstance(node, physical.Deliver):
-            found[id(node)] = own or f"what it reads is made there ({below[0]})"
+            found[path] = own or f"what it reads is made there ({below[0]})"
         return reason
 
-    visit(plan)
+    visit((), plan)
     return windows_behind(plan, found) | found
 
 
-def windows_behind(plan: physical.Node, at_gateway: Container[int]) -> dict[int, str]:
+def windows_behind(plan: physical.Node, at_gateway: Container[NodePath]) -> dict[NodePath, str]:
     """The windows that must be made at the gateway, as somebody there asks what a mote's tuple does not say, with all that is between,
-    by `id`: of rows, which window a row is of (several may end at one tick); for COMPLETENESS, who was heard."""
-    found: dict[int, str] = {}
+    by path: of rows, which window a row is of (several may end at one tick); for COMPLETENESS, who was heard."""
+    found: dict[NodePath, str] = {}
 
-    def move(node: physical.Node, windows: type[physical.Node], reason: str) -> bool:
+    def move(path: NodePath, node: physical.Node, windows: type[physical.Node], reason: str) -> bool:
         if node.collection is not Collection.WINDOWS:
             return False
         if isinstance(node, windows):
-            found[id(node)] = reason
+            found[path] = reason
             return True
-        moved = [move(child, windows, reason) for child in node.inputs]
+        moved = [move(at, child, windows, reason) for at, child in inputs_with_paths(path, node)]
         if any(moved):
-            found.setdefault(id(node), f"what it reads is made there ({reason})")
+            found.setdefault(path, f"what it reads is made there ({reason})")
         return any(moved)
 
     row_by_row = (physical.Select, physical.Project, physical.Rename, physical.RStream)
-    for node in physical.walk_plan(plan):
-        if id(node) not in at_gateway or isinstance(node, row_by_row):
+    for path, node in walk_with_paths(plan):
+        if path not in at_gateway or isinstance(node, row_by_row):
             continue
-        for child in node.inputs:
-            move(child, physical.RowWindow, "windows of rows that end at one tick cannot be told apart there")
+        for at, child in inputs_with_paths(path, node):
+            move(
+                at,
+                child,
+                physical.RowWindow,
+                "windows of rows that end at one tick cannot be told apart there",
+            )
             if getattr(node, "completeness", None) is not None:
-                move(child, physical.TimeWindow, "completeness is counted there")
+                move(at, child, physical.TimeWindow, "completeness is counted there")
     return found
 
 

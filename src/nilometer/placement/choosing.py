@@ -12,16 +12,18 @@ from nilometer.placement.placement import Alternative, Placement
 from nilometer.placement.quality import Measure, QualityOfService
 from nilometer.placement.site_plan import Estimate
 
-Outcome = Placement | InfeasibleError | UnsupportedError
+PlacementOrRefusal = Placement | InfeasibleError | UnsupportedError
 """A placement, or why there is none."""
 
 ALIKE = 0.01
 """Estimates that differ by less are taken for equal."""
 
 
-def best_of(tried: Sequence[tuple[Cut, Outcome]], quality: QualityOfService) -> tuple[Cut, Placement]:
+def best_of(
+    tried: Sequence[tuple[Cut, PlacementOrRefusal]], quality: QualityOfService
+) -> tuple[Cut, Placement]:
     """The best that may be chosen; raises the refusal that is nearest to what was expected if there is none."""
-    found: tuple[Cut, Outcome] | None = None
+    found: tuple[Cut, PlacementOrRefusal] | None = None
     for cut, outcome in tried:
         if cut.control:
             continue
@@ -34,7 +36,9 @@ def best_of(tried: Sequence[tuple[Cut, Outcome]], quality: QualityOfService) -> 
     return cut, outcome
 
 
-def nearer(one: Outcome, other: Outcome, quality: QualityOfService) -> Outcome:
+def nearer(
+    one: PlacementOrRefusal, other: PlacementOrRefusal, quality: QualityOfService
+) -> PlacementOrRefusal:
     """The better of two; a placement is better than a refusal."""
     if isinstance(one, Placement) and isinstance(other, Placement):
         return other if _better(other.estimate, one.estimate, quality) else one
@@ -44,13 +48,15 @@ def nearer(one: Outcome, other: Outcome, quality: QualityOfService) -> Outcome:
 
 
 def alternatives_of(
-    tried: Sequence[tuple[Cut, Outcome]], chosen: Placement, quality: QualityOfService
+    tried: Sequence[tuple[Cut, PlacementOrRefusal]], chosen: Placement, quality: QualityOfService
 ) -> tuple[Alternative, ...]:
     """What was tried, and what speaks for or against each."""
     return tuple(_alternative(cut, outcome, chosen, quality) for cut, outcome in tried)
 
 
-def _alternative(cut: Cut, outcome: Outcome, chosen: Placement, quality: QualityOfService) -> Alternative:
+def _alternative(
+    cut: Cut, outcome: PlacementOrRefusal, chosen: Placement, quality: QualityOfService
+) -> Alternative:
     if not isinstance(outcome, Placement):
         return Alternative(cut.name, cut.in_network, None, False, outcome.message)
     name, value, _ = _measure(quality)

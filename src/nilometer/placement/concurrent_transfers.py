@@ -1,9 +1,11 @@
 """Transfers that must follow each other up a tree -> when each begins, many at a time.
 
-Two transfers disturb each other if they share a site, or if the receiver of one hears the sender of the other (SNEE section 5.2.4
-names the idea, after Zadorozhny). List scheduling: of the sites that have all they wait for, the one that has been ready
-longest goes first, in the earliest gap that disturbs nobody; of several, the one with the longest way to go. Where packets are
-acknowledged both ends send and both receive: then no end of one may hear an end of the other.
+Two transfers disturb each other if they share a site, or if the receiver of one hears the sender of the other
+(SNEE section 5.2.4 names the idea, after Zadorozhny). List scheduling (Graham, 1966) by the critical path, in
+a topological order that Kahn's algorithm finds: of the sites that have all they wait for, the one that has
+been ready longest goes first, in the earliest gap that disturbs nobody; of several, the one with the longest
+way to go. Where packets are acknowledged both ends send and both receive: then no end of one may hear an end
+of the other.
 """
 
 from __future__ import annotations

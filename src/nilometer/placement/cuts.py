@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 
 from nilometer.expressions import ColumnReference
 from nilometer.placement.abilities import windows_behind
+from nilometer.placement.node_paths import NodePath, walk_with_paths
 from nilometer.placement.sources import Sources, source_key
 from nilometer.placement.tuple_layout import column_sizes
 from nilometer.placement.volume import readings_covered
@@ -21,11 +22,11 @@ from nilometer.plan.logical import Projection
 
 @dataclass(frozen=True)
 class Cut:
-    """`at_sink`: the `id`s of the operators of `plan` that run at the gateway, with DELIVER."""
+    """`at_sink`: the paths of the operators of `plan` that run at the gateway, with DELIVER."""
 
     name: str
     plan: physical.Node
-    at_sink: frozenset[int]
+    at_sink: frozenset[NodePath]
     control: bool = False
 
     @property
@@ -33,19 +34,19 @@ class Cut:
         """The operators that run on motes, from the leaves up."""
         found = [
             node.operator
-            for node in physical.walk_plan(self.plan)
-            if id(node) not in self.at_sink and not _silent(node)
+            for path, node in walk_with_paths(self.plan)
+            if path not in self.at_sink and not _silent(node)
         ]
         return tuple(reversed(found))
 
 
-def cuts_of(plan: physical.Node, forced: frozenset[int], sources: Sources) -> tuple[Cut, ...]:
+def cuts_of(plan: physical.Node, forced: frozenset[NodePath], sources: Sources) -> tuple[Cut, ...]:
     """The ways to divide a plan, that with most in the network first."""
     found = {forced: Cut("as much as can be in the network", plan, forced)}
-    for path in _paths(plan, ()):
-        node = path[-1]
-        if _meets(node, sources.interval) and id(node) not in forced:
-            above = frozenset(id(ancestor) for ancestor in path if not isinstance(ancestor, physical.Deliver))
+    top = int(isinstance(plan, physical.Deliver))
+    for path, node in walk_with_paths(plan):
+        if _meets(node, sources.interval) and path not in forced:
+            above = frozenset(path[:depth] for depth in range(top, len(path) + 1))
             at_sink = forced | above
             at_sink |= frozenset(windows_behind(plan, at_sink))
             cut = Cut(f"{node.operator} and what is above it at the gateway", plan, at_sink)
@@ -71,17 +72,12 @@ def _everything_shipped(plan: physical.Node, sources: Sources) -> Cut:
 
     wide_plan = physical.transform_plan(plan, widen)
     at_sink = frozenset(
-        id(node)
-        for node in physical.walk_plan(wide_plan)
+        path
+        for path, node in walk_with_paths(wide_plan)
         if not isinstance(node, physical.Deliver)
         and not (isinstance(node, physical.SpAcquire) and source_key(node) in sources.sensed_at)
     )
     return Cut("every reading shipped as it is", wide_plan, at_sink, control=True)
-
-
-def _paths(node: physical.Node, above: tuple[physical.Node, ...]) -> list[tuple[physical.Node, ...]]:
-    here = (*above, node)
-    return [here, *(path for child in node.inputs for path in _paths(child, here))]
 
 
 def _meets(node: physical.Node, interval: int) -> bool:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from nilometer.errors import InternalError
+from nilometer.placement.node_paths import NodePath, inputs_with_paths
 from nilometer.plan import physical
 
 
@@ -33,9 +34,14 @@ class Fragment:
             raise InternalError(f"fragment {self.number} does not know who feeds it")
 
     @cached_property
+    def with_paths(self) -> tuple[tuple[NodePath, physical.Node], ...]:
+        """Its operators and the EXCHANGEs that feed them, parents first, by where they are below its root."""
+        return tuple(_until_exchange((), self.root))
+
+    @property
     def with_exchanges(self) -> tuple[physical.Node, ...]:
         """Its operators and the EXCHANGEs that feed them, parents first."""
-        return tuple(_until_exchange(self.root))
+        return tuple(node for _, node in self.with_paths)
 
     @property
     def exchanges(self) -> tuple[physical.Exchange, ...]:
@@ -117,8 +123,8 @@ class FragmentTree:
         return tuple(fragment for fragment in self.post_order if fragment.is_leaf)
 
 
-def _until_exchange(node: physical.Node) -> Iterator[physical.Node]:
-    yield node
+def _until_exchange(path: NodePath, node: physical.Node) -> Iterator[tuple[NodePath, physical.Node]]:
+    yield path, node
     if not isinstance(node, physical.Exchange):
-        for child in node.inputs:
-            yield from _until_exchange(child)
+        for below, child in inputs_with_paths(path, node):
+            yield from _until_exchange(below, child)

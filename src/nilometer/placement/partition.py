@@ -11,6 +11,7 @@ from collections.abc import Container
 from dataclasses import replace
 
 from nilometer.placement.fragments import Fragment, FragmentTree
+from nilometer.placement.node_paths import NodePath, inputs_with_paths
 from nilometer.placement.volume import readings_covered
 from nilometer.plan import physical
 
@@ -19,26 +20,28 @@ def partition(
     plan: physical.Node,
     interval: int,
     *,
-    at_sink: Container[int] = frozenset(),
+    at_sink: Container[NodePath] = frozenset(),
     every_growth: bool = False,
     rest_on: str = "gateway",
 ) -> FragmentTree:
-    """The fragments of a plan. `at_sink` holds the `id`s of operators that run with DELIVER, on the host `rest_on`.
+    """The fragments of a plan. `at_sink` holds the paths of operators that run with DELIVER, on the host `rest_on`.
     `every_growth`: EXCHANGE also below a window that holds several readings (the paper's pragmatic criterion)."""
     found: dict[int, Fragment] = {}
-    _collect(_cut(plan, interval, at_sink, every_growth), None, found)
+    _collect(_cut((), plan, interval, at_sink, every_growth), None, found)
     fragments = [found[number] for number in range(len(found))]
     if len(fragments[0].operators) > 1:
         fragments[0] = replace(fragments[0], host=rest_on)
     return FragmentTree(tuple(fragments))
 
 
-def _cut(node: physical.Node, interval: int, at_sink: Container[int], every_growth: bool) -> physical.Node:
+def _cut(
+    path: NodePath, node: physical.Node, interval: int, at_sink: Container[NodePath], every_growth: bool
+) -> physical.Node:
     children = []
-    for child in node.inputs:
-        below = _cut(child, interval, at_sink, every_growth)
-        together = (isinstance(node, physical.Deliver) or id(node) in at_sink) and id(child) in at_sink
-        if not together and (id(node) in at_sink or _exchanges(node, child, interval, every_growth)):
+    for path_below, child in inputs_with_paths(path, node):
+        below = _cut(path_below, child, interval, at_sink, every_growth)
+        together = (isinstance(node, physical.Deliver) or path in at_sink) and path_below in at_sink
+        if not together and (path in at_sink or _exchanges(node, child, interval, every_growth)):
             below = physical.Exchange(below)
         children.append(below)
     return node.with_inputs(tuple(children)) if children else node
@@ -55,18 +58,22 @@ def _exchanges(node: physical.Node, child: physical.Node, interval: int, every_g
     return every_growth and grows
 
 
-def _collect(root: physical.Node, consumer: int | None, found: dict[int, Fragment], number: int = 0) -> int:
-    """Number a fragment and then those below it, left to right (Fig. 17); the next number that is free."""
-    free = number + 1
-    producers = []
-    for exchange in _exchanges_below(root):
-        producers.append(free)
-        free = _collect(exchange.input, number, found, free)
+def _collect(
+    root: physical.Node, consumer: int | None, found: dict[int, Fragment], number: int = 0
+) -> tuple[physical.Node, int]:
+    """Number a fragment and then those below it, left to right (Fig. 17). Gives its root, in which each EXCHANGE knows whose rows it brings,
+    and the next number that is free."""
+    free, producers = number + 1, []
+
+    def numbered(node: physical.Node) -> physical.Node:
+        nonlocal free
+        if isinstance(node, physical.Exchange):
+            producer = free
+            producers.append(producer)
+            below, free = _collect(node.input, number, found, producer)
+            return replace(node, input=below, producer=producer)
+        return node.with_inputs(tuple(map(numbered, node.inputs)))
+
+    root = numbered(root)
     found[number] = Fragment(number, root, tuple(producers), consumer)
-    return free
-
-
-def _exchanges_below(node: physical.Node) -> list[physical.Exchange]:
-    if isinstance(node, physical.Exchange):
-        return [node]
-    return [exchange for child in node.inputs for exchange in _exchanges_below(child)]
+    return root, free

@@ -10,11 +10,12 @@ from nilometer.errors import InfeasibleError, UnsupportedError
 from nilometer.placement.abilities import MOTE_KINDS, Ability, forced_to_the_gateway, why_not_on_a_mote
 from nilometer.placement.attributes_by_id import attributes_by_id
 from nilometer.placement.buffering import Scheduler, choose_buffering
-from nilometer.placement.choosing import Outcome, alternatives_of, best_of, nearer
+from nilometer.placement.choosing import PlacementOrRefusal, alternatives_of, best_of, nearer
 from nilometer.placement.cost_parameters import CostParameters, cost_parameters
 from nilometer.placement.cuts import Cut, cuts_of
 from nilometer.placement.fit_acquisitions import fit_acquisitions
 from nilometer.placement.limit_acquisitions import Sensors, limit_acquisitions
+from nilometer.placement.node_paths import NodePath, inputs_with_paths, walk_with_paths
 from nilometer.placement.partition import partition
 from nilometer.placement.placement import Placement
 from nilometer.placement.profiles import DEFAULT, PlacementProfile
@@ -118,7 +119,7 @@ class _Problem:
         if self.profile.paper_arithmetic:
             cuts = cuts[:1]  # SNEE has no other way
         trees = routing_trees(self.network, sources.sites(self.network), self.costs, self.profile)
-        tried: list[tuple[Cut, Outcome]] = []
+        tried: list[tuple[Cut, PlacementOrRefusal]] = []
         for cut in cuts:
             tried.append((cut, self._on_the_best_of(trees, cut, sources)))
             if self.profile.in_network and not forced and isinstance(tried[0][1], Placement):
@@ -132,11 +133,13 @@ class _Problem:
         """What the network's motes take for their actions."""
         return cost_parameters(self.network.profile)
 
-    def _on_the_best_of(self, trees: tuple[RoutingTree, ...], cut: Cut, sources: Sources) -> Outcome:
-        found: Outcome | None = None
+    def _on_the_best_of(
+        self, trees: tuple[RoutingTree, ...], cut: Cut, sources: Sources
+    ) -> PlacementOrRefusal:
+        found: PlacementOrRefusal | None = None
         for tree in trees[:1] if cut.control else trees:
             try:
-                candidate: Outcome = self._on(tree, cut, sources)
+                candidate: PlacementOrRefusal = self._on(tree, cut, sources)
             except (InfeasibleError, UnsupportedError) as error:
                 candidate = error
             found = candidate if found is None else nearer(found, candidate, self.quality)
@@ -172,20 +175,22 @@ class _Problem:
         )
 
 
-def _reasons(cut: Cut, forced: Mapping[int, str], most: Outcome) -> tuple[tuple[str, str], ...]:
+def _reasons(
+    cut: Cut, forced: Mapping[NodePath, str], most: PlacementOrRefusal
+) -> tuple[tuple[str, str], ...]:
     """Why each operator that a cut leaves to the gateway is there. `most`: what became of as much as can be in the network."""
 
-    def reason(node: physical.Node) -> str:
-        if id(node) in forced:
-            return forced[id(node)]
+    def reason(path: NodePath, node: physical.Node) -> str:
+        if path in forced:
+            return forced[path]
         if isinstance(most, Placement):
             return "cheaper than in the network"
-        if all(id(child) in cut.at_sink for child in node.inputs):
+        if all(below in cut.at_sink for below, _ in inputs_with_paths(path, node)):
             return "what it reads is made there"
         return f"in the network {most.message}"
 
     return tuple(
-        (node.operator, reason(node))
-        for node in physical.walk_plan(cut.plan)
-        if id(node) in cut.at_sink and not (isinstance(node, physical.TimeWindow) and node.elided)
+        (node.operator, reason(path, node))
+        for path, node in walk_with_paths(cut.plan)
+        if path in cut.at_sink and not (isinstance(node, physical.TimeWindow) and node.elided)
     )

@@ -1,9 +1,10 @@
 """Fragments and a routing tree -> which fragment runs where (SNEE step 6, where-scheduling, Fig. 19), and who feeds whom.
 
-A fragment that acquires runs wherever its extent is sensed. One that must see all tuples of its inputs runs at the deepest
-confluence site: the first, from the leaves, that all of them pass. AGGR_MERGE is recursive: it runs wherever two branches meet, or
-where a branch passes a site that contributes itself; AGGR_EVAL follows the last of them. A fragment with one producer and
-no such need runs where its producer runs. Fragment 0 is at the sink.
+A fragment that acquires runs wherever its extent is sensed. One that must see all tuples of its inputs runs
+at the deepest confluence site: the first, from the leaves, that all of them pass (their lowest common
+ancestor in the routing tree). AGGR_MERGE is recursive: it runs wherever two branches meet, or where a branch
+passes a site that contributes itself; AGGR_EVAL follows the last of them. A fragment with one producer and no
+such need runs where its producer runs. Fragment 0 is at the sink.
 """
 
 from __future__ import annotations

@@ -216,11 +216,12 @@ class Union(Double):
 @dataclass(frozen=True)
 class Exchange(Single):
     """Where a plan is cut into fragments: a radio hop, a queue or a shuffle. Rows are partitioned by the values of `keys`;
-    without keys all go to one bucket. Placement inserts it."""
+    without keys all go to one bucket. Placement inserts it; in a fragment `producer` is the number of the one whose rows come in."""
 
     operator = "EXCHANGE"
 
     keys: tuple[Expression, ...] = ()
+    producer: int | None = None
 
 
 # ---- stream to stream ------------------------------------------------------------------------------------------------

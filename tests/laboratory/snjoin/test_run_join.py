@@ -21,8 +21,8 @@ from nilometer.laboratory.snjoin import (
     EveryHead,
     Feedback,
     JoinQuery,
+    JoinRunResult,
     Matches,
-    Outcome,
     Readings,
     Strategy,
     central_answers,
@@ -272,7 +272,7 @@ def field(sensors: int = 60) -> tuple[Deployment, Readings]:
     return deployment, sensed(stream, time, side * 10 + random.integers(0, 3, count))
 
 
-def signature(outcome: Outcome) -> object:
+def signature(outcome: JoinRunResult) -> object:
     return (
         outcome.answers.lists(),
         outcome.delays.tolist(),
@@ -284,7 +284,7 @@ def signature(outcome: Outcome) -> object:
 
 def run_field(
     strategy: Strategy, seed: int = 0, until: int = 20_000
-) -> tuple[Deployment, Readings, JoinQuery, Outcome]:
+) -> tuple[Deployment, Readings, JoinQuery, JoinRunResult]:
     deployment, readings = field()
     readings = readings.take(readings.time < until)
     query = JoinQuery(2_000, 500, 5_000, 500)

@@ -24,8 +24,8 @@ from nilometer.live.proxies import (
     QueryStarted,
     QueryStopped,
     Restarted,
-    Run,
     SensorProxy,
+    StartSampling,
     demand_of,
     filter_text,
 )
@@ -340,7 +340,7 @@ def test_a_fleet_is_a_proxy_for_each_sensor(mailbox: bool, script: list[tuple[st
         said: dict[int | str, Command] = {}
         for number, event in events:
             for command in twins[number].handle(event, station.now):
-                if isinstance(command, Run):
+                if isinstance(command, StartSampling):
                     demand = command.demand
                     told = Command(
                         demand.interval or 0,

@@ -14,9 +14,9 @@ from nilometer.live.proxies import (
     QueryStarted,
     QueryStopped,
     Restarted,
-    Run,
     SensorProxy,
     Sleep,
+    StartSampling,
     Summary,
     combine,
 )
@@ -32,14 +32,14 @@ def test_a_sensor_is_told_only_while_it_listens() -> None:
     assert proxy.handle(QueryStarted("q", SLOW), 0) == ()
     assert proxy.handle(QueryStarted("r", FAST), 1) == ()
     (command,) = proxy.handle(Listening(until=150), 100)
-    assert isinstance(command, Run)
+    assert isinstance(command, StartSampling)
     assert command.demand.interval == SECOND
     assert proxy.handle(Listening(until=150), 120) == ()  # said already
     assert proxy.handle(Acknowledged(command.number), 130) == ()
     assert proxy.settled
     assert proxy.handle(QueryStopped("r"), 160) == ()  # it does not listen any more
     (command,) = proxy.handle(Listening(until=250), 200)
-    assert isinstance(command, Run)
+    assert isinstance(command, StartSampling)
     assert command.demand.interval == 10 * SECOND
     (command,) = proxy.handle(QueryStopped("q"), 240)  # in the open window, at once
     assert isinstance(command, Sleep)
@@ -98,7 +98,7 @@ def test_a_traffic_sensor_changes_its_program_with_the_queries() -> None:
         proxy.handle(event, time * 100)
         (command,) = proxy.handle(Listening(time * 100 + 50), time * 100 + 10)
         proxy.handle(Acknowledged(command.number), time * 100 + 20)
-        told.append(command.program if isinstance(command, Run) else "sleep")
+        told.append(command.program if isinstance(command, StartSampling) else "sleep")
     assert told == ["counts", "vehicle times", "raw samples", "vehicle times", "counts", "sleep"]
 
 
@@ -159,7 +159,7 @@ def test_in_the_end_the_sensor_does_what_the_queries_need(
     if wanted is None:
         assert isinstance(sensor, Sleep)
     else:
-        assert isinstance(sensor, Run)
+        assert isinstance(sensor, StartSampling)
         assert sensor.demand == Demand(
             wanted.interval, wanted.columns, wanted.predicate, None, frozenset({1})
         )

@@ -13,7 +13,8 @@ import nilometer
 from nilometer.catalog.network import Network
 from nilometer.catalog.network_files import import_network
 from nilometer.engine import Query
-from nilometer.engine.motes import Emulation, compile_query, emulate, measurements, task_times
+from nilometer.engine.mote_report import measurements, task_times
+from nilometer.engine.motes import CompileOptions, Emulation, EmulationOptions, compile_query, emulate
 from nilometer.laboratory.mote_queries import RUNNING_EXAMPLE, SCHEMA, grid
 from nilometer.placement import QualityOfService
 from nilometer.sensornet.motes.compilation import Compilation
@@ -107,13 +108,13 @@ def tried(
     compilation = compile_query(
         query,
         directory,
-        network or brook(),
-        QualityOfService.of(buffering_factor=beta),
-        converters=converters,
+        CompileOptions(network or brook(), QualityOfService.of(buffering_factor=beta), converters=converters),
     )
     readings = random_readings(compilation.motes, beta * periods, 2010, most or {"rain": 12})
     for stream, rain in (always or {}).items():
         for series in readings[stream].values():
             for reading in series:
                 reading["rain"] = rain  # type: ignore[index]  # ours to change
-    return Trial(query, compilation, emulate(query, compilation, readings=readings), readings)
+    return Trial(
+        query, compilation, emulate(query, compilation, EmulationOptions(readings=readings)), readings
+    )

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from nilometer.dataflow.sources import MemorySources
-from nilometer.engine.motes import compile_query, measurements
+from nilometer.engine.mote_report import measurements
+from nilometer.engine.motes import CompileOptions, compile_query
 from nilometer.laboratory.mote_queries import MOTE_QUERIES, MoteQuery, measured
 from nilometer.placement import QualityOfService
 from nilometer.sensornet.motes.compilation import run
@@ -47,7 +48,7 @@ def test_estimates_hold_and_slots_are_long_enough(query: MoteQuery, tmp_path: Pa
 def test_a_parent_out_of_reach_is_given_up(tmp_path: Path) -> None:
     """Nobody hangs, and a run in which links should lose nothing is not sound."""
     query, quality = ask("SELECT depth FROM River [NOW]"), QualityOfService.of(buffering_factor=2)
-    compilation = compile_query(query, tmp_path, replace(brook(), retries=2), quality)
+    compilation = compile_query(query, tmp_path, CompileOptions(replace(brook(), retries=2), quality))
     placement = compilation.placement
     first = placement.agenda.transfers[0]
     ends = {first.source, first.target}
@@ -63,7 +64,7 @@ def test_a_parent_out_of_reach_is_given_up(tmp_path: Path) -> None:
 
 def test_only_programs_that_need_them_have_acknowledgements(tmp_path: Path) -> None:
     query, quality = ask("SELECT depth FROM River [NOW]"), QualityOfService.of(buffering_factor=2)
-    plain = compile_query(query, tmp_path / "plain", brook(), quality)
-    again = compile_query(query, tmp_path / "again", replace(brook(), retries=1), quality)
+    plain = compile_query(query, tmp_path / "plain", CompileOptions(brook(), quality))
+    again = compile_query(query, tmp_path / "again", CompileOptions(replace(brook(), retries=1), quality))
     assert not any("ACKNOWLEDGEMENT" in program.text for program in plain.programs.values())
     assert all("ACKNOWLEDGEMENT" in program.text for program in again.programs.values())

@@ -9,7 +9,7 @@ from random import Random
 import pytest
 
 from nilometer.catalog.network import Link, Network, NetworkNode
-from nilometer.engine.motes import measurements
+from nilometer.engine.mote_report import measurements
 from nilometer.sensornet.motes.toolchain import RAM
 from sensornet.motes.emulated import RUNNING_EXAMPLE, Trial, random_grid, tried
 

@@ -10,7 +10,7 @@ import pytest
 
 from nilometer.catalog.network import Link, Network, NetworkNode
 from nilometer.dataflow.sources import MemorySources
-from nilometer.engine.motes import compile_query
+from nilometer.engine.motes import CompileOptions, compile_query
 from nilometer.errors import DataError, InfeasibleError, ResourceError, UnsupportedError
 from nilometer.placement import QualityOfService
 from nilometer.plan.reference import same_answer
@@ -30,7 +30,7 @@ pytestmark = [pytest.mark.motes, pytest.mark.slow]
 def compilation(tmp_path_factory: pytest.TempPathFactory) -> Compilation:
     query = ask(Q1)
     directory = tmp_path_factory.mktemp("motes")
-    return compile_query(query, directory, brook(), QualityOfService.of(buffering_factor=3))
+    return compile_query(query, directory, CompileOptions(brook(), QualityOfService.of(buffering_factor=3)))
 
 
 def test_select_query(compilation: Compilation) -> None:
@@ -196,27 +196,29 @@ def test_readings_that_no_converter_finds_are_refused(compilation: Compilation) 
 )
 def test_what_motes_cannot_do_is_refused(text: str, beta: int, what: str, tmp_path: Path) -> None:
     with pytest.raises((UnsupportedError, InfeasibleError), match=what):
-        compile_query(ask(text), tmp_path, brook(), QualityOfService.of(buffering_factor=beta))
+        compile_query(
+            ask(text), tmp_path, CompileOptions(brook(), QualityOfService.of(buffering_factor=beta))
+        )
 
 
 def test_readings_that_no_packet_holds_are_refused(tmp_path: Path) -> None:
     columns = ", ".join(f"x{number} FLOAT" for number in range(7))
     query = ask("SELECT * FROM River", f"CREATE STREAM River ({columns}) SENSED EVERY 10 SECONDS")
     with pytest.raises(UnsupportedError, match="larger than a packet") as refused:
-        compile_query(query, tmp_path, brook(), QualityOfService.of(buffering_factor=3))
+        compile_query(query, tmp_path, CompileOptions(brook(), QualityOfService.of(buffering_factor=3)))
     assert "packet_payload" not in (refused.value.hint or "")  # of our runtime, whatever the network says
 
 
 def test_a_program_that_does_not_fit_into_its_flash_is_refused(tmp_path: Path) -> None:
     small = replace(brook(), nodes=tuple(replace(node, flash=1800) for node in brook().nodes))
     with pytest.raises(ResourceError, match="does not fit into its flash") as refused:
-        compile_query(ask(Q1), tmp_path, small, QualityOfService.of(buffering_factor=3))
+        compile_query(ask(Q1), tmp_path, CompileOptions(small, QualityOfService.of(buffering_factor=3)))
     assert "the node has 1800" in (refused.value.detail or "")
 
 
 def test_more_motes_than_a_byte_tells_apart_are_refused(tmp_path: Path) -> None:
     with pytest.raises(UnsupportedError, match="at most 255") as refused:
-        compile_query(ask(Q1), tmp_path, grid(20, 20, {"river": list(range(1, 400))}))
+        compile_query(ask(Q1), tmp_path, CompileOptions(grid(20, 20, {"river": list(range(1, 400))})))
     assert "400 nodes take part" in (refused.value.detail or "")
 
 
@@ -228,8 +230,7 @@ def test_more_children_than_an_emulator_tells_apart_are_refused(tmp_path: Path) 
         compile_query(
             ask("SELECT MAX(depth) AS m FROM River [NOW]"),
             tmp_path,
-            star,
-            QualityOfService.of(buffering_factor=1),
+            CompileOptions(star, QualityOfService.of(buffering_factor=1)),
         )
     assert "node 0 has 230" in (refused.value.detail or "")
 
@@ -237,4 +238,4 @@ def test_more_children_than_an_emulator_tells_apart_are_refused(tmp_path: Path) 
 def test_a_period_that_no_clock_counts_is_refused(tmp_path: Path) -> None:
     query = ask(Q1, SCHEMA.replace("10 SECONDS", "1 DAY"))
     with pytest.raises(UnsupportedError, match="24 days"):
-        compile_query(query, tmp_path, brook(), QualityOfService.of(buffering_factor=30))
+        compile_query(query, tmp_path, CompileOptions(brook(), QualityOfService.of(buffering_factor=30)))

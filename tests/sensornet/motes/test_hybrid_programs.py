@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from nilometer.engine.motes import measurements
+from nilometer.engine.mote_report import measurements
 from nilometer.plan import physical
 from nilometer.sensornet.motes.finishing import with_gateway_states
 from sensornet.motes.emulated import SCHEMA, ask, grid, tried

@@ -13,7 +13,8 @@ import pytest
 
 from nilometer.catalog.network import Network
 from nilometer.dataflow.sources import MemorySources
-from nilometer.engine.motes import Emulation, compile_query, emulate, what_was_lost
+from nilometer.engine.mote_report import what_was_lost
+from nilometer.engine.motes import CompileOptions, Emulation, EmulationOptions, compile_query, emulate
 from nilometer.placement import QualityOfService
 from nilometer.placement.acknowledgements import Hop, hop_of
 from nilometer.sensornet.motes.compilation import Compilation, run
@@ -40,7 +41,9 @@ def lossy(quality: float, retries: int, back: float | None = None) -> Network:
 
 
 def compiled(text: str, network: Network, beta: int, directory: Path) -> Compilation:
-    return compile_query(ask(text), directory, network, QualityOfService.of(buffering_factor=beta))
+    return compile_query(
+        ask(text), directory, CompileOptions(network, QualityOfService.of(buffering_factor=beta))
+    )
 
 
 def ran(text: str, compilation: Compilation, periods: int, seed: int) -> Emulation:
@@ -49,7 +52,7 @@ def ran(text: str, compilation: Compilation, periods: int, seed: int) -> Emulati
     readings = random_readings(compilation.motes, beta * periods, 7, {"rain": 12})
     for reading in (r for series in readings.get("hilltop", {}).values() for r in series):
         reading["rain"] = 20  # type: ignore[index]  # ours to change
-    return emulate(ask(text), compilation, readings=readings, seed=seed, loss=True)
+    return emulate(ask(text), compilation, EmulationOptions(readings=readings, seed=seed, loss=True))
 
 
 @pytest.mark.parametrize(
@@ -196,11 +199,13 @@ def test_random_networks(seed: int, tmp_path: Path) -> None:
     compilation = compile_query(
         ask(text),
         tmp_path,
-        replace(network, links=tuple(links), retries=retries),
-        QualityOfService.of(buffering_factor=random.randint(1, 8)),
-        drift=random.choice((0.0, 1e-4)) if retries else 0.0,
+        CompileOptions(
+            replace(network, links=tuple(links), retries=retries),
+            QualityOfService.of(buffering_factor=random.randint(1, 8)),
+            drift=random.choice((0.0, 1e-4)) if retries else 0.0,
+        ),
     )
-    emulation = emulate(ask(text), compilation, periods=5, seed=seed, loss=True)
+    emulation = emulate(ask(text), compilation, EmulationOptions(periods=5, seed=seed, loss=True))
     hops = [one.hops for one in emulation.run.measured.values()]
     assert emulation.run.sound, [m for m in emulation.run.measured.values() if not m.sound]
     assert emulation.run.lost > 0 or emulation.difference is None

@@ -25,8 +25,7 @@ CREATE STREAM Hilltop (id INT, time INT UNIT 's', rain INT) SENSED EVERY 15 MINU
 
 def running_example() -> Motes:
     """Placed as in Figs. 15 to 22."""
-    query = ask(RUNNING_EXAMPLE.replace("10 SECONDS", "15 MINUTES"), FIGURE_2)
-    query.profile = "snee-2010"
+    query = ask(RUNNING_EXAMPLE.replace("10 SECONDS", "15 MINUTES"), FIGURE_2).with_profile("snee-2010")
     quality = QualityOfService.of(acquisition_interval=15 * MINUTE, delivery_time=24 * 60 * MINUTE)
     return motes_of(
         place(query.physical, with_sensors(query, brook()), quality, placement_profile("snee-2010"))

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nilometer.engine import Answer
-from nilometer.engine.motes import compile_query, emulate, listener
+from nilometer.engine.motes import CompileOptions, EmulationOptions, compile_query, emulate, listener
 from nilometer.errors import InfeasibleError, ResourceError, UnsupportedError
 from nilometer.placement import QualityOfService
 from nilometer.plan.reference import same_answer
@@ -97,10 +97,10 @@ def test_random_queries(text: str, seed: int, beta: int, retries: int) -> None:
     query, quality = ask(text), QualityOfService.of(buffering_factor=beta)
     with tempfile.TemporaryDirectory() as directory:
         try:
-            compilation = compile_query(query, Path(directory), network, quality)
+            compilation = compile_query(query, Path(directory), CompileOptions(network, quality))
         except (UnsupportedError, InfeasibleError, ResourceError):
             return  # what is refused, and how, is tested elsewhere
-        emulation = emulate(query, compilation, periods=3, seed=seed)
+        emulation = emulate(query, compilation, EmulationOptions(periods=3, seed=seed))
     assert emulation.difference is None
     assert emulation.run.sound, [m for m in emulation.run.measured.values() if not m.sound]
     line = emulation.run.measured[compilation.placement.routing.sink].serial

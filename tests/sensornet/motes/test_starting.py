@@ -9,7 +9,15 @@ from random import Random
 import pytest
 
 from nilometer.catalog.network import Link, Network
-from nilometer.engine.motes import Emulation, compile_query, emulate, measurements, what_was_lost, write_nesc
+from nilometer.engine.mote_report import measurements, what_was_lost
+from nilometer.engine.motes import (
+    CompileOptions,
+    Emulation,
+    EmulationOptions,
+    compile_query,
+    emulate,
+    write_nesc,
+)
 from nilometer.errors import ConfigurationError, UnsupportedError
 from nilometer.laboratory.mote_queries import MOTE_QUERIES, MoteQuery
 from nilometer.placement import QualityOfService
@@ -43,7 +51,9 @@ def compiled(
     query: MoteQuery, directory: Path, drift: float = 0.0, *, beta: int | None = None, waiting: bool = True
 ) -> Compilation:
     quality = QualityOfService.of(buffering_factor=beta or query.beta)
-    return compile_query(ask(query.text), directory, query.network, quality, drift=drift, waiting=waiting)
+    return compile_query(
+        ask(query.text), directory, CompileOptions(query.network, quality, drift=drift, waiting=waiting)
+    )
 
 
 def right(emulation: Emulation) -> bool:
@@ -57,10 +67,10 @@ def test_motes_that_are_switched_on_apart(name: str, tmp_path: Path) -> None:
     query = QUERIES[name]
     compilation = compiled(query, tmp_path, beta=4)
     for seed in range(3):
-        emulation = emulate(ask(query.text), compilation, periods=4, seed=seed, apart=APART)
+        emulation = emulate(ask(query.text), compilation, EmulationOptions(periods=4, seed=seed, apart=APART))
         assert right(emulation), (emulation.difference, emulation.run.measured)
         assert not emulation.run.untold
-    assert right(emulate(ask(query.text), compilation, periods=4))  # all at once
+    assert right(emulate(ask(query.text), compilation, EmulationOptions(periods=4)))  # all at once
 
 
 @pytest.mark.motes
@@ -68,8 +78,8 @@ def test_motes_that_are_switched_on_apart(name: str, tmp_path: Path) -> None:
 def test_programs_that_count_from_their_reset_cannot_be_switched_on_apart(tmp_path: Path) -> None:
     query = QUERIES["running example"]
     compilation = compiled(query, tmp_path, beta=4, waiting=False)
-    assert right(emulate(ask(query.text), compilation, periods=4))
-    emulation = emulate(ask(query.text), compilation, periods=4, apart=APART)
+    assert right(emulate(ask(query.text), compilation, EmulationOptions(periods=4)))
+    emulation = emulate(ask(query.text), compilation, EmulationOptions(periods=4, apart=APART))
     assert emulation.difference is not None
     assert not emulation.run.sound
     assert not any("hear_start" in program.text for program in compilation.programs.values())
@@ -82,9 +92,9 @@ def test_clocks_agree_at_the_first_evaluation(retries: int, tmp_path: Path) -> N
     """At the end of a line, all of whose motes sense, to a twentieth of a tick."""
     line = replace(grid(12, 1, {"river": range(12)}), retries=retries)
     compilation = compile_query(
-        ask(ROWS), tmp_path, line, QualityOfService.of(buffering_factor=2), waiting=True
+        ask(ROWS), tmp_path, CompileOptions(line, QualityOfService.of(buffering_factor=2), waiting=True)
     )
-    emulation = emulate(ask(ROWS), compilation, apart=APART)
+    emulation = emulate(ask(ROWS), compilation, EmulationOptions(apart=APART))
     assert right(emulation)
     began = {site: measured.began for site, measured in emulation.run.measured.items()}
     for site, depth in compilation.placement.routing.depths.items():
@@ -98,7 +108,9 @@ def test_with_acknowledgements_and_clocks_that_drift(name: str, tmp_path: Path) 
     query = replace(QUERIES[name], retries=2)
     compilation = compiled(query, tmp_path, 1e-4, beta=4)
     for seed in range(2):
-        assert right(emulate(ask(query.text), compilation, periods=4, seed=seed, apart=APART))
+        assert right(
+            emulate(ask(query.text), compilation, EmulationOptions(periods=4, seed=seed, apart=APART))
+        )
 
 
 @pytest.mark.motes
@@ -110,14 +122,18 @@ def test_who_misses_a_round_is_told_in_a_later_one(tmp_path: Path) -> None:
     compilation = compile_query(
         ask(ROWS),
         tmp_path,
-        replace(line, links=links, retries=7),
-        QualityOfService.of(buffering_factor=4),
-        drift=4e-5,
-        waiting=True,
+        CompileOptions(
+            replace(line, links=links, retries=7),
+            QualityOfService.of(buffering_factor=4),
+            drift=4e-5,
+            waiting=True,
+        ),
     )
     told_after = set()
     for seed in range(30):
-        emulation = emulate(ask(ROWS), compilation, periods=2, seed=seed, loss=True, apart=APART)
+        emulation = emulate(
+            ask(ROWS), compilation, EmulationOptions(periods=2, seed=seed, loss=True, apart=APART)
+        )
         run = emulation.run
         assert run.sound, run.measured
         assert run.untold or run.lost or emulation.difference is None
@@ -134,11 +150,15 @@ def test_who_misses_a_round_is_told_in_a_later_one(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_over_links_that_lose_packets(tmp_path: Path) -> None:
     compilation = compile_query(
-        ask(ROWS), tmp_path, lossy(0.8, 7), QualityOfService.of(buffering_factor=4), drift=4e-5, waiting=True
+        ask(ROWS),
+        tmp_path,
+        CompileOptions(lossy(0.8, 7), QualityOfService.of(buffering_factor=4), drift=4e-5, waiting=True),
     )
     whole = 0
     for seed in range(8):
-        emulation = emulate(ask(ROWS), compilation, periods=3, seed=seed, loss=True, apart=APART)
+        emulation = emulate(
+            ask(ROWS), compilation, EmulationOptions(periods=3, seed=seed, loss=True, apart=APART)
+        )
         assert emulation.run.sound, emulation.run.measured
         assert emulation.run.untold or emulation.run.lost or emulation.difference is None
         whole += right(emulation)
@@ -152,7 +172,7 @@ def test_others_go_on_without_a_mote_that_is_never_told(retries: int, tmp_path: 
     """Of a leaf's link only the way down is bad: its parent counts it as not heard, and answers have all other rows."""
     network = replace(brook(), retries=retries)
     compilation = compile_query(
-        ask(ROWS), tmp_path, network, QualityOfService.of(buffering_factor=4), waiting=True
+        ask(ROWS), tmp_path, CompileOptions(network, QualityOfService.of(buffering_factor=4), waiting=True)
     )
     routing = compilation.placement.routing
     parent = routing.parents[9]
@@ -160,7 +180,9 @@ def test_others_go_on_without_a_mote_that_is_never_told(retries: int, tmp_path: 
     links = [link for link in network.links if {link.source, link.target} != {9, parent}]
     deaf = replace(compilation.placement.network, links=(*links, replace(down.reverse, quality=1.0), down))
     motes = replace(compilation.motes, placement=replace(compilation.placement, network=deaf))
-    emulation = emulate(ask(ROWS), replace(compilation, motes=motes), periods=3, loss=True, apart=APART)
+    emulation = emulate(
+        ask(ROWS), replace(compilation, motes=motes), EmulationOptions(periods=3, loss=True, apart=APART)
+    )
     assert emulation.run.untold == (9,)
     assert emulation.run.sound
     assert emulation.run.lost == 0
@@ -180,10 +202,12 @@ def test_estimates_hold(retries: int, tmp_path: Path) -> None:
     """Also of energy: the waiting is once, and no part of a period."""
     query = replace(QUERIES["aggregation (Q2)"], retries=retries)
     compilation = compiled(query, tmp_path)
-    check_estimates(emulate(ask(query.text), compilation, periods=4, apart=APART))
+    check_estimates(emulate(ask(query.text), compilation, EmulationOptions(periods=4, apart=APART)))
     plain = compiled(query, tmp_path / "plain", waiting=False)
-    together = {row["site"]: row for row in measurements(emulate(ask(query.text), plain, periods=4))}
-    for row in measurements(emulate(ask(query.text), compilation, periods=4, apart=APART)):
+    together = {
+        row["site"]: row for row in measurements(emulate(ask(query.text), plain, EmulationOptions(periods=4)))
+    }
+    for row in measurements(emulate(ask(query.text), compilation, EmulationOptions(periods=4, apart=APART))):
         before = together[row["site"]]
         assert before["flash"] + 100 < row["flash"] < before["flash"] + 500
         assert row["bytes_sent"] == before["bytes_sent"]
@@ -220,14 +244,18 @@ def test_random_networks(seed: int, tmp_path: Path) -> None:
     compilation = compile_query(
         ask(text),
         tmp_path,
-        replace(network, links=links, retries=retries),
-        QualityOfService.of(buffering_factor=random.randint(1, 8)),
-        drift=random.choice((0.0, 1e-4, 1e-3)) if retries else 0.0,
-        waiting=True,
+        CompileOptions(
+            replace(network, links=links, retries=retries),
+            QualityOfService.of(buffering_factor=random.randint(1, 8)),
+            drift=random.choice((0.0, 1e-4, 1e-3)) if retries else 0.0,
+            waiting=True,
+        ),
     )
     for loss in (False, True):
         apart = random.uniform(0, 50)
-        emulation = emulate(ask(text), compilation, periods=4, seed=seed, loss=loss, apart=apart)
+        emulation = emulate(
+            ask(text), compilation, EmulationOptions(periods=4, seed=seed, loss=loss, apart=apart)
+        )
         run = emulation.run
         assert run.sound, [m for m in run.measured.values() if not m.sound]
         assert run.lost or run.untold or emulation.difference is None
@@ -251,7 +279,7 @@ def test_turns() -> None:
 def test_what_cannot_be_is_refused(tmp_path: Path) -> None:
     network: Network = replace(grid(30, 1, {"river": (29,), "hilltop": (28,)}), retries=1)
     with pytest.raises(ConfigurationError, match="too far apart to tell motes when to begin"):
-        compile_query(ask(RUNNING_EXAMPLE), tmp_path, network, drift=0.01, waiting=True)
+        compile_query(ask(RUNNING_EXAMPLE), tmp_path, CompileOptions(network, drift=0.01, waiting=True))
     assert not list(tmp_path.iterdir())
 
 

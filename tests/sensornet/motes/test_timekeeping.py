@@ -10,11 +10,12 @@ import pytest
 
 from nilometer.catalog.network import Link, Network, NetworkNode, NodeId
 from nilometer.dataflow.sources import MemorySources
-from nilometer.engine.motes import compile_query, emulate, measurements
+from nilometer.engine.mote_report import measurements
+from nilometer.engine.motes import CompileOptions, EmulationOptions, compile_query, emulate
 from nilometer.errors import ConfigurationError, UnsupportedError
 from nilometer.placement import QualityOfService
 from nilometer.plan.reference import same_answer
-from nilometer.sensornet.motes.compilation import Compilation, Run, expected_rows, run
+from nilometer.sensornet.motes.compilation import Compilation, EmulatedRun, expected_rows, run
 from nilometer.sensornet.motes.emulate import CYCLES_PER_TICK, Air
 from nilometer.sensornet.motes.emulate import emulate as emulate_motes
 from nilometer.sensornet.motes.readings import random_readings
@@ -36,10 +37,12 @@ CORRECTION = "if (SYNCHRONIZE) clock_set();"
 
 def compiled(directory: Path, network: Network, beta: int = 12, drift: float = DRIFT) -> Compilation:
     quality = QualityOfService.of(buffering_factor=beta)
-    return compile_query(ask(ROWS), directory, network, quality, drift=drift)
+    return compile_query(ask(ROWS), directory, CompileOptions(network, quality, drift=drift))
 
 
-def ran(compilation: Compilation, rates: Mapping[NodeId, float], periods: int = PERIODS) -> tuple[Run, bool]:
+def ran(
+    compilation: Compilation, rates: Mapping[NodeId, float], periods: int = PERIODS
+) -> tuple[EmulatedRun, bool]:
     """The run, and whether its answers are the reference's."""
     readings = random_readings(compilation.motes, periods * compilation.placement.beta, 5)
     result = run(compilation, readings, MemorySources(), Air(drift=rates))
@@ -81,7 +84,9 @@ def test_clocks_that_drift_more_than_was_said_are_noticed(tmp_path: Path) -> Non
 
 def test_estimates_hold_and_clocks_are_drawn_from_the_seed(tmp_path: Path) -> None:
     compilation = compiled(tmp_path, replace(brook(), retries=3))
-    emulations = [emulate(ask(ROWS), compilation, periods=4, seed=seed) for seed in (1, 1, 2)]
+    emulations = [
+        emulate(ask(ROWS), compilation, EmulationOptions(periods=4, seed=seed)) for seed in (1, 1, 2)
+    ]
     assert all(emulation.difference is None and emulation.run.sound for emulation in emulations)
     assert emulations[0].run.measured == emulations[1].run.measured
     assert emulations[0].run.measured[9].cycles != emulations[2].run.measured[9].cycles
@@ -94,7 +99,7 @@ def test_estimates_hold_and_clocks_are_drawn_from_the_seed(tmp_path: Path) -> No
 def test_clocks_are_set_though_links_lose_packets(tmp_path: Path) -> None:
     compilation = compiled(tmp_path, lossy(0.8, 7))
     for seed in range(3):
-        emulation = emulate(ask(ROWS), compilation, periods=12, seed=seed, loss=True)
+        emulation = emulate(ask(ROWS), compilation, EmulationOptions(periods=12, seed=seed, loss=True))
         assert emulation.run.sound
         assert emulation.run.lost == 0
         assert emulation.difference is None
@@ -108,9 +113,11 @@ def test_a_mote_that_was_not_told_the_time_for_some_periods_is_heard_again(tmp_p
     arrived = {}
     for drift in (0.0, DRIFT):
         compilation = compile_query(
-            ask(ROWS, SLOWLY), tmp_path, chain, QualityOfService.of(buffering_factor=1), drift=drift
+            ask(ROWS, SLOWLY),
+            tmp_path,
+            CompileOptions(chain, QualityOfService.of(buffering_factor=1), drift=drift),
         )
-        emulation = emulate(ask(ROWS, SLOWLY), compilation, periods=100, seed=2, loss=True)
+        emulation = emulate(ask(ROWS, SLOWLY), compilation, EmulationOptions(periods=100, seed=2, loss=True))
         assert emulation.run.sound
         arrived[drift] = emulation.arrived
     assert arrived[DRIFT] == arrived[0.0] > 100
@@ -120,7 +127,9 @@ def test_the_emulators_time(tmp_path: Path) -> None:
     """A mote that is fast by a hundredth has counted a hundredth more; one without drift, what it always has."""
     alone = Network("alone", 0, (NetworkNode(0, 4096, 131_072, streams=("River",)),), ())
     compilation = compile_query(
-        ask("SELECT depth FROM River [NOW]"), tmp_path, alone, QualityOfService.of(buffering_factor=1)
+        ask("SELECT depth FROM River [NOW]"),
+        tmp_path,
+        CompileOptions(alone, QualityOfService.of(buffering_factor=1)),
     )
     elves, ticks = {0: compilation.built[0].elf}, 100 * 10 * 1024 - START
     cycles = {
@@ -145,5 +154,9 @@ def test_what_cannot_be_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match="too far apart for this acquisition interval"):
         compiled(tmp_path, again, beta=30, drift=0.01)
     with pytest.raises(ConfigurationError, match="too far apart to set them by acknowledgements"):
-        compile_query(ask(ROWS, SLOWLY), tmp_path, again, QualityOfService.of(buffering_factor=1), drift=0.01)
+        compile_query(
+            ask(ROWS, SLOWLY),
+            tmp_path,
+            CompileOptions(again, QualityOfService.of(buffering_factor=1), drift=0.01),
+        )
     assert not list(tmp_path.iterdir())

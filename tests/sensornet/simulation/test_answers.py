@@ -20,8 +20,7 @@ EVERY = 15 * MINUTE
 def placed(query: str, seed: int, profile: str, beta: int | None = None, size: int = 12) -> Placement:
     database = connect()
     database.execute(SCHEMA)
-    asked = database.sql(query)
-    asked.profile = profile
+    asked = database.sql(query).with_profile(profile)
     quality = QualityOfService.of(delivery_time=24 * HOUR, buffering_factor=beta)
     return place(asked.physical, some_network(seed, size), quality, placement_profile(profile))
 

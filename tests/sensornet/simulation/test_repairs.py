@@ -33,8 +33,7 @@ EVERY = 15 * MINUTE
 def placed(name: str, seed: int, size: int = 16, profile: str = "default") -> Placement:
     database = connect()
     database.execute(SCHEMA)
-    asked = database.sql(QUERIES[name])
-    asked.profile = profile
+    asked = database.sql(QUERIES[name]).with_profile(profile)
     quality = QualityOfService.of(delivery_time=6 * HOUR)
     return place(asked.physical, some_network(seed, size), quality, placement_profile(profile))
 

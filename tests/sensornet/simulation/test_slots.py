@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nilometer.sensornet.simulation.draws import uniform
-from nilometer.sensornet.simulation.slots import CLOCK, DEATH, LINK, SLOT, Link, Outcome, Packets, send
+from nilometer.sensornet.simulation.slots import CLOCK, DEATH, LINK, SLOT, Link, Packets, SendingResult, send
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class Slot:
     cut: bool = False
 
 
-def together(seed: int, slots: list[Slot], retries: int, *, lossy: bool = True) -> Outcome:
+def together(seed: int, slots: list[Slot], retries: int, *, lossy: bool = True) -> SendingResult:
     """All of them at once."""
     each = np.array([slot.packets for slot in slots])
     number = np.repeat(np.arange(len(slots)), each)

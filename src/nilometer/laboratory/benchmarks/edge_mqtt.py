@@ -26,6 +26,7 @@ from nilometer.ingest.adapters.adapter import Status
 from nilometer.ingest.adapters.mqtt import MqttAdapter
 from nilometer.ingest.manager import StreamManager
 from nilometer.laboratory.benchmarks.result import Measurement, Result, Target
+from nilometer.live.outside import Outside
 from nilometer.live.station import Station
 from nilometer.log import LogDirectory
 from nilometer.types import FLOAT, SECOND, Column
@@ -101,7 +102,7 @@ def to_query(source: MqttAdapter, rows: int, folder: Path) -> Iterator[int]:
     """Through the station, into a live query."""
     database = connect()
     database.catalog.add_stream(STREAM)
-    with Station(database, folder, adapter_of=lambda *_: source) as station:
+    with Station(database, folder, outside=Outside(adapter_of=lambda *_: source)) as station:
         live = station.install(database.sql(QUESTION))
         yield 0
         while (heard := live.ledger.read) < rows:

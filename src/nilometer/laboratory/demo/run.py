@@ -20,7 +20,9 @@ from nilometer.laboratory.demo.field import QUESTIONS, SCHEMA, STEP, Question, f
 from nilometer.laboratory.demo.screen import Screen
 from nilometer.live.answers import to_text
 from nilometer.live.live_query import LiveQuery
+from nilometer.live.outside import Outside
 from nilometer.live.station import Station
+from nilometer.live.station_settings import StationSettings
 from nilometer.simulated.fields.generator import START
 from nilometer.types import HOUR, MINUTE, format_duration
 
@@ -110,7 +112,10 @@ def run_demo(
     started = time.monotonic()
     with (
         Station(
-            database, keep, clock=clock, generators={"field": lambda _: radio}, heartbeat=5 * MINUTE
+            database,
+            keep,
+            StationSettings(heartbeat=5 * MINUTE),
+            Outside(clock=clock, generators={"field": lambda _: radio}),
         ) as station,
         Screen(monitors, seconds) as screen,
     ):

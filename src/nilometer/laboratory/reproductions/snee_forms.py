@@ -31,8 +31,7 @@ def snee_forms() -> dict[str, Any]:
 
     database = connect()
     database.execute(SCHEMA)
-    query = database.sql(QUERY)
-    query.profile = "snee-2010"
+    query = database.sql(QUERY).with_profile("snee-2010")
 
     def form(node: physical.Node, depth: int = 0) -> str:
         match node:

@@ -30,7 +30,8 @@ def snee_motes() -> dict[str, Any]:
     """Compiles the running example for every site, runs it for two periods, and sets what was measured beside the estimates; likewise
     one query for each kind of operator."""
     from nilometer.engine import connect
-    from nilometer.engine.motes import compile_query, emulate, measurements
+    from nilometer.engine.mote_report import measurements
+    from nilometer.engine.motes import CompileOptions, EmulationOptions, compile_query, emulate
     from nilometer.placement import QualityOfService
     from nilometer.sensornet.motes.readings import random_readings
 
@@ -39,12 +40,14 @@ def snee_motes() -> dict[str, Any]:
     query = database.sql(QUERY)
     with tempfile.TemporaryDirectory() as directory:
         compiled = compile_query(
-            query, Path(directory), running_example().network, QualityOfService.of(buffering_factor=BETA)
+            query,
+            Path(directory),
+            CompileOptions(running_example().network, QualityOfService.of(buffering_factor=BETA)),
         )
         readings = random_readings(compiled.motes, BETA * PERIODS, 28, {"rain": 4})
         for reading in readings["hilltop"][4]:
             reading["rain"] = 20  # type: ignore[index]  # every condition holds: the most that can be
-        ran = emulate(query, compiled, readings=readings)
+        ran = emulate(query, compiled, EmulationOptions(readings=readings))
         rows = measurements(ran)
     lines = ["site  flash (estimate)  RAM with stack (estimate)  busy ms a period (estimate)"]
     for row in rows:
@@ -85,7 +88,7 @@ def snee_motes() -> dict[str, Any]:
 
 def _estimates() -> dict[str, Any]:
     """The site at which each estimate is furthest off, for each quantity and query."""
-    from nilometer.engine.motes import measurements
+    from nilometer.engine.mote_report import measurements
     from nilometer.laboratory.mote_queries import MOTE_QUERIES, measured
 
     heads = "".join(f"{f'{title}: at, measured (estimate)':<36}" for _, title in QUANTITIES)

@@ -64,8 +64,7 @@ def plan(
     streams = {"River": "rain INT, depth INT", "Hilltop": "rain INT", "Sensors": "rain INT, depth INT"}
     for name, columns in streams.items():
         database.execute(f"CREATE STREAM {name} (id INT, time INT UNIT 's', {columns}) SENSED EVERY {every};")
-    asked = database.sql(ALL_QUERIES[query].format(every=every))
-    asked.profile = profile
+    asked = database.sql(ALL_QUERIES[query].format(every=every)).with_profile(profile)
     quality = QualityOfService.of(delivery_time=delivery_time, buffering_factor=1 if query == "Q*" else None)
     return place(asked.physical, network, quality, placement_profile(profile))
 

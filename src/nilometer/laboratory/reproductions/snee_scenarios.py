@@ -20,7 +20,7 @@ EACH = 15
 
 
 @dataclass(frozen=True)
-class Outcome:
+class PlannedScenario:
     """A scenario that could be planned."""
 
     scenario: Scenario
@@ -29,9 +29,9 @@ class Outcome:
     lifetime: float  # days
 
 
-def outcomes(size: int, count: int = EACH, profile: str = "snee-2010") -> tuple[list[Outcome], int]:
+def outcomes(size: int, count: int = EACH, profile: str = "snee-2010") -> tuple[list[PlannedScenario], int]:
     """The first so many scenarios of a size that can be planned, by their number of sites, and how many before them could not."""
-    found: list[Outcome] = []
+    found: list[PlannedScenario] = []
     seed, refused = 0, 0
     while len(found) < count:
         scenario = random_scenario(seed, size)
@@ -45,7 +45,7 @@ def outcomes(size: int, count: int = EACH, profile: str = "snee-2010") -> tuple[
         lifetime = placement.estimate.lifetime
         assert lifetime is not None
         energy = six_months_energy(placement) / 1000
-        found.append(Outcome(scenario, len(placement.sites), energy, lifetime / 86400))
+        found.append(PlannedScenario(scenario, len(placement.sites), energy, lifetime / 86400))
     return sorted(found, key=lambda outcome: outcome.sites), refused
 
 

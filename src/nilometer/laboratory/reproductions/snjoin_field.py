@@ -41,7 +41,7 @@ from nilometer.laboratory.snjoin import (
     Formation,
     Heed,
     JoinQuery,
-    Outcome,
+    JoinRunResult,
     Readings,
     central_answers,
     form_clusters,
@@ -100,9 +100,9 @@ class Point:
     tuples: int
     exact: bool
     updates: float
-    outer: Run
-    everyone: Run
-    guided: Run
+    outer: RunFigures
+    everyone: RunFigures
+    guided: RunFigures
 
     def reduction(self, name: str) -> float:
         """By how many per cent feedback lowers a measure."""
@@ -126,7 +126,7 @@ class Point:
 
 
 @dataclass(frozen=True)
-class Run:
+class RunFigures:
     """What one run took, per tuple where that has a meaning. `waited` is how long a message waited for radios on
     the average, in seconds; `updates` how many a second of the phenomena's updates could be told, rightly, of what had
     reached the sink when the readings ended; `told` how many were. `work` is the busiest head's time by Fig. 7's
@@ -257,18 +257,18 @@ def phenomena_readings(
 
 
 def _summary(
-    outcome: Outcome,
+    outcome: JoinRunResult,
     radios: BusyRadios,
     expected: Answers,
     deployment: Deployment,
     readings: Readings,
     seconds: int,
-) -> Run:
+) -> RunFigures:
     tuples = max(1, len(readings))
     traffic = outcome.between_heads
     probe = outcome.traffic.get("probe", Traffic())
     work, mjoin_work = _work(outcome, deployment, readings)
-    return Run(
+    return RunFigures(
         outcome.probes / tuples,
         float(probe.hops),
         probe.messages,
@@ -287,7 +287,7 @@ def _summary(
     )
 
 
-def _work(outcome: Outcome, deployment: Deployment, readings: Readings) -> tuple[float, float]:
+def _work(outcome: JoinRunResult, deployment: Deployment, readings: Readings) -> tuple[float, float]:
     """Microseconds (Fig. 13 prints no unit) of the busiest head, joining with one table or with a table for
     each stream."""
     members: Integers = np.bincount(deployment.clusters.places()[deployment.clusters.head_of >= 0])

@@ -24,7 +24,7 @@ from nilometer.laboratory.reproductions.snjoin_field import (
     WINDOW,
     Ground,
     Point,
-    Run,
+    RunFigures,
     measure,
 )
 from nilometer.laboratory.snjoin import Feedback
@@ -194,7 +194,7 @@ _MEASURES = ("probes", "delay", "drop", "recall", "width", "bytes")
 
 
 def _reductions(point: Point) -> tuple[float, ...]:
-    def dropped(run: Run) -> float:
+    def dropped(run: RunFigures) -> float:
         return max(0.0, 1 - 1 / run.busy) if run.busy else 0.0
 
     before, after = dropped(point.everyone), dropped(point.guided)

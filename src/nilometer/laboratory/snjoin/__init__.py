@@ -12,7 +12,7 @@ from nilometer.laboratory.snjoin.matches import Answers, Matches
 from nilometer.laboratory.snjoin.query import Deployment, JoinQuery
 from nilometer.laboratory.snjoin.readings import Readings, sensed
 from nilometer.laboratory.snjoin.relevance import EveryHead, Feedback, Note, Strategy
-from nilometer.laboratory.snjoin.run import Outcome, radio_arrivals, recall, run_join, suggested_delay
+from nilometer.laboratory.snjoin.run import JoinRunResult, radio_arrivals, recall, run_join, suggested_delay
 
 __all__ = [
     "Answers",
@@ -27,7 +27,7 @@ __all__ = [
     "MemberCost",
     "NO_HEAD",
     "Note",
-    "Outcome",
+    "JoinRunResult",
     "Readings",
     "Strategy",
     "central_answers",

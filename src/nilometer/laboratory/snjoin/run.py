@@ -28,7 +28,7 @@ from nilometer.laboratory.snjoin.tours import head_distances, longest_tour, tour
 
 
 @dataclass(frozen=True, eq=False)
-class Outcome:
+class JoinRunResult:
     """What a run gave. `delays` is for each tuple of the answers the time from its timestamp until the sink
     had it.
 
@@ -126,7 +126,7 @@ def run_join(
     meters: tuple[Meter, ...] = (),
     relevance: tuple[Floats, ...] = (),
     outer: bool = False,
-) -> Outcome:
+) -> JoinRunResult:
     """Run the join until all readings have been answered.
 
     `arrivals` says when each reading reaches its head (None: as fast as the radio carries it); `skews` how
@@ -134,12 +134,12 @@ def run_join(
     heads learned in an earlier run. `outer` gives messages the size that an outer join's rows have, as a
     distributed MJoin sends them; answers are the same. The seed decides what the feedback draws, and nothing else is random.
     """
-    return _Run(
+    return _JoinRun(
         deployment, query, readings, strategy or EveryHead(), arrivals, seed, skews, meters, relevance, outer
     ).outcome()
 
 
-class _Run:
+class _JoinRun:
     """One run: the heads and the sink, and the messages between them."""
 
     def __init__(
@@ -195,7 +195,7 @@ class _Run:
                 )
             )
 
-    def outcome(self) -> Outcome:
+    def outcome(self) -> JoinRunResult:
         """Run, and add up."""
         for head in self.heads:
             # Heads keep no common time: each begins its periods at another moment.
@@ -204,7 +204,7 @@ class _Run:
         answers, delays = self.sink.answers()
         counts = [head.counts for head in self.heads]
         inserted = sum(each.inserted for each in counts)
-        return Outcome(
+        return JoinRunResult(
             answers,
             delays,
             self.meter.kinds,

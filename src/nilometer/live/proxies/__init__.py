@@ -15,9 +15,9 @@ from nilometer.live.proxies.proxy import (
     QueryStarted,
     QueryStopped,
     Restarted,
-    Run,
     SensorProxy,
     Sleep,
+    StartSampling,
     Unanswered,
 )
 
@@ -41,6 +41,6 @@ __all__ = [
     "Restarted",
     "Unanswered",
     "Command",
-    "Run",
+    "StartSampling",
     "Sleep",
 ]

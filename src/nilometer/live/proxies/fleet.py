@@ -36,9 +36,9 @@ from nilometer.live.proxies.proxy import (
     QueryStarted,
     QueryStopped,
     Restarted,
-    Run,
     SensorProxy,
     Sleep,
+    StartSampling,
     Unanswered,
     Wanted,
 )
@@ -342,7 +342,7 @@ class Fleet:
         match command:
             case Sleep(number, listen):
                 return Told(sleep=True, number=number, listen=listen)
-            case Run(number, demand, program, heartbeat):
+            case StartSampling(number, demand, program, heartbeat):
                 text = self._texts.get(id(demand))
                 if text is None:
                     text = self._texts[id(demand)] = filter_text(demand.predicate)
@@ -382,7 +382,7 @@ class Fleet:
             silent = self._clock() - SILENCES * self._pace(members)
             for place, proxy in enumerate(members.proxies):
                 told = proxy.acknowledged or proxy.sent
-                running = told if isinstance(told, Run) else None
+                running = told if isinstance(told, StartSampling) else None
                 found.append(
                     {
                         "stream": name,

@@ -70,7 +70,7 @@ Event = QueryStarted | QueryStopped | Listening | Acknowledged | Restarted | Una
 
 
 @dataclass(frozen=True)
-class Run:
+class StartSampling:
     """Sample and send as the demand says, by the program of that name (None: the sensor has but one)."""
 
     number: int
@@ -87,7 +87,7 @@ class Sleep:
     listen_every: int
 
 
-Command = Run | Sleep
+Command = StartSampling | Sleep
 
 
 Wanted = tuple[Demand | None, str | None]
@@ -190,7 +190,7 @@ class SensorProxy:
 
     def _owes(self, done: Command) -> bool:
         """Whether a query has started whose first reading the sensor, doing this, may hold back."""
-        if not self._begun or not isinstance(done, Run):
+        if not self._begun or not isinstance(done, StartSampling):
             return False
         everything = done.demand.predicate is None and done.demand.interval in (None, self.interval)
         return not everything or done.program is not None
@@ -210,4 +210,4 @@ class SensorProxy:
         demand, program = self._want()
         if demand is None:
             return Sleep(number, self.listen_every)
-        return Run(number, demand, program, self.heartbeat)
+        return StartSampling(number, demand, program, self.heartbeat)

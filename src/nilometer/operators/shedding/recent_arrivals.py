@@ -1,4 +1,5 @@
-"""How many tuples of a stream came within the window, kept or not: counts by slices of time, so in fixed memory.
+"""How many tuples of a stream came within the window, kept or not: counts by slices of time, so in fixed memory
+(a sliding-window counter with buckets of equal length).
 
 >>> recent = RecentArrivals(reach=10)
 >>> recent.add(np.array([1, 2, 12]))

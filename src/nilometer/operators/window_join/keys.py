@@ -1,6 +1,7 @@
 """The W-join's equalities as classes: what is equal in every N-tuple is evaluated, hashed and indexed once for each stream.
 
-`A.k = B.k AND B.k = C.k` is one class over three streams: it also says A.k = C.k, so a step from A may go to C at once.
+`A.k = B.k AND B.k = C.k` is one class over three streams: the equivalence classes of the equalities (their
+transitive closure) also say A.k = C.k, so a step from A may go to C at once.
 """
 
 from __future__ import annotations

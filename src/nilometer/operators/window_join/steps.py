@@ -1,7 +1,8 @@
 """The steps of the W-join: from one stream's new tuples to N-tuples, one stream after the other (algorithms, 4.2).
 
-`extend` carries out on row numbers what window_join_plan.py laid out: the candidates of a partial tuple are tuples in the next
-stream's panes between
+An index nested loops join of N inputs, each new tuple against what the others hold, as in MJoin (Viglas,
+Naughton and Burger, VLDB 2003). `extend` carries out on row numbers what window_join_plan.py laid out: the
+candidates of a partial tuple are tuples in the next stream's panes between
 
     low = max over chosen k of (time k - D_kj)        high = min over chosen k of (time k + D_kj)
 

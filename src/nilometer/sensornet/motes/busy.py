@@ -27,7 +27,7 @@ from nilometer.placement.mean_volume import (
 from nilometer.placement.packets import Load, bytes_for, packets_for
 from nilometer.sensornet.motes.fields import passes_on, tuple_size
 from nilometer.sensornet.motes.program import RECEIVE_MARK, SEND_MARK, producers_of
-from nilometer.sensornet.motes.site import Delivered, Motes, Step
+from nilometer.sensornet.motes.site import AgendaStep, Delivered, Motes
 from nilometer.sensornet.motes.timekeeping import TICKS
 
 Milliseconds = Mapping[int, float]
@@ -143,7 +143,7 @@ class _Work:
         return once * sendings / packets + waiting
 
 
-def _length(step: Step) -> float:
+def _length(step: AgendaStep) -> float:
     return (step.end - step.start) * 1000 / TICKS
 
 

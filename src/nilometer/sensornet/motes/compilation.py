@@ -52,7 +52,7 @@ class Compilation:
 
 
 @dataclass(frozen=True)
-class Run:
+class EmulatedRun:
     """An emulated run: the answer, and what every mote measured. `lossy`: links lost packets by their quality. `lost`: packets of
     which no sending arrived at the next hop. `untold`: motes that waited for the start in vain."""
 
@@ -145,7 +145,7 @@ def _remove_earlier(directory: Path) -> None:
             source.with_suffix(".elf").unlink(missing_ok=True)
 
 
-def run(compilation: Compilation, readings: Readings, extents: Extents, air: Air = CALM) -> Run:
+def run(compilation: Compilation, readings: Readings, extents: Extents, air: Air = CALM) -> EmulatedRun:
     """Run the programs on these readings, as many whole periods as there are. `extents`: the tables that the gateway's part reads."""
     motes, placement = compilation.motes, compilation.placement
     evaluations = min(len(series) for sites in readings.values() for series in sites.values())
@@ -170,7 +170,7 @@ def run(compilation: Compilation, readings: Readings, extents: Extents, air: Air
     serial = measured[placement.routing.sink].serial
     count = periods * placement.beta
     answer = answers(motes, serial, compilation.start, count, extents, compilation.names)
-    return Run(answer, measured, periods, air.lossy, _lost(motes, measured), _untold(motes, measured))
+    return EmulatedRun(answer, measured, periods, air.lossy, _lost(motes, measured), _untold(motes, measured))
 
 
 def _untold(motes: Motes, measured: Mapping[NodeId, Measured]) -> tuple[NodeId, ...]:

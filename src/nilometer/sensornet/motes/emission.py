@@ -31,14 +31,14 @@ class Consumer:
 
 @dataclass
 class Emitter:
-    """Writes one fragment at one site. `trays` has, by the identity of each EXCHANGE, the (row struct, tray) names that feed it;
+    """Writes one fragment at one site. `trays` has, by the producer of each EXCHANGE, the (row struct, tray) names that feed it;
     `arrivals` is the most rows that they bring for one evaluation; `offset` is the number of the first evaluation since the
     Unix epoch, by which slides are aligned."""
 
     typing: Typing
     site: NodeId
     channels: Mapping[tuple[str, str], int]
-    trays: Mapping[int, list[tuple[str, str]]]
+    trays: Mapping[int | None, list[tuple[str, str]]]
     arrivals: int
     prefix: str
     offset: int = 0
@@ -130,7 +130,7 @@ class Emitter:
         fields = self.typing.stored(node.input, ordered)
         times = _times(self.typing.derived(node.input), "")
         loops: Lines = []
-        for row_struct, tray in self.trays[id(node)]:
+        for row_struct, tray in self.trays[node.producer]:
             at = self.name("at")
             row = held(f"{at}->", fields) | times
             first = f"const struct {row_struct} *{at} = tray_next(&{tray}, {tray}.rows, epoch)"

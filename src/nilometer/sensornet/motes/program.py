@@ -277,11 +277,12 @@ def _handed_over(motes: Motes, emitter: Emitter, number: int) -> Lines:
     return emitter.emit(delivered.node, Consumer(delivery), delivered.ordered)
 
 
-def _feeding_trays(site: Site, fragment: Fragment) -> dict[int, list[tuple[str, str]]]:
-    found: dict[int, list[tuple[str, str]]] = {}
-    for node, producer in zip(fragment.exchanges, fragment.producers, strict=True):
+def _feeding_trays(site: Site, fragment: Fragment) -> dict[int | None, list[tuple[str, str]]]:
+    """By producer, the row structs and the names of the trays whose tuples come in by its EXCHANGE."""
+    found: dict[int | None, list[tuple[str, str]]] = {}
+    for producer in fragment.producers:
         wanted = site.feeding(fragment.number, producers_of(fragment, producer))
-        found[id(node)] = [(tray.row, tray.name) for tray in wanted]
+        found[producer] = [(tray.row, tray.name) for tray in wanted]
     return found
 
 

@@ -59,7 +59,7 @@ class Tray:
 
 
 @dataclass(frozen=True)
-class Step:
+class AgendaStep:
     """What a site does once in a period: `what` is `run` (a fragment), `send`, or `receive` (from `other`). `sendings`: for so many
     the slot has time, where packets are acknowledged and sent again."""
 
@@ -79,7 +79,7 @@ class Site:
     leaves: tuple[Fragment, ...]
     inner: tuple[Fragment, ...]
     trays: tuple[Tray, ...]
-    steps: tuple[Step, ...]
+    steps: tuple[AgendaStep, ...]
     arrivals: Mapping[int, int]
     alpha: int
     beta: int
@@ -210,16 +210,16 @@ class Motes:
             rows[leaving] = rows.get(leaving, 0) + flow.rows * -(-beta // flow.stride)
         return tuple(Tray(*key, count, self.fields(key[0])) for key, count in rows.items())
 
-    def _steps(self, site: NodeId) -> tuple[Step, ...]:
+    def _steps(self, site: NodeId) -> tuple[AgendaStep, ...]:
         steps = []
         for task in self.placement.agenda.column[site]:
             start, end = self.ticks(task.start), self.ticks(task.end)
             if isinstance(task, FragmentTask):
-                steps.append(Step(start, end, "run", task.fragment))
+                steps.append(AgendaStep(start, end, "run", task.fragment))
             elif task.source == site:
-                steps.append(Step(start, end, "send", _number(task.target), task.reserved))
+                steps.append(AgendaStep(start, end, "send", _number(task.target), task.reserved))
             else:
-                steps.append(Step(start, end, "receive", _number(task.source), task.reserved))
+                steps.append(AgendaStep(start, end, "receive", _number(task.source), task.reserved))
         if any(step.start < self.ticks(self.placement.agenda.last_evaluation) for step in steps):
             raise InternalError("a mote sends only after the last acquisition of a period")
         return tuple(sorted(steps, key=lambda step: step.start))

@@ -72,11 +72,13 @@ def simulate(
 ) -> SimulationResult:
     """Run the placement for `duration` microseconds, rounded up to whole periods. `take` is given the answers as they come;
     without it they are kept in the result."""
-    run = _Run(placement, duration, conditions or Conditions(), readings, extents, begin, take, watch)
+    run = _SimulationRun(
+        placement, duration, conditions or Conditions(), readings, extents, begin, take, watch
+    )
     return run.whole()
 
 
-class _Run:
+class _SimulationRun:
     def __init__(
         self,
         placement: Placement,

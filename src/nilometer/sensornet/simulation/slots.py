@@ -51,7 +51,7 @@ class Link:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class SendingResult:
     """Of each packet: how often it was `sent`, how often it was `heard` (all but the first are duplicates), and, if that is 0, the
     number of the `reason`."""
 
@@ -60,7 +60,7 @@ class Outcome:
     reason: Integers
 
 
-def send(seed: int, packets: Packets, link: Link, retries: int, *, lossy: bool) -> Outcome:
+def send(seed: int, packets: Packets, link: Link, retries: int, *, lossy: bool) -> SendingResult:
     """What becomes of the packets. Draws are named by site, period, packet and sending: how a run is cut changes nothing."""
     most = retries + 1
     # Whoever is not heard at first sends every packet as often as may be, until the slot is listened to.
@@ -90,7 +90,7 @@ def send(seed: int, packets: Packets, link: Link, retries: int, *, lossy: bool) 
     reason[sent < most] = SLOT
     reason[(unheard > 0) | ((link.deaf < 0) & (before + most > listened))] = CLOCK
     reason[link.cut] = DEATH
-    return Outcome(sent, heard, reason)
+    return SendingResult(sent, heard, reason)
 
 
 def _draw(seed: int, purpose: int, packets: Packets, again: int, *, named: bool = False) -> Floats:

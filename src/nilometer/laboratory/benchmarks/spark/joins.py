@@ -228,13 +228,13 @@ def _live(bench: Bench) -> Iterator[Measurement | Target]:
 
 
 @dataclass(frozen=True)
-class _Run:
+class _TimedRun:
     seconds: float
     rows_in: int
     rows_out: int
 
 
-def _seconds(bench: Bench, title: str, directory: Path, question: str) -> _Run:
+def _seconds(bench: Bench, title: str, directory: Path, question: str) -> _TimedRun:
     """The median of several, after one to warm up."""
     rows_out = 0
 
@@ -252,7 +252,7 @@ def _seconds(bench: Bench, title: str, directory: Path, question: str) -> _Run:
             found.append(run.seconds)
         bench.say(f"{title}: {run.seconds:.2f} s")
     rows = sum(pl.scan_parquet(file).select(pl.len()).collect().item() for file in _files(directory))
-    return _Run(median(found), rows, rows_out)
+    return _TimedRun(median(found), rows, rows_out)
 
 
 def _files(directory: Path) -> list[Path]:

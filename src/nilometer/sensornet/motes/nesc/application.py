@@ -12,6 +12,7 @@ from importlib.resources import files
 from nilometer.catalog.network import Network, NodeId
 from nilometer.errors import UnsupportedError
 from nilometer.placement import Fragment
+from nilometer.placement.node_paths import NodePath, inputs_with_paths
 from nilometer.plan import physical
 from nilometer.sensornet.motes.c_text import Lines, block, indented
 from nilometer.sensornet.motes.fields import cannot_run, passes_on
@@ -125,7 +126,7 @@ def _fragment(made: _Application, fragment: Fragment) -> None:
     clearing = [f"{_tray(tray.name)}.Clear" for tray in made.site.trays if tray.consumer == number]
     if fragment.delivers:
         name = f"F{number}DeliverC"
-        inputs = [_operator(made, fragment, kind.node, kind.ordered) for kind in made.motes.delivered]
+        inputs = [_consumer(made, fragment, kind.producer) for kind in made.motes.delivered]
         made.module(name, radio.deliver(name, [row for _, row in inputs], made.site.beta))
         made.components += ["SerialActiveMessageC", f"new SerialAMSenderC({RADIO_CHANNEL}) as SerialSender"]
         for kind, (top, _) in enumerate(inputs):
@@ -136,7 +137,7 @@ def _fragment(made: _Application, fragment: Fragment) -> None:
         made.wire(f"{name}.Serial", "SerialActiveMessageC")
         made.wire(f"{name}.AMSend", "SerialSender")
         return
-    top, row = _operator(made, fragment, fragment.root, number in made.motes.ordered)
+    top, row = _operator(made, fragment, (), fragment.root, number in made.motes.ordered)
     made.rows.append(f"typedef {row}_t f{number}_row_t;")
     made.components.append(f"new ProducerC(f{number}_row_t) as F{number}Producer")
     made.wire(f"F{number}Producer.Input", top)
@@ -144,8 +145,9 @@ def _fragment(made: _Application, fragment: Fragment) -> None:
     if fragment.is_leaf:
         made.components.append(f"new LeafTaskC() as F{number}Task")
         made.wire(f"F{number}Task.Evaluation", "AgendaC")
-        for node in fragment.acquires:
-            made.wire(f"F{number}Task.Sensing", f"{_name(fragment, node)}.Sensing")
+        for path, node in fragment.with_paths:
+            if isinstance(node, physical.SpAcquire):
+                made.wire(f"F{number}Task.Sensing", f"{_name(fragment, path, node)}.Sensing")
     else:
         made.components.append(f"new InnerTaskC({made.site.beta}) as F{number}Task")
         for tray in clearing:
@@ -153,17 +155,20 @@ def _fragment(made: _Application, fragment: Fragment) -> None:
     made.wire(f"F{number}Task.Produce", f"F{number}Producer")
 
 
-def _operator(made: _Application, fragment: Fragment, node: physical.Node, ordered: bool) -> tuple[str, str]:
-    """The component that gives a node's rows, and their type. `ordered`: these say where they were acquired."""
-    typing, name = made.motes.typing, _name(fragment, node)
+def _operator(
+    made: _Application, fragment: Fragment, path: NodePath, node: physical.Node, ordered: bool
+) -> tuple[str, str]:
+    """The component that gives a node's rows, and their type. `path`: where it is in the fragment. `ordered`: rows say where they were acquired."""
     if isinstance(node, physical.Exchange):
-        return _consumer(made, fragment, node)
+        assert node.producer is not None
+        return _consumer(made, fragment, node.producer)
+    typing, name = made.motes.typing, _name(fragment, path, node)
     if passes_on(node):
-        return _operator(made, fragment, node.inputs[0], ordered)
+        return _operator(made, fragment, (*path, 0), node.inputs[0], ordered)
     if isinstance(node, physical.TimeWindow) and list(typing.ages(node)) == [0]:
-        return _sliding(made, node, name, *_operator(made, fragment, node.input, ordered))
+        return _sliding(made, node, name, *_operator(made, fragment, (*path, 0), node.input, ordered))
     inside = ordered or isinstance(node, physical.RowWindow)
-    inputs = [_operator(made, fragment, child, inside) for child in node.inputs]
+    inputs = [_operator(made, fragment, at, child, inside) for at, child in inputs_with_paths(path, node)]
     below = [row for _, row in inputs]
     arrivals = made.site.arrivals.get(fragment.number, 0)
     match node:
@@ -211,9 +216,8 @@ def _sliding(
     return slide, row
 
 
-def _consumer(made: _Application, fragment: Fragment, node: physical.Exchange) -> tuple[str, str]:
-    exchanges = [n for n in fragment.with_exchanges if isinstance(n, physical.Exchange)]
-    producer = fragment.producers[next(i for i, n in enumerate(exchanges) if n is node)]
+def _consumer(made: _Application, fragment: Fragment, producer: int) -> tuple[str, str]:
+    """The component that gives the rows of a producer, and their type."""
     trays = made.site.feeding(fragment.number, producers_of(fragment, producer))
     name = f"F{fragment.number}ConsumerF{producer}"
     row = f"f{producer}_row"
@@ -234,10 +238,10 @@ def _consumer(made: _Application, fragment: Fragment, node: physical.Exchange) -
     return found, row
 
 
-def _name(fragment: Fragment, node: physical.Node) -> str:
+def _name(fragment: Fragment, path: NodePath, node: physical.Node) -> str:
     """F1NlJoinC; a second operator of the same kind is numbered."""
-    same = [n for n in fragment.with_exchanges if n.operator == node.operator]
-    place = next(i for i, n in enumerate(same) if n is node) + 1 if len(same) > 1 else ""
+    same = [at for at, other in fragment.with_paths if other.operator == node.operator]
+    place = same.index(path) + 1 if len(same) > 1 else ""
     words = "".join(word.capitalize() for word in node.operator.split("_"))
     return f"F{fragment.number}{words}{place}C"
 
