@@ -24,6 +24,8 @@ class Fingerprints:
     def add(self, prints: Prints) -> None:
         """Put them in."""
         run = np.unique(prints)
+        if not run.size:
+            return
         while self._runs and self._runs[-1].size < 2 * run.size:
             run = np.union1d(self._runs.pop(), run)
         self._runs.append(run)
