@@ -51,14 +51,19 @@ def test_more_keys_without_the_time_than_can_be_remembered_are_refused(tmp_path:
     log = StreamLog(tmp_path, UNTIMED)
     keys = SeenKeys(UNTIMED, key_of(UNTIMED), log, limit=10, fingerprints=50)
     taken = 0
+
+    def take() -> None:
+        rows = keys.fresh(frame([(1, 1, float(number)) for number in range(taken, taken + 5)]))
+        log.append(rows)
+        keys.remember(rows)
+
+    while len(keys._fingerprints) <= 50:
+        take()
+        taken += 5
     with pytest.raises(
         ResourceError, match=r"the KEY \(depth\) of 'river' has more than 50 values"
     ) as refused:
-        while taken < 1_000:
-            rows = keys.fresh(frame([(1, 1, float(number)) for number in range(taken, taken + 5)]))
-            log.append(rows)
-            keys.remember(rows)
-            taken += 5
+        take()
     assert "KEY (depth, time)" in str(refused.value.hint)
     assert taken <= 50 + 2 * 10 + 15
     log.close()
