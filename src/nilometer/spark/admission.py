@@ -55,6 +55,7 @@ class HeaderWalk:
     def __init__(self, stream: Stream, log: StreamLog) -> None:
         self.stream = stream
         self.log = log
+        self._doubles = log.recorded_doubles
         self._segment: SegmentId | None = None
         # The entries from number `_first` on whose headers were read, up to byte `_end` of the segment.
         self._first = 0
@@ -96,7 +97,7 @@ class HeaderWalk:
         if not header.timed or not rows:
             return Step(segment, header, skip, rows, following)
         times, first_tick = (header.least_time, header.greatest_time), None
-        readings = self.log.recorded_doubles.left(header.position + skip, rows)
+        readings = self._doubles.left(header.position + skip, rows)
         if cut or skip or place.first_tick is None or readings is not None:
             found = self._times(segment, header)[skip : skip + rows]
             found = found if readings is None else found[readings]
