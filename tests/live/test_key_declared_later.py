@@ -159,25 +159,39 @@ def test_every_host_agrees(
 COUNT = "SELECT COUNT(*) AS n FROM air [RANGE 10 MINUTES SLIDE 10 MINUTES]"
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("keyed", [False, True])
-def test_the_state_of_a_source_is_a_few_numbers(tmp_path: Path, keyed: bool) -> None:
-    """600,000 readings, also if the KEY was declared when half of them, with doubles, were in the log; ten queries, and one."""
-    database = field(tmp_path, "KEY (id, time)" if keyed else "")
-    with LogDirectory(tmp_path).log(database.catalog.stream("air")) as log:
-        for first in range(0, 600_000, 50_000):
-            numbers = np.arange(first, first + 50_000)
-            log.append(
-                pl.DataFrame(
-                    {"time": START + numbers // 100 * SECOND, "id": numbers % 100, "number": numbers}
-                ).cast(pl.Int64)
-            )
-    database = field(tmp_path, "KEY (id, time)")
-    with Station(database, tmp_path) as station:
+def sizes(folder: Path, readings: int, *, later: bool) -> list[int]:
+    """The bytes of the checkpoints of ten queries over so many readings."""
+    database = field(folder, "" if later else "KEY (id, time)")
+    with LogDirectory(folder).log(database.catalog.stream("air")) as log:
+        log.keep_key()
+        for first in range(0, readings, 50_000):
+            numbers = np.arange(first, min(first + 50_000, readings))
+            if later:
+                numbers = np.concatenate([numbers, numbers[::10]])
+            times = START + numbers // 100 * SECOND
+            log.append(pl.DataFrame({"time": times, "id": numbers % 100, "number": numbers}).cast(pl.Int64))
+    database = field(folder, "DELAY 1 HOUR KEY (id, time)")
+    with Station(database, folder) as station:
         for number in range(10):
-            station.install(database.sql(COUNT), f"q{number}", start=BEGINNING, durable=True)
+            live = station.install(database.sql(COUNT), f"q{number}", start=BEGINNING, durable=True)
         finish(station)
+        assert (live.ledger.read, live.ledger.late) == (readings, 0)
+    found = []
     for number in range(10):
-        kept = Checkpoints(LocalFiles(folder_of(tmp_path, f"q{number}") / "state")).load()
+        kept = Checkpoints(LocalFiles(folder_of(folder, f"q{number}") / "state")).load()
         assert kept is not None
-        assert sum(len(data) for panes in kept.panes.values() for data in panes.values()) < 10_000
+        found.append(sum(len(data) for panes in kept.panes.values() for data in panes.values()))
+    return found
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("later", [False, True])
+def test_the_state_of_a_query_does_not_grow_with_its_readings(tmp_path: Path, later: bool) -> None:
+    """With the KEY from the beginning on, and declared when the log has a tenth of its readings twice."""
+    for name in ("few", "many"):
+        (tmp_path / name).mkdir()
+    few = sizes(tmp_path / "few", 60_000, later=later)
+    many = sizes(tmp_path / "many", 600_000, later=later)
+    assert max(many) < 100_000
+    # The window's own state is the same; numbers get a digit longer.
+    assert max(many) <= max(few) + 2_000, (few, many)
