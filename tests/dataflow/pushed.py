@@ -59,5 +59,5 @@ def _cut(entries: Iterable[Entry], rows: int) -> list[Entry]:
             continue
         cut.append(replace(entry, rows=entry.rows[:rows]))
         for first in range(rows, entry.rows.height, rows):
-            cut.append(replace(entry, rows=entry.rows[first : first + rows], garbled=0))
+            cut.append(replace(entry, rows=entry.rows[first : first + rows], garbled=0, duplicate=0))
     return cut

@@ -1,4 +1,4 @@
-"""The door against a naive twin that takes one reading after the other, however the readings are cut into batches."""
+"""The door behind `without_doubles`, against a naive twin that takes one reading after the other, however they are cut into batches."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from nilometer.catalog.extents import Sensor, Stream, stream_columns
 from nilometer.dataflow.attributes import attach, attribute_frame
 from nilometer.dataflow.door import NEVER, Door
 from nilometer.dataflow.ledger import Ledger
+from nilometer.dataflow.sources import Batch, Entry, Heartbeat, without_doubles
 from nilometer.errors import DataError
 from nilometer.operators.logic import ID, POSITION, TICK, TIME
 from nilometer.types import FLOAT, INT, POINT, STRING, Column, floor_to
@@ -41,7 +42,7 @@ def naive(stream: Stream, items: Sequence[Item]) -> tuple[list[dict[str, Any]], 
             counts["garbled"] += 1
             continue
         tick = item["time"] if stream.every is None else floor_to(item["time"], stream.every)
-        key = tuple(item[name] for name in stream.key)
+        key = tuple(tick if name == "TICK" else item[name.lower()] for name in stream.key)
         if key in seen and stream.key:
             counts["duplicate"] += 1
         elif tick < watermark:
@@ -68,7 +69,7 @@ streams = st.builds(
     columns=st.just(stream_columns((Column("depth", INT),))),
     every=st.sampled_from([None, 5]),
     delay=st.sampled_from([0, 3, 1000]),
-    key=st.sampled_from([(), ("id", "time"), ("depth", "id"), ("time",)]),
+    key=st.sampled_from([(), ("id", "time"), ("depth", "id"), ("time",), ("TICK", "id"), ("id", "ID")]),
 )
 
 
@@ -81,27 +82,28 @@ streams = st.builds(
 def test_the_door_is_its_naive_twin(
     stream: Stream, items: list[Item], cuts: list[bool], snapshot: bool
 ) -> None:
+    entries: list[Entry] = []
+    batch: list[dict[str, Any]] = []
+    for item, cut in zip(items, cuts, strict=False):
+        if cut or isinstance(item, int):
+            entries.append(Batch(frame(batch)))
+            batch.clear()
+        if isinstance(item, int):
+            entries.append(Heartbeat(item))
+        else:
+            batch.append(item)
+    entries.append(Batch(frame(batch)))
     door = Door(stream)
     parts: list[pl.DataFrame] = []
-    batch: list[dict[str, Any]] = []
-
-    def admit() -> None:
-        nonlocal door
-        parts.append(door.admit(frame(batch)))
-        batch.clear()
+    for entry in without_doubles(stream, entries):
+        if isinstance(entry, Heartbeat):
+            door.heartbeat(entry.tick)
+            continue
+        parts.append(door.admit_batch(entry))
         if snapshot:
             fresh = Door(stream)
             fresh.restore(door.snapshot())
             door = fresh
-
-    for item, cut in zip(items, cuts, strict=False):
-        if cut or isinstance(item, int):
-            admit()
-        if isinstance(item, int):
-            door.heartbeat(item)
-        else:
-            batch.append(item)
-    admit()
     rows = pl.concat(parts)
     accepted, ledger, watermark = naive(stream, items)
     assert rows.select("time", "id", "depth", TICK).to_dicts() == accepted
@@ -134,12 +136,38 @@ def test_what_is_stamped_too_far_ahead_is_quarantined_and_does_not_move_the_wate
 
 
 def test_a_copy_is_found_however_long_ago_the_first_was() -> None:
-    door = Door(Stream("s", stream_columns((Column("depth", INT),)), key=("id", "time"), delay=5))
+    stream = Stream("s", stream_columns((Column("depth", INT),)), key=("id", "time"), delay=5)
     times = list(range(200_000))
+    entries = []
     for start in range(0, 200_000, 10_000):
         batch = [*times[start : start + 10000], start // 2]
-        door.admit(frame([{"time": time, "id": 1, "depth": 0} for time in batch]))
+        entries.append(Batch(frame([{"time": time, "id": 1, "depth": 0} for time in batch])))
+    door = Door(stream)
+    for entry in without_doubles(stream, entries):
+        assert isinstance(entry, Batch)
+        door.admit_batch(entry)
     assert door.ledger == Ledger(received=200_020, duplicate=20, accepted=200_000)
+    assert sum(map(len, door.snapshot().values())) < 1_000
+
+
+def test_a_reading_from_the_future_is_no_first_of_its_key() -> None:
+    stream = Stream("s", stream_columns((Column("depth", INT),)), key=("depth",), future=10)
+    early, right = ({"time": time, "id": 1, "depth": 7} for time in (500, 105))
+    door = Door(stream)
+    for entry in without_doubles(stream, [Batch(frame([early]), arrived=100), Batch(frame([right, right]))]):
+        assert isinstance(entry, Batch)
+        door.admit_batch(entry)
+    assert door.ledger == Ledger(received=3, future=1, duplicate=1, accepted=1)
+
+
+def test_the_keys_of_an_older_programs_checkpoint_are_passed_over() -> None:
+    stream = Stream("s", stream_columns((Column("depth", INT),)), key=("id", "time"))
+    door = Door(stream)
+    door.admit(frame([{"time": 1, "id": 1, "depth": 0}]))
+    fresh = Door(stream)
+    fresh.restore(door.snapshot() | {"seen/000000": b"keys"})
+    assert (fresh.ledger, fresh.watermark) == (door.ledger, 1)
+    assert set(fresh.snapshot()) == {"numbers"}
 
 
 def test_the_garbled_rows_of_a_reader_are_in_the_books() -> None:
@@ -150,7 +178,7 @@ def test_the_garbled_rows_of_a_reader_are_in_the_books() -> None:
 
 def test_a_key_that_is_no_column_is_refused() -> None:
     with pytest.raises(DataError, match="names 'height'"):
-        Door(Stream("s", stream_columns(()), key=("height",)))
+        without_doubles(Stream("s", stream_columns(()), key=("height",)), [])
 
 
 def test_static_attributes_are_joined_on_by_id() -> None:

@@ -10,7 +10,9 @@ from hypothesis import strategies as st
 
 from nilometer.catalog.extents import Stream
 from nilometer.dataflow.door import Door
+from nilometer.dataflow.sources import Batch, Entry, Heartbeat, without_doubles
 from nilometer.log import LogDirectory, LogSettings, Offset
+from nilometer.operators.logic import POSITION
 from nilometer.plan import physical
 from nilometer.spark.admission import Admission
 from nilometer.spark.job import Job, TablesAtHand
@@ -25,8 +27,8 @@ entries = st.lists(st.one_of(batches, st.integers(0, 40)), max_size=8)
 """Rows as (id, second), or a heartbeat."""
 
 
-def stream_of(every: int | None, delay: int) -> Stream:
-    return Stream("s", COLUMNS, every=every, delay=delay * SECOND)
+def stream_of(every: int | None, delay: int, key: tuple[str, ...] = ()) -> Stream:
+    return Stream("s", COLUMNS, every=every, delay=delay * SECOND, key=key)
 
 
 def job_of(stream: Stream, place: str) -> Job:
@@ -41,6 +43,7 @@ def job_of(stream: Stream, place: str) -> Job:
     st.integers(0, 12),
     st.lists(st.integers(1, 7), min_size=1, max_size=4),
     st.integers(1, 3),
+    st.sampled_from([(), ("id", "time"), ("v",), ("tick", "v")]),
 )
 def test_places_and_pieces_are_those_of_a_door(
     log_entries: list[list[tuple[int, int]] | int],
@@ -48,29 +51,39 @@ def test_places_and_pieces_are_those_of_a_door(
     delay: int,
     limits: list[int],
     tasks: int,
+    key: tuple[str, ...],
 ) -> None:
-    stream = stream_of(every, delay)
+    """Of a log with doubles, whose KEY was declared when it had been written, too."""
+    stream = stream_of(every, delay, key)
     whole = Door(stream)
-    expected: list[pl.DataFrame] = []
+    received: list[Entry] = []
     with tempfile.TemporaryDirectory() as folder:
         # Segments of one or two records: the walk goes from one to the next.
-        with LogDirectory(folder, LogSettings(segment_bytes=2048)).log(stream) as log:
+        with LogDirectory(folder, LogSettings(segment_bytes=2048)).log(stream_of(every, delay)) as log:
             for entry in log_entries:
                 if isinstance(entry, int):
                     log.heartbeat(entry * SECOND)
-                    whole.heartbeat(entry * SECOND)
+                    received.append(Heartbeat(entry * SECOND))
                 elif entry:
                     rows = pl.DataFrame(
                         {
                             "id": [source for source, _ in entry],
                             "time": [second * SECOND for _, second in entry],
-                            "v": [float(second) for _, second in entry],
-                        }
+                            "v": [float((source + second) % 5) or None for source, second in entry],
+                        },
+                        schema_overrides={"v": pl.Float64},
                     )
                     log.append(rows)
-                    expected.append(whole.admit(rows))
+                    received.append(Batch(rows))
             end = log.end
+        expected: list[pl.DataFrame] = []
+        for entry in without_doubles(stream, received):
+            if isinstance(entry, Heartbeat):
+                whole.heartbeat(entry.tick)
+            else:
+                expected.append(whole.admit_batch(entry))
         job = job_of(stream, folder)
+        job.keep_keys()
         admission = Admission(job.streams, job.logs)
         places, found, turn = Places.at(job.start), [], 0
         while places.streams["s"].offset < end:
@@ -88,9 +101,11 @@ def test_places_and_pieces_are_those_of_a_door(
     place = places.streams["s"]
     assert (place.watermark, place.first_tick) == (whole.watermark, whole.first_tick)
     assert (place.greatest_tick, place.greatest_time) == (whole.greatest_tick, whole.greatest_time)
-    rows = pl.concat([frame for frame in found if frame.height] or [pl.DataFrame()])
-    accepted = pl.concat([frame for frame in expected if frame.height] or [pl.DataFrame()])
-    assert rows.rows() == accepted.rows()
+    rows = pl.concat([frame for frame in found if frame.height] or [pl.DataFrame({POSITION: []})])
+    accepted = pl.concat([frame for frame in expected if frame.height] or [pl.DataFrame({POSITION: []})])
+    assert rows.drop(POSITION).rows() == accepted.drop(POSITION).rows()
+    assert rows[POSITION].is_unique().all()
+    assert rows[POSITION].is_sorted()
 
 
 def test_the_stream_that_is_furthest_behind_comes_first() -> None:

@@ -1,13 +1,13 @@
 """Readings of one stream, in log order -> accepted tuples with their system columns, and the books.
 
 What the door decides, columnar, before any operator sees a tuple (language.md, "Meaning"): a reading without a time is
-garbled; one stamped more than FUTURE ahead of its arrival is quarantined; one whose KEY was seen before is a duplicate;
-one whose tick lies below the stream's watermark *before it* is late. The rest are accepted, with `@tick`, `@time`, `@id`
-and `@position`. The law: how the readings are cut into batches changes nothing.
+garbled; one stamped more than FUTURE ahead of its arrival is quarantined; one whose tick lies below the stream's watermark *before it*
+is late. The rest are accepted, with `@tick`, `@time`, `@id` and `@position`. Doubles by KEY do not come here: they were taken out
+where readings enter (ingest/manager/entrance.py, sources.py, log/doubles.py), and the door only counts them. The laws: how the
+readings are cut into batches changes nothing; the state is a few numbers.
 
 The watermark runs in log order: the greatest tick so far less DELAY, or what a heartbeat says. A late tuple is below it
-and cannot raise it, nor can a duplicate whose key holds the time; so lateness is one cumulative maximum. A late copy
-counts as a duplicate: it is not in the log.
+and cannot raise it; so lateness is one cumulative maximum. A late copy counts as a duplicate.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ import numpy.typing as npt
 import polars as pl
 
 from nilometer.catalog.extents import Stream
-from nilometer.dataflow.duplicates import SeenKeys, key_columns
 from nilometer.dataflow.ledger import Ledger
+from nilometer.dataflow.sources import Batch
 from nilometer.operators.frames import dtype
 from nilometer.operators.logic import ID, POSITION, TICK, TIME
 from nilometer.types import INT_MINIMUM
@@ -40,36 +40,32 @@ class Door:
         self.greatest_tick: int | None = None
         self.greatest_time: int | None = None
         self._position = 0
-        keys = key_columns(stream, stream.key)
-        self._seen = SeenKeys(keys) if keys else None
 
     def heartbeat(self, tick: int) -> None:
         """A promise: from here on, no tuple with an earlier tick."""
         self.watermark = max(self.watermark, tick)
 
-    def admit(self, rows: pl.DataFrame, *, garbled: int = 0, arrived: int | None = None) -> pl.DataFrame:
-        """The accepted ones of a batch in log order. `garbled` is how many more a reader could not read; `arrived` is when
-        the batch came, which a replayed file does not know."""
-        received = rows.height + garbled
+    def admit_batch(self, batch: Batch) -> pl.DataFrame:
+        """The accepted readings of a batch."""
+        return self.admit(batch.rows, garbled=batch.garbled, duplicate=batch.duplicate, arrived=batch.arrived)
+
+    def admit(
+        self, rows: pl.DataFrame, *, garbled: int = 0, duplicate: int = 0, arrived: int | None = None
+    ) -> pl.DataFrame:
+        """The accepted ones of a batch in log order. `garbled` is how many more a reader could not read, `duplicate` how many doubles it
+        has taken out; `arrived` is when the batch came, which a replayed file does not know."""
+        received = rows.height + garbled + duplicate
         time = self._column("time")
         if rows.get_column(time).null_count():
             rows = rows.filter(pl.col(time).is_not_null())
-        garbled = received - rows.height
+        garbled = received - duplicate - rows.height
         future = 0
         if arrived is not None:
             before = rows.height
             rows = rows.filter(pl.col(time) <= arrived + self.stream.future)
             future = before - rows.height
-        rows = self._tagged(rows)
-        tagged = rows.height
-        if self._seen is None:
-            rows, late = self._split(rows)
-        elif self._seen.timed:
-            rows, late = map(self._seen.take, self._split(rows))
-        else:
-            rows, late = self._split(self._seen.take(rows))
+        rows, late = self._split(self._tagged(rows))
         self._note(rows)
-        duplicate = tagged - rows.height - late.height
         self.ledger += Ledger(received, garbled, future, duplicate, late.height, rows.height)
         return rows
 
@@ -129,11 +125,10 @@ class Door:
             "greatest_time": self.greatest_time,
             "position": self._position,
         }
-        seen = {} if self._seen is None else self._seen.snapshot()
-        return {"numbers": json.dumps(numbers).encode()} | seen
+        return {"numbers": json.dumps(numbers).encode()}
 
     def restore(self, panes: dict[str, bytes]) -> None:
-        """Take back what `snapshot` gave, into a fresh door of the same stream."""
+        """Take back what `snapshot` gave, into a fresh door of the same stream. A door of an older program gave keys too: they are not needed."""
         numbers = json.loads(panes["numbers"])
         self.ledger = Ledger(**numbers["ledger"])
         self.watermark = numbers["watermark"]
@@ -141,5 +136,3 @@ class Door:
         self.greatest_tick = numbers["greatest_tick"]
         self.greatest_time = numbers["greatest_time"]
         self._position = numbers["position"]
-        if self._seen is not None:
-            self._seen.restore(panes)

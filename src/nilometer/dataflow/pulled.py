@@ -43,9 +43,9 @@ class PulledInlet:
                 self.door.heartbeat(entry.tick)
                 continue
             if wanted is not None and entry.rows.height > wanted:
-                self._rest = replace(entry, rows=entry.rows[wanted:], garbled=0)
+                self._rest = replace(entry, rows=entry.rows[wanted:], garbled=0, duplicate=0)
                 entry = replace(entry, rows=entry.rows[:wanted])
-            admitted.append(self.door.admit(entry.rows, garbled=entry.garbled, arrived=entry.arrived))
+            admitted.append(self.door.admit_batch(entry))
             self._count(entry)
             if wanted is None:
                 break
@@ -92,7 +92,7 @@ class PulledInlet:
         if self._rows:
             begun = next(self._log)
             assert isinstance(begun, Batch), "a log that is not the one the snapshot was taken over"
-            self._rest = replace(begun, rows=begun.rows[self._rows :], garbled=0)
+            self._rest = replace(begun, rows=begun.rows[self._rows :], garbled=0, duplicate=0)
 
 
 def empty_rows(stream: Stream) -> pl.DataFrame:

@@ -56,7 +56,7 @@ class PushedInlet:
                 case Heartbeat(tick=tick):
                     self.door.heartbeat(tick)
                 case _:
-                    rows = self.door.admit(entry.rows, garbled=entry.garbled, arrived=entry.arrived)
+                    rows = self.door.admit_batch(entry)
                     admitted.append(rows)
                     wanted -= max(1, entry.rows.height)
         if not taken:

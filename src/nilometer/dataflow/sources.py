@@ -6,22 +6,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
+import numpy as np
 import polars as pl
 
 from nilometer.catalog.extents import Sensor, Stream, Table
+from nilometer.dataflow.keys import doubles_among, key_columns, key_frame
+from nilometer.operators.logic import TIME
 
 
 @dataclass(frozen=True)
 class Batch:
     """Typed readings in log order, in the stream's columns (what `edge.readers` gives). `garbled` is how many more could
-    not be read; `arrived` is when they came, if anyone knows."""
+    not be read; `duplicate` how many more were doubles by the stream's KEY; `arrived` is when they came, if anyone knows."""
 
     rows: pl.DataFrame
     garbled: int = 0
     arrived: int | None = None
+    duplicate: int = 0
 
 
 @dataclass(frozen=True)
@@ -32,6 +36,42 @@ class Heartbeat:
 
 
 Entry = Batch | Heartbeat
+
+
+def without_doubles(stream: Stream, entries: Sequence[Entry]) -> list[Entry]:
+    """Data at hand, all of it, without the doubles by the stream's KEY, which are counted where they stood. A reading without a time, or
+    from the future, has no key: the door refuses it."""
+    columns = key_columns(stream, stream.key)
+    batches = [entry for entry in entries if isinstance(entry, Batch) and entry.rows.height]
+    if not columns or not batches:
+        return list(entries)
+    keys = pl.concat([_keyed(stream, batch) for batch in batches], how="vertical").with_row_index(_ROW)
+    keys = keys.filter(_KEYED)
+    doubles = keys.get_column(_ROW).to_numpy()[doubles_among(keys.select(columns))]
+    left = np.ones(sum(batch.rows.height for batch in batches), dtype=np.bool_)
+    left[doubles] = False
+    found: list[Entry] = []
+    first = 0
+    for entry in entries:
+        height = entry.rows.height if isinstance(entry, Batch) else 0
+        kept = left[first : first + height]
+        first += height
+        if isinstance(entry, Batch) and not kept.all():
+            rows = entry.rows.filter(pl.Series(kept))
+            entry = replace(entry, rows=rows, duplicate=entry.duplicate + height - rows.height)
+        found.append(entry)
+    return found
+
+
+_ROW, _KEYED = "@row", "@keyed"
+
+
+def _keyed(stream: Stream, batch: Batch) -> pl.DataFrame:
+    """The keys of a batch's rows, and whether each has one."""
+    keys = key_frame(stream, batch.rows)
+    time = pl.col(TIME)
+    has = time.is_not_null() if batch.arrived is None else time <= batch.arrived + stream.future
+    return keys.select(*key_columns(stream, stream.key), has.fill_null(value=False).alias(_KEYED))
 
 
 class Extents(Protocol):
@@ -61,7 +101,7 @@ class TableVersion:
 
 @dataclass(frozen=True)
 class MemorySources:
-    """Everything by the lower-case name of the stream or table; what is not there is empty."""
+    """Everything by the lower-case name of the stream or table; what is not there is empty. Doubles by KEY are taken out."""
 
     streams: Mapping[str, Sequence[Entry]] = field(default_factory=dict)
     tables: Mapping[str, pl.DataFrame] = field(default_factory=dict)
@@ -69,7 +109,7 @@ class MemorySources:
 
     def entries(self, stream: Stream) -> Iterable[Entry]:
         """The log of a stream."""
-        return self.streams.get(stream.name.lower(), ())
+        return without_doubles(stream, self.streams.get(stream.name.lower(), ()))
 
     def table(self, table: Table) -> pl.DataFrame:
         """The snapshot of a stored extent."""

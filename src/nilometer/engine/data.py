@@ -6,6 +6,7 @@ durable log of the edge, then what was appended. Each host reads the same entrie
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -36,6 +37,7 @@ class Data:
     appended: dict[str, list[Entry]] = field(default_factory=dict)
     base: Path | None = None
     _read: dict[str, list[Entry]] = field(default_factory=dict)
+    _once: dict[str, tuple[list[Entry], list[Entry]]] = field(default_factory=dict)
     dead_letters: dict[str, tuple[str, ...]] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     """What a user should know of the files that were read."""
@@ -95,12 +97,14 @@ class Data:
         self.files[key] = path
         self.forms.pop(key, None)
         self._read.clear()
+        self._once.clear()
 
     def attach_described(self, stream: Stream, path: Path, form: FileForm) -> None:
         """Let a file be the log of a stream that was declared after it."""
         self.files[stream.name.lower()] = path
         self.forms[stream.name.lower()] = form
         self._read.clear()
+        self._once.clear()
 
     def append(self, stream: Stream, rows: pl.DataFrame | Iterable[Mapping[str, Any]]) -> int:
         """Append readings to a stream's log in memory; gives how many could be read."""
@@ -127,8 +131,25 @@ class Data:
     # ---- reading -----------------------------------------------------------------------------------------------------
 
     def entries(self, stream: Stream, wanted: frozenset[str] | None = None) -> list[Entry]:
-        """The log of a stream: its file or the edge's log, then what was appended; `wanted` are the columns that a query asks for, in lower
-        case, and a file may leave out the others."""
+        """The log of a stream, without doubles by its KEY: its file or the edge's log, then what was appended; `wanted` are the columns that a
+        query asks for, in lower case, and a file may leave out the others."""
+        if wanted is not None:
+            wanted |= {name.lower() for name in stream.key}
+        found = self.received(stream, wanted)
+        key = stream.name.lower()
+        if not stream.key or not (key in self.files or key in self.appended):
+            return found  # a log alone is without doubles
+        from nilometer.dataflow.sources import without_doubles
+
+        place = f"{key}: {stream.key}, {stream.every}, {wanted and sorted(wanted)}"
+        known = self._once.get(place)
+        if known is None or len(known[0]) != len(found) or any(map(operator.is_not, known[0], found)):
+            # The entries that it was made of are held: no other can take their place in memory.
+            known = self._once[place] = (found, without_doubles(stream, found))
+        return known[1]
+
+    def received(self, stream: Stream, wanted: frozenset[str] | None = None) -> list[Entry]:
+        """The same with the doubles of a file and of what was appended."""
         key = stream.name.lower()
         appended = self.appended.get(key, [])
         path = self.files.get(key)
@@ -152,7 +173,8 @@ class Data:
         return self._read[place] + appended
 
     def logged(self, stream: Stream) -> list[Entry]:
-        """What the edge has written to the stream's log in this data directory; frames that share the memory of its files."""
+        """What the edge has written to the stream's log in this data directory, without doubles; frames that share the memory of its
+        files."""
         if self.base is None or not (self.base / LOG_FOLDER).is_dir():
             return []
         from nilometer.log import LogDirectory
@@ -277,7 +299,7 @@ def feed_of(data: Data, stream: Stream) -> Feed:
     seen: set[tuple[Any, ...]] = set()
     names = {column.name.lower(): column.name for column in stream.columns}
     points = [column.name for column in stream.columns if column.type.kind is Kind.POINT]
-    for entry in data.entries(stream):
+    for entry in data.received(stream):
         if isinstance(entry, Heartbeat):
             items.append(entry.tick)
             continue

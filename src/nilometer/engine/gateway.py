@@ -26,8 +26,8 @@ class DatabaseSources:
     plan: physical.Node
 
     def entries(self, stream: Stream) -> Iterable[Entry]:
-        """The log of a stream, with the columns that the plan reads, those of its KEY, and time and id."""
-        wanted = {"time", "id", *(name.lower() for name in stream.key)}
+        """The log of a stream, with the columns that the plan reads, and time and id."""
+        wanted = {"time", "id"}
         for node in physical.walk_plan(self.plan):
             if isinstance(node, physical.SpAcquire) and node.stream.name == stream.name:
                 wanted |= {column.name.lower() for column in node.columns + node.reads}

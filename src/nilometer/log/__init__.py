@@ -9,7 +9,7 @@
     retention.py     what may be deleted             verify.py       what is damaged
     annex.py         producers' marks and a note     letters.py      dead letters
     notes.py         the last note, the demands      stream_log.py   one stream's log
-    directory.py     all logs of a data directory
+    directory.py     all logs of a data directory    doubles.py      rows from before their KEY was declared
 
 The law: the log is the truth. An answer is a function of the log, and killing any process at any moment changes neither.
 """

@@ -16,6 +16,7 @@ import polars as pl
 import pyarrow as pa
 
 from nilometer.log.annex import annex_from_bytes
+from nilometer.log.doubles import NONE, Doubles
 from nilometer.log.files import Files
 from nilometer.log.record import ENTRIES, UNKNOWN, Header, RecordKind, Run, records_in
 from nilometer.log.schema import Dtypes, Unpacker, dtypes_of, from_bytes
@@ -42,8 +43,8 @@ class Offset:
 
 @dataclass(frozen=True)
 class LogEntry:
-    """Rows, or a heartbeat with its tick. `after` is the offset to commit once it has been dealt with; `note` is what the
-    writer wrote with it."""
+    """Rows, all that were written, or a heartbeat with its tick. `after` is the offset to commit once it has been dealt with; `note` is what
+    the writer wrote with it; `doubles` says which rows are doubles by the stream's KEY."""
 
     position: int
     rows: pl.DataFrame | None
@@ -51,16 +52,18 @@ class LogEntry:
     arrived: int | None
     after: Offset
     note: dict[str, Any] | None = None
+    doubles: Doubles = NONE
 
     def entry(self) -> Entry:
-        """As the gateway takes it."""
+        """As the gateway takes it: without the doubles."""
         # Here, because a process that only writes a log need not load the gateway with all its operators.
         from nilometer.dataflow.sources import Batch, Heartbeat
 
         if self.rows is None:
             assert self.tick is not None, "an entry is rows or a heartbeat"
             return Heartbeat(self.tick)
-        return Batch(self.rows, arrived=self.arrived)
+        rows = self.doubles.without(self.rows, self.position)
+        return Batch(rows, arrived=self.arrived, duplicate=self.rows.height - rows.height)
 
 
 def newest_dtypes(files: Files) -> dict[str, pl.DataType] | None:
@@ -89,12 +92,14 @@ class Cursor:
         on_damage: OnDamage = refuse,
         *,
         as_written: bool = False,
+        doubles: Doubles = NONE,
     ) -> None:
         self.offset = offset
         self.skipped = 0
         self._files = files
         self._dtypes = dtypes
         self._as_written = as_written
+        self._doubles = doubles
         self._on_damage = on_damage
         self._segment: SegmentId | None = None
         self._at = 0
@@ -133,7 +138,8 @@ class Cursor:
         assert self._unpacker is not None, "rows before their segment's schema"
         rows = self._unpacker.frame([batch_of(header, run, self._unpacker.schema)])
         arrived = None if header.arrived == UNKNOWN else header.arrived
-        entry = LogEntry(header.position + done, rows[done:] if done else rows, None, arrived, after, note)
+        rows = rows[done:] if done else rows
+        entry = LogEntry(header.position + done, rows, None, arrived, after, note, self._doubles)
         if header.rows - done > limit:
             assert entry.rows is not None
             position = header.position + done + limit

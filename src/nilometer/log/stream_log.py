@@ -27,8 +27,9 @@ from typing import TYPE_CHECKING, Any, Self
 import polars as pl
 
 from nilometer.catalog.extents import Stream
-from nilometer.log import failpoints, letters, notes, readers, retention, scan, verify
+from nilometer.log import doubles, failpoints, letters, notes, readers, retention, scan, verify
 from nilometer.log.annex import Note
+from nilometer.log.doubles import Doubles
 from nilometer.log.files import Files
 from nilometer.log.local_files import LocalFiles
 from nilometer.log.reader import Cursor, LogEntry, Offset, newest_dtypes
@@ -45,7 +46,7 @@ from nilometer.log.segment import (
     segment_ids,
 )
 from nilometer.log.settings import LogSettings
-from nilometer.log.writer import LogWriter, Token
+from nilometer.log.writer import LogWriter, Token, resources
 from nilometer.operators.frames import dtypes
 from nilometer.types import Schema
 
@@ -64,7 +65,7 @@ class SegmentInfo:
 
 class StreamLog:
     """`files` is where it is: a directory, or any `Files`. `columns` are the stream's: a log that is there already gets
-    the new ones among them; without any it has those it was last written with."""
+    the new ones among them; without any it has those it was last written with. Of a stream with a KEY the entries are without doubles."""
 
     def __init__(
         self,
@@ -77,6 +78,9 @@ class StreamLog:
             LocalFiles(files, failpoints.from_environment()) if isinstance(files, Path | str) else files
         )
         self._columns = dtypes(Schema(columns.columns)) if isinstance(columns, Stream) else columns
+        self._stream = columns if isinstance(columns, Stream) else None
+        self._key = doubles.key_of(self._stream) if self._stream is not None else ()
+        self._doubles: Doubles | None = None
         self._settings = settings or LogSettings()
         self._clock = clock
         self._writer: LogWriter | None = None
@@ -186,7 +190,11 @@ class StreamLog:
 
     def read(self, offset: Offset = Offset(), on_damage: OnDamage = refuse) -> Iterator[LogEntry]:  # noqa: B008
         """The entries from an offset on, a record at a time, up to what is there now."""
-        return iter(Cursor(self.files, offset, self._columns, on_damage))
+        return iter(self.cursor(offset, on_damage))
+
+    def cursor(self, offset: Offset, on_damage: OnDamage = refuse) -> Cursor:
+        """A reader of the entries from an offset on, which may be told to read on."""
+        return Cursor(self.files, offset, self._columns, on_damage, doubles=self.doubles)
 
     def entries(self, offset: Offset = Offset()) -> Iterator[Entry]:  # noqa: B008
         """The same as the gateway takes them. How they are cut depends on the log alone, so a run can be restored."""
@@ -198,6 +206,41 @@ class StreamLog:
         first = max(self.start.position, self.end.position - rows)
         frames = list(self.scan(first, ["@position", *self.columns]))
         return pl.concat(frames) if frames else pl.DataFrame(schema={"@position": pl.Int64(), **self.columns})
+
+    # ---- the stream's KEY --------------------------------------------------------------------------------------------
+
+    @property
+    def recorded_doubles(self) -> Doubles:
+        """The doubles by the stream's KEY, if a writer has recorded them; else none."""
+        if self._doubles is None and self._key:
+            found = doubles.recorded(self.files)
+            self._doubles = found if found is not None and found.key == self._key else None
+        return self._doubles or doubles.NONE
+
+    @property
+    def doubles(self) -> Doubles:
+        """The doubles by the stream's KEY; where no writer has recorded them, the log is looked through."""
+        found = self.recorded_doubles
+        if self._doubles is None and self._key:
+            assert self._stream is not None
+            found = self._doubles = doubles.find(self, self._stream)
+        return found
+
+    def keep_key(self) -> None:
+        """From here on no double by the stream's KEY is appended: record those that the log has, for its readers. Takes the writer."""
+        end = self.writer.flush().position
+        kept = doubles.recorded(self.files) or doubles.NONE
+        # A record that is ahead of the log is of rows that a power cut has taken.
+        if kept.key == self._key and kept.end <= end:
+            return
+        found = doubles.Doubles((), end)
+        if self._key:
+            assert self._stream is not None
+            known = self._doubles is not None and self._doubles.end == end
+            found = self.doubles if known else doubles.find(self, self._stream)
+        with resources(self.files.place):
+            doubles.record(self.files, found)
+        self._doubles = found if self._key else None
 
     # ---- beside the rows ---------------------------------------------------------------------------------------------
 

@@ -1,7 +1,8 @@
 """A log's record headers -> how far the next micro-batch reads, and the pieces that it is read in.
 
 The driver looks at headers only. A record that is larger than the limit is cut within, for which its times are read; and the
-first record of all is looked into for the tick of its first accepted row, by which sliding windows are aligned.
+first record of all is looked into for the tick of its first accepted row, by which sliding windows are aligned, and so is one with
+doubles by KEY (log/doubles.py), which raise no watermark.
 """
 
 from __future__ import annotations
@@ -54,6 +55,7 @@ class HeaderWalk:
     def __init__(self, stream: Stream, log: StreamLog) -> None:
         self.stream = stream
         self.log = log
+        self._doubles = log.recorded_doubles
         self._segment: SegmentId | None = None
         # The entries from number `_first` on whose headers were read, up to byte `_end` of the segment.
         self._first = 0
@@ -95,8 +97,10 @@ class HeaderWalk:
         if not header.timed or not rows:
             return Step(segment, header, skip, rows, following)
         times, first_tick = (header.least_time, header.greatest_time), None
-        if cut or skip or place.first_tick is None:
+        readings = self._doubles.left(header.position + skip, rows)
+        if cut or skip or place.first_tick is None or readings is not None:
             found = self._times(segment, header)[skip : skip + rows]
+            found = found if readings is None else found[readings]
             found = found[found != NEVER]
             if not len(found):
                 return Step(segment, header, skip, rows, following)

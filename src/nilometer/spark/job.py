@@ -6,6 +6,7 @@ name, so that a micro-batch costs what is new in it.
 
 from __future__ import annotations
 
+import contextlib
 import pickle
 import zlib
 from base64 import b64decode, b64encode
@@ -21,7 +22,7 @@ import polars as pl
 from nilometer.catalog.extents import Sensor, Stream, Table
 from nilometer.dataflow.sources import Extents
 from nilometer.dataflow.watermark import Leaf, leaves
-from nilometer.errors import UnsupportedError
+from nilometer.errors import ResourceError, UnsupportedError
 from nilometer.log import LogDirectory, Offset, StreamLog
 from nilometer.operators.frames import from_bytes, to_bytes
 from nilometer.plan import physical
@@ -126,6 +127,14 @@ class Job:
         """The streams' logs."""
         directory = LogDirectory(self.place)
         return {name: directory.log(stream) for name, stream in self.streams.items()}
+
+    def keep_keys(self) -> None:
+        """Let the doubles by KEY be recorded that are in the logs (log/doubles.py), before anything is read of them, by many at once. Where
+        another process writes a log its entrance has done so; where nothing can be written, none are."""
+        for name, log in self.logs.items():
+            if self.streams[name].key and log.exists and not log.recorded_doubles.key:
+                with contextlib.suppress(ResourceError), log:
+                    log.keep_key()
 
     def pack(self) -> str:
         """As text, for Spark's options."""

@@ -1,7 +1,7 @@
 """Entries at hand -> a stream log, as the entrance of the edge would have written it.
 
-Garbled, future and duplicate readings are taken out and counted here, so that what a log holds are readings; lateness is decided when
-it is read.
+Garbled and future readings are taken out and counted here, and the doubles that were taken out where the entries were read are counted, so
+that what a log holds are readings; lateness is decided when it is read.
 """
 
 from __future__ import annotations
@@ -26,11 +26,12 @@ def land(directory: Path, stream: Stream, entries: Iterable[Entry]) -> Ledger:
     door = Door(replace(stream, delay=_PATIENT))
     wanted = None
     with LogDirectory(directory, LogSettings(fsync=Fsync.NEVER)).log(stream) as log:
+        log.keep_key()
         for entry in entries:
             if not isinstance(entry, Batch):
                 log.heartbeat(entry.tick)
                 continue
-            rows = door.admit(entry.rows, garbled=entry.garbled, arrived=entry.arrived)
+            rows = door.admit_batch(entry)
             wanted = rows.drop(STREAM_COLUMNS)
             if wanted.height:
                 log.append(wanted)

@@ -35,6 +35,7 @@ def packets(session: SparkSession, job: Job, *, streaming: bool = True) -> DataF
     if NAME not in _REGISTERED.get(session, ()):
         session.dataSource.register(PacketSource)
         _REGISTERED[session] = {NAME}
+    job.keep_keys()
     text = job.pack()
     reader: Any = session.readStream if streaming else session.read
     frame: DataFrame = reader.format(NAME).option("job", text).load()

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import polars as pl
@@ -98,8 +98,8 @@ def _fed_by_others(job: Job, number: int) -> bool:
 
 
 def _door(job: Job, place: Place, stream: str) -> Door:
-    """The stream's door as it stands at a place. What the log holds has passed the entrance: no doubles by KEY are in it."""
-    door = Door(replace(job.streams[stream], key=()))
+    """The stream's door as it stands at a place."""
+    door = Door(job.streams[stream])
     numbers = {
         "ledger": Ledger().as_dict(),
         "watermark": place.watermark,
@@ -116,7 +116,8 @@ def admitted_rows(job: Job, piece: Piece) -> tuple[pl.DataFrame, Ledger]:
     """The accepted tuples of a piece, and its books."""
     stream = job.streams[piece.stream]
     door = _door(job, piece.place, piece.stream)
-    skip, left = piece.skip, piece.rows
+    doubles = job.logs[piece.stream].recorded_doubles
+    skip, left, position = piece.skip, piece.rows, piece.place.position
     frames = []
     for found in runs_of(
         job.logs[piece.stream].files, piece.segment, piece.start, piece.end, stream, job.columns[piece.stream]
@@ -126,7 +127,8 @@ def admitted_rows(job: Job, piece: Piece) -> tuple[pl.DataFrame, Ledger]:
             continue
         rows = found[skip : skip + left] if skip or found.height > left else found
         skip, left = max(0, skip - found.height), left - rows.height
-        frames.append(door.admit(rows))
+        frames.append(door.admit(doubles.without(rows, position)))
+        position += rows.height
     rows = pl.concat(frames) if frames else _nothing(job, piece.stream, door)
     return rows, door.ledger
 

@@ -5,6 +5,7 @@
     backlog.py         what a full disk keeps waiting  distributor.py     entries into the queries' buffers, catching up
     attendance.py      expected, missing, silent       clocks.py          clocks that jump
     settings.py        policies, bounds, waits         status.py          how a stream is doing
+    fingerprints.py    eight bytes of an old key
 
 The law: what is acknowledged to a source is in the log, and the books balance at any moment, whatever is killed.
 """

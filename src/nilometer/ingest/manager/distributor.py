@@ -92,7 +92,7 @@ class Distributor:
             offset = start if start is not None else end
             feed = _Feed(f"{query}\0{stream}", stream, log, offset)
             if start is not None:
-                feed.cursor = Cursor(log.files, offset, log.columns or None)
+                feed.cursor = log.cursor(offset)
             feeds.append(feed)
             self._streams.setdefault(stream, []).append(feed)
         self._queries[query] = feeds
@@ -263,7 +263,7 @@ class Distributor:
         """Forget what is in the buffers, and read on in the log where the query stands."""
         self._leave(feed)
         feed.ready.clear()
-        feed.cursor = Cursor(feed.log.files, feed.offset, feed.log.columns or None)
+        feed.cursor = feed.log.cursor(feed.offset)
 
     def close(self) -> None:
         """Forget everything, and remove what was spilled."""

@@ -54,6 +54,7 @@ class Entrance:
         time = stream.column("time")
         assert time is not None, "a stream without a time"
         self._time = time.name
+        log.keep_key()
         columns = key_of(stream)
         self.keys = SeenKeys(stream, columns, log, keys) if columns else None
 

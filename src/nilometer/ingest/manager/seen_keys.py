@@ -3,7 +3,7 @@
 The keys from `floor` (a tick) on are in memory, about `limit` of the newest; those before it are looked up in the log itself,
 which holds its times by segment and record, so that only what is near is read. After a restart the newest are loaded from the log.
 A key without the time may come back after any while: of those that are no longer in memory a fingerprint of eight bytes stays,
-and one that matches is looked up in the whole log.
+and one that matches is looked up in the whole log. There may be `fingerprints` of them, then readings are refused with a ResourceError.
 
 The law: `fresh` is what a set of all keys of the log would say (naive twin in the tests); `remember` is called for what was appended,
 and only then.
@@ -14,22 +14,24 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-import numpy as np
-import numpy.typing as npt
 import polars as pl
 
 from nilometer.catalog.extents import Stream
-from nilometer.dataflow.duplicates import key_columns
+from nilometer.dataflow.keys import column_of, is_timed, key_columns, key_frame, prints_of
+from nilometer.errors import ResourceError
+from nilometer.ingest.manager.fingerprints import Fingerprints
 from nilometer.log import StreamLog
-from nilometer.operators.frames import dtype
-from nilometer.operators.logic import ID, TICK, TIME
+from nilometer.log.doubles import keys_in
+from nilometer.operators.logic import TICK
 from nilometer.types import INT_MINIMUM
 
 LIMIT = 1_000_000
 """How many keys are kept in memory: some tens of megabytes."""
 
+FINGERPRINTS = 1 << 27
+"""Of how many keys without the time a fingerprint is kept: one gigabyte."""
+
 _ROW = "@row"
-_SEED = 7
 
 
 @dataclass(frozen=True)
@@ -42,16 +44,24 @@ class _Chunk:
 class SeenKeys:
     """The keys of one stream's log. `limit` is a soft one: up to twice as many are held before the older half goes."""
 
-    def __init__(self, stream: Stream, columns: Sequence[str], log: StreamLog, limit: int = LIMIT) -> None:
+    def __init__(
+        self,
+        stream: Stream,
+        columns: Sequence[str],
+        log: StreamLog,
+        limit: int = LIMIT,
+        fingerprints: int = FINGERPRINTS,
+    ) -> None:
         self.columns = list(columns)
         self.limit = limit
         self.floor = INT_MINIMUM
         self.looked_up = 0
         self._stream = stream
         self._log = log
-        self._timed = bool({TIME, TICK} & set(columns))
+        self._timed = is_timed(columns)
         self._kept = list(dict.fromkeys((TICK, *columns)))
-        self._fingerprints: npt.NDArray[np.uint64] = np.empty(0, dtype=np.uint64)
+        self._most_fingerprints = fingerprints
+        self._fingerprints = Fingerprints()
         # Chunks, so that a batch does not copy all of them.
         self._chunks: list[_Chunk] = []
         self._size = 0
@@ -65,6 +75,8 @@ class SeenKeys:
         """The rows, in their order, whose key is not in the log, each key once."""
         if not rows.height:
             return rows
+        if len(self._fingerprints) > self._most_fingerprints:
+            raise self._too_many()
         keys = self.keys_of(rows).with_row_index(_ROW)
         fresh = keys.unique(self.columns, keep="first", maintain_order=True)
         fresh = self._without(fresh, self._near(fresh))
@@ -76,7 +88,9 @@ class SeenKeys:
 
     def remember(self, rows: pl.DataFrame) -> None:
         """These rows are in the log now."""
-        keys = self.keys_of(rows)
+        self._remember(self.keys_of(rows))
+
+    def _remember(self, keys: pl.DataFrame) -> None:
         if self.floor != INT_MINIMUM and self._timed:
             keys = keys.filter(pl.col(TICK) >= self.floor)
         if not keys.height:
@@ -127,7 +141,7 @@ class SeenKeys:
             self.floor = max(self.floor, floor)
         else:
             kept = keys[-self.limit :]
-            self._fingerprints = np.union1d(self._fingerprints, self._prints(keys[: -self.limit]))
+            self._fingerprints.add(prints_of(keys[: -self.limit].select(self.columns)))
         self._chunks, self._size = [], 0
         self._add(kept)
 
@@ -139,33 +153,35 @@ class SeenKeys:
             return keys.clear()
         if self._timed:
             return keys.clear() if self.floor == INT_MINIMUM else keys.filter(pl.col(TICK) < self.floor)
-        if not self._fingerprints.size:
+        if not len(self._fingerprints):
             return keys.clear()
-        return keys.filter(pl.Series(np.isin(self._prints(keys), self._fingerprints)))
+        return keys.filter(pl.Series(self._fingerprints.has(prints_of(keys.select(self.columns)))))
 
     def _in_log(self, keys: pl.DataFrame) -> pl.DataFrame:
         """The keys of the log that could be among these."""
         self.looked_up += keys.height
         self._log.writer.written()
-        found = [self.keys_of(rows) for rows in self._scan(_span(keys) if self._timed else None)]
-        if not found:
-            return keys.select(self._kept).clear()
-        return pl.concat(found).join(keys.select(self.columns), on=self.columns, how="semi", nulls_equal=True)
+        wanted = keys.select(self.columns)
+        found = [
+            known.select(self._kept).join(wanted, on=self.columns, how="semi", nulls_equal=True)
+            for known in self._scan(_span(keys) if self._timed else None)
+        ]
+        return pl.concat(found) if found else keys.select(self._kept).clear()
 
     def _scan(self, ticks: tuple[int, int | None] | None = None) -> Iterator[pl.DataFrame]:
-        """The key columns of the log's rows, of these ticks if any are given."""
+        """The keys of the log's rows, of these ticks if any are given."""
         span = None
         if ticks is not None:
             span = (ticks[0], None if ticks[1] is None else ticks[1] + (self._stream.every or 1))
-        wanted = [name for name in self._log.columns if name.lower() in self._names()]
-        return self._log.scan(columns=wanted, time_range=span)
+        return keys_in(self._log, self._stream, self.columns, span)
 
-    def _names(self) -> set[str]:
-        system = {TIME: "time", TICK: "time", ID: "id"}
-        return {"time", "id", *(system.get(c, c.lower()) for c in self.columns)}
-
-    def _prints(self, keys: pl.DataFrame) -> npt.NDArray[np.uint64]:
-        return keys.select(self.columns).hash_rows(_SEED).to_numpy()
+    def _too_many(self) -> ResourceError:
+        key = ", ".join(self._stream.key)
+        return ResourceError(
+            f"the KEY ({key}) of '{self._stream.name}' has more than {self._most_fingerprints} values, all of which must be remembered",
+            detail="a key without the time may come back after any while",
+            hint=f"declare KEY ({key}, time), or trim the log (nilometer log trim) and start again",
+        )
 
     def _load(self) -> None:
         """The newest keys, from the log. Any floor is right: from it on all are loaded, wherever they stand."""
@@ -173,22 +189,14 @@ class SeenKeys:
             return
         end = self._log.end.position
         if self._timed and end - self._log.start.position > self.limit:
-            time = _column(self._stream, "time")
+            time = column_of(self._stream, "time")
             tail = pl.concat(list(self._log.scan(end - self.limit, [time])))
             median = tail.get_column(time).quantile(0.5, "lower")
             every = self._stream.every or 1
             self.floor = INT_MINIMUM if median is None else int(median) // every * every
         whole = self.floor == INT_MINIMUM
-        for rows in self._scan(None if whole else (self.floor, None)):
-            self.remember(rows)
-
-
-def key_frame(stream: Stream, rows: pl.DataFrame) -> pl.DataFrame:
-    """Readings with the system columns a KEY may name."""
-    time = rows.get_column(_column(stream, "time")).cast(pl.Int64)
-    tick = time if stream.every is None else time // stream.every * stream.every
-    source = rows.get_column(_column(stream, "id")).cast(dtype(stream.id_type))
-    return rows.with_columns(tick.alias(TICK), time.alias(TIME), source.alias(ID))
+        for keys in self._scan(None if whole else (self.floor, None)):
+            self._remember(keys.select(self._kept))
 
 
 def key_of(stream: Stream) -> list[str]:
@@ -199,9 +207,3 @@ def key_of(stream: Stream) -> list[str]:
 def _span(keys: pl.DataFrame) -> tuple[int, int]:
     ticks = keys.get_column(TICK).to_numpy()
     return int(ticks.min()), int(ticks.max())
-
-
-def _column(stream: Stream, name: str) -> str:
-    column = stream.column(name)
-    assert column is not None, f"a stream without {name}"
-    return column.name

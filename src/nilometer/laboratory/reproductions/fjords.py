@@ -111,7 +111,7 @@ def fjords(
             "the paper's filters are not printed: each query is `speed > c` with its own c, evenly spread, or (as its 'no "
             "filter') a query that passes every record on",
             "the paper gives each Fjord its own thread and a tuple pool of 4 MB; ours run in one thread, one after the other, "
-            "without pools: what is shared is the queue, the door (lateness, keys, ticks) and the wave. The paper's null "
+            "without pools: what is shared is the queue, the door (lateness, ticks) and the wave. The paper's null "
             "operator is left out: our modules forward a frame without copying it",
             "the paper's filters are an operator each, so its time grows with n at 300 ms a query; ours find all ranges by "
             "one sorted search (as its reference to NiagaraCQ suggests), so further queries cost less still, and the tuples "
