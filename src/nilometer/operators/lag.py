@@ -7,6 +7,14 @@ In the order (time, position) of each source's tuples (a NULL id is a source of 
 NULL where there is no such tuple, or (DELTA, RATE) where either value is NULL; an INT difference that overflows is a
 DataError. A tuple waits until its tick is complete, and comes out in the order (time, id, position), which is that of the
 ticks; the state beside the waiting is each source's last n values.
+
+>>> depth = ColumnReference("depth", INT)
+>>> river = Schema((Column("depth", INT),))
+>>> logic = Lag(river, (Lagged("before", "LAG", depth), Lagged("change", "DELTA", depth))).build()
+>>> rows = [(0, 0, 2, 0, 40), (0, 0, 1, 1, 70), (1, 1, 2, 2, 45), (1, 1, 1, 3, 71)]  # tick, time, id, ...
+>>> logic.update(0, pl.DataFrame(rows, frames.stream_dtypes(river), orient="row"))
+>>> logic.advance(Progress(watermark=2)).rows.select(TIME, ID, "depth", "before", "change").rows()
+[(0, 1, 70, None, None), (0, 2, 40, None, None), (1, 1, 71, 70, 1), (1, 2, 45, 40, 5)]
 """
 
 from __future__ import annotations

@@ -6,6 +6,17 @@ When tuples arrive they are hashed into their side's table, and the other side's
 costs what is new in it, not what is kept. This is `WindowJoin` over two streams, whose panes are such tables, with a cleaner that
 can be given less memory: it takes out what no window can reach any more, and with `most_rows` it also gives up the oldest within
 reach, and counts them in `shed_by_port`. `shedding` is the other way to bound it: per stream, and by a policy (shedding.py).
+
+>>> from nilometer.expressions import ColumnReference
+>>> from nilometer.operators.frames import stream_dtypes
+>>> from nilometer.types import Column
+>>> a, b = Schema((Column("a.k", INT),)), Schema((Column("b.k", INT),))
+>>> keys = ((ColumnReference("a.k", INT), ColumnReference("b.k", INT)),)
+>>> logic = SymmetricHashJoin(a, b, 5, keys).build()
+>>> logic.update(0, pl.DataFrame([(1, 1, 1, 0, 7), (2, 2, 1, 1, 8)], stream_dtypes(a), orient="row"))
+>>> logic.update(1, pl.DataFrame([(4, 4, 2, 0, 7), (9, 9, 2, 1, 8)], stream_dtypes(b), orient="row"))
+>>> logic.advance(Progress(watermark=0)).rows.select("@time", "a.k", "b.k").rows()
+[(4, 7, 7)]
 """
 
 from __future__ import annotations
