@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import doctest
 import math
 
 import pytest
 
-from nilometer.laboratory.reproductions import text
+from nilometer.laboratory.reproductions import text, verdict
 from nilometer.laboratory.reproductions.verdict import Ratio, Verdict, claimed, exact, measured
 
 MET = Ratio("quicker", 2.0, 1.9)
@@ -47,7 +48,7 @@ def test_a_ratio_is_met_within_a_factor_of_two_of_its_effect(
 
 
 @pytest.mark.parametrize(
-    ("wins", "everywhere", "ratios", "verdict"),
+    ("wins", "everywhere", "ratios", "wanted"),
     [
         (True, True, [MET], Verdict.SHAPE),
         (True, True, [], Verdict.SHAPE),
@@ -58,9 +59,9 @@ def test_a_ratio_is_met_within_a_factor_of_two_of_its_effect(
     ],
 )
 def test_the_order_at_every_size_and_every_ratio_are_the_shape(
-    wins: bool, everywhere: bool, ratios: list[Ratio], verdict: Verdict
+    wins: bool, everywhere: bool, ratios: list[Ratio], wanted: Verdict
 ) -> None:
-    assert measured("p", "o", wins=wins, everywhere=everywhere, ratios=ratios)["verdict"] == verdict
+    assert measured("p", "o", wins=wins, everywhere=everywhere, ratios=ratios)["verdict"] == wanted
 
 
 def test_what_is_exact_is_the_same_or_missed() -> None:
@@ -74,3 +75,7 @@ def test_ratios_and_misses_are_printed() -> None:
     assert "Fig. 1: missed" in shown
     assert "quicker: paper 2, ours 1.9\n" in shown
     assert "quicker: paper 2, ours 1.1 (not met)" in shown
+
+
+def test_the_examples_are_right() -> None:
+    assert doctest.testmod(verdict).failed == 0

@@ -11,10 +11,8 @@ per key the last one before the watermark (last_rows.py) and all beyond it, and 
 >>> from nilometer.types import Column
 >>> rain, depth = Schema((Column("rain", INT),)), Schema((Column("depth", INT),))
 >>> logic = AsofJoin(rain, depth, within=5).build()
->>> left, right = (
-...     [(4, 4, 1, 0, 9), (12, 12, 1, 1, 8)],
-...     [(1, 1, 7, 0, 70), (3, 3, 7, 1, 71)],
-... )  # tick, time, id, ...
+>>> left = [(4, 4, 1, 0, 9), (12, 12, 1, 1, 8)]  # tick, time, id, position, rain
+>>> right = [(1, 1, 7, 0, 70), (3, 3, 7, 1, 71)]
 >>> logic.update(0, pl.DataFrame(left, frames.stream_dtypes(rain), orient="row"))
 >>> logic.update(1, pl.DataFrame(right, frames.stream_dtypes(depth), orient="row"))
 >>> logic.advance(Progress(watermark=20)).rows.select(TIME, "rain", "depth").rows()

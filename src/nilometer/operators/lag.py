@@ -10,7 +10,7 @@ ticks; the state beside the waiting is each source's last n values.
 
 >>> depth = ColumnReference("depth", INT)
 >>> river = Schema((Column("depth", INT),))
->>> logic = Lag(river, (Lagged("before", "LAG", depth), Lagged("change", "DELTA", depth))).build()
+>>> logic = Lag(river, (Lagged("before", Shift.LAG, depth), Lagged("change", Shift.DELTA, depth))).build()
 >>> rows = [(0, 0, 2, 0, 40), (0, 0, 1, 1, 70), (1, 1, 2, 2, 45), (1, 1, 1, 3, 71)]  # tick, time, id, ...
 >>> logic.update(0, pl.DataFrame(rows, frames.stream_dtypes(river), orient="row"))
 >>> logic.advance(Progress(watermark=2)).rows.select(TIME, ID, "depth", "before", "change").rows()
