@@ -104,26 +104,12 @@ def test_every_function_is_described_and_its_example_calls_it() -> None:
 def test_only_functions_of_numbers_want_them_as_float() -> None:
     wanting = {function.name for function in FUNCTIONS if function.wants_float}
     assert wanting == {"sqrt", "ln", "log10", "exp", "sin", "cos", "tan", "power"}
-    assert {f.name for f in FUNCTIONS if f.one_type} == {"mod", "least", "greatest", "coalesce"}
     assert [f.name for f in FUNCTIONS if f.kind is FunctionKind.SPECIAL] == [
         "lag",
         "delta",
         "rate",
         "completeness",
     ]
-
-
-@pytest.mark.parametrize(
-    ("name", "hint"),
-    [
-        ("log", "did you mean 'ln' or 'log10'?"),
-        ("mediann", "did you mean 'median'?"),
-        ("frobnicate", None),
-    ],
-)
-def test_near_misses(name: str, hint: str | None) -> None:
-    assert resolve(name) is None
-    assert functions.similar_functions(name) == hint
 
 
 def test_wrong_arguments(rewrite: bool) -> None:

@@ -9,7 +9,7 @@ import pytest
 from nilometer.catalog.nrf52840 import NRF52840
 from nilometer.catalog.profiles import cost_profile
 from nilometer.placement import CostParameters, cost_parameters
-from nilometer.placement.costs.energy import packet_energy, unit_energies
+from placement.unit_energies import packet_energy, unit_energies
 
 COSTS = cost_parameters(cost_profile("nrf52840"))
 

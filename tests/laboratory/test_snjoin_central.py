@@ -142,7 +142,12 @@ def small() -> dict:  # type: ignore[type-arg]
 def test_the_figures_have_their_form(small: dict) -> None:  # type: ignore[type-arg]
     assert json.loads(json.dumps(small)) == small
     figures = small["figures"]
-    assert figures["One answer"]["same"]
+    assert figures["One answer"]["verdict"] == "the same"
+    told = {
+        ratio["what"]: ratio["paper"]
+        for ratio in figures["Fig. 8d, detected phenomena updates (1/s)"]["ratios"]
+    }
+    assert told == {"SNJoin over the HMJ tree, at best": 1.75, "SNJoin over the outer MJoin, at best": 1.43}
     assert [name[:6] for name in figures][1:] == ["Fig. 8"] * 4 + ["Fig. 9"] * 4 + ["Fig. 1"] * 2
     rows = figures["Fig. 9d, detected phenomena updates (1/s)"]["data"]
     assert [(row["sensors"], row["join"]) for row in rows] == [(n, join) for n in (20, 60) for join in JOINS]

@@ -24,9 +24,9 @@ def test_the_figures_are_made_and_the_distributed_join_is_the_central_one(tmp_pa
     result = snjoin_network(sensors=(50, 150), seconds=10, plot=picture, ground=Ground(150, 0.25))
     assert json.loads(json.dumps(result)) == result
     exact, clusters, eleventh, work, twelfth, growth = result["figures"].values()
-    assert exact["same"]
-    assert "shape" in growth
-    assert clusters["shape"]
+    assert exact["verdict"] == "the same"
+    assert growth["ratios"] == [], "the paper has no row for so few"
+    assert clusters["verdict"] == "the same shape"
     assert (
         [row["sensors"] for row in eleventh["data"]] == [row["sensors"] for row in work["data"]] == [50, 150]
     )

@@ -11,8 +11,8 @@ from nilometer.errors import DataError
 from nilometer.expressions import Call, Case, ColumnReference, Expression, InList, Literal, Now
 from nilometer.operators.evaluate.evaluate import (
     apply_predicate,
-    apply_projection,
     compile_predicate,
+    compile_projection,
     evaluate,
 )
 from nilometer.operators.frames import dtype
@@ -211,8 +211,7 @@ def test_select_keeps_what_is_true() -> None:
 
 
 def test_project_keeps_system_columns_and_swaps_names() -> None:
-    frame = apply_projection(
-        FRAME, [("i", column("j")), ("j", column("i")), ("one", integer(1))], keep=["@tick"]
-    )
+    projector = compile_projection([("i", column("j")), ("j", column("i")), ("one", integer(1))])
+    frame = projector(FRAME, ["@tick"])
     assert frame.columns == ["@tick", "i", "j", "one"]
     assert frame.row(1) == (20, 2, -7, 1)

@@ -1,4 +1,4 @@
-"""The cost models of every operator: durations, memory and energy, against sums written out by hand."""
+"""The cost models of every operator: durations and memory, against sums written out by hand."""
 
 from __future__ import annotations
 
@@ -6,12 +6,6 @@ import pytest
 
 from nilometer.placement import CostParameters, cost_parameters
 from nilometer.placement.abilities import MOTE_OPERATORS
-from nilometer.placement.costs.energy import (
-    operator_energy,
-    packet_energy,
-    transmission_energy,
-    unit_energies,
-)
 from nilometer.placement.costs.memory import memory
 from nilometer.placement.costs.operators import count_atoms, duration
 from nilometer.placement.costs.rows import Rows
@@ -83,21 +77,6 @@ def test_eq_5_the_duration_of_an_acquisition_in_cycles() -> None:
     hilltop = _node(Q3, "SP_ACQUIRE")
     cycles = duration(hilltop, Rows((), 1), EVERY, costs) * costs.clock_rate / 1000
     assert cycles == pytest.approx(124 + 2542 + 8 + 3 * 8)
-
-
-def test_eq_10_the_energy_of_an_acquisition() -> None:
-    costs = _costs("mica2")
-    unit = unit_energies(costs)
-    joules = operator_energy(_node(Q3, "SP_ACQUIRE"), Rows((), 1), EVERY, costs)
-    assert joules == pytest.approx(unit.sense * 2542 + unit.process * (124 + 8 + 3 * 8))
-
-
-def test_eq_18_the_energy_of_a_transmission() -> None:
-    costs = _costs("mica2")
-    assert packet_energy(29, costs) * 1e6 == pytest.approx(99.53 + 381.887 + 29 * 18.787, rel=1e-4)
-    assert transmission_energy(3, 29, costs) == pytest.approx(
-        3 * packet_energy(29, costs) + 3.68e-6, rel=1e-4
-    )
 
 
 def test_memory() -> None:

@@ -6,9 +6,9 @@ import pytest
 
 from nilometer.errors import InfeasibleError
 from nilometer.placement import Agenda, Placement, QualityOfService, cost_parameters
-from nilometer.placement.costs.energy import packet_energy, unit_energies
 from nilometer.types import DAY, SECOND
 from placement.scenarios import Q1, Q2, Q3, brook, placed
+from placement.unit_energies import packet_energy, unit_energies
 
 SIX_MONTHS = 15_778_463
 """Seconds, as the paper counts them."""

@@ -14,6 +14,7 @@ from nilometer.engine import hosts
 from nilometer.errors import DataError
 from nilometer.plan.reference import same_answer
 from properties.random_queries import Case, cases
+from properties.test_delivery_order import LAGGED, WAITING, check_ticks, logs
 from properties.test_hosts_agree import database_with, table_file  # noqa: F401 - a fixture
 from scripts import Run, read_script
 from spark import without_jvm
@@ -52,6 +53,13 @@ def test_random_queries(table_file: str, case: Case) -> None:  # noqa: F811
             assert difference is None, (
                 f"{difference} (batches of {batch_rows})\n{query.explain('physical')}\n{query.explain('spark')}"
             )
+
+
+@pytest.mark.parametrize("sql", [*LAGGED.values(), *WAITING.values()], ids=[*LAGGED, *WAITING])
+@given(given_logs=logs)
+@settings(deadline=None, suppress_health_check=list(HealthCheck), max_examples=3)
+def test_rows_of_several_buckets_come_in_the_order_of_ticks(sql: str, given_logs: dict[str, Any]) -> None:
+    check_ticks(sql, without_jvm.run, given_logs)
 
 
 @pytest.mark.parametrize("host", [without_jvm.run, without_jvm.forgetful])

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import random
 import tempfile
-from collections import Counter, defaultdict
+from collections import defaultdict
 
 import polars as pl
 from pyspark.sql import Row
@@ -17,12 +17,12 @@ from nilometer.engine import Answer, Query
 from nilometer.engine.spark import job_over_logs, land_query
 from nilometer.operators.frames import dtypes, empty
 from nilometer.spark import processor
+from nilometer.spark.counts import Counts
 from nilometer.spark.faults import CarriedError, found_in
 from nilometer.spark.job import Job
-from nilometer.spark.packing import ANSWER, in_order, unpack
+from nilometer.spark.packing import unpack
+from nilometer.spark.pipeline import gathered_batch
 from nilometer.spark.planning import Planner, read_task
-from nilometer.spark.processor import shed_of
-from nilometer.spark.reading import late_of
 from nilometer.spark.settings import SparkSettings
 from nilometer.spark.stage import Stage
 
@@ -39,7 +39,7 @@ class Pipeline:
         self.place = self.planner.start.as_json()
         self._random = random.Random(seed)
         self._forgetful = forgetful
-        self.counted: Counter[str] = Counter()
+        self.counts = Counts()
 
     def step(self) -> list[pl.DataFrame] | None:
         """The next micro-batch's answer; None when there is nothing to read."""
@@ -55,10 +55,9 @@ class Pipeline:
             rows = self._stage(tester, rows)
         self.planner.forget(following)
         self.place = following
-        found = in_order(unpack(packet) for _, packet in rows)
-        for packet in found:
-            self.counted.update({name: count for name, count in packet.report.items() if name != "end"})
-        return [p.rows for p in found if p.target == ANSWER and p.rows is not None and p.rows.height]
+        batch = gathered_batch(unpack(packet) for _, packet in rows)
+        self.counts += batch.counts
+        return list(batch.rows)
 
     def _stage(self, tester: TwsTester, rows: list[tuple[int, bytes]]) -> list[tuple[int, bytes]]:
         self._random.shuffle(rows)
@@ -98,7 +97,7 @@ def run(
             raise ours from None
     frame = pl.concat(frames) if frames else empty(dtypes(query.schema))
     books = {
-        name: {"late": pipeline.counted[late_of(name)], "shed": pipeline.counted[shed_of(name)]}
+        name: {"late": pipeline.counts.late_of.get(name, 0), "shed": pipeline.counts.shed_of.get(name, 0)}
         for name in ledgers
     }
     return Answer(query.schema, frame, None, books)

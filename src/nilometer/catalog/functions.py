@@ -20,7 +20,6 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from nilometer.catalog.near_misses import near_misses
 from nilometer.types import FLOAT, INT, NULL, STRING, Kind, Type
 
 Rule = Callable[[tuple[Type, ...]], Type]
@@ -47,8 +46,7 @@ class Argument:
 class FunctionSignature:
     """A function. `arguments` are those it must have, then `optional` ones; `repeats` lets the last one recur.
 
-    `wants_float`: INT arguments are to be turned to FLOAT first. `one_type`: arguments are to be brought to one type,
-    the result's (INT with FLOAT: FLOAT). No other argument is ever changed.
+    `wants_float`: INT arguments are to be turned to FLOAT first. No other argument is ever changed.
     """
 
     name: str
@@ -61,7 +59,6 @@ class FunctionSignature:
     optional: tuple[Argument, ...] = ()
     repeats: bool = False
     wants_float: bool = False
-    one_type: bool = False
 
     @property
     def spelled(self) -> str:
@@ -162,7 +159,7 @@ def _of_one_type(
     name: str, arguments: tuple[Argument, ...], description: str, example: str, repeats: bool = True
 ) -> FunctionSignature:
     return FunctionSignature(
-        name, FunctionKind.SCALAR, arguments, common, description, example, repeats=repeats, one_type=True
+        name, FunctionKind.SCALAR, arguments, common, description, example, repeats=repeats
     )
 
 
@@ -301,11 +298,3 @@ def resolve(name: str) -> FunctionSignature | None:
 def names() -> tuple[str, ...]:
     """All names a function can be called by, aliases among them."""
     return tuple(_BY_NAME)
-
-
-def similar_functions(name: str) -> str | None:
-    """A hint that names the functions nearest to one that is not there."""
-    if name.lower() == "log":
-        return "did you mean 'ln' or 'log10'?"
-    hint = near_misses(name, _BY_NAME)
-    return hint if hint is not None and hint.startswith("did you mean") else None

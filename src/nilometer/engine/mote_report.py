@@ -176,21 +176,6 @@ def what_was_lost(emulation: Emulation) -> str | None:
     return text + (f", and {others} that were made of what was left" if others else "")
 
 
-def task_times(emulation: Emulation) -> list[dict[str, Any]]:
-    """What each task of each mote took in a period, in milliseconds, beside the estimate."""
-    expected, periods = expected_times(emulation.compilation.motes), emulation.run.periods
-    return [
-        {
-            "site": site,
-            "task": emulation.compilation.programs[site].tasks[mark],
-            "took": task.total * 1000 / FREQUENCY / periods,
-            "estimate": expected[site][mark],
-        }
-        for site, measured in emulation.run.measured.items()
-        for mark, task in measured.tasks.items()
-    ]
-
-
 def _joules(emulation: Emulation, site: NodeId) -> float:
     """What processor and radio took in the whole run, by the currents of the cost profile."""
     measured, costs = emulation.run.measured[site], emulation.compilation.placement.costs

@@ -29,8 +29,6 @@ def run_on_spark(query: Query, finished: bool, batch_rows: int | None) -> Answer
     """The whole answer, as one frame."""
     from nilometer.spark.finite import run_finite
     from nilometer.spark.job import partitions_of
-    from nilometer.spark.processor import shed_of
-    from nilometer.spark.reading import late_of
 
     session, settings = _session(query.database)
     with tempfile.TemporaryDirectory(prefix="nilometer-") as folder:
@@ -44,13 +42,11 @@ def run_on_spark(query: Query, finished: bool, batch_rows: int | None) -> Answer
     books = {}
     for name, ledger in ledgers.items():
         # What was landed is all accepted; that some of it is late is said where it is read.
-        late = result.counted.get(late_of(name), 0)
+        late = result.counts.late_of.get(name, 0)
         ledger += Ledger(late=late, accepted=-late)
         books[name] = {"read": ledger.received} | ledger.as_dict()
-    for name, count in result.counted.items():
-        if name.startswith(shed_of("")) and count:
-            stream = name.removeprefix(shed_of(""))
-            books[stream] = books.get(stream, {}) | {"shed": count}
+    for name, count in result.counts.shed_of.items():
+        books[name] = books.get(name, {}) | {"shed": count}
     return Answer(query.schema, frame, result.watermark, books)
 
 

@@ -33,13 +33,6 @@ class BackgroundRead:
         self.outcome = attempt(read)
 
 
-class ReadAtOnce:
-    """In the thread that asks."""
-
-    def __init__(self, read: Read) -> None:
-        self.outcome: TableOrError | None = attempt(read)
-
-
 def attempt(read: Read) -> TableOrError:
     """What a read gives, or why it gave nothing."""
     try:

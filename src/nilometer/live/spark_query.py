@@ -233,7 +233,7 @@ class SparkQuery:
         offsets = batch.end.offsets
         self._batches += 1
         self._watermark = None if batch.clock.watermark == INT_MAXIMUM else batch.clock.watermark
-        self._state = (batch.counted.get("state_bytes", 0), batch.counted.get("state_panes", 0))
+        self._state = (batch.counts.state_bytes, batch.counts.state_panes)
         if self._unkept is not None:
             self._standing.retry(self._clock())
             self._keep()
@@ -246,10 +246,11 @@ class SparkQuery:
                 hint="delete it, and it is made again from the logs",
                 detail=str(self._folder),
             )
-        counted = {name: batch.counted.get(name, 0) for name in ("read", "delivered", "filtered", "late")}
+        counts = batch.counts
         # What a join gave up had been delivered to it.
-        shed = batch.counted.get("shed", 0)
-        ledger = self._ledger + QueryLedger(**counted) + QueryLedger(delivered=-shed, shed=shed)
+        ledger = self._ledger + QueryLedger(
+            counts.read, counts.delivered - counts.shed, counts.filtered, counts.late, counts.shed
+        )
         self._unkept = batch, ledger
         self._standing.commit(list(batch.rows), offsets, ledger, dict, self._clock())
         self._keep()

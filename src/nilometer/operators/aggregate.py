@@ -2,6 +2,17 @@
 
 One row per group and evaluation; without keys one row per evaluation, also of an empty window (COUNT 0, else NULL). It
 keeps nothing from one round to the next: every evaluation comes with all its rows.
+
+>>> from nilometer.expressions import Aggregate as Expression, ColumnReference
+>>> from nilometer.types import INT, Column
+>>> least = Expression("min", ColumnReference("depth", INT), False, INT)
+>>> logic = Aggregate((), (("least", least),)).build()
+>>> rows = [(1, 1, 70), (1, 1, 60), (3, 3, 50)]  # evaluation, tick, depth
+>>> logic.update(0, pl.DataFrame(rows, window_dtypes(Schema((Column("depth", INT),))), orient="row"))
+>>> ticks = [1, 2, 3]  # a window was evaluated at each, and at 2 it was empty
+>>> evaluations = pl.DataFrame({"@evaluation": ticks, "@tick": ticks})
+>>> logic.advance(Progress(4, evaluations=(evaluations,))).rows.rows()
+[(1, 1, 60), (2, 2, None), (3, 3, 50)]
 """
 
 from __future__ import annotations

@@ -3,6 +3,12 @@
 language.md, "Types": NULL arguments are left out; COUNT of nothing is 0, every other aggregate of nothing is NULL; a SUM
 of INTs beyond 64 bits is an error; STDEV and VARIANCE are the sample's, NULL of a single value; MEDIAN is the
 mean of the middle two; a FLOAT that is not finite is NULL. NULL is a group of its own.
+
+>>> from nilometer.expressions import ColumnReference
+>>> from nilometer.types import INT
+>>> grouping = Grouping((), (("n", AggregateExpression("count", ColumnReference("x", INT), False, INT)),))
+>>> grouping(pl.DataFrame({"x": [4, None, 5]})).rows()
+[(2,)]
 """
 
 from __future__ import annotations

@@ -7,6 +7,16 @@ NULL keys match nothing. A left tuple waits until the watermark has passed its *
 or before it come. The answer's tuples keep the left's time, id and position; their tick is that time, so that they are
 not behind a watermark that passed the left's tick while they waited. Right tuples stay while they can be the latest:
 per key the last one before the watermark (last_rows.py) and all beyond it, and with WITHIN none that is much too old.
+
+>>> from nilometer.types import Column
+>>> rain, depth = Schema((Column("rain", INT),)), Schema((Column("depth", INT),))
+>>> logic = AsofJoin(rain, depth, within=5).build()
+>>> left = [(4, 4, 1, 0, 9), (12, 12, 1, 1, 8)]  # tick, time, id, position, rain
+>>> right = [(1, 1, 7, 0, 70), (3, 3, 7, 1, 71)]
+>>> logic.update(0, pl.DataFrame(left, frames.stream_dtypes(rain), orient="row"))
+>>> logic.update(1, pl.DataFrame(right, frames.stream_dtypes(depth), orient="row"))
+>>> logic.advance(Progress(watermark=20)).rows.select(TIME, "rain", "depth").rows()
+[(4, 9, 71), (12, 8, None)]
 """
 
 from __future__ import annotations

@@ -5,6 +5,15 @@
 Rows meet within a tick; equal keys are found by hash, the residual (NOW is the tick) by looking at pairs in bounded
 chunks (operators/matching.py). A side's evaluations of one round are all those below the watermark, on both ports
 alike, so every tick of their union can be evaluated in the round it comes in. The state is each side's latest window.
+
+>>> from nilometer.types import INT, Column, Schema
+>>> a, b = Schema((Column("a.x", INT),)), Schema((Column("b.x", INT),))
+>>> logic = WindowsJoin(a, b).build()
+>>> logic.update(0, pl.DataFrame([(1, 1, 7), (3, 3, 8)], frames.window_dtypes(a), orient="row"))
+>>> logic.update(1, pl.DataFrame([(2, 2, 70)], frames.window_dtypes(b), orient="row"))
+>>> sides = (frames.evaluations(pl.Series([1, 3])), frames.evaluations(pl.Series([2])))
+>>> logic.advance(Progress(4, evaluations=sides)).rows.select("@tick", "a.x", "b.x").rows()
+[(2, 7, 70), (3, 8, 70)]
 """
 
 from __future__ import annotations

@@ -5,29 +5,40 @@ In the order (time, position) of each source's tuples (a NULL id is a source of 
     LAG(x, n) = x'        DELTA(x) = x - x'        RATE(x) = (x - x') / seconds between them, NULL for none
 
 NULL where there is no such tuple, or (DELTA, RATE) where either value is NULL; an INT difference that overflows is a
-DataError. A tuple waits until its tick is complete; the state beside the waiting is each source's last n values.
+DataError. A tuple waits until its tick is complete, and comes out in the order (time, id, position), which is that of the
+ticks; the state beside the waiting is each source's last n values.
+
+>>> depth = ColumnReference("depth", INT)
+>>> river = Schema((Column("depth", INT),))
+>>> logic = Lag(river, (Lagged("before", Shift.LAG, depth), Lagged("change", Shift.DELTA, depth))).build()
+>>> rows = [(0, 0, 2, 0, 40), (0, 0, 1, 1, 70), (1, 1, 2, 2, 45), (1, 1, 1, 3, 71)]  # tick, time, id, ...
+>>> logic.update(0, pl.DataFrame(rows, frames.stream_dtypes(river), orient="row"))
+>>> logic.advance(Progress(watermark=2)).rows.select(TIME, ID, "depth", "before", "change").rows()
+[(0, 1, 70, None, None), (0, 2, 40, None, None), (1, 1, 71, 70, 1), (1, 2, 45, 40, 5)]
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
 import polars as pl
 
 from nilometer.algebra import Lagged, Shift
 from nilometer.expressions import Call, ColumnReference, Expression, type_of
 from nilometer.operators import frames
 from nilometer.operators.evaluate.evaluate import compile_expression
+from nilometer.operators.gathering import gather
 from nilometer.operators.last_rows import LastRows
 from nilometer.operators.logic import ID, TIME, Output, Progress, no_evaluations
-from nilometer.operators.order import source_order
+from nilometer.operators.order import stream_order
 from nilometer.operators.validation import require, require_choice, require_columns
 from nilometer.operators.waiting import Waiting
 from nilometer.types import FLOAT, INT, SECOND, Column, Schema, Type
 
 _RANK = "@rank"
 _LEFT = "@left"
-_NEW = "@new"
+_PLACE = "@place"
 
 
 @dataclass(frozen=True)
@@ -79,13 +90,13 @@ class LagLogic:
         rows = self._waiting.release(progress.watermark)
         if not rows.height:
             return Output(frames.empty(self._columns), no_evaluations())
-        rows = source_order(rows, self._visible)
-        rows = rows.with_columns(
-            pl.lit(True).alias(_NEW), *(evaluator(rows).alias(name) for name, evaluator in self._values)
+        rows = stream_order(rows, self._visible)
+        fresh = rows.select(TIME, ID).with_columns(
+            pl.int_range(pl.len(), dtype=pl.Int64).alias(_PLACE),
+            *(evaluator(rows).alias(name) for name, evaluator in self._values),
         )
         # What was emitted before comes before: its ticks were complete.
-        known = self._last.of(rows.select(ID)).with_columns(pl.lit(False).alias(_NEW))
-        ordered = _number(pl.concat([known, rows], how="diagonal"))
+        ordered = _number(pl.concat([self._last.of(rows.select(ID)), fresh], how="diagonal"))
         shifted = ordered.with_columns(
             column
             for number, item in enumerate(self._items)
@@ -93,13 +104,18 @@ class LagLogic:
                 _earlier(f"@value{number}", item.offset).alias(f"@earlier{number}"),
                 ((pl.col(TIME) - _earlier(TIME, item.offset)) / SECOND).alias(f"@seconds{number}"),
             )
-        ).filter(_NEW)
-        lagged = [
-            evaluator(shifted).alias(item.name)
-            for item, evaluator in zip(self._items, self._results, strict=True)
-        ]
+        ).filter(pl.col(_PLACE).is_not_null())
+        lagged = pl.DataFrame(
+            [
+                evaluator(shifted).alias(item.name)
+                for item, evaluator in zip(self._items, self._results, strict=True)
+            ]
+        )
         self._last.put(ordered.filter(pl.col(_LEFT) < self._depth))
-        return Output(shifted.with_columns(lagged).select(*self._columns), no_evaluations())
+        # From source by source back to the stream's order.
+        back = np.empty(rows.height, np.int64)
+        back[shifted[_PLACE].to_numpy()] = np.arange(rows.height)
+        return Output(rows.hstack(gather(lagged, back)).select(*self._columns), no_evaluations())
 
     def snapshot(self) -> dict[str, bytes]:
         return self._waiting.snapshot("waiting") | self._last.snapshot("last")

@@ -1,9 +1,15 @@
 """Per key its last rows, in layers: a round writes the keys that it touched, not all there are.
 
 A log-structured merge tree of small depth. A newer layer's rows of a key take the place of all older ones.
-Layers are merged when they are of like size, as panes are (window_panes.py), so that there are few of them
+Layers are merged when they are of like size, as panes are (panes.py), so that there are few of them
 and each row is rewritten O(log) times. The law: `of(keys)` gives, for each of these keys, the rows of the
 last `put` that had the key, NULL = NULL; without key columns there is one key.
+
+>>> last = LastRows(["k"], {"k": pl.Int64(), "at": pl.Int64()}, "at")
+>>> last.put(pl.DataFrame({"k": [1, 2], "at": [10, 11]}))
+>>> last.put(pl.DataFrame({"k": [2], "at": [12]}))
+>>> last.of(pl.DataFrame({"k": [2, 3]})).rows()
+[(2, 12)]
 """
 
 from __future__ import annotations

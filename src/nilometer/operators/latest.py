@@ -3,6 +3,9 @@
 Window joins and unions of windows fire at the union of the operands' ticks (language.md, "Window joins"). The ticks are
 a set: where several evaluations of one side share a tick, the last counts. Before its first, a side is empty. The state
 of a side is its latest window alone.
+
+>>> union_of_ticks(pl.Series([1, 3]), pl.Series([2, 3])).tolist()
+[1, 2, 3]
 """
 
 from __future__ import annotations

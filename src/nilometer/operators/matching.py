@@ -6,6 +6,14 @@ evaluated on chunks of at most `PAIRS_AT_ONCE` pairs, and over the columns it re
 the answer and not by the product.
 
     INNER  all pairs · LEFT  those, and left rows without a pair with NULLs · SEMI / ANTI  left rows with / without a pair
+
+>>> from nilometer.expressions import ColumnReference
+>>> from nilometer.types import INT, Column
+>>> a, b = Schema((Column("a.k", INT),)), Schema((Column("b.k", INT),))
+>>> equal = ColumnReference("a.k", INT), ColumnReference("b.k", INT)
+>>> matcher = Matching(a, b, JoinKind.LEFT, (equal,)).build()
+>>> matcher(pl.DataFrame({"a.k": [1, 2, None]}), pl.DataFrame({"b.k": [2, 2, None]})).rows()
+[(2, 2), (2, 2), (1, None), (None, None)]
 """
 
 from __future__ import annotations

@@ -2,6 +2,10 @@
 
 A derived stream (a union, a window's rows) has no positions; equal times are then put in order by the tuples' values, so
 that an answer never depends on the order of arrival.
+
+>>> tags = {"@time": [5, 3, 5, 3], ID: [2, 1, 1, 1], POSITION: [0, 3, 2, 1]}
+>>> stream_order(pl.DataFrame({"@tick": [5, 3, 5, 3]} | tags), []).select(TIME, ID, POSITION).rows()
+[(3, 1, 1), (3, 1, 3), (5, 1, 2), (5, 2, 0)]
 """
 
 from __future__ import annotations

@@ -2,6 +2,12 @@
 
 The rows stand in one frame, which grows in place, so that a row is found by its number; what has been forgotten is cut off when it is more
 than half. For snapshots they are cut into panes, whose bytes are made once; small neighbours are merged as in window_panes.py.
+
+>>> store = RowStore({"x": pl.Int64()})
+>>> store.append(pl.DataFrame({"x": [10, 20, 30]}))
+>>> store.forget(2)
+>>> store.base, store.rows["x"].to_list(), store.end
+(2, [30], 3)
 """
 
 from __future__ import annotations

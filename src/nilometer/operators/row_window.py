@@ -3,6 +3,14 @@
 Rows count from the query's start in the order (time, id, position), ties broken by the visible columns, NULLs first;
 a row has its number for good once its tick is below the watermark. At every `slide`-th row n the rows n - start ... n - end are
 the window; its evaluation is n, its tick that of row n.
+
+>>> from nilometer.types import Column
+>>> river = Schema((Column("depth", INT),))
+>>> logic = RowWindow(river, 1, 0, 2).build()  # RANGE 2 ROWS SLIDE 2 ROWS
+>>> rows = [(5, 5, 1, 0, 70), (6, 6, 1, 1, 60), (7, 7, 1, 2, 50), (9, 9, 2, 3, 40)]  # tick, time, id, ...
+>>> logic.update(0, pl.DataFrame(rows, stream_dtypes(river), orient="row"))
+>>> logic.advance(Progress(watermark=10)).rows.rows()  # evaluation, tick, depth
+[(2, 6, 70), (2, 6, 60), (4, 9, 50), (4, 9, 40)]
 """
 
 from __future__ import annotations

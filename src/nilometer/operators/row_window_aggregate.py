@@ -5,6 +5,17 @@
 Once rows have their numbers, a row window is a time window whose clock is the number: the n-th row has tick n, and n - start <=
 tick <= n - end is seen at every multiple of the slide. So this is a WindowAggregate over numbered rows, at the same constant
 cost per row whatever range / slide is; its evaluations then get the ticks of the rows at which they took place.
+
+>>> from nilometer.expressions import Aggregate, ColumnReference
+>>> from nilometer.operators.frames import stream_dtypes
+>>> from nilometer.types import Column
+>>> river = Schema((Column("depth", INT),))
+>>> total = Aggregate("sum", ColumnReference("depth", INT), False, INT)
+>>> logic = RowWindowAggregate(river, 1, 0, 2, items=(("both", total),)).build()  # RANGE 2 ROWS SLIDE 2 ROWS
+>>> rows = [(5, 5, 1, 0, 70), (6, 6, 1, 1, 60), (7, 7, 1, 2, 50), (9, 9, 2, 3, 40)]  # tick, time, id, ...
+>>> logic.update(0, pl.DataFrame(rows, stream_dtypes(river), orient="row"))
+>>> logic.advance(Progress(watermark=10)).rows.rows()  # evaluation, tick, both
+[(2, 6, 130), (4, 9, 90)]
 """
 
 from __future__ import annotations

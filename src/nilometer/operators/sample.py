@@ -2,6 +2,14 @@
 
 Intervals are floor(time / d) since the epoch. A tuple waits until its tick is complete; the state beside the waiting
 tuples is the intervals taken that later tuples may still fall into.
+
+>>> from nilometer.types import Column
+>>> river = Schema((Column("depth", INT),))
+>>> logic = Sample(river, every=10).build()
+>>> rows = [(3, 3, 1, 0, 70), (7, 7, 1, 1, 71), (12, 12, 1, 2, 72)]  # tick, time, id, position, depth
+>>> logic.update(0, pl.DataFrame(rows, frames.stream_dtypes(river), orient="row"))
+>>> logic.advance(Progress(watermark=20)).rows.select(ID, TIME, "depth").rows()
+[(1, 3, 70), (1, 12, 72)]
 """
 
 from __future__ import annotations

@@ -5,6 +5,12 @@
 A tuple without an id is no sensor's. A declared sensor counts as expected from the stream's first tick on, without having been heard: its last_time is NULL.
 What happens at time e is known when every tuple of a time up to e has come: a row waits until e < watermark. The state
 is each sensor's last time, and the tuples beyond the watermark.
+
+>>> logic = Silent(10, "s", sensors=frozenset({1, 2})).build()
+>>> rows = [(0, 0, 1, 0), (30, 30, 1, 1)]  # tick, time, id, position: sensor 2 is never heard
+>>> logic.update(0, pl.DataFrame(rows, frames.stream_dtypes(Schema(())), orient="row"))
+>>> logic.advance(Progress(watermark=35, first_tick=0)).rows.select("^s[.].*$").rows()
+[(10, 1, 'silent', 0), (10, 2, 'silent', None), (30, 1, 'returned', 0)]
 """
 
 from __future__ import annotations

@@ -5,6 +5,14 @@
 So which version a row meets depends on its tick alone: neither on when it came nor on how the log was cut. A version may be
 given before its time. The law: no row comes with a tick below the watermark, so a version is forgotten once the watermark
 has reached the next one's beginning.
+
+>>> from nilometer.types import INT, Column
+>>> versions = StoredVersions(Schema((Column("k", INT),)))
+>>> versions.put(pl.DataFrame({"k": [1]}), holds_from=0)
+>>> versions.put(pl.DataFrame({"k": [2]}), holds_from=10)
+>>> met = versions.met(pl.DataFrame({"@tick": [3, 10, 12]}))
+>>> [(rows["@tick"].to_list(), table["k"].to_list()) for rows, table in met if rows.height]
+[([3], [1]), ([10, 12], [2])]
 """
 
 from __future__ import annotations

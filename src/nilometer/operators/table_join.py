@@ -2,6 +2,17 @@
 
 A stored extent is there at every tick (language.md, "Window joins": "Stored extents: always"), so a tuple need not wait:
 nothing is gated by the watermark, and the only state is the table.
+
+>>> from nilometer.expressions import ColumnReference
+>>> from nilometer.types import STRING, Column, Schema
+>>> river, place = Schema((Column("gauge", INT),)), Schema((Column("k", INT), Column("name", STRING)))
+>>> keys = ((ColumnReference("gauge", INT), ColumnReference("k", INT)),)
+>>> logic = StreamTableJoin(river, place, "LEFT", keys).build()
+>>> logic.update(1, pl.DataFrame([(7, "weir")], frames.dtypes(place), orient="row"))
+>>> rows = [(1, 1, 1, 0, 7), (2, 2, 1, 1, 8)]  # tick, time, id, position, gauge
+>>> logic.update(0, pl.DataFrame(rows, frames.stream_dtypes(river), orient="row"))
+>>> logic.advance(Progress(watermark=0)).rows.select("@time", "gauge", "name").rows()
+[(1, 7, 'weir'), (2, 8, None)]
 """
 
 from __future__ import annotations

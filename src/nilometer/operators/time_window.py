@@ -3,6 +3,15 @@
 For every evaluation T below the watermark the rows with T - start <= tick <= T - end (RANGE: T - start < tick). Used
 where a window feeds a join, a projection or RSTREAM; an aggregate directly above is fused (window_aggregate.py). The
 cost of a round is that of its output: windows are index ranges of the rows sorted by tick, expanded at once.
+
+>>> from nilometer.operators.frames import stream_dtypes
+>>> from nilometer.types import INT, Column
+>>> river = Schema((Column("depth", INT),))
+>>> logic = TimeWindow(river, 10, 0, 5, True).build()  # RANGE 10 SLIDE 5
+>>> rows = [(1, 1, 1, 0, 70), (6, 6, 1, 1, 60), (12, 12, 1, 2, 50)]  # tick, time, id, position, depth
+>>> logic.update(0, pl.DataFrame(rows, stream_dtypes(river), orient="row"))
+>>> logic.advance(Progress(watermark=16, first_tick=1)).rows.select(TICK, "depth").rows()
+[(5, 70), (10, 70), (10, 60), (15, 60), (15, 50)]
 """
 
 from __future__ import annotations

@@ -5,6 +5,15 @@
 with T' the previous evaluation (the first: empty) and - the difference of bags over the visible columns, NULL = NULL,
 the tick left out. Equal rows of an evaluation are numbered; a row is in the difference if the other evaluation has no
 equal row of its number. Tuples have time = tick = T, no id and no position. The state is the last evaluation's rows.
+
+>>> from nilometer.types import Column
+>>> river = Schema((Column("depth", INT),))
+>>> logic = ToStream(river, "ISTREAM").build()
+>>> rows = [(1, 1, 70), (1, 1, 71), (2, 2, 71), (2, 2, 72)]  # evaluation, tick, depth
+>>> logic.update(0, pl.DataFrame(rows, frames.window_dtypes(river), orient="row"))
+>>> evaluations = pl.DataFrame({EVALUATION: [1, 2], TICK: [1, 2]})
+>>> logic.advance(Progress(3, evaluations=(evaluations,))).rows.select(TICK, "depth").rows()
+[(1, 70), (1, 71), (2, 72)]
 """
 
 from __future__ import annotations

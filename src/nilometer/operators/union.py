@@ -3,6 +3,14 @@
 Streams: each tuple as it comes; its @id is kept unless one side has INT ids and the other STRING ones (then null), its @position is null,
 for positions of two streams cannot be compared. Windows: at the union of the ticks, each side with its latest window
 at or before. Tables: once, and again when a side has a new version.
+
+>>> from nilometer.types import Column
+>>> a, b = Schema((Column("a.x", INT),)), Schema((Column("b.x", INT),))
+>>> logic = Union(a, b, "STREAM").build()
+>>> logic.update(0, pl.DataFrame([(1, 1, 5, 0, 10)], frames.stream_dtypes(a), orient="row"))
+>>> logic.update(1, pl.DataFrame([(2, 2, 6, 0, 20)], frames.stream_dtypes(b), orient="row"))
+>>> logic.advance(Progress(watermark=0)).rows.rows()
+[(1, 1, 5, None, 10), (2, 2, 6, None, 20)]
 """
 
 from __future__ import annotations

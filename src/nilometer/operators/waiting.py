@@ -4,6 +4,13 @@ A reorder buffer, released by watermarks. The law: `release(W)` gives every row 
 is below W and that was not given before. Rows that are released in the round in which they came are never
 stored; of the others a round writes those that are new, and `bound`, the watermark below which none waits any
 more.
+
+>>> waiting = Waiting({TICK: pl.Int64(), "x": pl.Int64()})
+>>> waiting.add(pl.DataFrame({TICK: [5, 2], "x": [50, 20]}))
+>>> waiting.release(3).rows(), len(waiting)
+([(2, 20)], 1)
+>>> waiting.release(6).rows(), len(waiting)
+([(5, 50)], 0)
 """
 
 from __future__ import annotations

@@ -7,6 +7,14 @@ A positional merge join within intervals. Tuples are paired in the order of the 
 so that the answer does not depend on who arrives first; for that a pair waits until its interval is complete,
 where the paper joins at once. NULL keys match nothing. A result's tick and time are the last instant of the
 interval; it has no id and no position.
+
+>>> from nilometer.types import Column
+>>> a, b = Schema((Column("a.x", INT),)), Schema((Column("b.x", INT),))
+>>> logic = ZipperJoin(a, b, interval=10).build()
+>>> logic.update(0, pl.DataFrame([(1, 1, 1, 0, 7), (2, 2, 1, 1, 8)], frames.stream_dtypes(a), orient="row"))
+>>> logic.update(1, pl.DataFrame([(4, 4, 2, 0, 70)], frames.stream_dtypes(b), orient="row"))
+>>> logic.advance(Progress(watermark=10)).rows.select(TICK, "a.x", "b.x").rows()
+[(9, 7, 70), (9, 8, None)]
 """
 
 from __future__ import annotations

@@ -45,11 +45,6 @@ class Hardware:
         """How many seconds the battery lasts."""
         return self.battery_energy / watts
 
-    @property
-    def fastest(self) -> float:
-        """The samples per second at which the converter alone would be busy all the time."""
-        return 1 / self.latch_time
-
 
 TABLE_1 = Hardware(
     transmit_bit=4.31e-6,  # the paper prints 4.31^-6 J/bit

@@ -19,12 +19,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-import numpy.typing as npt
-
 from nilometer.errors import UnsupportedError
 from nilometer.expressions import columns_of
-from nilometer.kernels.arrays import Floats
 from nilometer.live.proxies.demand import Demand
 from nilometer.simulated.power import TABLE_1, Hardware, Power, draw
 from nilometer.types import SECOND
@@ -138,16 +134,3 @@ def speed(t0: float, t1: float, *, distance: float) -> float:
 def length(t0: float, t1: float, t2: float, *, distance: float) -> float:
     """Feet."""
     return speed(t0, t1, distance=distance) * (t2 - t0)
-
-
-def passages(times: Floats, covered: npt.NDArray[np.bool_]) -> tuple[Floats, Floats]:
-    """Raw samples to vehicle times: when each vehicle was first seen on the sensor and when it was first seen gone. One
-    that has not left yet is not among them."""
-    edges = np.diff(covered.astype(np.int8), prepend=np.int8(0))
-    starts, ends = times[edges == 1], times[edges == -1]
-    return starts[: len(ends)], ends
-
-
-def counts_per_second(ends: Floats, seconds: int) -> npt.NDArray[np.int64]:
-    """Vehicle times to counts: how many had left the sensor in each of the first `seconds` seconds."""
-    return np.bincount(ends.astype(np.int64), minlength=seconds)[:seconds].astype(np.int64)

@@ -19,17 +19,6 @@ from nilometer.log import failpoints
 from nilometer.log.failpoints import Failpoint
 from nilometer.types import Schema
 
-SINK_FAILPOINTS = (
-    "before_publish",
-    "during_publish",
-    "after_publish",
-    "before_ingest",
-    "after_ingest",
-    "before_commit",
-    "after_commit",
-)
-"""Besides those of files (log/failpoints.py), at the place `sink`: the steps towards a broker and a database."""
-
 COMMON = ("every", "rows", "start")
 """Options of every sink: how long commits are gathered, up to how many rows, and whether one that has nothing yet gets all
 answers that there are, or those from now on."""

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import tempfile
-from collections import Counter
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import polars as pl
 
+from nilometer.spark.counts import Counts
 from nilometer.spark.job import Job
 from nilometer.spark.pipeline import MicroBatch
 from nilometer.spark.running import Running
@@ -24,7 +23,7 @@ class Finite:
 
     frames: list[pl.DataFrame]
     watermark: int | None
-    counted: Mapping[str, int]
+    counts: Counts
 
 
 def run_finite(session: SparkSession, job: Job) -> Finite:
@@ -34,8 +33,6 @@ def run_finite(session: SparkSession, job: Job) -> Finite:
         running = Running(session, job, checkpoint, batches.append, available_now=True)
         running.start()
         running.wait()
-    counted: Counter[str] = Counter()
-    for batch in batches:
-        counted.update(batch.counted)
+    counts = sum((batch.counts for batch in batches), Counts())
     watermark = batches[-1].clock.watermark if batches and job.streams else None
-    return Finite([rows for batch in batches for rows in batch.rows], watermark, counted)
+    return Finite([rows for batch in batches for rows in batch.rows], watermark, counts)

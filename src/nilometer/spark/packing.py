@@ -13,12 +13,13 @@ from __future__ import annotations
 import json
 import struct
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import polars as pl
 
 from nilometer.operators.frames import from_bytes, to_bytes
+from nilometer.spark.counts import Counts
 from nilometer.spark.layout import Clock, Layout
 
 ANSWER = -1
@@ -31,8 +32,8 @@ _LENGTHS = struct.Struct("<III")
 
 @dataclass(frozen=True)
 class Packet:
-    """Rows of fragment `source` on their way to a bucket of fragment `target`. `order` sorts the packets of one source; `report`
-    is what was counted on the way, by name."""
+    """Rows of fragment `source` on their way to a bucket of fragment `target`. `order` sorts the packets of one source. A report
+    says what was counted on the way, and that of the first task up to where the micro-batch reads."""
 
     source: int
     target: int
@@ -41,17 +42,20 @@ class Packet:
     clock: Clock
     rows: pl.DataFrame | None = None
     evaluations: pl.DataFrame | None = None
-    report: Mapping[str, Any] = field(default_factory=dict)
+    counts: Counts | None = None
+    end: Mapping[str, Any] | None = None
 
     def pack(self) -> bytes:
         """As Spark carries it."""
-        head = {
+        head: dict[str, Any] = {
             "way": [self.source, self.target, self.bucket],
             "order": list(self.order),
             "clock": [self.clock.watermark, dict(self.clock.first_ticks)],
         }
-        if self.report:
-            head["report"] = dict(self.report)
+        if self.counts is not None:
+            head["counts"] = self.counts.as_json()
+        if self.end is not None:
+            head["end"] = dict(self.end)
         written = json.dumps(head, separators=(",", ":")).encode()
         rows = b"" if self.rows is None else to_bytes(self.rows)
         evaluations = b"" if self.evaluations is None else to_bytes(self.evaluations)
@@ -79,7 +83,8 @@ def unpack(data: bytes) -> Packet:
         Clock(watermark, first_ticks),
         rows,
         evaluations,
-        head.get("report", {}),
+        Counts.of_json(head["counts"]) if "counts" in head else None,
+        head.get("end"),
     )
 
 

@@ -6,18 +6,17 @@ own watermark is not used (design.md, "Stages on Spark").
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 import polars as pl
 
-from nilometer.plan import physical
+from nilometer.spark.counts import Counts
 from nilometer.spark.job import Job
-from nilometer.spark.layout import Clock
-from nilometer.spark.packing import ANSWER, REPORT, in_order, unpack
+from nilometer.spark.layout import Clock, by_tick
+from nilometer.spark.packing import ANSWER, Packet, in_order, unpack
 from nilometer.spark.places import Places
 
 if TYPE_CHECKING:
@@ -51,19 +50,19 @@ class MicroBatch:
     rows: tuple[pl.DataFrame, ...]
     end: Places
     clock: Clock
-    counted: Mapping[str, int]
+    counts: Counts
 
 
-def micro_batch(job: Job, frame: DataFrame) -> MicroBatch:
-    """Run a micro-batch and fetch what it gave; what carries ticks, in their order, from whichever buckets it came."""
+def micro_batch(frame: DataFrame) -> MicroBatch:
+    """Run a micro-batch and fetch what it gave."""
     column = frame.select("packet").toArrow().column("packet")
-    found = in_order(unpack(value.as_py()) for value in column)
-    rows = tuple(p.rows for p in found if p.target == ANSWER and p.rows is not None and p.rows.height)
-    if len(rows) > 1 and isinstance(job.plan, physical.Deliver) and job.plan.tick:
-        rows = (pl.concat(rows).sort("tick", maintain_order=True),)
-    reports = [packet.report for packet in found if packet.target == REPORT]
-    end = next(report["end"] for report in reports if "end" in report)
-    counted: Counter[str] = Counter()
-    for report in reports:
-        counted.update({name: count for name, count in report.items() if name != "end"})
-    return MicroBatch(rows, Places.of_json(end), found[0].clock, counted)
+    return gathered_batch(unpack(value.as_py()) for value in column)
+
+
+def gathered_batch(packets: Iterable[Packet]) -> MicroBatch:
+    """What the packets that leave the last stage say; rows in the order of their ticks, from whichever buckets they came."""
+    found = in_order(packets)
+    rows = by_tick([p.rows for p in found if p.target == ANSWER and p.rows is not None and p.rows.height])
+    end = next(packet.end for packet in found if packet.end is not None)
+    counts = sum((packet.counts for packet in found if packet.counts is not None), Counts())
+    return MicroBatch(rows, Places.of_json(end), found[0].clock, counts)

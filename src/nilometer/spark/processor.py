@@ -21,6 +21,7 @@ from typing import Protocol
 from nilometer.log import failpoints
 from nilometer.operators.frames import empty
 from nilometer.operators.logic import Output, no_evaluations
+from nilometer.spark.counts import Counts
 from nilometer.spark.faults import carried
 from nilometer.spark.job import Job, digest_of, job_of
 from nilometer.spark.layout import BucketFlow, Clock, Fragment, columns_of, divide, gathered
@@ -100,17 +101,13 @@ def _step(digest: str, job: Job, packets: list[Packet], states: States) -> Itera
     _write(bucket, states)
     _remember(place, bucket)
     pass_by("after_state")
-    held = {"state_bytes": sum(map(len, bucket.written.values())), "state_panes": len(bucket.written)}
-    for stream, count in bucket.flow.shed.items():
-        held[shed_of(stream)] = count - shed_before.get(stream, 0)
-    held["shed"] = sum(bucket.flow.shed.values()) - sum(shed_before.values())
-    yield Packet(-1, REPORT, 0, (), clock, report=held)
+    counts = Counts(
+        state_bytes=sum(map(len, bucket.written.values())),
+        state_panes=len(bucket.written),
+        shed_of={stream: count - shed_before.get(stream, 0) for stream, count in bucket.flow.shed.items()},
+    )
+    yield Packet(-1, REPORT, 0, (), clock, counts=counts)
     yield from _packets(job, fragment, packets[0].bucket, clock, output)
-
-
-def shed_of(stream: str) -> str:
-    """Under which name is counted what joins gave up of a stream."""
-    return f"shed of {stream}"
 
 
 # ---- state -----------------------------------------------------------------------------------------------------------

@@ -8,10 +8,8 @@ the readings before it have raised (places.py).
 from __future__ import annotations
 
 import json
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import polars as pl
 
@@ -20,6 +18,7 @@ from nilometer.dataflow.ledger import Ledger
 from nilometer.log import failpoints
 from nilometer.operators.frames import dtypes, empty
 from nilometer.spark.admission import Piece
+from nilometer.spark.counts import Counts
 from nilometer.spark.job import Job
 from nilometer.spark.layout import BucketFlow, Clock, Fragment, divide
 from nilometer.spark.packing import ANSWER, REPORT, Packet, addresses
@@ -51,31 +50,20 @@ def packets_of(job: Job, task: Task, flows: dict[int, BucketFlow]) -> Iterator[P
         for fragment in job.readers_of_tables:
             rows = _prepared(job, fragment, {}, {}, task.clock)
             yield from _to_target(job, fragment, rows, (), task.clock)
-    counted: Counter[str] = Counter()
+    counts = Counts()
     for number, piece in enumerate(task.pieces):
         admitted, ledger = admitted_rows(job, piece)
-        counted[late_of(piece.stream)] += ledger.late
+        counts += Counts(late_of={piece.stream: ledger.late})
         pass_by("during_read")
         for fragment in job.readers[piece.stream]:
             rows = _prepared(job, fragment, flows, {piece.stream: admitted}, task.clock)
             # Not the rows that go on: those may be partial results of many.
             passed = flows[fragment.number].passed
-            counted["delivered"] += passed
-            counted["filtered"] += admitted.height - passed
-            counted["read"] += ledger.received
-            counted["late"] += ledger.late
-            counted["garbled"] += ledger.garbled
+            counts += Counts(ledger.received, passed, admitted.height - passed, ledger.late)
             yield from _to_target(job, fragment, rows, (task.number, number), task.clock)
-    report: dict[str, Any] = dict(counted)
-    if task.number == 0:
-        report["end"] = task.end.as_json()
-    yield Packet(-1, REPORT, 0, (task.number,), task.clock, report=report)
+    end = task.end.as_json() if task.number == 0 else None
+    yield Packet(-1, REPORT, 0, (task.number,), task.clock, counts=counts, end=end)
     pass_by("after_read")
-
-
-def late_of(stream: str) -> str:
-    """Under which name the late readings of a stream are counted; those of a query count each time it reads the stream."""
-    return f"late of {stream}"
 
 
 def _to_target(

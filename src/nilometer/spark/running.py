@@ -64,7 +64,7 @@ class Running:
 
         def take(frame: DataFrame, _: int) -> None:
             try:
-                self._take(micro_batch(self.job, frame))
+                self._take(micro_batch(frame))
             except NilometerError as error:
                 # Spark would wrap it in a page of Java.
                 self._failure = error

@@ -33,7 +33,7 @@ def unpacker(schema: Schema) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa
                     continue
                 rows = unpack(data).rows
                 if rows is not None and rows.height:
-                    yield from rows.to_arrow().cast(wanted).to_batches()
+                    yield from rows.select(wanted.names).to_arrow().cast(wanted).to_batches()
 
     return unpack_batches
 

@@ -13,12 +13,14 @@ import nilometer
 from nilometer.catalog.network import Network
 from nilometer.catalog.network_files import import_network
 from nilometer.engine import Query
-from nilometer.engine.mote_report import measurements, task_times
+from nilometer.engine.mote_report import measurements
 from nilometer.engine.motes import CompileOptions, Emulation, EmulationOptions, compile_query, emulate
 from nilometer.laboratory.mote_queries import RUNNING_EXAMPLE, SCHEMA, grid
 from nilometer.placement import QualityOfService
+from nilometer.sensornet.motes.busy import expected_times
 from nilometer.sensornet.motes.compilation import Compilation
 from nilometer.sensornet.motes.converters import Converters
+from nilometer.sensornet.motes.emulate import FREQUENCY
 from nilometer.sensornet.motes.readings import Readings, random_readings
 
 BROOK = Path(__file__).parents[2] / "catalog" / "data" / "snee.toml"
@@ -77,8 +79,12 @@ def check_estimates(emulation: Emulation) -> None:
         for what in ("busy", "energy", "ram", "flash"):
             assert row[f"{what}_estimate"] == pytest.approx(row[what], rel=ERROR), (row["site"], what)
         assert row["busy"] <= row["reserved"], row["site"]
-    for task in task_times(emulation):
-        assert abs(task["estimate"] - task["took"]) <= max(ERROR * task["took"], TICK), task
+    expected, periods = expected_times(emulation.compilation.motes), emulation.run.periods
+    for site, measured in emulation.run.measured.items():
+        for mark, task in measured.tasks.items():
+            took, estimate = task.total * 1000 / FREQUENCY / periods, expected[site][mark]
+            name = emulation.compilation.programs[site].tasks[mark]
+            assert abs(estimate - took) <= max(ERROR * took, TICK), (site, name, took, estimate)
 
 
 @dataclass(frozen=True)

@@ -18,8 +18,8 @@ from nilometer.live.proxies import Fleet
 from nilometer.simulated.field import SimulatedField
 from nilometer.simulated.fields.diurnal import Diurnal
 from nilometer.simulated.grid import DiurnalGrid
-from nilometer.simulated.mqtt_fleet import MqttFleet
 from nilometer.types import SECOND
+from simulated.sensors.mqtt_fleet import MqttFleet
 
 pytestmark = [
     pytest.mark.mosquitto,

@@ -14,9 +14,19 @@ import polars as pl
 from nilometer.dataflow.pulled import PulledInlet
 from nilometer.dataflow.sources import Sources
 from nilometer.dataflow.watermark import leaves, query_watermark
+from nilometer.operators.frames import concatenate
 from nilometer.operators.logic import Output
 from nilometer.plan import physical
-from nilometer.spark.layout import BucketFlow, Clock, Fragment, Layout, columns_of, divide, gathered
+from nilometer.spark.layout import (
+    BucketFlow,
+    Clock,
+    Fragment,
+    Layout,
+    by_tick,
+    columns_of,
+    divide,
+    gathered,
+)
 
 
 @dataclass
@@ -89,7 +99,8 @@ class Pipeline:
                     answers.append(output)
                 else:
                     self.send(sent, fragment, output)
-        return gathered(answers, columns_of(self.layout.fragments[-1].plan)).rows
+        rows = by_tick([output.rows for output in answers if output.rows.height])
+        return concatenate(rows, columns_of(self.layout.fragments[-1].plan))
 
     def send(
         self, sent: dict[tuple[int, int, int], list[Output]], fragment: Fragment, output: Output

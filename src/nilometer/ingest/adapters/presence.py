@@ -3,7 +3,11 @@
 Plain words will do. JSON may say more: `{"state": "online", "time": 1767225600000000, "listening": "2026-01-01T00:00:00.05Z", "command": 3}`,
 times as microseconds or ISO-8601, and `"sensors": ["7", "8"]` where one connection, and so one last will, speaks for several.
 
->>> read_presence(b"Online"), read_presence(b'{"status": "offline", "since": 5}'), read_presence(b"perhaps")
+>>> (
+...     read_status(b"Online").online,
+...     read_status(b'{"status": "offline", "since": 5}').online,
+...     read_status(b"perhaps"),
+... )
 (True, False, None)
 >>> said = read_status(b'{"state": "online", "time": 5, "command": 3, "sensors": [7, 8]}')
 >>> said.time, said.listening, said.command, said.sensors
@@ -63,12 +67,6 @@ def read_status(payload: bytes) -> Said | None:
         command if isinstance(command, int) and not isinstance(command, bool) else None,
         tuple(map(str, sensors)) if isinstance(sensors, list) else None,
     )
-
-
-def read_presence(payload: bytes) -> bool | None:
-    """True for online, False for offline, None for neither."""
-    said = read_status(payload)
-    return None if said is None else said.online
 
 
 def _time(value: object) -> int | None:

@@ -1,6 +1,6 @@
 """Reproductions of the papers' figures, by the name that `nilometer reproduce` takes.
 
-Each gives an object with `paper` and `ours` per figure, and the assumptions it made.
+Each gives an object with `paper`, `ours`, a verdict and ratios (verdict.py) per figure, and the assumptions it made.
 """
 
 from __future__ import annotations
@@ -135,19 +135,14 @@ def text(result: dict[str, Any]) -> str:
     """A reproduction for a person to read: each figure as the paper has it, then as we have it."""
     lines = [result["title"]]
     for name, figure in result["figures"].items():
-        lines += ["", f"{name}, {_verdict(figure)}", "  paper:"]
+        lines += ["", f"{name}: {figure['verdict']}", "  paper:"]
         lines += ["    " + line for line in figure["paper"].splitlines()]
         lines += ["  ours:"]
         lines += ["    " + line for line in figure["ours"].splitlines()]
+        if figure["ratios"]:
+            lines += ["  ratios:"] + ["    " + ratio["text"] for ratio in figure["ratios"]]
     lines += ["", "assumptions:"] + [f"- {assumption}" for assumption in result["assumptions"]]
     return "\n".join(lines)
-
-
-def _verdict(figure: dict[str, Any]) -> str:
-    """An exact figure is the same or not; a measured one has the paper's shape or not."""
-    if "same" in figure:
-        return "the same" if figure["same"] else "DIFFERENT"
-    return "the same shape" if figure["shape"] else "ANOTHER SHAPE"
 
 
 __all__ = ["PLOTS", "REPRODUCTIONS", "SCALED", "text"]

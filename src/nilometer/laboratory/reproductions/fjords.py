@@ -19,7 +19,9 @@ import polars as pl
 from nilometer.catalog.extents import Stream
 from nilometer.dataflow import Batch, MemorySources
 from nilometer.dataflow.graph import Graph
+from nilometer.laboratory.reproductions import verdict
 from nilometer.laboratory.reproductions.fjords_power import fjords_power
+from nilometer.laboratory.reproductions.verdict import Ratio
 from nilometer.plan import physical
 from nilometer.simulated.fields import TrafficLoop
 from nilometer.types import SECOND
@@ -213,18 +215,21 @@ def _figure_8(points: list[Point]) -> dict[str, Any]:
     together, apart = ([by_place[n, folded, "filter"] for n in counts if n > 1] for folded in (True, False))
     beats = all(one.seconds < each.seconds for one, each in zip(together, apart, strict=True))
     cheaper = by_place[last, True, "filter"].per_query < by_place[first, True, "filter"].per_query
-    return {
-        "paper": "the single-Fjord version outperforms the multi-Fjord version in all cases; in it additional queries are\n"
+    alone = by_place[last, False, "filter"].per_query / by_place[first, False, "filter"].per_query
+    return verdict.measured(
+        "the single-Fjord version outperforms the multi-Fjord version in all cases; in it additional queries are\n"
         "less expensive than the first, with a Fjord each they are about the same amount of work as a single query",
-        "ours": "\n".join(lines),
-        "shape": beats and cheaper,
-        "data": [point.as_dict() for point in points],
-    }
+        "\n".join(lines),
+        wins=together[-1].seconds < apart[-1].seconds and cheaper,
+        everywhere=beats,
+        ratios=[Ratio(f"a Fjord each: a query of {last} over a single one", 1, alone)],
+        data=[point.as_dict() for point in points],
+    )
 
 
 def _figure_9(points: list[Point]) -> dict[str, Any]:
     lines = []
-    shape = True
+    climbs, levels = [], []
     for batch in sorted({p.batch for p in points}):
         own = [p for p in points if p.batch == batch]
         lines.append(f"{own[0].rows} records in batches of {batch}: tuples/s in all, and per query")
@@ -234,14 +239,18 @@ def _figure_9(points: list[Point]) -> dict[str, Any]:
             f"     in all {middle.tuples / first.tuples:.1f} times as many with {middle.queries} queries as with {first.queries}, "
             f"{last.tuples / middle.tuples:.1f} times as many with {last.queries} as with {middle.queries}"
         )
-        shape &= middle.tuples > first.tuples > last.tuples / last.queries
-    return {
-        "paper": "total tuple throughput climbs up to about 20 queries, and then remains fairly constant;\n"
+        climbs.append(middle.tuples > first.tuples > last.tuples / last.queries)
+        levels.append(last.tuples / middle.tuples)
+    # A tuple at a time, the first batch size, is how the paper's Fjords work.
+    return verdict.measured(
+        "total tuple throughput climbs up to about 20 queries, and then remains fairly constant;\n"
         "tuples per second per query fall as queries are added",
-        "ours": "\n".join(lines),
-        "shape": shape,
-        "data": [point.as_dict() for point in points],
-    }
+        "\n".join(lines),
+        wins=climbs[0],
+        everywhere=all(climbs),
+        ratios=[Ratio("tuples/s of the most queries over those of 20, a tuple at a time", 1, levels[0])],
+        data=[point.as_dict() for point in points],
+    )
 
 
 def draw(eighth: list[Point], ninth: list[Point], path: Path) -> None:

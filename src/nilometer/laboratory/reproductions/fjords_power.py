@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from nilometer.laboratory.reproductions.verdict import Ratio, exact, measured
 from nilometer.simulated.power import TABLE_1
 from nilometer.simulated.programs import (
     BASELINE_RATE,
@@ -65,12 +66,12 @@ def fjords_power() -> dict[str, Any]:
 def _rate() -> dict[str, Any]:
     fast = 60 * MILE_PER_HOUR
     rate = sample_rate(accuracy=1.0, speed=fast)
-    return {
-        "paper": "one foot at 60 mph: 6 inches in .0056 seconds, about 180 Hz",
-        "ours": f"one foot at {fast:g} ft/s: 6 inches in {0.5 / fast:.5f} seconds, {rate:g} Hz "
+    return exact(
+        "one foot at 60 mph: 6 inches in .0056 seconds, about 180 Hz",
+        f"one foot at {fast:g} ft/s: 6 inches in {0.5 / fast:.5f} seconds, {rate:g} Hz "
         f"(one foot between samples would be {fast:g} Hz: enough for one time, not for the difference of two)",
-        "same": float(f"{rate:.2g}") == BASELINE_RATE,
-    }
+        float(f"{rate:.2g}") == BASELINE_RATE,
+    )
 
 
 def _lifetimes() -> dict[str, Any]:
@@ -90,7 +91,7 @@ def _lifetimes() -> dict[str, Any]:
         if days is not None:
             unit = 7 if days > 7 else 1
             same &= round(lifetime / unit * 2) / 2 == days / unit
-    return {"paper": "\n".join(paper), "ours": "\n".join(ours), "same": same, "data": data}
+    return exact("\n".join(paper), "\n".join(ours), same, data)
 
 
 _SHAPES = {
@@ -107,19 +108,24 @@ def _curve(program: Program) -> dict[str, Any]:
         parts = (power.transmit, power.processor, power.converter, power.idle, power.total)
         lines.append(f"{rate:6} " + " ".join(f"{part * 1e3:9.3f}" for part in parts))
     last, base = rows[-1][1], program.power(BASELINE_RATE)
+    ratios = []
     match program.name:
         case "raw samples":
-            shape = all(power.transmit > 0.9 * power.total for rate, power in rows if rate >= 60)
+            holds = all(power.transmit > 0.9 * power.total for rate, power in rows if rate >= 60)
         case "vehicle times":
-            shape = last.processor + last.converter > last.transmit
+            holds = last.processor + last.converter > last.transmit
         case _:
-            shape = 2.5 < VEHICLE_TIMES.power(BASELINE_RATE).total / base.total < 3.5
-    return {
-        "paper": _SHAPES[program.name],
-        "ours": "\n".join(lines),
-        "shape": shape,
-        "data": [{"hertz": rate, **power.as_dict(), "total": power.total} for rate, power in rows],
-    }
+            reduction = VEHICLE_TIMES.power(BASELINE_RATE).total / base.total
+            holds = 2.5 < reduction < 3.5
+            ratios = [Ratio("(b) over (c) at 180 Hz", 3, reduction)]
+    return measured(
+        _SHAPES[program.name],
+        "\n".join(lines),
+        wins=holds,
+        everywhere=holds,
+        ratios=ratios,
+        data=[{"hertz": rate, **power.as_dict(), "total": power.total} for rate, power in rows],
+    )
 
 
 def _allowed(program: Program) -> str:

@@ -15,6 +15,7 @@ from nilometer.laboratory.reproductions.snee_networks import (
     ten_nodes,
     thirty_nodes,
 )
+from nilometer.laboratory.reproductions.verdict import Ratio, measured
 from nilometer.pictures import Curve
 from nilometer.placement.text.tables import table
 from nilometer.types import SECOND
@@ -89,18 +90,20 @@ def _fig_29(ten: Series) -> dict[str, Any]:
     at_two = [query for query in ("Q1", "Q2", "Q3") if ten[query][2] is not None]
     second, sixteenth = _ratio(ten["Q2"], 2, 1, "energy"), _ratio(ten["Q2"], 16, 2, "energy")
     closing = f"Q2: 2 s takes {second:.0%} of the energy of 1 s, 16 s {sixteenth:.0%} of that of 2 s"
-    return {
-        "paper": "at 1 s only Q2 is feasible, at 2 s all three; Q2: 2 s takes 38 % of the energy of 1 s, 16 s 76 % of that of 2 s;\n"
+    return measured(
+        "at 1 s only Q2 is feasible, at 2 s all three; Q2: 2 s takes 38 % of the energy of 1 s, 16 s 76 % of that of 2 s;\n"
         "lifetime rises with the interval and levels off; Q* is infeasible sooner, else a little worse",
-        "ours": "\n".join([*_table(ten, INTERVALS), closing]),
-        "shape": at_one == ["Q2"]
-        and len(at_two) == 3
-        and second < 0.6
-        and second < sixteenth
+        "\n".join([*_table(ten, INTERVALS), closing]),
+        wins=at_one == ["Q2"] and len(at_two) == 3,
+        everywhere=second < sixteenth
         and _falls(ten, "energy")
         and all(_worse(ten["Q*"], ten[query]) for query in ("Q1", "Q2", "Q3")),
-        "data": _data(ten),
-    }
+        ratios=[
+            Ratio("Q2, energy at 2 s over 1 s", 0.38, second),
+            Ratio("Q2, energy at 16 s over 2 s", 0.76, sixteenth),
+        ],
+        data=_data(ten),
+    )
 
 
 def _fig_30(ten: Series, thirty: Series) -> dict[str, Any]:
@@ -114,14 +117,19 @@ def _fig_30(ten: Series, thirty: Series) -> dict[str, Any]:
         query: _value(thirty[query][1024], "lifetime") / _value(ten[query][1024], "lifetime")
         for query in ALL_QUERIES
     }
-    return {
-        "paper": "the same behaviour as with ten nodes; at 16 s Q3 takes 77 % more than with ten, Q* around 180 % more",
-        "ours": "\n".join([*_table(thirty, INTERVALS), f"at 16 s, against ten nodes: {words}"]),
-        "shape": _falls(thirty, "energy")
-        and growth.get("Q*", float("inf")) > growth["Q3"]
-        and all(0.9 < share < 1.1 for share in end.values()),
-        "data": _data(thirty),
-    }
+    return measured(
+        "the same behaviour as with ten nodes; at 16 s Q3 takes 77 % more than with ten, Q* around 180 % more",
+        "\n".join([*_table(thirty, INTERVALS), f"at 16 s, against ten nodes: {words}"]),
+        wins=growth.get("Q*", float("inf")) > growth["Q3"],
+        everywhere=_falls(thirty, "energy") and all(0.9 < share < 1.1 for share in end.values()),
+        ratios=[
+            Ratio("Q3, energy at 16 s, thirty nodes over ten", 1.77, 1 + growth["Q3"]),
+            Ratio(
+                "Q*, energy at 16 s, thirty nodes over ten", 2.8, 1 + growth["Q*"] if "Q*" in growth else None
+            ),
+        ],
+        data=_data(thirty),
+    )
 
 
 def _fig_31(small: Series, large: Series) -> dict[str, Any]:
@@ -141,12 +149,14 @@ def _fig_31(small: Series, large: Series) -> dict[str, Any]:
         for shorter, longer in pairwise(DELIVERIES)
         if series[query][shorter] is not None and series[query][longer] is not None
     )
-    return {
-        "paper": "buffering pays: Q2 on thirty nodes lives 32 % longer when the delivery time goes from 16 s to 32 s",
-        "ours": "\n".join(lines),
-        "shape": rising and gain > 0.05 and most[0] > 0.15,
-        "data": {"ten": _data(small), "thirty": _data(large)},
-    }
+    return measured(
+        "buffering pays: Q2 on thirty nodes lives 32 % longer when the delivery time goes from 16 s to 32 s",
+        "\n".join(lines),
+        wins=gain > 0.05 and most[0] > 0.15,
+        everywhere=rising,
+        ratios=[Ratio("Q2 on thirty nodes, lifetime at 32 s over 16 s", 1.32, 1 + gain)],
+        data={"ten": _data(small), "thirty": _data(large)},
+    )
 
 
 def _value(point: Point | None, what: str) -> float:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from nilometer.laboratory.reproductions.verdict import exact
 from nilometer.types import format_duration
 
 SCHEMA = """
@@ -55,7 +56,7 @@ def snee_forms() -> dict[str, Any]:
     return {
         "name": "snee-forms",
         "title": "SNEE, the running example in physical-algebraic form (profile snee-2010)",
-        "figures": {"Fig. 8": {"paper": FIG_8, "ours": ours, "same": ours == FIG_8}},
+        "figures": {"Fig. 8": exact(FIG_8, ours, ours == FIG_8)},
         "assumptions": [
             "the paper's figure is a drawing; its form is taken from the text of sections 4.3 to 5.1 and Table 1",
             "projection is part of NL_JOIN in the paper and a node of its own here; it is left out of the comparison",

@@ -13,6 +13,7 @@ from typing import Any
 from nilometer.catalog.network import Network
 from nilometer.catalog.profiles import cost_profile
 from nilometer.laboratory.placement_comparison import placed
+from nilometer.laboratory.reproductions.verdict import claimed
 from nilometer.laboratory.scenarios import running_example
 from nilometer.placement import QualityOfService
 from nilometer.placement.text.tables import table
@@ -47,11 +48,9 @@ def snee_losses(days: int = DAYS, qualities: tuple[float, ...] = QUALITIES) -> d
             for quality in qualities
             for retries in RETRIES
         }
-        figures[f"Q1 on motes of the profile {costs}"] = {
-            "paper": PAPER,
-            "ours": "\n".join(_lines(found, qualities)),
-            "shape": bears_out(found, qualities),
-        }
+        figures[f"Q1 on motes of the profile {costs}"] = claimed(
+            PAPER, "\n".join(_lines(found, qualities)), bears_out(found, qualities)
+        )
     return {
         "name": "snee-losses",
         "title": f"SNEE's running example where links lose packets: {days} days, without retries, with one, with three",

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from nilometer.laboratory.reproductions.snee_forms import QUERY, SCHEMA
+from nilometer.laboratory.reproductions.verdict import claimed, measured
 from nilometer.laboratory.scenarios import running_example
 
 BETA = 29
@@ -66,15 +67,15 @@ def snee_motes() -> dict[str, Any]:
         "name": "snee-motes",
         "title": "SNEE, the running example on emulated motes: 29 evaluations of 15 minutes a period",
         "figures": {
-            "Fig. 28": {
-                "paper": PAPER,
-                "ours": "\n".join(lines),
-                "shape": ran.difference is None
+            "Fig. 28": measured(
+                PAPER,
+                "\n".join(lines),
+                wins=joining in compiled.placement.placed.sites_of[1],
+                everywhere=ran.difference is None
                 and ran.run.sound
                 and max(errors) <= ERROR
-                and all(row["flash"] <= PAPER_FLASH and row["ram"] <= MOTE_RAM for row in rows)
-                and joining in compiled.placement.placed.sites_of[1],
-            },
+                and all(row["flash"] <= PAPER_FLASH and row["ram"] <= MOTE_RAM for row in rows),
+            ),
             "Section 4.6": _estimates(),
         },
         "assumptions": [
@@ -89,13 +90,13 @@ def snee_motes() -> dict[str, Any]:
 def _estimates() -> dict[str, Any]:
     """The site at which each estimate is furthest off, for each quantity and query."""
     from nilometer.engine.mote_report import measurements
-    from nilometer.laboratory.mote_queries import MOTE_QUERIES, measured
+    from nilometer.laboratory import mote_queries
 
     heads = "".join(f"{f'{title}: at, measured (estimate)':<36}" for _, title in QUANTITIES)
     lines, good = [f"{'query':<31}sites  {heads}".rstrip()], True
-    for query in MOTE_QUERIES:
+    for query in mote_queries.MOTE_QUERIES:
         with tempfile.TemporaryDirectory() as directory:
-            ran = measured(query, Path(directory))
+            ran = mote_queries.measured(query, Path(directory))
             rows = measurements(ran)
         good = good and ran.difference is None and ran.run.sound
         cells = []
@@ -105,7 +106,7 @@ def _estimates() -> dict[str, Any]:
             figures = f"{worst['site']:>2}  {worst[what]:g} ({worst[f'{what}_estimate']:g})"
             cells.append(f"{figures:<24}{_error(worst, what):>6.1%}      ")
         lines.append(f"{query.name:<31}{len(rows):>5}  {''.join(cells)}".rstrip())
-    return {"paper": COST_MODELS, "ours": "\n".join(lines), "shape": good}
+    return claimed(COST_MODELS, "\n".join(lines), good)
 
 
 def _error(row: dict[str, Any], what: str) -> float:

@@ -6,6 +6,7 @@ from statistics import median
 from typing import Any
 
 from nilometer.laboratory.placement_comparison import Comparison, compare, comparison_lines
+from nilometer.laboratory.reproductions.verdict import claimed
 from nilometer.laboratory.scenarios import QUERIES, random_scenario, running_example
 
 SCENARIOS = 30
@@ -26,11 +27,8 @@ def snee_placement(scenarios: int = SCENARIOS, sizes: tuple[int, ...] = SIZES) -
     figures = {}
     for title, comparisons in groups.items():
         lines = comparison_lines(comparisons)
-        figures[title] = {
-            "paper": PAPER,
-            "ours": "\n".join([*lines, "", *summary(comparisons)]),
-            "shape": bears_out(comparisons),
-        }
+        ours = "\n".join([*lines, "", *summary(comparisons)])
+        figures[title] = claimed(PAPER, ours, bears_out(comparisons))
     return {
         "name": "snee-placement",
         "title": "SNEE, our default placement against that of 2010, same motes, same costs, every predicate true",

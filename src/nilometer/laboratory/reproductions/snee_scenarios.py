@@ -10,6 +10,7 @@ import numpy as np
 from nilometer.errors import NilometerError
 from nilometer.laboratory.placement_comparison import placed
 from nilometer.laboratory.reproductions.snee_networks import six_months_energy
+from nilometer.laboratory.reproductions.verdict import Ratio, measured
 from nilometer.laboratory.scenarios import Scenario, random_scenario
 from nilometer.placement import QualityOfService
 from nilometer.placement.text.tables import table
@@ -78,24 +79,31 @@ def figures_32_and_33(count: int = EACH) -> dict[str, dict[str, Any]]:
         for o in all_of_them
     ]
     return {
-        "Fig. 32, energy of random scenarios": {
-            "paper": "grows with the number of sites, broadly; on average 1052 kJ (30 nodes) and 5764 kJ (200), 42.4 and 40.0 kJ a node",
-            "ours": "\n".join(
+        "Fig. 32, energy of random scenarios": measured(
+            "grows with the number of sites, broadly; on average 1052 kJ (30 nodes) and 5764 kJ (200), 42.4 and 40.0 kJ a node",
+            "\n".join(
                 [
                     *lines,
                     f"on average {means[30]:.0f} kJ and {means[200]:.0f} kJ, {per_node[30]:.1f} and {per_node[200]:.1f} kJ a node;"
                     f" rank correlation with the sites {together:.2f}",
                 ]
             ),
-            "shape": together > 0.8 and means[200] > 3 * means[30] and per_node[200] < 2 * per_node[30],
-            "data": data,
-        },
-        "Fig. 33, lifetime of random scenarios": {
-            "paper": "on average 107 days (30 nodes) and 97 days (200): a larger network does not necessarily live shorter",
-            "ours": f"on average {lifetimes[30]:.0f} days and {lifetimes[200]:.0f} days",
-            "shape": lifetimes[200] > 0.7 * lifetimes[30],
-            "data": data,
-        },
+            wins=means[200] > 3 * means[30],
+            everywhere=together > 0.8 and per_node[200] < 2 * per_node[30],
+            ratios=[
+                Ratio("energy with 200 nodes over 30", 5764 / 1052, means[200] / means[30]),
+                Ratio("energy a node with 200 nodes over 30", 40.0 / 42.4, per_node[200] / per_node[30]),
+            ],
+            data=data,
+        ),
+        "Fig. 33, lifetime of random scenarios": measured(
+            "on average 107 days (30 nodes) and 97 days (200): a larger network does not necessarily live shorter",
+            f"on average {lifetimes[30]:.0f} days and {lifetimes[200]:.0f} days",
+            wins=lifetimes[200] > 0.7 * lifetimes[30],
+            everywhere=True,
+            ratios=[Ratio("lifetime with 200 nodes over 30", 97 / 107, lifetimes[200] / lifetimes[30])],
+            data=data,
+        ),
     }
 
 

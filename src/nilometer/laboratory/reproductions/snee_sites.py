@@ -15,6 +15,7 @@ from nilometer.laboratory.reproductions.snee_networks import (
     plan,
     ten_nodes,
 )
+from nilometer.laboratory.reproductions.verdict import Ratio, measured
 from nilometer.placement import Energy, Placement
 from nilometer.placement.text.tables import table
 from nilometer.sensornet.motes.compilation import compile_placement
@@ -80,29 +81,34 @@ def _energy(placement: Placement, energies: dict[Any, Energy]) -> dict[str, Any]
         f"sensor {sensor:.1%}, CPU asleep {asleep:.1%}; the dearest radio takes {radio:.2%} of a battery;"
         f" the dearest site {spread:.3f} times the cheapest; asleep {slept:.3%} of the time"
     )
-    return {
-        "paper": "sensor 84 %, CPU asleep 15 % on average; the dearest radio 1 % of a battery; roughly the same for all sites;\n"
+    return measured(
+        "sensor 84 %, CPU asleep 15 % on average; the dearest radio 1 % of a battery; roughly the same for all sites;\n"
         "asleep 99.9 % of the time, the radio on 0.101 %",
-        "ours": "\n".join(lines),
-        "shape": 0.83 < sensor < 0.86
-        and 0.14 < asleep < 0.16
-        and radio < 0.02
-        and spread < 1.02
-        and slept > 0.998,
-        "data": {str(site): energy.total for site, energy in energies.items()},
-    }
+        "\n".join(lines),
+        wins=0.83 < sensor < 0.86 and 0.14 < asleep < 0.16,
+        everywhere=radio < 0.02 and spread < 1.02 and slept > 0.998,
+        ratios=[
+            Ratio("the sensor's share over that of the CPU asleep", 84 / 15, sensor / asleep),
+            Ratio("the dearest radio over a battery", 0.01, radio),
+            Ratio("time awake over all", 0.00101, 1 - slept),
+            Ratio("the dearest site over the cheapest (roughly the same)", 1, spread),
+        ],
+        data={str(site): energy.total for site, energy in energies.items()},
+    )
 
 
 def _lifetime(placement: Placement, lifetimes: dict[Any, float]) -> dict[str, Any]:
     found = {site: lifetimes[site] / 86400 for site in placement.routing.post_order if site in lifetimes}
     text = "  ".join(f"site {site}: {value:.1f}" for site, value in found.items())
     low, high = min(found.values()), max(found.values())
-    return {
-        "paper": "about 4.5 months for all seven sites (days; no table is printed)",
-        "ours": f"days: {text}",
-        "shape": 130 < low <= high < 150 and high / low < 1.02,
-        "data": {str(site): value for site, value in found.items()},
-    }
+    return measured(
+        "about 4.5 months for all seven sites (days; no table is printed)",
+        f"days: {text}",
+        wins=130 < low <= high < 150,
+        everywhere=high / low < 1.02,
+        ratios=[Ratio("the shortest life over six months", 4.5 / 6, low * 86400 / SIX_MONTHS)],
+        data={str(site): value for site, value in found.items()},
+    )
 
 
 def _memory(placement: Placement) -> dict[str, Any]:
@@ -128,13 +134,14 @@ def _memory(placement: Placement) -> dict[str, Any]:
         lines.append(f"the largest program takes {largest} bytes of flash ({largest / 131072:.0%})")
     else:
         lines.append("no programs were built: avr-gcc is not here (apt install gcc-avr avr-libc)")
-    return {
-        "paper": "RAM: site 3, with the join, is the fullest of 4 kB\n"
+    return measured(
+        "RAM: site 3, with the join, is the fullest of 4 kB\n"
         "flash: never above 20 kB (15 % of 128 kB); TinyDB takes 65 kB in every site",
-        "ours": "\n".join(lines),
-        "shape": fullest.site == 3 and fullest.ram <= 4096 and largest <= 20_480,
-        "data": {str(site): plan_.ram for site, plan_ in placement.sites.items()},
-    }
+        "\n".join(lines),
+        wins=fullest.site == 3,
+        everywhere=fullest.ram <= 4096 and largest <= 20_480,
+        data={str(site): plan_.ram for site, plan_ in placement.sites.items()},
+    )
 
 
 def program_sizes(placement: Placement) -> dict[NodeId, tuple[int, int]] | None:

@@ -20,6 +20,7 @@ from nilometer.laboratory.baselines import Arrivals
 from nilometer.laboratory.reproductions.snjoin_readings import board, changing_fleet, chosen, fleet
 from nilometer.laboratory.reproductions.snjoin_rivals import WINDOW, entry_cost, joins
 from nilometer.laboratory.reproductions.snjoin_server import BATCH, Costs, Join, fed, measured_costs, serve
+from nilometer.laboratory.reproductions.verdict import Ratio, exact, measured, quotient, rises
 from nilometer.types import MILLISECOND, SECOND
 
 BOARD = (5, 10, 15, 20, 25)
@@ -201,6 +202,13 @@ FIGURE_9 = {
     "output": "SNJoin doubles the HMJ tree's and is up to 60 % above MJoin's",
     "updates": "SNJoin up to 180 % more than the HMJ tree and up to 85 % more than MJoin",
 }
+RATIOS = {
+    ("Fig. 8", "delay"): {"HMJ tree": 0.64, "outer MJoin": 0.81},
+    ("Fig. 8", "updates"): {"HMJ tree": 1.75, "outer MJoin": 1.43},
+    ("Fig. 9", "output"): {"HMJ tree": 2.0, "outer MJoin": 1.6},
+    ("Fig. 9", "updates"): {"HMJ tree": 2.8, "outer MJoin": 1.85},
+}
+"""What the text prints of SNJoin's over a rival's, at best."""
 FIGURE_10 = {"HMJ tree": 80, "outer MJoin": 50, "SNJoin": 20}
 """By how many per cent fewer updates than undisturbed, at 2000 sensors."""
 
@@ -219,18 +227,17 @@ _ASSUMPTIONS = [
 
 
 def _exact(points: list[Point]) -> dict[str, Any]:
-    return {
-        "paper": "three techniques for one answer",
-        "ours": f"in {len(points)} runs each join found as many matches as there are in what its server let through: "
-        f"{'all' if all(p.exact for p in points) else 'NOT ALL'}",
-        "same": all(point.exact for point in points),
-    }
+    same = all(point.exact for point in points)
+    ours = (
+        f"in {len(points)} runs each join found as many matches as there are in what its server let through: "
+    )
+    return exact("three techniques for one answer", ours + ("all" if same else "NOT ALL"), same)
 
 
 def _panels(name: str, points: list[Point], paper: dict[str, str]) -> dict[str, dict[str, Any]]:
     return {
-        name + panel: _panel(points, measured, form, paper[measured])
-        for panel, (measured, form) in PANELS.items()
+        name + panel: _panel(points, measure_, form, paper[measure_], RATIOS.get((name, measure_), {}))
+        for panel, (measure_, form) in PANELS.items()
     }
 
 
@@ -241,44 +248,49 @@ def _by_size(points: list[Point]) -> dict[int, dict[str, Point]]:
     return found
 
 
-def _panel(points: list[Point], name: str, form: str, paper: str) -> dict[str, Any]:
+def _panel(
+    points: list[Point], name: str, form: str, paper: str, printed: dict[str, float]
+) -> dict[str, Any]:
     sizes = _by_size(points)
     lines = ["sensors " + "".join(f"{join:>14}" for join in JOINS)]
     for sensors, found in sizes.items():
         lines.append(f"{sensors:7} " + "".join(f"{form.format(getattr(found[j], name)):>14}" for j in JOINS))
     less = name in ("delay", "drop")
-    if (
-        name == "delay"
-    ):  # the wait is that of a full queue or of none: the paper's per cents are of the work on a tuple
-        lines.append(_at_best(sizes, "cost", less) + " in processor time a tuple")
-    else:
-        lines.append(_at_best(sizes, name, less))
-    last = sizes[max(sizes)]
-    mine, others = getattr(last["SNJoin"], name), [getattr(last[rival], name) for rival in RIVALS]
-    return {
-        "paper": paper,
-        "ours": "\n".join(lines),
-        "shape": all(mine < other if less else mine > other for other in others),
-        "data": [asdict(point) for point in points],
-    }
-
-
-def _at_best(sizes: dict[int, dict[str, Point]], name: str, less: bool) -> str:
+    # The wait is that of a full queue or of none: the paper's per cents are of the work on a tuple.
+    compared, of_what = ("cost", " in processor time a tuple") if name == "delay" else (name, "")
+    best = {rival: _best(sizes, compared, rival, less) for rival in RIVALS}
     word = "below" if less else "above"
-    changes = {rival: _best_change(sizes, name, rival, less) for rival in RIVALS}
-    return "SNJoin, at best: " + ", ".join(
-        f"{change:.0f} % {word} the {rival}" for rival, change in changes.items()
+    changes = (
+        f"{abs(ratio - 1):.0%} {word} the {rival}" for rival, ratio in best.items() if ratio is not None
+    )
+    lines.append("SNJoin, at best: " + ", ".join(changes) + of_what)
+    # From the best to the worst, as the paper has them; equal where nobody has too much to do.
+    rising = [
+        [getattr(found[join], name) for join in ("SNJoin", "outer MJoin", "HMJ tree")]
+        for found in sizes.values()
+    ]
+    ordered = rising if less else [values[::-1] for values in rising]
+    mine, *others = rising[-1]
+    return measured(
+        paper,
+        "\n".join(lines),
+        wins=all(mine < other if less else mine > other for other in others),
+        everywhere=all(rises(values) for values in ordered),
+        ratios=[
+            Ratio(f"SNJoin over the {rival}, at best{of_what}", told, best[rival])
+            for rival, told in printed.items()
+        ],
+        data=[asdict(point) for point in points],
     )
 
 
-def _best_change(sizes: dict[int, dict[str, Point]], name: str, rival: str, less: bool) -> float:
-    """In per cent: by how much SNJoin is below, or above, at the size where it is most so."""
-    changes = []
-    for found in sizes.values():
-        mine, other = getattr(found["SNJoin"], name), getattr(found[rival], name)
-        if other:
-            changes.append(100 * (1 - mine / other) if less else 100 * (mine / other - 1))
-    return max(changes, default=0.0)
+def _best(sizes: dict[int, dict[str, Point]], name: str, rival: str, less: bool) -> float | None:
+    """SNJoin's over the rival's at the size where it is most below, or above."""
+    ratios = [
+        quotient(getattr(found["SNJoin"], name), getattr(found[rival], name)) for found in sizes.values()
+    ]
+    known = [ratio for ratio in ratios if ratio is not None]
+    return (min if less else max)(known, default=None)
 
 
 def _figure_10(pairs: list[tuple[Point, Point]]) -> dict[str, Any]:
@@ -293,17 +305,23 @@ def _figure_10(pairs: list[tuple[Point, Point]]) -> dict[str, Any]:
         now = {steady.join: moving for steady, moving in pairs if steady.sensors == sensors}
         cells = (f"{now[join].updates:.1f}/s, {-found[join]:+.0f} %" for join in JOINS)
         lines.append(f"{sensors:7} " + "".join(f"{cell:>22}" for cell in cells))
-    lines.append(
-        "a rival loses the time in which it takes in the window once more, every minute; the paper's lose more"
-    )
+    lines.append("a rival loses the time in which it takes in the window once more, every minute")
     last = losses[max(losses)]
-    return {
-        "paper": "updates detected, against an undisturbed network of 2000 sensors: "
+    return measured(
+        "updates detected, against an undisturbed network of 2000 sensors: "
         + ", ".join(f"{join} -{loss} %" for join, loss in FIGURE_10.items()),
-        "ours": "\n".join(lines),
-        "shape": all(last["SNJoin"] < last[rival] for rival in RIVALS),
-        "data": [{"steady": asdict(steady), "moving": asdict(moving)} for steady, moving in pairs],
-    }
+        "\n".join(lines),
+        wins=all(last["SNJoin"] < last[rival] for rival in RIVALS),
+        everywhere=all(
+            rises([found[join] for join in ("SNJoin", "outer MJoin", "HMJ tree")])
+            for found in losses.values()
+        ),
+        ratios=[
+            Ratio(f"{join}, the share still detected", 1 - loss / 100, 1 - last[join] / 100)
+            for join, loss in FIGURE_10.items()
+        ],
+        data=[{"steady": asdict(steady), "moving": asdict(moving)} for steady, moving in pairs],
+    )
 
 
 def _figure_14(points: list[Point]) -> dict[str, Any]:
@@ -313,9 +331,11 @@ def _figure_14(points: list[Point]) -> dict[str, Any]:
     for streams, found in sizes.items():
         mjoin, snjoin, ranges = (found[join].cost for join in shown)
         lines.append(f"{streams:7} {mjoin:12.2f} {snjoin:9.2f} {ranges:11.2f}")
-    return {
-        "paper": "measured as computed: SNJoin below the outer MJoin for every number of streams from 5 to 25",
-        "ours": "\n".join(lines),
-        "shape": all(found["SNJoin"].cost < found["outer MJoin"].cost for found in sizes.values()),
-        "data": [{"streams": n, **{join: found[join].cost for join in shown}} for n, found in sizes.items()],
-    }
+    below = [found["SNJoin"].cost < found["outer MJoin"].cost for found in sizes.values()]
+    return measured(
+        "measured as computed: SNJoin below the outer MJoin for every number of streams from 5 to 25",
+        "\n".join(lines),
+        wins=below[-1],
+        everywhere=all(below),
+        data=[{"streams": n, **{join: found[join].cost for join in shown}} for n, found in sizes.items()],
+    )

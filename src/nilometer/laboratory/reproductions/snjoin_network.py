@@ -27,6 +27,7 @@ from nilometer.laboratory.reproductions.snjoin_field import (
     RunFigures,
     measure,
 )
+from nilometer.laboratory.reproductions.verdict import Ratio, exact, measured, quotient, rises
 from nilometer.laboratory.snjoin import Feedback
 from nilometer.types import MILLISECOND, SECOND
 
@@ -35,6 +36,11 @@ SENSORS = (200, 600, 1000, 1400, 2000)
 
 SECONDS = 40
 """So long the feedback learns, and then so long all are measured."""
+
+FIGURE_11 = (
+    "SNJoin increases the number of detected phenomena changes by up to 30 % over distributed MJoin;\n"
+    "relevance feedback enhances SNJoin by up to 90 % (2000 sensors)"
+)
 
 FIGURE_12 = {
     200: (0.0, 0.0, 0.0, 0.0, 0.0, 0.0),
@@ -114,12 +120,12 @@ def _exact(points: list[Point]) -> dict[str, Any]:
         f"{p.sensors:5} sensors, {p.heads:3} clusters, {p.tuples:6,} tuples: {'equal' if p.exact else 'NOT EQUAL'}"
         for p in points
     ]
-    return {
-        "paper": "buffering by epsilon, retention of w + max(epsilon, Delay) and the order of timestamps and heads give every result once",
-        "ours": "\n".join(lines),
-        "same": all(p.exact for p in points),
-        "data": [{"sensors": p.sensors, "clusters": p.heads, "equal": p.exact} for p in points],
-    }
+    return exact(
+        "buffering by epsilon, retention of w + max(epsilon, Delay) and the order of timestamps and heads give every result once",
+        "\n".join(lines),
+        all(p.exact for p in points),
+        [{"sensors": p.sensors, "clusters": p.heads, "equal": p.exact} for p in points],
+    )
 
 
 def _clusters(points: list[Point]) -> dict[str, Any]:
@@ -128,39 +134,37 @@ def _clusters(points: list[Point]) -> dict[str, Any]:
         f"{p.sensors:7} {p.heads:6} {p.iterations:11} {p.hops:21.1f} {p.everyone.probes:20.1f} {p.guided.probes:14.1f}"
         for p in points
     ]
-    return {
-        "paper": "HEED with a cluster range of 10 % of the space decides the number of clusters; heads are several hops apart;\n"
+    fewer = [p.hops > 1 and p.guided.probes < p.everyone.probes for p in points if p.heads > 1]
+    return measured(
+        "HEED with a cluster range of 10 % of the space decides the number of clusters; heads are several hops apart;\n"
         "feedback focuses on sensors with similar behaviour and reduces the number of probed streams",
-        "ours": "\n".join(lines),
-        "shape": all(p.hops > 1 and p.guided.probes < p.everyone.probes for p in points if p.heads > 1),
-        "data": [p.as_dict() for p in points],
-    }
+        "\n".join(lines),
+        wins=all(fewer[-1:]),
+        everywhere=all(fewer),
+        data=[p.as_dict() for p in points],
+    )
 
 
 def _work(points: list[Point]) -> dict[str, Any]:
     lines = [
         "sensors  MJoin  SNJoin  with feedback   (tuples a busiest head can take, times matches found; MJoin = 100)"
     ]
-    shape = True
+    ordered = []
     data: list[dict[str, float]] = []
     for p in points:
         snjoin = 100.0 * p.everyone.mjoin_work / p.everyone.work if p.everyone.work else 100.0
         guided = 100.0 * p.everyone.mjoin_work * p.guided.recall / p.guided.work if p.guided.work else 100.0
         lines.append(f"{p.sensors:7} {100:6} {snjoin:7.0f} {guided:14.0f}")
-        shape &= snjoin > 100 and (guided > snjoin or p.heads == 1)
+        ordered.append(snjoin > 100 and (guided > snjoin or p.heads == 1))
         data.append({"sensors": p.sensors, "mjoin": 100.0, "snjoin": snjoin, "feedback": guided})
-    most = data[-1]
-    lines.append(
-        f"at {points[-1].sensors} sensors: SNJoin {most['snjoin'] - 100:+.0f} % over MJoin, feedback "
-        f"{100 * (most['feedback'] / most['snjoin'] - 1):+.0f} % over SNJoin; the order is the paper's, the distances are not"
+    return measured(
+        FIGURE_11,
+        "\n".join(lines),
+        wins=ordered[-1],
+        everywhere=all(ordered),
+        ratios=_gains(data[-1]),
+        data=data,
     )
-    return {
-        "paper": "SNJoin increases the number of detected phenomena changes by up to 30 % over distributed MJoin;\n"
-        "relevance feedback enhances SNJoin by up to 90 % (2000 sensors)",
-        "ours": "\n".join(lines),
-        "shape": shape,
-        "data": data,
-    }
 
 
 def _figure_11(points: list[Point]) -> dict[str, Any]:
@@ -173,21 +177,22 @@ def _figure_11(points: list[Point]) -> dict[str, Any]:
         lines.append(f"{p.sensors:7} {p.updates:10.1f} " + " ".join(f"{rate:6.1f}" for rate in told.values()))
         data.append({"sensors": p.sensors, "true": p.updates, **told})
     last = data[-1]
-    lines.append(
-        f"at {points[-1].sensors} sensors: SNJoin {_more(last['snjoin'], last['mjoin'])} over MJoin, feedback "
-        f"{_more(last['feedback'], last['snjoin'])} over SNJoin; the order is the paper's, the distances are not"
+    return measured(
+        FIGURE_11,
+        "\n".join(lines),
+        wins=last["feedback"] > last["snjoin"] >= last["mjoin"],
+        everywhere=all(rises([row[name] for name in ("mjoin", "snjoin", "feedback")]) for row in data),
+        ratios=_gains(last),
+        data=data,
     )
-    return {
-        "paper": "SNJoin increases the number of detected phenomena changes by up to 30 % over distributed MJoin;\n"
-        "relevance feedback enhances SNJoin by up to 90 % (2000 sensors)",
-        "ours": "\n".join(lines),
-        "shape": last["feedback"] > last["snjoin"] >= last["mjoin"],
-        "data": data,
-    }
 
 
-def _more(rate: float, than: float) -> str:
-    return f"{100 * (rate / than - 1):+.0f} %" if than else "from nothing"
+def _gains(last: dict[str, float]) -> list[Ratio]:
+    """Of the largest field."""
+    return [
+        Ratio("SNJoin over MJoin", 1.3, quotient(last["snjoin"], last["mjoin"])),
+        Ratio("feedback over SNJoin", 1.9, quotient(last["feedback"], last["snjoin"])),
+    ]
 
 
 _MEASURES = ("probes", "delay", "drop", "recall", "width", "bytes")
@@ -226,14 +231,26 @@ def _figure_12(points: list[Point]) -> dict[str, Any]:
         "of the width"
     )
     printed = [row(count, values) for count, values in FIGURE_12.items() if count in ours]
-    return {
-        "paper": "\n".join([head, *printed]),
-        "ours": "\n".join(lines),
-        "shape": last[0] > 50 and last[1] > 50 and last[5] > 50 and last[4] < 15,
-        "data": [
+    saved = [min(values[0], values[1], values[5]) for values in ours.values()]
+    return measured(
+        "\n".join([head, *printed]),
+        "\n".join(lines),
+        wins=saved[-1] > 0,
+        everywhere=all(least >= 0 for least in saved),
+        ratios=_left(max(ours), last),
+        data=[
             {"sensors": count, **dict(zip(_MEASURES, values, strict=True))} for count, values in ours.items()
         ],
-    }
+    )
+
+
+def _left(sensors: int, reductions: Sequence[float]) -> list[Ratio]:
+    """What feedback leaves of each measure, where the paper has a row for so many sensors."""
+    printed = zip(_MEASURES, FIGURE_12.get(sensors, ()), reductions, strict=False)
+    return [
+        Ratio(f"{name} left by feedback at {sensors} sensors", 1 - told / 100, 1 - found / 100)
+        for name, told, found in printed
+    ]
 
 
 def _growth(points: list[Point]) -> dict[str, Any]:
@@ -241,16 +258,21 @@ def _growth(points: list[Point]) -> dict[str, Any]:
     named = {"probes": 0, "delay": 1, "communication": 5, "tuple width": 4}
     lines = [f"{name}: {first[place]:.1f} % -> {last[place]:.1f} %" for name, place in named.items()]
     grows = all(last[place] > first[place] for place in named.values())
+    by_size = [_reductions(p) for p in points]
     if not grows:
         lines.append(
             f"the clusters are {points[0].heads} and {points[-1].heads}; with many sensors results are longer, and they travel with the probes that are left"
         )
-    return {
-        "paper": "from 200 sensors to 2000 all reductions grow from 0: probes to 79.4 %, delay to 70.1 %, communication to 75.5 %, width to 11.5 %",
-        "ours": "\n".join(lines),
-        "shape": grows,
-        "data": [{name: [first[place], last[place]] for name, place in named.items()}],
-    }
+    return measured(
+        "from 200 sensors to 2000 all reductions grow from 0: probes to 79.4 %, delay to 70.1 %, communication to 75.5 %, width to 11.5 %",
+        "\n".join(lines),
+        wins=grows,
+        everywhere=all(rises([values[place] for values in by_size]) for place in named.values()),
+        ratios=[
+            ratio for place, ratio in enumerate(_left(points[-1].sensors, last)) if place in named.values()
+        ],
+        data=[{name: [first[place], last[place]] for name, place in named.items()}],
+    )
 
 
 def draw(points: list[Point], path: Path) -> None:

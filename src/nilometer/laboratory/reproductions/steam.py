@@ -25,6 +25,8 @@ from nilometer.laboratory.baselines import (
     XJoinTree,
     XJoinTreeSpec,
 )
+from nilometer.laboratory.reproductions import verdict
+from nilometer.laboratory.reproductions.verdict import Ratio
 from nilometer.laboratory.window_joins import Joining, KernelJoin, OperatorJoin, in_arrival_numbers
 from nilometer.operators.window_join.plan import Form
 from nilometer.types import HOUR
@@ -138,7 +140,7 @@ def _figure(
         f"microseconds a tuple, mean; the last third of the run in parentheses; {rival} purged every {purge:,} tuples",
         f"streams   N-tuples  {rival:>16}  {ours:>16}   times quicker   {ours + OPERATOR:>17}",
     ]
-    shape, data, quicker = True, [], []
+    steady, data, quicker = True, [], []
     for streams, run in measured.items():
         means, ends = {}, {}
         for name in (ours, rival, ours + OPERATOR):
@@ -153,27 +155,29 @@ def _figure(
                 {"streams": streams, "join": name, "microseconds": times.tolist(), "results": run["results"]}
             )
             if name == ours:
-                shape &= ends[name] < 2 * middle  # nothing builds up
+                steady &= ends[name] < 2 * middle  # nothing builds up
         quicker.append(means[rival] / means[ours])
-        shape &= quicker[-1] > 1
         lines.append(
             f"{streams:7} {run['results']:10,}  {_cell(means[rival], ends[rival]):>16}  "
             f"{_cell(means[ours], ends[ours]):>16}   {quicker[-1]:13.1f}   "
             f"{_cell(means[ours + OPERATOR], ends[ours + OPERATOR]):>17}"
         )
-    claim = (
-        "an order of magnitude, as the paper says"
-        if min(quicker) >= 10
-        else "not everywhere the order of magnitude of which the paper speaks"
-    )
-    lines.append(
-        f"{min(quicker):.1f} to {max(quicker):.1f} times quicker: {claim}; batches of {batch:,} tuples"
-    )
+    lines.append(f"{min(quicker):.1f} to {max(quicker):.1f} times quicker; batches of {batch:,} tuples")
     paper = (
         f"the {ours} is below the {rival} for 2, 3 and 4 streams, and its curve does not rise as more tuples are processed; "
         "the W-joins are said to be quicker by an order of magnitude (the figure has no numbers in the text)"
     )
-    return {"paper": paper, "ours": "\n".join(lines), "shape": bool(shape), "data": data}
+    return verdict.measured(
+        paper,
+        "\n".join(lines),
+        wins=quicker[-1] > 1,
+        everywhere=bool(steady) and all(times > 1 for times in quicker),
+        ratios=[
+            Ratio(f"{rival} over {ours}, {streams} streams (an order of magnitude)", 10, times)
+            for streams, times in zip(measured, quicker, strict=True)
+        ],
+        data=data,
+    )
 
 
 def _cell(mean: float, end: float) -> str:

@@ -12,6 +12,7 @@ from typing import Any
 import polars as pl
 
 from nilometer.ingest.buffers import CopiedBuffers, Costs, Memory, SharedBuffers, StreamUse, choose
+from nilometer.laboratory.reproductions.verdict import exact, measured
 
 QUERIES = (1, 2, 4, 8, 16)
 STREAMS = (1, 4, 16)
@@ -107,7 +108,7 @@ def _memory(filled: dict[tuple[int, int], dict[str, Memory]], batch: pl.DataFram
             | {"copied_batches": copied.batches, "shared_batches": shared.batches}
         )
     paper = "the first scheme requires buffer size Q*S; the second is additive in the numbers of queries and streams"
-    return {"paper": paper, "ours": "\n".join(lines), "same": same, "data": data}
+    return exact(paper, "\n".join(lines), same, data)
 
 
 def _times(
@@ -120,7 +121,8 @@ def _times(
         f"batches of one tuple (Q = 8, S = 4): copied {single['copied'] * 1e9:,.0f} ns, shared {single['shared'] * 1e9:,.0f} ns"
     )
     alone = [found for (queries, _), found in times.items() if queries == 1]
-    slower = all(found["shared"] > found["copied"] for found in times.values())
+    by_size = [found["shared"] > found["copied"] for found in times.values()]
+    slower = all(by_size)
     lines.append(
         "the second access is slower, as the paper says"
         if slower
@@ -130,7 +132,7 @@ def _times(
     )
     data = [{"queries": q, "streams": s, **found} for (q, s), found in times.items()]
     paper = "the processing time of the second scheme is greater, since two accesses are needed to reference a tuple"
-    return {"paper": paper, "ours": "\n".join(lines), "shape": slower, "data": data}
+    return measured(paper, "\n".join(lines), wins=by_size[-1], everywhere=slower, data=data)
 
 
 def _choices(batch: pl.DataFrame, costs: Costs) -> dict[str, Any]:
@@ -138,8 +140,8 @@ def _choices(batch: pl.DataFrame, costs: Costs) -> dict[str, Any]:
     chosen = {
         queries: choose([StreamUse(f"s{i}", queries, size) for i in range(4)], costs) for queries in QUERIES
     }
-    return {
-        "paper": "copies while queries have little or nothing in common; one shared buffer as they have more",
-        "ours": "\n".join(f"Q = {queries:2}, S = 4: {choice.why}" for queries, choice in chosen.items()),
-        "same": chosen[1].scheme == "copied" and chosen[16].scheme == "shared",
-    }
+    return exact(
+        "copies while queries have little or nothing in common; one shared buffer as they have more",
+        "\n".join(f"Q = {queries:2}, S = 4: {choice.why}" for queries, choice in chosen.items()),
+        chosen[1].scheme == "copied" and chosen[16].scheme == "shared",
+    )

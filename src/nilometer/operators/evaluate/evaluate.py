@@ -143,13 +143,6 @@ def apply_predicate(frame: pl.DataFrame, predicate: Expression | None) -> pl.Dat
     return compile_predicate(predicate)(frame)
 
 
-def apply_projection(
-    frame: pl.DataFrame, items: Iterable[tuple[str, Expression]], keep: Sequence[str] = ()
-) -> pl.DataFrame:
-    """The system columns `keep` and then (name, expression) pairs, a row for each row (logical.Project)."""
-    return compile_projection(items)(frame, keep)
-
-
 # ---- the compiler ----------------------------------------------------------------------------------------------------
 
 _FEW = 8

@@ -3,6 +3,9 @@
 Of each stream at most so many tuples are kept; when there are more, those that are worth least go (worth.py), and are counted. What a
 round brings is joined in slices, in the order of time, of at most a sixteenth of the memory: a slice is all that is ever held on
 top of the bound, and how a log is cut into rounds matters little. What has expired takes no memory and is not shed.
+
+>>> Shedding((1_600, None), "LIFE").slice_rows
+100
 """
 
 from __future__ import annotations

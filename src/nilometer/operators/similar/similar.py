@@ -15,6 +15,13 @@ A tuple waits until its tick is complete; the state is the tuples that are not o
 all streams, of equal values (kernels/occurrence_table.py) or of nearly equal ones (kernels/near_table.py), which is made again of the panes: a round
 costs what is new in it, and COUNTS of equal values costs the same whatever the arity. Of points, and where times are not in order, pairs are found by
 sorted search (kernels/similar_pairs.py): a round sorts what is new and what may be like it.
+
+>>> air = Schema((Column("heat", INT),))
+>>> rows = [(0, 0, 1, 0, 20), (1, 1, 2, 1, 21), (2, 2, 3, 2, 35), (3, 3, 3, 3, 20)]  # tick, time, id, ...
+>>> logic = Similar(air, "heat", 1, 10, "PAIRS", "m").build()
+>>> logic.update(0, pl.DataFrame(rows, frames.stream_dtypes(air), orient="row"))
+>>> logic.advance(Progress(watermark=4)).rows.select("m.id", "m.value", "m.other_id", "m.other_value").rows()
+[(2, 21, 1, 20), (3, 20, 1, 20), (3, 20, 2, 21)]
 """
 
 from __future__ import annotations

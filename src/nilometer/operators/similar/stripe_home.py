@@ -1,4 +1,11 @@
-"""Where a tuple of a divided SIMILAR is at home: it answers in one bucket, and has copies where others may look for it."""
+"""Where a tuple of a divided SIMILAR is at home: it answers in one bucket, and has copies where others may look for it.
+
+>>> home = StripeHome(stripe_width(1.0), 2, 0)
+>>> other = StripeHome(stripe_width(1.0), 2, 1)
+>>> values = pl.Series([0.0, 10.0, 20.0, 30.0])
+>>> (home.holds(values) ^ other.holds(values)).tolist()  # each is at home in one of them
+[True, True, True, True]
+"""
 
 from __future__ import annotations
 

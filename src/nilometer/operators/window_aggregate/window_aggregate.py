@@ -8,6 +8,18 @@ holistic (MEDIAN, DISTINCT, MIN of text), windows are materialised in parts (win
 
 Evaluations, also of windows without slide over a pushed input, are those of the rows before the predicate. Ungrouped: one row
 per evaluation; grouped: one per group that has a row in the window.
+
+>>> import polars as pl
+>>> from nilometer.expressions import Aggregate, ColumnReference
+>>> from nilometer.operators.frames import stream_dtypes
+>>> from nilometer.operators.logic import Progress
+>>> from nilometer.types import INT
+>>> most = Aggregate("max", ColumnReference("depth", INT), False, INT)
+>>> logic = WindowAggregate(10, 0, 5, True, items=(("most", most),)).build()  # RANGE 10 SLIDE 5
+>>> rows = [(1, 1, 1, 0, 70), (6, 6, 1, 1, 60), (12, 12, 1, 2, 50)]  # tick, time, id, position, depth
+>>> logic.update(0, pl.DataFrame(rows, stream_dtypes(Schema((Column("depth", INT),))), orient="row"))
+>>> logic.advance(Progress(watermark=16, first_tick=1)).rows.select("@tick", "most").rows()
+[(5, 70), (10, 70), (15, 60)]
 """
 
 from __future__ import annotations

@@ -2,6 +2,12 @@
 
 `A.k = B.k AND B.k = C.k` is one class over three streams: the equivalence classes of the equalities (their
 transitive closure) also say A.k = C.k, so a step from A may go to C at once.
+
+>>> from nilometer.expressions import ColumnReference
+>>> from nilometer.types import INT
+>>> a, b, c = (ColumnReference(f"{name}.k", INT) for name in "abc")
+>>> [sorted(each.ports) for each in classes_of([(0, a, 1, b), (1, b, 2, c)])]
+[[0, 1, 2]]
 """
 
 from __future__ import annotations

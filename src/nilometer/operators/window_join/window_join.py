@@ -11,6 +11,16 @@ so that each result is found once, in the round in which its last member arrives
 merge. Where all streams share what must be equal, one compiled table does it (window_join_table.py). The widths that the bounds *imply*, none wider than those given, decide what joins and say when a tuple can be
 forgotten: a stream that is silent holds nothing up as long as the watermark moves (its heartbeats). Nothing waits for the watermark: a result is emitted as soon as it exists, with tick = time =
 its latest member's time, no id and no position.
+
+>>> from nilometer.expressions import ColumnReference
+>>> from nilometer.types import Column
+>>> a, b = Schema((Column("a.k", INT),)), Schema((Column("b.k", INT),))
+>>> equal = (0, ColumnReference("a.k", INT), 1, ColumnReference("b.k", INT))
+>>> logic = WindowJoin((a, b), ((0, 1, 5),), (equal,)).build()
+>>> logic.update(0, pl.DataFrame([(1, 1, 1, 0, 7), (2, 2, 1, 1, 8)], frames.stream_dtypes(a), orient="row"))
+>>> logic.update(1, pl.DataFrame([(4, 4, 2, 0, 7), (9, 9, 2, 1, 8)], frames.stream_dtypes(b), orient="row"))
+>>> logic.advance(Progress(watermark=0)).rows.select(TIME, "a.k", "b.k").rows()
+[(4, 7, 7)]
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ from nilometer.plan.reference.combination import combine
 from nilometer.plan.reference.differences import to_stream
 from nilometer.plan.reference.extents import acquire, stored
 from nilometer.plan.reference.feed import Feed
-from nilometer.plan.reference.rows import Evaluation, Row, Values
+from nilometer.plan.reference.rows import Evaluation, Row, Values, delivery_order
 from nilometer.plan.reference.silent import silent
 from nilometer.plan.reference.similar import similar
 from nilometer.plan.reference.sources import lag, sample, united_streams
@@ -73,8 +73,7 @@ def _rows(node: Node, world: World) -> list[tuple[int | None, Values]]:
     """The rows of any collection with their ticks, in their order; a table's have none."""
     match node.collection:
         case Collection.STREAM:
-            ordered = sorted(stream(node, world), key=lambda row: (row.tick, row.time))
-            return [(row.tick, row.values) for row in ordered]
+            return [(row.tick, row.values) for row in sorted(stream(node, world), key=delivery_order)]
         case Collection.WINDOWS:
             return [
                 (evaluation.tick, values) for evaluation in windows(node, world) for values in evaluation.bag

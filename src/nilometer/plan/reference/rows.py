@@ -58,6 +58,11 @@ def stream_order(row: Row) -> tuple[Any, ...]:
     return (row.time, order_key(row.id), order_key(row.position), values)
 
 
+def delivery_order(row: Row) -> tuple[Any, ...]:
+    """The order in which an answer's tuples are delivered: by tick, and within it (time, id, position)."""
+    return (row.tick, row.time, order_key(row.id), order_key(row.position))
+
+
 def source_order(row: Row) -> tuple[Any, ...]:
     """The order of one source's tuples: (time, position), and the values of those without a position. A tuple joined with several rows of a
     table stands once for each, in the table's order: sorting keeps it."""

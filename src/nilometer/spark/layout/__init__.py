@@ -8,12 +8,14 @@ from nilometer.spark.layout.divide import divide
 from nilometer.spark.layout.fragments import Fragment, Layout
 from nilometer.spark.layout.lay_out import lay_out
 from nilometer.spark.layout.text import text_of
+from nilometer.spark.layout.tick_order import by_tick
 
 __all__ = [
     "Clock",
     "Fragment",
     "BucketFlow",
     "Layout",
+    "by_tick",
     "columns_of",
     "divide",
     "gathered",

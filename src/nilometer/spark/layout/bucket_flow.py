@@ -16,7 +16,7 @@ from nilometer.dataflow.intake import row_columns
 from nilometer.dataflow.lowering.partials import evaluated
 from nilometer.dataflow.lowering.streams import similar_of
 from nilometer.dataflow.sources import Extents
-from nilometer.dataflow.stages import Operator, Round
+from nilometer.dataflow.stages import Operator, Round, pick
 from nilometer.errors import InternalError
 from nilometer.expressions import Expression
 from nilometer.operators.frames import (
@@ -32,6 +32,7 @@ from nilometer.spark.layout.divide import divide
 from nilometer.spark.layout.fragments import Fragment, Layout
 from nilometer.spark.layout.nodes import AggregateCombine
 from nilometer.spark.layout.stripes import stripes_of
+from nilometer.spark.layout.tick_order import in_tick_order
 from nilometer.types import TIME, Column, Schema
 
 
@@ -165,6 +166,10 @@ class _CutFlow(FragmentFlow):
                 return self.cut(node, columns_of(node.input))
             case AggregateCombine():
                 return self._lower_combine(node)
+            case physical.Deliver() if self._place[0] > 1 and in_tick_order(node):
+                names = {TICK: TICK} | ({"tick": TICK} if node.tick else {})
+                names |= {name: name for name in node.schema.names}
+                return self.fuse(self.lower(node.input), lambda rows: pick(rows, names))
             case physical.SnJoin() if self._place[0] > 1 and stripes_of(node) is not None:
                 # Divided by stripes: copies from elsewhere are found here, but answer at home.
                 home = StripeHome(stripe_width(node.epsilon), *self._place)

@@ -47,7 +47,7 @@ def state_size(bench: Bench) -> tuple[StateSize, ...]:
     held: list[float] = []
 
     def watch(batch: MicroBatch) -> None:
-        held.append(batch.counted.get("state_bytes", 0) / 1e6)
+        held.append(batch.counts.state_bytes / 1e6)
 
     ours.run(bench.session, written.place, workload.question, rows, place / "ours", watch)
     stock = run(bench.session, QUERIES[workload.peer], folders, place / "stock", counting)

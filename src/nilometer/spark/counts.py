@@ -1,0 +1,53 @@
+"""What is counted on the way of a micro-batch: in the tasks that read it, and in the buckets that work on it.
+
+>>> one = Counts(read=5, late_of={"air": 1}) + Counts(
+...     read=2, late_of={"air": 2, "water": 1}, shed_of={"air": 4}
+... )
+>>> one.read, one.late_of, one.shed
+(7, {'air': 3, 'water': 1}, 4)
+>>> Counts.of_json(one.as_json()) == one
+True
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Counts:
+    """`read`, `delivered`, `filtered` and `late` count a reading each time the query reads its stream. By the stream's lower-case
+    name: `late_of` counts a late reading once, `shed_of` what joins gave up for want of memory."""
+
+    read: int = 0
+    delivered: int = 0
+    filtered: int = 0
+    late: int = 0
+    state_bytes: int = 0
+    state_panes: int = 0
+    late_of: Mapping[str, int] = field(default_factory=dict)
+    shed_of: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def shed(self) -> int:
+        """Over all streams."""
+        return sum(self.shed_of.values())
+
+    def __add__(self, other: Counts) -> Counts:
+        return Counts(*(_sum(getattr(self, f.name), getattr(other, f.name)) for f in fields(self)))
+
+    def as_json(self) -> dict[str, Any]:
+        """What is not nothing, by name."""
+        return {f.name: value for f in fields(self) if (value := getattr(self, f.name))}
+
+    @classmethod
+    def of_json(cls, found: Mapping[str, Any]) -> Counts:
+        """What `as_json` gave."""
+        return cls(**found)
+
+
+def _sum(one: Any, other: Any) -> Any:
+    return one + other if isinstance(one, int) else dict(Counter(one) + Counter(other))

@@ -1,0 +1,45 @@
+"""A plan -> whether its answer comes in the order of its ticks, and the rows of several buckets -> that order.
+
+What waits for a tick to be complete (LAG, SAMPLE, SILENT, SIMILAR, ASOF JOIN, a window) gives ticks in order. A stream that is made
+tuple by tuple is delivered as it came. The rows of a divided answer carry their tick under its system name as far as the driver.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import polars as pl
+
+from nilometer.algebra import Collection
+from nilometer.operators.logic import TICK
+from nilometer.plan import physical
+
+
+def in_tick_order(plan: physical.Node) -> bool:
+    """Whether a plan's rows come in the order of their ticks."""
+    match plan:
+        case _ if plan.collection is not Collection.STREAM:
+            return plan.collection is Collection.WINDOWS
+        case physical.Lag() | physical.Sample() | physical.Silent() | physical.SnJoin() | physical.AsofJoin():
+            return True
+        case physical.RStream() | physical.IStream() | physical.DStream():
+            return True
+        case (
+            physical.Deliver()
+            | physical.Select()
+            | physical.Project()
+            | physical.Rename()
+            | physical.Exchange()
+        ):
+            return in_tick_order(plan.inputs[0])
+        case physical.HashJoin() | physical.NlJoin():  # a stream with a table
+            return any(in_tick_order(side) for side in plan.inputs)
+        case _:
+            return False
+
+
+def by_tick(parts: Sequence[pl.DataFrame]) -> tuple[pl.DataFrame, ...]:
+    """The rows of a micro-batch's buckets: in the order of their ticks, which go, if they carry them."""
+    if not parts or TICK not in parts[0].columns:
+        return tuple(parts)
+    return (pl.concat(parts).sort(TICK, maintain_order=True).drop(TICK),)
