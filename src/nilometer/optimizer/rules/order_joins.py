@@ -13,12 +13,13 @@ from nilometer.plan.logical import Join, Node
 
 
 def order_joins(plan: Node, context: OptimizerContext) -> Node:
-    """`Join(Join(x, y), z) => Join(Join(z, x), y)   when z is the smallest and x the next`: left-deep, by rising
-    estimated cardinality, each condition at the lowest join that has its columns; inner joins of windows and tables.
+    """`Join(Join(x, y), z) => Join(Join(z, x), y)   when z is the smallest and x the next`: inner joins of windows and
+    tables become left-deep, by rising estimated cardinality, with each condition at the lowest join that has its columns.
 
-    Windows join at the union of their ticks, each with its latest at or before; so at any tick the product is of the
-    same windows, in whichever order it is taken. Not of three or more where a condition reads NOW or a table is read
-    anew: an inner join's tick may be older than the outer one's. Columns come out in another order, so this is done only under a node that goes by their names.
+    Windows join at the union of their ticks, each side with its latest window. So at any tick the join is of the same
+    windows, in whatever order. The rule does not reorder three or more where a condition reads NOW or a table is
+    refreshed, because an inner join's tick may be older than the outer one's. It changes the order of columns, so it
+    applies only below a node that reads columns by name.
     """
     return _order(plan, context, by_name=False)
 
