@@ -107,9 +107,9 @@ def rules_document() -> str:
     lines = [
         "# The optimizer's rules",
         "",
-        "A test generates this page from the docstrings of the rules. The phases run in this order, and so do the rules",
-        "of a phase. Each rule is one file in `src/nilometer/optimizer/rules/`. `before => after` is the rewrite it makes;",
-        "a rule never changes an answer. `./nilo explain --verbose` shows a plan after each rule.",
+        "A test generates this page from the docstrings of the rules. The phases run in this order, and so do the",
+        "rules of a phase. Each rule is one file in `src/nilometer/optimizer/rules/`. `before => after` is the rewrite",
+        "it makes; a rule never changes an answer. `./nilo explain --verbose` shows a plan after each rule.",
         "",
     ]
     for phase in RULES:

@@ -63,7 +63,7 @@ RULES: tuple[Phase, ...] = (
     ),
     Phase(
         "acquisition",
-        "hand the remaining conditions to the sensors, once the selections have reached the streams",
+        "hand the conditions that have reached the streams to the sensors",
         (push_selection_into_acquire, static_predicate_to_sensor_set),
     ),
     Phase(
