@@ -15,7 +15,8 @@ from nilometer.cli.main import application
 def commands() -> list[list[str]]:
     """Those of the README over examples/, but for what needs a mote at hand."""
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    lines = [line for block in blocks(readme, "sh") for line in block.splitlines() if "examples/" in line]
+    scripts = [block.replace("\\\n", " ") for block in blocks(readme, "sh")]
+    lines = [line for script in scripts for line in script.splitlines() if "examples/" in line]
     found = [shlex.split(line, comments=True)[1:] for line in lines]
     return [arguments for arguments in found if "/dev/ttyUSB0" not in arguments]
 

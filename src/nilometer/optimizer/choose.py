@@ -16,7 +16,12 @@ from nilometer.plan import logical, physical
 
 
 def choose(node: logical.Node, _context: OptimizerContext | None = None) -> physical.Node:
-    """The physical form of a logical plan."""
+    """`logical operator => physical operator`: an algorithm for each.
+
+    A join with an equality between its sides becomes a hash join, any other nested loops; a WINDOW join takes one of its
+    three forms. An aggregate whose partial results have a constant size becomes AGGR_INIT, AGGR_MERGE and AGGR_EVAL, so
+    that it can be computed in parts; any other stays one step.
+    """
     match node:
         case logical.Acquire(stream, alias, columns, reads, predicate, sensors):
             return physical.SpAcquire(stream, alias, columns, reads, predicate, sensors)

@@ -49,7 +49,7 @@ class Phase:
 RULES: tuple[Phase, ...] = (
     Phase(
         "selections",
-        "a row that nobody wants is dropped where it arises",
+        "drop rows as early as possible",
         (
             fold_constants,
             merge_selections,
@@ -63,27 +63,27 @@ RULES: tuple[Phase, ...] = (
     ),
     Phase(
         "acquisition",
-        "what is left at a stream is the sensors' work; after the selections have come down to it",
+        "hand the conditions that have reached the streams to the sensors",
         (push_selection_into_acquire, static_predicate_to_sensor_set),
     ),
     Phase(
         "joins",
-        "conditions between extents make joins, and the sizes after selection order them",
+        "turn conditions between extents into joins, and order them by size after selection",
         (select_product_to_join, order_joins),
     ),
     Phase(
         "columns",
-        "when every condition has found its place, it is known which columns are read where",
+        "drop columns that nobody reads, once every condition has its place",
         (push_projection_down,),
     ),
     Phase(
         "choice",
-        "the logical plan is as good as it gets: an algorithm for every operator (SNEE's step 3)",
+        "choose an algorithm for every operator (SNEE's step 3)",
         (choose,),
     ),
     Phase(
         "operators",
-        "some algorithms need no operator at all",
+        "remove operators that the chosen algorithms do not need",
         (remove_now_window, remove_rstream),
     ),
 )

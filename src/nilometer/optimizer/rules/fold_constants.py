@@ -28,10 +28,11 @@ FALSE = Literal(False, BOOLEAN)
 
 
 def fold_constants(plan: Node, _context: OptimizerContext) -> Node:
-    """`f(constants) => constant`; `f(x, NULL) => NULL   when f gives NULL for any NULL`; `p AND TRUE => p`; `p AND FALSE => FALSE`; the same for OR and CASE;
-    `Select(TRUE, x) => x`; in a condition NULL is as good as FALSE.
+    """`f(constants) => constant`; `f(x, NULL) => NULL   when f gives NULL for any NULL`; `p AND TRUE => p`;
+    `p AND FALSE => FALSE`; likewise for OR and CASE; `Select(TRUE, x) => x`.
 
-    What would overflow stays as it is: the error is the query's, when a row reaches it.
+    In a condition, NULL counts as FALSE. An expression that would overflow stays as it is: the query fails when a row
+    reaches it.
     """
     return transform_plan(plan, _fold_node)
 

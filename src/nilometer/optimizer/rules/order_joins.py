@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 from nilometer.algebra import Collection, JoinKind
@@ -14,12 +13,13 @@ from nilometer.plan.logical import Join, Node
 
 
 def order_joins(plan: Node, context: OptimizerContext) -> Node:
-    """`Join(Join(x, y), z) => Join(Join(z, x), y)   when z is the smallest and x the next`: greedy join ordering, left-deep, by
-    rising estimated cardinality, each condition at the lowest join that has its columns; inner joins of windows and tables.
+    """`Join(Join(x, y), z) => Join(Join(z, x), y)   when z is the smallest and x the next`: inner joins of windows and
+    tables become left-deep (greedy join ordering), by rising estimated cardinality, with each condition at the lowest join that has its columns.
 
-    Windows join at the union of their ticks, each with its latest at or before; so at any tick the product is of the
-    same windows, in whichever order it is taken. Not of three or more where a condition reads NOW or a table is read
-    anew: an inner join's tick may be older than the outer one's. Columns come out in another order, so this is done only under a node that goes by their names.
+    Windows join at the union of their ticks, each side with its latest window. So at any tick the join is of the same
+    windows, in whatever order. The rule does not reorder three or more where a condition reads NOW or a table is
+    refreshed, because an inner join's tick may be older than the outer one's. It changes the order of columns, so it
+    applies only below a node that reads columns by name.
     """
     return _order(plan, context, by_name=False)
 
@@ -31,7 +31,8 @@ def _order(node: Node, context: OptimizerContext, by_name: bool) -> Node:
         depends_on_tick = any(map(uses_now, conditions)) or any(map(logical.refreshes, leaves))
         if by_name and (len(leaves) == 2 or not depends_on_tick):
             return _left_deep(node, leaves, ordered, conditions, context)
-        return _with_leaves(node, iter(ordered))
+        by_leaf = dict(zip(map(id, leaves), ordered, strict=True))
+        return _replace_leaves(node, by_leaf)
     inputs = tuple(_order(child, context, _by_name(node, by_name)) for child in node.inputs)
     same = all(new is old for new, old in zip(inputs, node.inputs, strict=True))
     return node if same else node.with_inputs(inputs)
@@ -61,11 +62,10 @@ def _flatten(node: Node) -> tuple[list[Node], list[Expression]]:
     return left + right, [*left_conditions, *right_conditions, *conjuncts(node.predicate)]
 
 
-def _with_leaves(node: Node, leaves: Iterator[Node]) -> Node:
-    """A tree of inner joins over other inputs, which are given in the order of `_flatten`."""
-    if not _orderable(node):
-        return next(leaves)
-    inputs = tuple(_with_leaves(child, leaves) for child in node.inputs)
+def _replace_leaves(node: Node, by_leaf: dict[int, Node]) -> Node:
+    if id(node) in by_leaf:
+        return by_leaf[id(node)]
+    inputs = tuple(_replace_leaves(child, by_leaf) for child in node.inputs)
     same = all(new is old for new, old in zip(inputs, node.inputs, strict=True))
     return node if same else node.with_inputs(inputs)
 
@@ -109,7 +109,7 @@ def _left_deep(
         plan = Join(plan, following.node, JoinKind.INNER, conjunction(here))
     if places == list(range(len(leaves))):
         # The order was right; keep the tree as it was written, bushy or not.
-        return _with_leaves(node, iter(ordered))
+        return _replace_leaves(node, dict(zip(map(id, leaves), ordered, strict=True)))
     return plan
 
 

@@ -19,8 +19,9 @@ def push_projection_down(plan: Node, context: OptimizerContext) -> Node:
     """`Project(a, x(Acquire(s; a, b, c))) => Project(a, x(Acquire(s; a, b)))   when x reads b, and nobody c`, whatever
     x is made of: windows, joins, aggregates, subqueries.
 
-    Members of a variable-arity join that nobody reads are counted, not listed. Left whole are the inputs of ISTREAM and DSTREAM, which compare all values; of a union, which goes by position; and
-    of what orders the tuples of a stream that has no positions: there the values break ties.
+    If nobody reads the members of a variable-arity join, they are counted and not listed. Some inputs keep all their
+    columns: those of ISTREAM and DSTREAM, which compare all values; those of a union, which goes by position; and those
+    of an operator that orders the tuples of a stream without positions, where the values break ties.
     """
     return _Pruning(context.profile.projects_below_joins).prune(plan, frozenset(plan.schema.names), False)
 

@@ -22,11 +22,12 @@ def push_selection_below_window(plan: Node, _context: OptimizerContext) -> Node:
     """`Select(p, TimeWindow(w, x)) => TimeWindow(w, Select(p, x))   when p does not read NOW, and
     w slides, or x is sensed, or w is [NOW] and nothing above sees an empty window`
 
-    A window is taken first, and WHERE filters its content ("Meaning" in the language). With SLIDE, and over a sensed
-    stream, the ticks come from the extent, whatever is filtered. Else a window is evaluated where its input has a
-    tuple, and a filter below would drop evaluations: at those a RANGE would still have shown its older tuples. [NOW]
-    would have shown nothing; and that nothing is seen by an aggregate without keys, by ISTREAM and DSTREAM, and by a
-    join or union of windows, which else keep the window before. Never below a row window, which counts all rows.
+    By the language's meaning the window is taken first, and WHERE filters its content. With SLIDE, and over a sensed
+    stream, the evaluation ticks do not depend on the filter. Otherwise a window is evaluated where its input has a
+    tuple, and a filter below would drop evaluations at which a RANGE still shows older tuples. A [NOW] window would be
+    empty at these ticks. An empty window is seen by an aggregate without keys, by ISTREAM and DSTREAM, and by a join or
+    union of windows, which otherwise keep the previous window. The rule never applies to a row window, which counts all
+    rows.
     """
     return _push(plan, empty_is_seen=False)
 

@@ -17,11 +17,11 @@ RIGHT_OF_ON = frozenset(JoinKind)
 
 
 def push_selection_into_join(plan: Node, _context: OptimizerContext) -> Node:
-    """`Select(p AND q, Join(x, y)) => Select(q, Join(Select(p, x), y))   when p reads x alone`, and so for y where the
-    join is inner; `Join(x, y, ON p AND q) => Join(Select(p, x), y, ON q)` likewise; of an ASOF join the left side.
+    """`Select(p AND q, Join(x, y)) => Select(q, Join(Select(p, x), y))   when p reads x alone`, and the same for y if the
+    join is inner; `Join(x, y, ON p AND q) => Join(Select(p, x), y, ON q)` likewise. In an ASOF join only the left side.
 
     A selection over windows drops no evaluation, so the join fires at the same ticks as before. A condition that reads
-    NOW stays: a join's tick is not that of its sides' latest windows.
+    NOW stays above, because a join's tick is not the tick of its sides' latest windows.
     """
     return transform_plan(plan, _push)
 

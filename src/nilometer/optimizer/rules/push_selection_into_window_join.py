@@ -13,7 +13,7 @@ from nilometer.plan.logical import Node, Select, WindowJoin, transform_plan
 def push_selection_into_window_join(plan: Node, _context: OptimizerContext) -> Node:
     """`Select(p AND q, WindowJoin(x, y, ...)) => WindowJoin(Select(p, x), y, ..., ON q)   when p reads x alone`
 
-    A condition that reads NOW stays above: there the tick is the latest member's.
+    A condition that reads NOW stays above, where the tick is that of the latest member.
     """
     return transform_plan(plan, _push)
 

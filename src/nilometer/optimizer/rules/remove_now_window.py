@@ -24,8 +24,9 @@ from nilometer.plan.physical import (
 def remove_now_window(plan: Node, _context: OptimizerContext) -> Node:
     """`TIME_WINDOW[NOW](x) => x, marked @now   when x is sensed and the window is evaluated at every acquisition`
 
-    What is acquired at a tick is the window at that tick: nothing is buffered, nothing expires. The mark keeps the
-    meaning (a tick without a reading is still an evaluation); on a mote, which works tick by tick, it costs nothing.
+    The window at a tick is exactly what is acquired at that tick, so nothing is buffered and nothing expires. The mark
+    keeps the meaning: a tick without a reading is still an evaluation. On a mote, which works tick by tick, it costs
+    nothing.
     """
     return transform_plan(plan, _elide)
 

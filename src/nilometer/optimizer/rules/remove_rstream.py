@@ -7,7 +7,7 @@ from nilometer.plan.physical import Deliver, Node, RStream, transform_plan
 
 
 def remove_rstream(plan: Node, _context: OptimizerContext) -> Node:
-    """`DELIVER(RSTREAM(x)) => DELIVER(x)`: delivering windows is delivering all their rows, evaluation by evaluation."""
+    """`DELIVER(RSTREAM(x)) => DELIVER(x)`: to deliver windows is to deliver all their rows at every evaluation."""
     return transform_plan(plan, _remove)
 
 

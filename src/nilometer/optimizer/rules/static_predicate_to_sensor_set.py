@@ -19,10 +19,10 @@ from nilometer.types import Column
 
 def static_predicate_to_sensor_set(plan: Node, context: OptimizerContext) -> Node:
     """`Acquire(s, WHERE p AND q) => Acquire(s, WHERE q, SENSORS those for which p)   when p reads static attributes
-    or the location (and perhaps the id), and cannot hold for a sensor that was not declared`
+    or the location (and perhaps the id), and cannot hold for an undeclared sensor`
 
-    A sensor that was not declared has no attributes, they are NULL; so `kind IS NULL` stays a condition. So does one on
-    the id alone: it is cheap, and needs no list.
+    The attributes of an undeclared sensor are NULL, so `kind IS NULL` stays a condition. A condition on the id alone
+    also stays: it is cheap and needs no list.
     """
 
     def change(node: Node) -> Node:
