@@ -9,7 +9,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
@@ -143,6 +143,15 @@ class Schema:
 
     def __str__(self) -> str:
         return ", ".join(map(str, self.columns))
+
+
+def qualified(alias: str, columns: Iterable[Column]) -> Schema:
+    """The columns under an alias.
+
+    >>> str(qualified("R", (Column("depth", INT),)))
+    'R.depth INT'
+    """
+    return Schema(tuple(Column(f"{alias}.{c.name}", c.type, c.unit) for c in columns))
 
 
 UNITS: dict[str, int] = {

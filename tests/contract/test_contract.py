@@ -5,6 +5,7 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
+from contract.discovery import discovered
 from contract.operators import CASES, Case
 from contract.rounds import (
     STREAM,
@@ -40,6 +41,10 @@ def same_state(one: dict[str, bytes], other: dict[str, bytes]) -> bool:
 
 def test_names_are_unique() -> None:
     assert len({case.name for case in CASES}) == len(CASES)
+
+
+def test_every_operator_is_held_to_the_contract() -> None:
+    assert discovered() == {type(case.spec) for case in CASES}
 
 
 @every_operator

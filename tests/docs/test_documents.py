@@ -13,6 +13,7 @@ import pytest
 
 import nilometer
 import nilometer.engine
+from nilometer.algebra.table_functions import TABLE_FUNCTIONS
 from nilometer.catalog import functions
 from nilometer.engine.placing import PLACEMENT_STAGES
 from nilometer.laboratory.reproductions.snee_forms import QUERY, SCHEMA
@@ -103,6 +104,17 @@ def functions_table() -> str:
     return "\n".join([*lines, ""])
 
 
+def table_functions_table() -> str:
+    lines = ["", "| function | gives | options |", "|---|---|---|"]
+    for function in TABLE_FUNCTIONS.values():
+        options = "; ".join(
+            f"`{f'{option.word} {option.example}'.strip()}` {option.meaning}"
+            for option in function.all_options
+        )
+        lines.append(f"| `{function.example}` | {function.description} | {options} |")
+    return "\n".join([*lines, ""])
+
+
 def rules_document() -> str:
     lines = [
         "# The optimizer's rules",
@@ -133,6 +145,17 @@ def test_every_function_is_documented(rewrite: bool) -> None:
         path.write_text(text, encoding="utf-8")
         return
     assert found == functions_table(), "run pytest tests/docs --rewrite and read the diff"
+
+
+def test_every_table_function_is_documented(rewrite: bool) -> None:
+    path = ROOT / "docs" / "language.md"
+    begin, end = "<!-- table functions: begin -->", "<!-- table functions: end -->"
+    before, rest = path.read_text(encoding="utf-8").split(begin)
+    found, after = rest.split(end)
+    if rewrite:
+        path.write_text(f"{before}{begin}{table_functions_table()}{end}{after}", encoding="utf-8")
+        return
+    assert found == table_functions_table(), "run pytest tests/docs --rewrite and read the diff"
 
 
 def test_every_rule_is_documented(rewrite: bool) -> None:

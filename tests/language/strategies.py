@@ -11,6 +11,8 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from nilometer.algebra.table_function import Choice, Option, OptionKind, TableFunction
+from nilometer.algebra.table_functions import TABLE_FUNCTIONS
 from nilometer.language import ast
 from nilometer.language.vocabulary import (
     NOT_AN_ALIAS,
@@ -123,25 +125,55 @@ def sources(depth: int = DEPTH) -> st.SearchStrategy[ast.Source]:
     if depth == 0:
         return extents
     inner = sources(depth - 1)
-    epsilons = st.none() | names | naturals
-    forms = st.sampled_from(["LIST", "PAIRS", "FLATTEN", "COUNTS"])
     return st.one_of(
         extents,
         st.builds(ast.QuerySource, queries(depth - 1), optional_windows, optional_names),
         st.builds(ast.AsofSource, inner, inner, expressions(depth - 1), optional_durations),
-        st.builds(ast.SimilarSource, inner, column_names, epsilons, forms, optional_windows, optional_names),
-        st.builds(
-            ast.SimilarSource,
-            inner,
-            column_names,
-            epsilons,
-            st.just("SAMPLE"),
-            optional_windows,
-            optional_names,
-            names | st.integers(0, INT_MAXIMUM),
-        ),
-        st.builds(ast.SilentSource, inner, optional_durations, optional_windows, optional_names),
+        *(function_sources(function, inner) for function in TABLE_FUNCTIONS.values()),
     )
+
+
+def function_sources(
+    function: TableFunction, inner: st.SearchStrategy[ast.Source]
+) -> st.SearchStrategy[ast.Source]:
+    """A table function with any of its options."""
+    most = 3 if function.most_columns is None else function.most_columns
+    columns = st.lists(column_names, min_size=function.least_columns, max_size=most).map(tuple)
+    given = st.tuples(*(st.none() | _setting(each) for each in function.options))
+    settings = given.map(lambda found: tuple(each for each in found if each is not None))
+    return st.builds(
+        ast.FunctionSource,
+        st.just(function.name),
+        inner,
+        columns,
+        settings,
+        optional_windows,
+        optional_names,
+    )
+
+
+def _setting(option: Option | Choice) -> st.SearchStrategy[ast.Setting]:
+    if isinstance(option, Choice):
+        return st.one_of(*map(_setting, option.options))
+    values = st.tuples(*(_piece(option, piece) for piece in option.pieces))
+    return st.builds(ast.Setting, st.just(option.word), values, st.just(option.positional))
+
+
+def _piece(option: Option, piece: OptionKind | str) -> st.SearchStrategy[object]:
+    numbers = st.builds(ast.Amount, names | naturals | (floats if option.least is None else naturals))
+    match piece:
+        case OptionKind.WHOLE:
+            return st.builds(ast.Amount, names | st.integers(0, INT_MAXIMUM))
+        case OptionKind.NUMBER:
+            return numbers
+        case OptionKind.DURATION:
+            return durations
+        case OptionKind.NAME:
+            return column_names
+        case OptionKind.LIST:
+            return st.lists(numbers, min_size=1, max_size=3).map(lambda found: ast.Amounts(tuple(found)))
+        case _:
+            return st.just(ast.Word(piece))
 
 
 bounds = (

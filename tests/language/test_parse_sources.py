@@ -10,11 +10,10 @@ from nilometer.language.ast import (
     Amount,
     AsofSource,
     ExtentSource,
+    FunctionSource,
     NowWindow,
     QuerySource,
     RangeWindow,
-    SilentSource,
-    SimilarSource,
 )
 
 
@@ -33,6 +32,20 @@ A, B, C = ExtentSource("a"), ExtentSource("b"), ExtentSource("c")
 SAME = parse_expression("a.id = b.id")
 RANGE = RangeWindow(Amount(5, "MINUTES"))
 DEPTH = ast.Name(("depth",))
+
+
+def similar(
+    *settings: tuple[str, float | str | None],
+    of: ast.Source = A,
+    window: ast.Window | None = None,
+    alias: str | None = None,
+) -> FunctionSource:
+    given = tuple(ast.Setting(word, () if value is None else (Amount(value),)) for word, value in settings)
+    return FunctionSource("SIMILAR", of, (DEPTH,), given, window, alias)
+
+
+def silent(duration: Amount, window: ast.Window | None = None, alias: str | None = None) -> FunctionSource:
+    return FunctionSource("SILENT", A, (), (ast.Setting("FOR", (duration,)),), window, alias)
 
 
 @pytest.mark.parametrize(
@@ -79,30 +92,42 @@ DEPTH = ast.Name(("depth",))
             "(SELECT a FROM s) q ASOF JOIN b ON TRUE",
             AsofSource(QuerySource(QUERY, None, "q"), B, ast.Constant(True)),
         ),
-        ("SIMILAR(a, depth)", SimilarSource(A, DEPTH)),
-        ("similar(a, depth WITHIN 0.5)", SimilarSource(A, DEPTH, 0.5)),
-        ("SIMILAR(a, depth WITHIN eps)", SimilarSource(A, DEPTH, "eps")),
+        ("SIMILAR(a, depth)", similar()),
+        ("similar(a, depth WITHIN 0.5)", similar(("WITHIN", 0.5))),
+        ("SIMILAR(a, depth WITHIN eps)", similar(("WITHIN", "eps"))),
         (
             "SIMILAR(a x, x.depth) [RANGE 5 MINUTES] s",
-            SimilarSource(ExtentSource("a", None, "x"), ast.Name(("x", "depth")), None, "LIST", RANGE, "s"),
+            FunctionSource(
+                "SIMILAR", ExtentSource("a", None, "x"), (ast.Name(("x", "depth")),), (), RANGE, "s"
+            ),
         ),
-        ("SIMILAR(a, depth WITHIN 1 PAIRS) [RANGE 5 MINUTES]", SimilarSource(A, DEPTH, 1, "PAIRS", RANGE)),
-        ("SIMILAR(a, depth) PAIRS [RANGE 5 MINUTES] p", SimilarSource(A, DEPTH, None, "PAIRS", RANGE, "p")),
+        (
+            "SIMILAR(a, depth WITHIN 1 PAIRS) [RANGE 5 MINUTES]",
+            similar(("WITHIN", 1), ("PAIRS", None), window=RANGE),
+        ),
+        (
+            "SIMILAR(a, depth PAIRS WITHIN 1) [RANGE 5 MINUTES]",
+            similar(("WITHIN", 1), ("PAIRS", None), window=RANGE),
+        ),
+        ("SIMILAR(a, depth) PAIRS [RANGE 5 MINUTES] p", similar(("PAIRS", None), window=RANGE, alias="p")),
         (
             "SIMILAR(a, depth) [RANGE 5 MINUTES] FLATTEN p",
-            SimilarSource(A, DEPTH, None, "FLATTEN", RANGE, "p"),
+            similar(("FLATTEN", None), window=RANGE, alias="p"),
         ),
         (
             "SIMILAR(a, depth) p [RANGE 5 MINUTES] FLATTEN",
-            SimilarSource(A, DEPTH, None, "FLATTEN", RANGE, "p"),
+            similar(("FLATTEN", None), window=RANGE, alias="p"),
         ),
-        ("SIMILAR(a, depth COUNTS)", SimilarSource(A, DEPTH, None, "COUNTS")),
-        ("SIMILAR(a, depth FLATTEN) AS pairs", SimilarSource(A, DEPTH, None, "FLATTEN", None, "pairs")),
-        ("SIMILAR((SELECT a FROM s), depth)", SimilarSource(QuerySource(QUERY), DEPTH)),
-        ("SIMILAR((SELECT a FROM s) q, depth)", SimilarSource(QuerySource(QUERY, None, "q"), DEPTH)),
-        ("SILENT(a)", SilentSource(A)),
-        ("silent(a for 5 minutes) x", SilentSource(A, Amount(5, "MINUTES"), None, "x")),
-        ("SILENT(a FOR d) [NOW]", SilentSource(A, Amount("d"), NOW)),
+        ("SIMILAR(a, depth COUNTS)", similar(("COUNTS", None))),
+        ("SIMILAR(a, depth SAMPLE 3 WITHIN 1)", similar(("WITHIN", 1), ("SAMPLE", 3))),
+        ("SIMILAR(a, depth SAMPLE n)", similar(("SAMPLE", "n"))),
+        ("SIMILAR(a, depth FLATTEN) AS pairs", similar(("FLATTEN", None), alias="pairs")),
+        ("SIMILAR(a, depth) [NOW] list", similar(window=NOW, alias="list")),
+        ("SIMILAR((SELECT a FROM s), depth)", similar(of=QuerySource(QUERY))),
+        ("SIMILAR((SELECT a FROM s) q, depth)", similar(of=QuerySource(QUERY, None, "q"))),
+        ("SILENT(a)", FunctionSource("SILENT", A)),
+        ("silent(a for 5 minutes) x", silent(Amount(5, "MINUTES"), alias="x")),
+        ("SILENT(a FOR d) [NOW]", silent(Amount("d"), window=NOW)),
     ],
 )
 def test_sources(text: str, tree: ast.Source) -> None:
@@ -143,6 +168,11 @@ def test_commas_list_sources() -> None:
         "SIMILAR(a, 5)",
         "SIMILAR(a, depth WITHIN -1)",
         "SIMILAR(a, depth PAIRS) FLATTEN",
+        "SIMILAR(a, depth PAIRS FLATTEN)",
+        "SIMILAR(a, depth PAIRS SAMPLE 3)",
+        "SIMILAR(a, depth WITHIN 1 WITHIN 2)",
+        "SIMILAR(a, depth SAMPLE 1.5)",
+        "SIMILAR(a, depth, rain)",
         "SIMILAR(a, depth WITHIN)",
         "SILENT()",
         "SILENT(a FOR)",

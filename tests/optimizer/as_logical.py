@@ -27,10 +27,8 @@ def as_logical(node: physical.Node) -> logical.Node:
             return logical.Sample(inputs[0], every)
         case physical.Lag(_, items):
             return logical.Lag(inputs[0], items)
-        case physical.Silent(_, duration, alias, id_type, sensors):
-            return logical.Silent(inputs[0], duration, alias, id_type, sensors)
-        case physical.SnJoin(_, column, epsilon, window, form, alias, id_type):
-            return logical.Similar(inputs[0], column, epsilon, window, form, alias, id_type)
+        case physical.TableFunction(_, call):
+            return logical.TableFunction(inputs[0], call)
         case physical.AsofJoin(_, _, keys, within):
             return logical.AsofJoin(*inputs, keys, within)
         case physical.WindowJoin(_, bounds, keys, predicate, memory):

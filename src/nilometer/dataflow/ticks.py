@@ -7,6 +7,7 @@ come before one whose tick is complete. The reference evaluator has the same rul
 from __future__ import annotations
 
 from nilometer.algebra import Collection
+from nilometer.algebra.table_function import Output
 from nilometer.plan import physical
 
 
@@ -22,9 +23,10 @@ def tick_interval(node: physical.Node) -> int | None:
             | physical.Exchange()
             | physical.Lag()
             | physical.Sample()
-            | physical.SnJoin()
         ):
             return tick_interval(node.inputs[0])
+        case physical.TableFunction(call=call) if call.function.output is Output.TUPLES:
+            return tick_interval(node.input)
         case physical.NlJoin(left=left, right=right) | physical.HashJoin(left=left, right=right):
             return tick_interval(left if left.collection is Collection.STREAM else right)
         case physical.Union(left=left) if not mixed(node):

@@ -10,6 +10,7 @@ from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
+from nilometer.algebra.table_function import Frame, Output
 from nilometer.dataflow.ticks import mixed
 from nilometer.plan import physical
 from nilometer.types import INT_MAXIMUM, ceil_to
@@ -62,7 +63,11 @@ def _leaves(node: physical.Node, slide: int | None, by_time: bool) -> Iterator[L
         case physical.TimeWindow() | physical.RowWindow():
             own = node.slide if isinstance(node, physical.TimeWindow) else None
             yield from _leaves(node.input, own, False)
-        case physical.WindowJoin() | physical.AsofJoin() | physical.Silent():
+        case physical.TableFunction(call=call) if isinstance(call.window, Frame):
+            yield from _leaves(node.input, call.window.slide, False)
+        case physical.TableFunction(call=call) if call.function.output is Output.EVENTS:
+            yield from _leaves(node.input, slide, True)
+        case physical.WindowJoin() | physical.AsofJoin():
             for child in node.inputs:
                 yield from _leaves(child, slide, True)
         case physical.Union() if mixed(node):

@@ -286,25 +286,37 @@ class AsofSource(Source):
 
 
 @dataclass(frozen=True, slots=True)
-class SimilarSource(Source):
-    """`SIMILAR(s, column [WITHIN eps] [PAIRS | FLATTEN | COUNTS | SAMPLE n]) [window] [alias]`; form is one of these or 'LIST', and `sample`
-    a SAMPLE's number or parameter."""
+class Amounts(Node):
+    """`(1, 2.5, x)`: numbers in parentheses."""
 
-    source: Source
-    column: Name
-    epsilon: int | float | str | None = None
-    form: str = "LIST"
-    window: Window | None = None
-    alias: str | None = None
-    sample: int | str | None = None
+    items: tuple[Amount, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class SilentSource(Source):
-    """`SILENT(s [FOR d]) [window] [alias]`."""
+class Word(Node):
+    """A word between an option's values, in capitals: the BETWEEN of `LEVELS 8 BETWEEN 15 AND 35`."""
 
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Setting(Node):
+    """An option of a table function: its word and what stands behind it, values and words between them. A flag has nothing behind it. A
+    `positional` one's word is not written."""
+
+    word: str
+    values: tuple[Amount | Amounts | Name | Word, ...] = ()
+    positional: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionSource(Source):
+    """`SIMILAR(s, column WITHIN 0.5 PAIRS) [window] [alias]`; settings in the order in which the function declares its options."""
+
+    name: str
     source: Source
-    duration: Amount | None = None
+    columns: tuple[Name, ...] = ()
+    settings: tuple[Setting, ...] = ()
     window: Window | None = None
     alias: str | None = None
 

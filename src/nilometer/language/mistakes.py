@@ -19,6 +19,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 
+from nilometer.algebra.table_functions import TABLE_FUNCTIONS
 from nilometer.errors import QuerySyntaxError
 from nilometer.language.cursor import END, FLOAT, INT, QUOTED, STRING, WORD, Cursor
 from nilometer.language.lexer import Token
@@ -231,6 +232,14 @@ def _window_without_brackets(place: Place) -> str | None:
     return None
 
 
+def _function_in_from(place: Place) -> str | None:
+    """A source before a parenthesis: the name of a table function that there is not."""
+    if WINDOW_LABEL not in place.labels or place.found.key != "(" or place.before.kind is not WORD:
+        return None
+    close = get_close_matches(place.before.key, TABLE_FUNCTIONS, n=1, cutoff=0.66)
+    return f"did you mean {close[0]}?" if close else f"functions in FROM are {' and '.join(TABLE_FUNCTIONS)}"
+
+
 def _second_window(place: Place) -> str | None:
     if place.found.key == "[" and WINDOW_LABEL not in place.labels:
         return "a window stands behind a name or query in FROM, one to each"
@@ -378,6 +387,7 @@ SLIPS: tuple[Callable[[Place], str | None], ...] = (
     _foreign_statement,
     _quoted_duration,
     _window_without_brackets,
+    _function_in_from,
     _second_window,
     _window_clause,
     _unit,

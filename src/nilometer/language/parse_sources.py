@@ -1,4 +1,4 @@
-"""Tokens -> what stands in FROM: extents, queries in parentheses, ASOF JOIN, SIMILAR and SILENT.
+"""Tokens -> what stands in FROM: extents, queries in parentheses, ASOF JOIN and table functions.
 
 A window and an alias may stand behind a source in either order, as the papers have both.
 
@@ -9,14 +9,16 @@ True
 
 from __future__ import annotations
 
+from nilometer.algebra.table_function import Choice, TableFunction
+from nilometer.algebra.table_functions import TABLE_FUNCTIONS
 from nilometer.language import ast
-from nilometer.language.cursor import FLOAT, INT, WORD, Cursor
-from nilometer.language.parse_expressions import parse_expression, parse_name, parse_number, starts_query
+from nilometer.language.cursor import QUOTED, WORD, Cursor
+from nilometer.language.parse_expressions import parse_expression, parse_name, starts_query
+from nilometer.language.parse_options import in_declared_order, parse_options
 from nilometer.language.parse_windows import WINDOW_LABEL, parse_duration, parse_window
 
 SOURCE_LABELS = ("a stream", "a table", "a query in parentheses")
 ALIAS_LABEL = "an alias"
-_FORMS = ("PAIRS", "FLATTEN", "COUNTS")
 
 
 def parse_source(cursor: Cursor) -> ast.Source:
@@ -39,14 +41,12 @@ def _single_source(cursor: Cursor) -> ast.Source:
     token = cursor.token
     if token.key == "(":
         return _parenthesised(cursor)
-    if token.kind is WORD and token.key in ("SIMILAR", "SILENT") and cursor.peek().key == "(":
-        cursor.advance()
-        cursor.advance()
-        return _similar(cursor, token.start) if token.key == "SIMILAR" else _silent(cursor, token.start)
+    if token.kind is WORD and token.key in TABLE_FUNCTIONS and cursor.peek().key == "(":
+        return _function(cursor, TABLE_FUNCTIONS[token.key])
     if not cursor.at_name():
         cursor.fail(*SOURCE_LABELS)
     name = cursor.name()
-    window, alias, _ = _decorations(cursor)
+    window, alias = _decorations(cursor)
     return ast.ExtentSource(name, window, alias, span=cursor.span_from(token.start))
 
 
@@ -65,55 +65,63 @@ def _parenthesised(cursor: Cursor) -> ast.Source:
             return inner
         query = continue_union(cursor, inner.query, inner.span.start)
     cursor.expect(")")
-    window, alias, _ = _decorations(cursor)
+    window, alias = _decorations(cursor)
     return ast.QuerySource(query, window, alias, span=cursor.span_from(start))
 
 
-def _similar(cursor: Cursor, start: int) -> ast.SimilarSource:
-    """`SIMILAR(` is read."""
+def _function(cursor: Cursor, function: TableFunction) -> ast.FunctionSource:
+    start = cursor.advance().start
+    cursor.expect("(")
     source = parse_source(cursor)
-    if not cursor.accept(","):
-        cursor.fail(hint="name the column to compare: SIMILAR(river, depth)")
-    column = parse_name(cursor)
-    epsilon: int | float | str | None = None
-    if cursor.accept("WITHIN"):
-        if cursor.token.kind in (INT, FLOAT):
-            epsilon = parse_number(cursor)
-        else:
-            epsilon = cursor.name("a number")
-    form = cursor.accept_any(*_FORMS)
-    sample: int | str | None = None
-    if form is None and cursor.accept("SAMPLE"):
-        form, sample = "SAMPLE", _sample(cursor)
+    columns = _columns(cursor, function)
+    settings = parse_options(cursor, function)
     cursor.expect(")")
-    window, alias, form = _decorations(cursor, form, forms=form is None)
-    return ast.SimilarSource(
-        source, column, epsilon, form or "LIST", window, alias, sample, span=cursor.span_from(start)
+    outside = _flags_outside(function, settings)
+    window, alias = _decorations(cursor, outside, settings)
+    return ast.FunctionSource(
+        function.name,
+        source,
+        columns,
+        in_declared_order(function, settings),
+        window,
+        alias,
+        span=cursor.span_from(start),
     )
 
 
-def _sample(cursor: Cursor) -> int | str:
-    """How many: a whole number, or a parameter's name."""
-    if cursor.token.kind is INT:
-        return int(parse_number(cursor))
-    if cursor.token.kind is FLOAT or not cursor.at_name():
-        cursor.fail("a whole number", "a parameter", hint="say how many: SIMILAR(river, depth SAMPLE 3)")
-    return cursor.name("a whole number")
+def _columns(cursor: Cursor, function: TableFunction) -> tuple[ast.Name, ...]:
+    """Columns of the source, each behind a comma; what is no name there is a positional option's value."""
+    columns: list[ast.Name] = []
+    while function.most_columns is None or len(columns) < function.most_columns:
+        enough = len(columns) >= function.least_columns
+        if enough and cursor.at(",") and cursor.peek().kind not in (WORD, QUOTED):
+            break
+        if cursor.accept(","):
+            columns.append(parse_name(cursor))
+        elif not enough:
+            cursor.fail(hint=f"name {function.wants}: {function.example}")
+        else:
+            break
+    return tuple(columns)
 
 
-def _silent(cursor: Cursor, start: int) -> ast.SilentSource:
-    """`SILENT(` is read."""
-    source = parse_source(cursor)
-    duration = parse_duration(cursor) if cursor.accept("FOR") else None
-    cursor.expect(")")
-    window, alias, _ = _decorations(cursor)
-    return ast.SilentSource(source, duration, window, alias, span=cursor.span_from(start))
+def _flags_outside(function: TableFunction, settings: list[ast.Setting]) -> tuple[str, ...]:
+    """The flags that may still stand behind the parenthesis: those of a choice that was not made within it."""
+    given = {setting.word for setting in settings}
+    return tuple(
+        option.word
+        for choice in function.options
+        if isinstance(choice, Choice) and choice.outside
+        if given.isdisjoint(option.word for option in choice.options)
+        for option in choice.options
+        if not option.pieces
+    )
 
 
 def _decorations(
-    cursor: Cursor, form: str | None = None, *, forms: bool = False
-) -> tuple[ast.Window | None, str | None, str | None]:
-    """A window, an alias and (for SIMILAR) PAIRS, FLATTEN or COUNTS, each at most once, in any order."""
+    cursor: Cursor, flags: tuple[str, ...] = (), settings: list[ast.Setting] | None = None
+) -> tuple[ast.Window | None, str | None]:
+    """A window, an alias and one of the flags, which becomes a setting: each at most once, in any order."""
     window: ast.Window | None = None
     alias: str | None = None
     while True:
@@ -122,9 +130,12 @@ def _decorations(
                 window = parse_window(cursor)
                 continue
             cursor.expected.append(WINDOW_LABEL)
-        if forms and form is None:
-            form = cursor.accept_any(*_FORMS)
-            if form is not None:
+        if settings is not None and flags:
+            place = cursor.token
+            flag = cursor.accept_any(*flags)
+            if flag is not None:
+                settings.append(ast.Setting(flag, span=place.span))
+                flags = ()
                 continue
         if alias is None:
             if cursor.at("AS"):
@@ -135,4 +146,4 @@ def _decorations(
                 alias = cursor.name()
                 continue
             cursor.expected.append(ALIAS_LABEL)
-        return window, alias, form
+        return window, alias

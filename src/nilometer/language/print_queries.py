@@ -64,21 +64,28 @@ def print_source(source: ast.Source) -> str:
                 behind = f"({behind})"
             text = f"{print_source(left)} ASOF JOIN {behind} ON {print_expression(condition)}"
             return text if within is None else f"{text} WITHIN {amount(within)}"
-        case ast.SimilarSource(inner, column, epsilon, form, window, alias):
-            text = f"SIMILAR({print_source(inner)}, {print_expression(column)}"
-            if epsilon is not None:
-                text += f" WITHIN {identifier(epsilon) if isinstance(epsilon, str) else number(epsilon)}"
-            if form != "LIST":
-                text += f" {form}"
-            if source.sample is not None:
-                text += f" {identifier(source.sample) if isinstance(source.sample, str) else source.sample}"
-            return _decorated(f"{text})", window, alias)
-        case ast.SilentSource(inner, duration, window, alias):
-            text = f"SILENT({print_source(inner)}"
-            if duration is not None:
-                text += f" FOR {amount(duration)}"
-            return _decorated(f"{text})", window, alias)
+        case ast.FunctionSource(name, inner, columns, settings, window, alias):
+            given = "".join(f", {print_expression(column)}" for column in columns)
+            text = f"{name}({print_source(inner)}{given}{''.join(map(_setting, settings))})"
+            return _decorated(text, window, alias)
     raise TypeError(f"no source: {source!r}")
+
+
+def _setting(setting: ast.Setting) -> str:
+    values = [_value(value) for value in setting.values]
+    return ", " + " ".join(values) if setting.positional else " " + " ".join([setting.word, *values])
+
+
+def _value(value: ast.Amount | ast.Amounts | ast.Name | ast.Word) -> str:
+    match value:
+        case ast.Amount():
+            return amount(value)
+        case ast.Amounts(items):
+            return f"({', '.join(map(amount, items))})"
+        case ast.Name():
+            return print_expression(value)
+        case ast.Word(text):
+            return text
 
 
 def _decorated(text: str, window: ast.Window | None, alias: str | None) -> str:

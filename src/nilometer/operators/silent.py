@@ -19,12 +19,13 @@ from dataclasses import dataclass
 
 import polars as pl
 
+from nilometer.algebra.table_function import FunctionCall
+from nilometer.algebra.table_functions import SILENT
 from nilometer.operators import frames
 from nilometer.operators.logic import ID, POSITION, TICK, TIME, Output, Progress, no_evaluations
 from nilometer.operators.validation import require
 from nilometer.operators.waiting import Waiting
-from nilometer.types import INT, STRING, Column, Schema, Type
-from nilometer.types import TIME as TIME_TYPE
+from nilometer.types import INT, Schema, Type
 
 _HEARD = "@heard"  # false for the moment from which a sensor is expected
 _TOLD = "@told"  # whether the silence after this moment was reported
@@ -43,11 +44,17 @@ class Silent:
     def __post_init__(self) -> None:
         require(self.duration > 0, "SILENT for no time")
 
+    @classmethod
+    def of(cls, call: FunctionCall, _input: Schema) -> Silent:
+        """The operator of a call."""
+        duration = call["FOR"]
+        assert isinstance(duration, int)
+        return cls(duration, call.alias, call.id_type.plain, call.sensors)
+
     @property
     def schema(self) -> Schema:
         """`alias.time`, `alias.id`, `alias.state`, `alias.last_time`."""
-        names = (("time", TIME_TYPE), ("id", self.id_type), ("state", STRING), ("last_time", TIME_TYPE))
-        return Schema(tuple(Column(f"{self.alias}.{name}", type_) for name, type_ in names))
+        return FunctionCall(SILENT, self.alias, self.id_type).schema(Schema(()))
 
     def build(self) -> SilentLogic:
         return SilentLogic(self)

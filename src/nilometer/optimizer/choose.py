@@ -6,6 +6,8 @@ whose partial results have a constant size become AGGR_INIT, AGGR_MERGE and AGGR
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from nilometer import algebra
 from nilometer.errors import InternalError
 from nilometer.expressions import ALGEBRAIC, Expression, conjunction, conjuncts
@@ -39,10 +41,11 @@ def choose(node: logical.Node, _context: OptimizerContext | None = None) -> phys
             return physical.Sample(choose(input), every)
         case logical.Lag(input, items):
             return physical.Lag(choose(input), items)
-        case logical.Silent(input, duration, alias, id_type, sensors):
-            return physical.Silent(choose(input), duration, alias, id_type, sensors)
-        case logical.Similar(input, column, epsilon, window, form, alias, id_type, sample):
-            return physical.SnJoin(choose(input), column, epsilon, window, form, alias, id_type, sample)
+        case logical.TableFunction(input, call):
+            below = choose(input)
+            if call.function.first is not None:
+                below = physical.TableFunction(below, replace(call, function=call.function.first))
+            return physical.TableFunction(below, call)
         case logical.AsofJoin(left, right, keys, within):
             return physical.AsofJoin(choose(left), choose(right), keys, within)
         case logical.WindowJoin():

@@ -12,107 +12,33 @@ to an evaluation, which has a tick. These are never columns of the schema; expre
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
-from typing import Self
+from dataclasses import dataclass
 
-from nilometer.algebra import (
-    Collection,
-    Completeness,
-    JoinKind,
-    Lagged,
-    Relation,
-    ShedPolicy,
-    Shift,
-    SimilarForm,
-)
+from nilometer.algebra import Collection, Completeness, JoinKind, Lagged, Relation, ShedPolicy, Shift
+from nilometer.algebra.table_function import FunctionCall
 from nilometer.catalog.extents import Stream, Table
-from nilometer.errors import InternalError
 from nilometer.expressions import Aggregate as AggregateExpression
 from nilometer.expressions import Expression, columns_of, type_of, walk
-from nilometer.types import (
-    FLOAT,
-    INT,
-    STRING,
-    TIME,
-    Column,
-    Kind,
-    OwnWindow,
-    Schema,
-    Type,
-    list_of,
-    struct_of,
-)
-
-
-def require(condition: bool, message: str) -> None:
-    """A wrong plan cannot be built: that is a bug of the binder or of a rule, never the user's."""
-    if not condition:
-        raise InternalError(f"wrong plan: {message}")
+from nilometer.plan.node import OverOne, OverStreams, OverTwo, PlanNode
+from nilometer.plan.node import require as require
+from nilometer.plan.node import transform_plan as transform_plan
+from nilometer.plan.node import walk_plan as walk_plan
+from nilometer.types import FLOAT, Column, Kind, Schema, qualified
 
 
 @dataclass(frozen=True)
-class Node:
+class Node(PlanNode["Node"]):
     """The base of all logical nodes."""
 
-    @property
-    def inputs(self) -> tuple[Node, ...]:
-        """The nodes below."""
-        return ()
 
-    def with_inputs(self, inputs: tuple[Node, ...]) -> Self:
-        """The same node over other inputs."""
-        require(not inputs, f"{type(self).__name__} takes no input")
-        return self
-
-    @property
-    def schema(self) -> Schema:
-        """The visible columns."""
-        raise InternalError(f"{type(self).__name__} has no schema")
-
-    @property
-    def collection(self) -> Collection:
-        """STREAM, WINDOWS or TABLE."""
-        raise InternalError(f"{type(self).__name__} has no collection")
+@dataclass(frozen=True)
+class _Single(Node, OverOne[Node]):
+    pass
 
 
 @dataclass(frozen=True)
-class _Single(Node):
-    input: Node
-
-    @property
-    def inputs(self) -> tuple[Node, ...]:
-        return (self.input,)
-
-    def with_inputs(self, inputs: tuple[Node, ...]) -> Self:
-        require(len(inputs) == 1, f"{type(self).__name__} takes one input")
-        return replace(self, input=inputs[0])
-
-    @property
-    def schema(self) -> Schema:
-        return self.input.schema
-
-    @property
-    def collection(self) -> Collection:
-        return self.input.collection
-
-
-@dataclass(frozen=True)
-class _Double(Node):
-    left: Node
-    right: Node
-
-    @property
-    def inputs(self) -> tuple[Node, ...]:
-        return (self.left, self.right)
-
-    def with_inputs(self, inputs: tuple[Node, ...]) -> Self:
-        require(len(inputs) == 2, f"{type(self).__name__} takes two inputs")
-        return replace(self, left=inputs[0], right=inputs[1])
-
-
-def _qualified(alias: str, columns: tuple[Column, ...]) -> Schema:
-    return Schema(tuple(Column(f"{alias}.{c.name}", c.type, c.unit) for c in columns))
+class _Double(Node, OverTwo[Node]):
+    pass
 
 
 def _check_expression(expression: Expression, schema: Schema, what: str) -> None:
@@ -154,13 +80,11 @@ class Acquire(Node):
     @property
     def wide_schema(self) -> Schema:
         """What the predicate sees: `columns` and then `reads`, qualified."""
-        return Schema(
-            tuple(Column(f"{self.alias}.{c.name}", c.type, c.unit) for c in self.columns + self.reads)
-        )
+        return qualified(self.alias, self.columns + self.reads)
 
     @property
     def schema(self) -> Schema:
-        return Schema(tuple(Column(f"{self.alias}.{c.name}", c.type, c.unit) for c in self.columns))
+        return qualified(self.alias, self.columns)
 
     @property
     def collection(self) -> Collection:
@@ -177,7 +101,7 @@ class Stored(Node):
 
     @property
     def schema(self) -> Schema:
-        return Schema(tuple(Column(f"{self.alias}.{c.name}", c.type, c.unit) for c in self.columns))
+        return qualified(self.alias, self.columns)
 
     @property
     def collection(self) -> Collection:
@@ -230,7 +154,7 @@ class Rename(_Single):
 
     @property
     def schema(self) -> Schema:
-        return Schema(tuple(Column(f"{self.alias}.{c.name}", c.type, c.unit) for c in self.input.schema))
+        return qualified(self.alias, self.input.schema)
 
 
 @dataclass(frozen=True)
@@ -288,99 +212,25 @@ class Lag(_Single):
 
 
 @dataclass(frozen=True)
-class Silent(_Single):
-    """`(time, id, state, last_time)`: state 'silent' at last_time + duration, 'returned' when the sensor is heard again.
+class TableFunction(_Single):
+    """SIMILAR, SILENT and the other functions of FROM: what each means is said where it is declared (algebra/table_functions)."""
 
-    `sensors` are the declared ones: one never heard is silent `duration` after the stream's first tuple, last_time NULL.
-    """
-
-    duration: int
-    alias: str
-    id_type: Type
-    sensors: frozenset[int | str] = frozenset()
+    call: FunctionCall
 
     def __post_init__(self) -> None:
-        require(self.input.collection is Collection.STREAM, "SILENT of what is not a stream")
-        require(self.duration > 0, "SILENT for no time")
+        require(self.input.collection is Collection.STREAM, f"{self.call.name} of what is not a stream")
+        for name in self.call.reads:
+            require(name in self.input.schema, f"{self.call.name} of {name}, which is not there")
+        wrong = self.call.wrong
+        require(wrong is None, f"{self.call.name} with {wrong}")
 
     @property
     def schema(self) -> Schema:
-        return _qualified(self.alias, silent_columns(self.id_type))
-
-
-def silent_columns(id_type: Type) -> tuple[Column, ...]:
-    """The columns of SILENT's rows."""
-    return (Column("time", TIME), Column("id", id_type), Column("state", STRING), Column("last_time", TIME))
-
-
-@dataclass(frozen=True)
-class Similar(_Single):
-    """SNJoin's variable-arity join (Definition 1): each tuple, in the order (time, id, position), with the strictly
-    earlier tuples of other sources, |value - value'| <= epsilon and time difference <= window: one for all, or the
-    earlier tuple's own (section 4.2.1). Tuples without a match give no row. arity = 1 + the number of other sources.
-
-    LIST: (time, id, value, arity, members LIST<STRUCT<id, times LIST<TIME>>>), members by id, times ascending.
-    PAIRS: (time, id, value, other_time, other_id, other_value), one row a match.
-    FLATTEN: (time, id, value, arity, members LIST<STRUCT<id, time>>), one row a combination of one tuple per member.
-    COUNTS: (time, id, value, arity, matches), of how many sources and how many tuples, none of which is written out.
-    SAMPLE: (time, id, value, arity, matches, members as LIST has them), of n = `sample` of the m matches: in the order of the stream those numbered
-        floor((i + u) m / n) for i = 0 ... n - 1, where u = (time * 0x9E3779B97F4A7C15 mod 2^64) // 2^48 / 2^16; all of them if m <= n.
-    """
-
-    column: str
-    epsilon: float
-    window: int | OwnWindow
-    form: SimilarForm
-    alias: str
-    id_type: Type
-    sample: int = 0
-
-    def __post_init__(self) -> None:
-        require(
-            (self.form is SimilarForm.SAMPLE) == (self.sample > 0), f"{self.form} of {self.sample} matches"
-        )
-        require(self.input.collection is Collection.STREAM, "SIMILAR of what is not a stream")
-        for name in self.reads:
-            require(name in self.input.schema, f"SIMILAR on {name}, which is not there")
-        require(
-            self.epsilon >= 0 and (isinstance(self.window, OwnWindow) or self.window >= 0),
-            "SIMILAR within a negative distance",
-        )
+        return self.call.schema(self.input.schema)
 
     @property
-    def reads(self) -> frozenset[str]:
-        """The columns that it looks at."""
-        own = {self.window.column} if isinstance(self.window, OwnWindow) else set()
-        return frozenset({self.column} | own)
-
-    @property
-    def schema(self) -> Schema:
-        value = self.input.schema[self.column].type.plain
-        return _qualified(self.alias, similar_columns(self.form, self.id_type, value))
-
-
-def similar_columns(form: SimilarForm, id_type: Type, value: Type) -> tuple[Column, ...]:
-    """The columns of SIMILAR's rows, in each of its forms."""
-    head = (Column("time", TIME), Column("id", id_type), Column("value", value))
-    match form:
-        case SimilarForm.LIST:
-            member = struct_of(Column("id", id_type), Column("times", list_of(TIME)))
-            return (*head, Column("arity", INT), Column("members", list_of(member)))
-        case SimilarForm.PAIRS:
-            return (
-                *head,
-                Column("other_time", TIME),
-                Column("other_id", id_type),
-                Column("other_value", value),
-            )
-        case SimilarForm.FLATTEN:
-            member = struct_of(Column("id", id_type), Column("time", TIME))
-            return (*head, Column("arity", INT), Column("members", list_of(member)))
-        case SimilarForm.COUNTS:
-            return (*head, Column("arity", INT), Column("matches", INT))
-        case SimilarForm.SAMPLE:
-            member = struct_of(Column("id", id_type), Column("times", list_of(TIME)))
-            return (*head, Column("arity", INT), Column("matches", INT), Column("members", list_of(member)))
+    def collection(self) -> Collection:
+        return self.call.function.collection
 
 
 @dataclass(frozen=True)
@@ -425,11 +275,10 @@ class Memory:
 
 
 @dataclass(frozen=True)
-class WindowJoin(Node):
+class WindowJoin(Node, OverStreams[Node]):
     """STEAM's W-join over N streams: the N-tuples that satisfy the predicate and every bound. A stream of tuples whose
     time (and tick) is the latest member's; it has neither id nor position."""
 
-    streams: tuple[Node, ...]
     bounds: tuple[WindowBound, ...]
     predicate: Expression | None = None
     memory: Memory | None = None
@@ -450,21 +299,6 @@ class WindowJoin(Node):
         )
         if self.predicate is not None:
             _check_predicate(self.predicate, self.schema, "a WINDOW join's predicate")
-
-    @property
-    def inputs(self) -> tuple[Node, ...]:
-        return self.streams
-
-    def with_inputs(self, inputs: tuple[Node, ...]) -> Self:
-        return replace(self, streams=inputs)
-
-    @property
-    def schema(self) -> Schema:
-        return Schema(tuple(column for node in self.streams for column in node.schema))
-
-    @property
-    def collection(self) -> Collection:
-        return Collection.STREAM
 
 
 # ---- stream to windows -----------------------------------------------------------------------------------------------
@@ -621,23 +455,9 @@ class Deliver(_Single):
 # ---- walking ---------------------------------------------------------------------------------------------------------
 
 
-def walk_plan(node: Node) -> Iterator[Node]:
-    """The node and all below it, parents first."""
-    yield node
-    for child in node.inputs:
-        yield from walk_plan(child)
-
-
 def refreshes(node: Node) -> bool:
     """Whether it reads a stored extent that is read anew: then what it gives depends on the tick."""
     return any(isinstance(one, Stored) and one.table.refresh is not None for one in walk_plan(node))
-
-
-def transform_plan(node: Node, change: Callable[[Node], Node]) -> Node:
-    """Rebuild from the leaves up, replacing each node by `change(node)`."""
-    inputs = tuple(transform_plan(child, change) for child in node.inputs)
-    same = all(new is old for new, old in zip(inputs, node.inputs, strict=True))
-    return change(node if same else node.with_inputs(inputs))
 
 
 def acquisition_interval(node: Node) -> int | None:

@@ -11,96 +11,38 @@ They mirror the logical nodes, with the same three properties (`collection`, `sc
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
-from typing import ClassVar, Self
+from dataclasses import dataclass
+from typing import ClassVar
 
-from nilometer.algebra import Collection, Completeness, JoinKind, Lagged, Relation, SimilarForm
+from nilometer.algebra import Collection, Completeness, JoinKind, Lagged, Relation
+from nilometer.algebra.table_function import FunctionCall
 from nilometer.catalog.extents import Stream, Table
 from nilometer.errors import InternalError
 from nilometer.expressions import ALGEBRAIC, Expression, type_of
-from nilometer.plan.logical import (
-    AggregateItem,
-    Memory,
-    Projection,
-    WindowBound,
-    require,
-    silent_columns,
-    similar_columns,
-)
-from nilometer.types import FLOAT, INT, Column, OwnWindow, Schema, Type
+from nilometer.plan.logical import AggregateItem, Memory, Projection, WindowBound
+from nilometer.plan.node import OverOne, OverStreams, OverTwo, PlanNode, require
+from nilometer.plan.node import transform_plan as transform_plan
+from nilometer.plan.node import walk_plan as walk_plan
+from nilometer.types import FLOAT, INT, Column, Schema, qualified
 
 
 @dataclass(frozen=True)
-class Node:
+class Node(PlanNode["Node"]):
     """The base of all physical nodes."""
 
     operator: ClassVar[str] = ""
     location_sensitive: ClassVar[bool] = False
     attribute_sensitive: ClassVar[bool] = False
 
-    @property
-    def inputs(self) -> tuple[Node, ...]:
-        """The nodes below."""
-        return ()
-
-    def with_inputs(self, inputs: tuple[Node, ...]) -> Self:
-        """The same node over other inputs."""
-        require(not inputs, f"{self.operator} takes no input")
-        return self
-
-    @property
-    def schema(self) -> Schema:
-        """The visible columns."""
-        raise InternalError(f"{self.operator} has no schema")
-
-    @property
-    def collection(self) -> Collection:
-        """STREAM, WINDOWS or TABLE."""
-        raise InternalError(f"{self.operator} has no collection")
-
 
 @dataclass(frozen=True)
-class Single(Node):
+class Single(Node, OverOne[Node]):
     """The base of nodes over one input."""
 
-    input: Node
-
-    @property
-    def inputs(self) -> tuple[Node, ...]:
-        return (self.input,)
-
-    def with_inputs(self, inputs: tuple[Node, ...]) -> Self:
-        require(len(inputs) == 1, f"{self.operator} takes one input")
-        return replace(self, input=inputs[0])
-
-    @property
-    def schema(self) -> Schema:
-        return self.input.schema
-
-    @property
-    def collection(self) -> Collection:
-        return self.input.collection
-
 
 @dataclass(frozen=True)
-class Double(Node):
+class Double(Node, OverTwo[Node]):
     """The base of nodes over two inputs."""
-
-    left: Node
-    right: Node
-
-    @property
-    def inputs(self) -> tuple[Node, ...]:
-        return (self.left, self.right)
-
-    def with_inputs(self, inputs: tuple[Node, ...]) -> Self:
-        require(len(inputs) == 2, f"{self.operator} takes two inputs")
-        return replace(self, left=inputs[0], right=inputs[1])
-
-
-def _qualified(alias: str, columns: tuple[Column, ...]) -> Schema:
-    return Schema(tuple(Column(f"{alias}.{c.name}", c.type, c.unit) for c in columns))
 
 
 # ---- leaves ----------------------------------------------------------------------------------------------------------
@@ -129,11 +71,11 @@ class SpAcquire(Node):
     @property
     def wide_schema(self) -> Schema:
         """What the predicate sees: `columns` and then `reads`, qualified."""
-        return _qualified(self.alias, self.columns + self.reads)
+        return qualified(self.alias, self.columns + self.reads)
 
     @property
     def schema(self) -> Schema:
-        return _qualified(self.alias, self.columns)
+        return qualified(self.alias, self.columns)
 
     @property
     def collection(self) -> Collection:
@@ -153,7 +95,7 @@ class StoredScan(Node):
 
     @property
     def schema(self) -> Schema:
-        return _qualified(self.alias, self.columns)
+        return qualified(self.alias, self.columns)
 
     @property
     def collection(self) -> Collection:
@@ -195,7 +137,7 @@ class Rename(Single):
 
     @property
     def schema(self) -> Schema:
-        return _qualified(self.alias, self.input.schema.columns)
+        return qualified(self.alias, self.input.schema)
 
 
 @dataclass(frozen=True)
@@ -250,41 +192,25 @@ class Lag(Single):
 
 
 @dataclass(frozen=True)
-class Silent(Single):
-    """A row when a sensor has not been heard for `duration`, and one when it returns."""
+class TableFunction(Single):
+    """A function of FROM, by the algorithm that its declaration names: SN_JOIN for SIMILAR."""
 
-    operator = "SILENT"
-    attribute_sensitive = True  # a sensor that was never heard is known only where the whole extent is seen
-
-    duration: int
-    alias: str
-    id_type: Type
-    sensors: frozenset[int | str] = frozenset()
-
-    @property
-    def schema(self) -> Schema:
-        return _qualified(self.alias, silent_columns(self.id_type))
-
-
-@dataclass(frozen=True)
-class SnJoin(Single):
-    """SNJoin's variable-arity join (SIMILAR): one pass, each tuple probing the earlier ones of other sources."""
-
-    operator = "SN_JOIN"
     attribute_sensitive = True
 
-    column: str
-    epsilon: float
-    window: int | OwnWindow
-    form: SimilarForm
-    alias: str
-    id_type: Type
-    sample: int = 0
+    call: FunctionCall
+
+    @property
+    def operator(self) -> str:  # type: ignore[override]
+        """The name of the algorithm."""
+        return self.call.function.operator
 
     @property
     def schema(self) -> Schema:
-        value = self.input.schema[self.column].type.plain
-        return _qualified(self.alias, similar_columns(self.form, self.id_type, value))
+        return self.call.schema(self.input.schema)
+
+    @property
+    def collection(self) -> Collection:
+        return self.call.function.collection
 
 
 @dataclass(frozen=True)
@@ -317,33 +243,16 @@ class KeyPair:
 
 
 @dataclass(frozen=True)
-class WindowJoin(Node):
+class WindowJoin(Node, OverStreams[Node]):
     """STEAM's window join (section 6.2): the N-tuples that satisfy every bound, every key pair and `predicate` (what is left of the
     condition beside the pairs). Its forms give the same tuples; they differ in how those are found."""
 
     attribute_sensitive = True
 
-    streams: tuple[Node, ...]
     bounds: tuple[WindowBound, ...]
     keys: tuple[KeyPair, ...] = ()
     predicate: Expression | None = None
     memory: Memory | None = None
-
-    @property
-    def inputs(self) -> tuple[Node, ...]:
-        return self.streams
-
-    def with_inputs(self, inputs: tuple[Node, ...]) -> Self:
-        require(len(inputs) == len(self.streams), f"{self.operator} takes {len(self.streams)} inputs")
-        return replace(self, streams=inputs)
-
-    @property
-    def schema(self) -> Schema:
-        return Schema(tuple(column for node in self.streams for column in node.schema))
-
-    @property
-    def collection(self) -> Collection:
-        return Collection.STREAM
 
 
 @dataclass(frozen=True)
@@ -624,13 +533,6 @@ class Deliver(Single):
 # ---- walking ---------------------------------------------------------------------------------------------------------
 
 
-def walk_plan(node: Node) -> Iterator[Node]:
-    """The node and all below it, parents first."""
-    yield node
-    for child in node.inputs:
-        yield from walk_plan(child)
-
-
 def streams_of(plan: Node) -> dict[str, Stream]:
     """The streams that a plan reads, by their lower-case names."""
     return {node.stream.name.lower(): node.stream for node in walk_plan(plan) if isinstance(node, SpAcquire)}
@@ -639,10 +541,3 @@ def streams_of(plan: Node) -> dict[str, Stream]:
 def tables_of(plan: Node) -> dict[str, Table]:
     """The stored extents that a plan reads, by their lower-case names."""
     return {node.table.name.lower(): node.table for node in walk_plan(plan) if isinstance(node, StoredScan)}
-
-
-def transform_plan(node: Node, change: Callable[[Node], Node]) -> Node:
-    """Rebuild from the leaves up, replacing each node by `change(node)`."""
-    inputs = tuple(transform_plan(child, change) for child in node.inputs)
-    same = all(new is old for new, old in zip(inputs, node.inputs, strict=True))
-    return change(node if same else node.with_inputs(inputs))

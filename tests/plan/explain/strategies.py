@@ -8,6 +8,19 @@ from hypothesis import strategies as st
 
 from nilometer import algebra
 from nilometer.algebra import Collection, JoinKind
+from nilometer.algebra.table_function import (
+    REQUIRED,
+    Choice,
+    Frame,
+    FunctionCall,
+    Intervals,
+    Option,
+    OptionKind,
+    OptionValue,
+    TableFunction,
+    Windowing,
+)
+from nilometer.algebra.table_functions import TABLE_FUNCTIONS
 from nilometer.catalog import Catalog, Sensor, Stream, Table, stream_columns
 from nilometer.expressions import (
     ALGEBRAIC,
@@ -221,7 +234,7 @@ def aggregates(draw: st.DrawFn, input: Node) -> Node:
 def streams_above(draw: st.DrawFn, input: Node, alias: str) -> Node:
     """A node that takes a stream."""
     numbers = [column for column in input.schema if column.type.numeric]
-    kind = draw(st.sampled_from(("sample", "lag", "silent", "similar", "window", "rows")))
+    kind = draw(st.sampled_from(("sample", "lag", "function", "window", "rows")))
     start, end = sorted((draw(lengths), draw(lengths)), reverse=True)
     match kind:
         case "sample":
@@ -231,26 +244,56 @@ def streams_above(draw: st.DrawFn, input: Node, alias: str) -> Node:
             offset = draw(st.integers(1, 3)) if shift is algebra.Shift.LAG else 1
             item = algebra.Lagged(f"{alias}lagged", shift, draw(expressions(input.schema, FLOAT, 2)), offset)
             return logical.Lag(input, (item,))
-        case "silent":
-            return logical.Silent(
-                input, draw(positive), alias, STRING, draw(st.frozensets(st.text(max_size=2)))
-            )
-        case "similar" if numbers:
-            column = draw(st.sampled_from(numbers)).name
-            epsilon = draw(st.floats(0, 1e9))
-            form = draw(st.sampled_from(algebra.SimilarForm))
-            sample = draw(st.integers(1, 9)) if form is algebra.SimilarForm.SAMPLE else 0
-            own = st.builds(
-                OwnWindow,
-                st.sampled_from([each.name for each in numbers]),
-                st.sampled_from(list(UNITS.values())),
-            )
-            return logical.Similar(input, column, epsilon, draw(lengths | own), form, alias, INT, sample)
+        case "function" if numbers:
+            function = draw(st.sampled_from(list(TABLE_FUNCTIONS.values())))
+            return logical.TableFunction(input, draw(calls(function, [each.name for each in numbers], alias)))
         case "rows":
             unbounded = draw(st.booleans())
             return logical.RowWindow(input, None if unbounded else start, end, draw(st.integers(1, 9)))
         case _:
             return _time_window(draw, input, start, end)
+
+
+@st.composite
+def calls(draw: st.DrawFn, function: TableFunction, numbers: list[str], alias: str) -> FunctionCall:
+    """A call of a function over columns of numbers, with any of its options."""
+    most = 3 if function.most_columns is None else function.most_columns
+    columns = draw(st.lists(st.sampled_from(numbers), min_size=function.least_columns, max_size=most))
+    given: dict[str, OptionValue] = {}
+    for each in function.options:
+        optional = each.default is not REQUIRED and not isinstance(each.default, Intervals)
+        option = draw(st.sampled_from(each.options)) if isinstance(each, Choice) else each
+        if not optional or draw(st.booleans()):
+            values = tuple(draw(_option_value(option, k)) for k in option.pieces if isinstance(k, OptionKind))
+            given[option.word] = True if not values else values if len(values) > 1 else values[0]
+    own = st.builds(OwnWindow, st.sampled_from(numbers), st.sampled_from(list(UNITS.values())))
+    start, end = sorted((draw(lengths), draw(lengths)), reverse=True)
+    windows: dict[Windowing, st.SearchStrategy[int | OwnWindow | Frame | None]] = {
+        Windowing.ABOVE: st.none(),
+        Windowing.REACH: lengths | own,
+        Windowing.FRAME: st.builds(Frame, st.just(start), st.just(end), positive, st.booleans()),
+    }
+    sensors = draw(st.frozensets(st.text(max_size=2))) if function.sensors else frozenset[int | str]()
+    window = draw(windows[function.windowing])
+    id_type = draw(st.sampled_from((INT, STRING)))
+    return FunctionCall(function, alias, id_type, tuple(columns), function.settle(given), window, sensors)
+
+
+def _option_value(option: Option, kind: OptionKind) -> st.SearchStrategy[OptionValue]:
+    least = -1e9 if option.least is None else option.least
+    most = 1e9 if option.most is None else option.most
+    numbers = st.floats(least, most)
+    match kind:
+        case OptionKind.NUMBER:
+            return numbers
+        case OptionKind.WHOLE:
+            return st.integers(int(least), int(most))
+        case OptionKind.DURATION:
+            return positive
+        case OptionKind.LIST:
+            return st.lists(numbers, min_size=1, max_size=3).map(tuple)
+        case _:
+            return st.text(min_size=1, max_size=8)
 
 
 def _time_window(draw: st.DrawFn, input: Node, start: int, end: int) -> Node:

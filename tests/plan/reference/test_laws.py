@@ -18,6 +18,7 @@ from nilometer.plan.reference import Feed, evaluate, same_answer
 from nilometer.plan.reference.comparison import normalise
 from nilometer.plan.reference.watermark import arrive
 from nilometer.types import INT
+from plan import functions
 from plan.reference.build import (
     COUNT,
     acquire,
@@ -77,10 +78,10 @@ PLANS = {
     "union of windows": emitted(logical.Union(keep(now_window(A), "a.v"), keep(now_window(B), "b.v"))),
     "sample": logical.Sample(B, 6),
     "lag": logical.Lag(B, LAG),
-    "silent": logical.Silent(A, 3, "q", INT, frozenset((1, 2, 9))),
-    "silent of a sensed stream": logical.Silent(B, 5, "q", INT, frozenset((1, 9))),
-    "similar": logical.Similar(A, "a.v", 1.0, 5, SimilarForm.LIST, "q", INT),
-    "similar of a sensed stream": logical.Similar(B, "b.v", 0.0, 5, SimilarForm.PAIRS, "q", INT),
+    "silent": functions.silent(A, 3, "q", INT, frozenset((1, 2, 9))),
+    "silent of a sensed stream": functions.silent(B, 5, "q", INT, frozenset((1, 9))),
+    "similar": functions.similar(A, "a.v", 1.0, 5, SimilarForm.LIST, "q", INT),
+    "similar of a sensed stream": functions.similar(B, "b.v", 0.0, 5, SimilarForm.PAIRS, "q", INT),
     "asof": logical.AsofJoin(A, B, BY_ID, 4),
     "asof of a sensed stream": logical.AsofJoin(B, A, tuple((b, a) for a, b in BY_ID), None),
     "window over asof": counted(now_window(logical.AsofJoin(B, A, tuple((b, a) for a, b in BY_ID), None))),
@@ -90,9 +91,9 @@ PLANS = {
     ),
     "rows over a window join": emitted(rows_window(logical.WindowJoin((A, B), (WindowBound(0, 1, 2),)), 2)),
     "window over similar": counted(
-        now_window(logical.Similar(B, "b.v", 1.0, 5, SimilarForm.PAIRS, "q", INT))
+        now_window(functions.similar(B, "b.v", 1.0, 5, SimilarForm.PAIRS, "q", INT))
     ),
-    "window over silent": counted(range_window(logical.Silent(B, 5, "q", INT), 9, 3)),
+    "window over silent": counted(range_window(functions.silent(B, 5, "q", INT), 9, 3)),
     "rows over a union": emitted(rows_window(logical.Union(VALUES_A, VALUES_C), 2)),
     "rows over a mixed union": emitted(rows_window(MIXED, 2)),
     "lag over a mixed union": logical.Lag(MIXED, (algebra.Lagged("before", Shift.LAG, column("a.v")),)),

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from nilometer.plan import logical
-from nilometer.types import INT
+from plan import functions
 from plan.reference.build import acquire, pushed, reading, run, sensed
 
 S = acquire(pushed())
@@ -11,7 +10,7 @@ S = acquire(pushed())
 
 def events(*log, duration=10, sensors=(), stream=S, finished=False):
     """Events as (time, id, state, last_time), by time."""
-    return run(logical.Silent(stream, duration, "q", INT, frozenset(sensors)), s=log, finished=finished)
+    return run(functions.silent(stream, duration, sensors=frozenset(sensors)), s=log, finished=finished)
 
 
 def test_silent_after_the_duration_and_back_again():

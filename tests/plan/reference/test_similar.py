@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from nilometer.algebra import SimilarForm
-from nilometer.plan import logical
-from nilometer.types import FLOAT, INT, STRING
+from nilometer.types import FLOAT, STRING
+from plan import functions
 from plan.reference.build import acquire, pushed, reading, run
 
 S = acquire(pushed(delay=100))
 
 
 def similar(log, *, epsilon=0.0, window=10, form=SimilarForm.PAIRS, stream=S, finished=True):
-    return run(logical.Similar(stream, "s.v", epsilon, window, form, "q", INT), s=log, finished=finished)
+    return run(functions.similar(stream, "s.v", epsilon, window, form), s=log, finished=finished)
 
 
 LOG = (

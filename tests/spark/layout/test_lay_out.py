@@ -79,9 +79,9 @@ def check(fragment: Fragment, layout: Layout) -> None:
     else:
         assert not acquired
         assert fragment.buckets in (1, layout.buckets)
-    silents = [node for node in held(fragment.plan) if isinstance(node, physical.Silent)]
+    functions = [node for node in held(fragment.plan) if isinstance(node, physical.TableFunction)]
     if fragment.buckets > 1:
-        assert len(fragment.sensors) == len(silents)
+        assert len(fragment.sensors) == sum(node.call.function.sensors for node in functions)
 
 
 def whole(plan: physical.Node) -> physical.Node:

@@ -9,7 +9,15 @@ from collections.abc import Callable
 from typing import Any
 
 from nilometer.dataflow.dataflow import Dataflow
-from nilometer.dataflow.lowering import aggregates, joins, leaves, stateless, streams, windows
+from nilometer.dataflow.lowering import (
+    aggregates,
+    joins,
+    leaves,
+    stateless,
+    streams,
+    table_functions,
+    windows,
+)
 from nilometer.plan import physical
 
 Lower = Callable[[Any, Dataflow], int]
@@ -27,8 +35,7 @@ ABILITIES: dict[type[physical.Node], Lower] = {
     physical.HashJoin: joins.hash_join,
     physical.Sample: streams.sample,
     physical.Lag: streams.lag,
-    physical.Silent: streams.silent,
-    physical.SnJoin: streams.similar,
+    physical.TableFunction: table_functions.table_function,
     physical.AsofJoin: streams.asof_join,
     physical.NlwJoin: streams.window_join,
     physical.HwJoin: streams.window_join,

@@ -12,8 +12,8 @@ def source_type(node: physical.Node) -> Type | None:
     match node:
         case physical.SpAcquire(stream=stream):
             return stream.id_type.plain
-        case physical.Silent(id_type=id_type) | physical.SnJoin(id_type=id_type):
-            return id_type.plain
+        case physical.TableFunction(call=call):
+            return call.source_type(node.input.schema)
         case physical.Union(left=left, right=right):
             kinds = [kind for side in (left, right) if (kind := source_type(side)) is not None]
             return kinds[0] if len(set(kinds)) == 1 else None

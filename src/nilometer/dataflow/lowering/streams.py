@@ -1,4 +1,4 @@
-"""SAMPLE, LAG, SILENT, SN_JOIN, ASOF_JOIN and the three W-joins: streams to streams."""
+"""SAMPLE, LAG, ASOF_JOIN and the three W-joins: streams to streams."""
 
 from __future__ import annotations
 
@@ -7,22 +7,10 @@ from nilometer.dataflow.lowering.sources_of import id_type
 from nilometer.operators import asof_join as asof_operator
 from nilometer.operators import lag as lag_operator
 from nilometer.operators import sample as sample_operator
-from nilometer.operators import silent as silent_operator
 from nilometer.operators.shedding.shedding import Shedding
-from nilometer.operators.similar import similar as similar_operator
 from nilometer.operators.window_join import window_join as window_join_operator
 from nilometer.operators.window_join.plan import Form
-from nilometer.plan.physical import (
-    AsofJoin,
-    HwJoin,
-    Lag,
-    MwJoin,
-    NlwJoin,
-    Sample,
-    Silent,
-    SnJoin,
-    WindowJoin,
-)
+from nilometer.plan.physical import AsofJoin, HwJoin, Lag, MwJoin, NlwJoin, Sample, WindowJoin
 
 FORMS: dict[type[WindowJoin], Form] = {NlwJoin: Form.NLW, HwJoin: Form.HW, MwJoin: Form.MW}
 
@@ -35,31 +23,6 @@ def sample(node: Sample, flow: Dataflow) -> int:
 def lag(node: Lag, flow: Dataflow) -> int:
     """Columns from the source's earlier tuples."""
     return flow.add_operator(node, lag_operator.Lag(node.input.schema, node.items, id_type(node)))
-
-
-def silent(node: Silent, flow: Dataflow) -> int:
-    """Sensors that fall silent and return."""
-    spec = silent_operator.Silent(node.duration, node.alias, node.id_type.plain, node.sensors)
-    return flow.add_operator(node, spec)
-
-
-def similar(node: SnJoin, flow: Dataflow) -> int:
-    """Each tuple with the earlier ones of other sources that are alike."""
-    return flow.add_operator(node, similar_of(node))
-
-
-def similar_of(node: SnJoin) -> similar_operator.Similar:
-    """What SIMILAR's operator is told."""
-    return similar_operator.Similar(
-        node.input.schema,
-        node.column,
-        node.epsilon,
-        node.window,
-        node.form,
-        node.alias,
-        node.id_type.plain,
-        node.sample,
-    )
 
 
 def asof_join(node: AsofJoin, flow: Dataflow) -> int:

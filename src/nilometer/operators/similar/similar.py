@@ -33,6 +33,8 @@ import numpy as np
 import polars as pl
 
 from nilometer.algebra import SimilarForm
+from nilometer.algebra.table_function import FunctionCall
+from nilometer.algebra.table_functions.similar import alike_is_equal, similar_columns
 from nilometer.kernels.arrays import Integers
 from nilometer.kernels.candidates import split
 from nilometer.kernels.near_counts import NearCounted
@@ -54,11 +56,10 @@ from nilometer.operators.similar.forms import Matches
 from nilometer.operators.similar.recent import Recent
 from nilometer.operators.similar.rounds import MATCHES_AT_ONCE, Asked, Chunk, answered
 from nilometer.operators.similar.stripe_home import StripeHome
-from nilometer.operators.similar.table import TABLED, Alike, SimilarTable, alike_is_equal
+from nilometer.operators.similar.table import TABLED, Alike, SimilarTable
 from nilometer.operators.validation import require, require_choice
 from nilometer.operators.waiting import Waiting
-from nilometer.types import INT, Column, Kind, OwnWindow, Schema, Type, list_of, struct_of
-from nilometer.types import TIME as TIME_TYPE
+from nilometer.types import INT, Kind, OwnWindow, Schema, Type, qualified
 
 ROWS_LIMIT = 10_000_000
 
@@ -97,6 +98,16 @@ class Similar:
             f"SIMILAR within a distance of {self.value_type}",
         )
 
+    @classmethod
+    def of(cls, call: FunctionCall, input: Schema) -> Similar:
+        """The operator of a call."""
+        epsilon, window, sample = call["WITHIN"], call.window, call["SAMPLE"] or 0
+        assert isinstance(epsilon, float)
+        assert isinstance(window, int | OwnWindow)
+        assert isinstance(sample, int)
+        form = str(call["FORM"])
+        return cls(input, call.columns[0], epsilon, window, form, call.alias, call.id_type.plain, sample)
+
     @property
     def value_type(self) -> Type:
         """The type of what is compared."""
@@ -111,27 +122,7 @@ class Similar:
     @property
     def schema(self) -> Schema:
         """`alias.time`, `alias.id`, `alias.value`, and then what the form gives."""
-        id_, value = self.id_type, self.value_type
-        head = [Column("time", TIME_TYPE), Column("id", id_), Column("value", value)]
-        match SimilarForm(self.form):
-            case SimilarForm.LIST:
-                member = struct_of(Column("id", id_), Column("times", list_of(TIME_TYPE)))
-                tail = [Column("arity", INT), Column("members", list_of(member))]
-            case SimilarForm.PAIRS:
-                tail = [
-                    Column("other_time", TIME_TYPE),
-                    Column("other_id", id_),
-                    Column("other_value", value),
-                ]
-            case SimilarForm.FLATTEN:
-                member = struct_of(Column("id", id_), Column("time", TIME_TYPE))
-                tail = [Column("arity", INT), Column("members", list_of(member))]
-            case SimilarForm.COUNTS:
-                tail = [Column("arity", INT), Column("matches", INT)]
-            case SimilarForm.SAMPLE:
-                member = struct_of(Column("id", id_), Column("times", list_of(TIME_TYPE)))
-                tail = [Column("arity", INT), Column("matches", INT), Column("members", list_of(member))]
-        return Schema(tuple(Column(f"{self.alias}.{column.name}", column.type) for column in head + tail))
+        return qualified(self.alias, similar_columns(SimilarForm(self.form), self.id_type, self.value_type))
 
     def build(self) -> SimilarLogic:
         return SimilarLogic(self)

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
+from nilometer.algebra.table_functions.similar import alike_is_equal
 from nilometer.kernels.arrays import Integers, Words
 from nilometer.kernels.near_table import NearProbes, NearTable
 from nilometer.kernels.occurrence_table import OccurrenceTable, Probes
@@ -22,8 +23,7 @@ from nilometer.operators.similar.forms import Matches
 from nilometer.operators.similar.recent import UNTIL
 from nilometer.types import Kind, Type
 
-WHOLE = (Kind.INT, Kind.TIME, Kind.DURATION)
-TABLED = (*WHOLE, Kind.FLOAT, Kind.BOOLEAN, Kind.STRING)
+TABLED = (Kind.INT, Kind.TIME, Kind.DURATION, Kind.FLOAT, Kind.BOOLEAN, Kind.STRING)
 """The types whose values have numbers."""
 
 
@@ -37,11 +37,6 @@ class Alike:
     epsilon: float
     window: int | None
     """None: each tuple says until when it can be joined with, in the column UNTIL."""
-
-
-def alike_is_equal(value: Type, epsilon: float) -> bool:
-    """Whether only equal values are within epsilon: whole numbers differ by whole numbers."""
-    return epsilon < 1 if value.kind in WHOLE else epsilon == 0
 
 
 class SimilarTable:

@@ -41,7 +41,7 @@ def _order(node: Node, context: OptimizerContext, by_name: bool) -> Node:
 def _by_name(node: Node, above: bool) -> bool:
     """Whether the order of the columns below a node matters to nobody."""
     match node:
-        case logical.Project() | logical.Aggregate() | logical.Silent() | logical.Similar():
+        case logical.Project() | logical.Aggregate() | logical.TableFunction():
             return True
         case logical.Select() | logical.Rename() | logical.Join() | logical.TimeWindow():
             return above

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Set
 from dataclasses import replace
 
-from nilometer.algebra import Collection, JoinKind, Relation, SimilarForm
+from nilometer.algebra import Collection, JoinKind, Relation
+from nilometer.algebra.table_function import FunctionCall
 from nilometer.expressions import Expression, columns_of
 from nilometer.optimizer.context import OptimizerContext
 from nilometer.plan import logical
@@ -19,9 +20,10 @@ def push_projection_down(plan: Node, context: OptimizerContext) -> Node:
     """`Project(a, x(Acquire(s; a, b, c))) => Project(a, x(Acquire(s; a, b)))   when x reads b, and nobody c`, whatever
     x is made of: windows, joins, aggregates, subqueries.
 
-    If nobody reads the members of a variable-arity join, they are counted and not listed. Some inputs keep all their
-    columns: those of ISTREAM and DSTREAM, which compare all values; those of a union, which goes by position; and those
-    of an operator that orders the tuples of a stream without positions, where the values break ties.
+    A table function with a cheaper form for the columns that are read takes it: members that nobody reads are counted,
+    not listed. Some inputs keep all their columns: those of ISTREAM and DSTREAM, which compare all values; those of a
+    union, which goes by position; and those of an operator that orders the tuples of a stream without positions, where
+    the values break ties.
     """
     return _Pruning(context.profile.projects_below_joins).prune(plan, frozenset(plan.schema.names), False)
 
@@ -46,11 +48,8 @@ class _Pruning:
                 return self._aggregate(node, needed)
             case logical.Lag():
                 return self._lag(node, needed, joined)
-            case logical.Similar(form=SimilarForm.LIST | SimilarForm.SAMPLE) if (
-                f"{node.alias}.members" not in needed
-            ):
-                # Who they are is not asked: then nobody lists them.
-                return self.prune(replace(node, form=SimilarForm.COUNTS, sample=0), needed, joined)
+            case logical.TableFunction(call=call) if (cheaper := _narrowed(call, needed)) != call:
+                return self.prune(replace(node, call=cheaper), needed, joined)
             case _:
                 wanted = self._wanted(node, needed)
                 below = joined or isinstance(node, logical.Join | logical.WindowJoin | logical.AsofJoin)
@@ -71,10 +70,9 @@ class _Pruning:
             case logical.Rename(input):
                 pairs = zip(node.schema.names, input.schema.names, strict=True)
                 return [frozenset(old for new, old in pairs if new in needed)]
-            case logical.Similar(input):
-                return [_all(input) if not _has_positions(input) else node.reads]
-            case logical.Silent():
-                return [frozenset()]
+            case logical.TableFunction(input, call):
+                whole = call.function.ordered and not _has_positions(input)
+                return [_all(input) if whole else call.reads]
             case logical.Join(left, right, kind, predicate):
                 if kind in (JoinKind.SEMI, JoinKind.ANTI):
                     return [_of(left, needed, (predicate,)), _of(right, (), (predicate,))]
@@ -136,6 +134,12 @@ class _Pruning:
         if below is node.input and len(items) == len(node.items):
             return node
         return replace(node, input=below, items=items)
+
+
+def _narrowed(call: FunctionCall, needed: Names) -> FunctionCall:
+    prefix = f"{call.alias}."
+    own = frozenset(name.removeprefix(prefix) for name in needed if name.startswith(prefix))
+    return call.function.narrowed(call, own)
 
 
 def _stored(node: logical.Stored, needed: Names) -> Node:

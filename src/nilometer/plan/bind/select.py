@@ -187,8 +187,8 @@ class SelectBinder:
             what = "a WINDOW join is a stream without end"
         elif isinstance(relation.node, logical.AsofJoin):
             what = "an ASOF JOIN is a stream without end"
-        elif isinstance(relation.node, logical.Similar):
-            what = "SIMILAR is a stream without end"
+        elif isinstance(relation.node, logical.TableFunction) and relation.node.call.function.needs_window:
+            what = f"{relation.node.call.name} is a stream without end"
         else:
             hint = f"write {relation.alias} [RANGE 10 MINUTES] or {relation.alias} [NOW]"
         self.context.fail(

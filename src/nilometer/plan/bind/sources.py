@@ -1,4 +1,4 @@
-"""FROM -> relations: extents, subqueries, ASOF joins, SIMILAR and SILENT, each with its window."""
+"""FROM -> relations: extents, subqueries, ASOF joins and table functions, each with its window."""
 
 from __future__ import annotations
 
@@ -7,12 +7,11 @@ from dataclasses import replace
 
 from nilometer import algebra
 from nilometer.catalog import functions
-from nilometer.catalog.extents import Stream, Table
+from nilometer.catalog.extents import Table
 from nilometer.expressions import Call, Expression, columns_of, conjuncts
 from nilometer.language import ast
 from nilometer.language.walk import walk
 from nilometer.plan import logical
-from nilometer.plan.bind import similar
 from nilometer.plan.bind.expressions import ExpressionBinder
 from nilometer.plan.bind.memory import bind_memory
 from nilometer.plan.bind.scope import (
@@ -24,8 +23,8 @@ from nilometer.plan.bind.scope import (
     quoted,
     walk_outside_subqueries,
 )
+from nilometer.plan.bind.table_functions import bind_call, names_of_windows
 from nilometer.plan.bind.windows import duration, window_over
-from nilometer.types import INT, Type
 
 BindQuery = Callable[[Context, ast.QueryNode, Scope | None], Bound]
 """How a subquery in FROM is bound; handed in, for queries and their sources contain each other."""
@@ -41,7 +40,7 @@ class SourceBinder:
         self.bind_query = bind_query
         # Static attributes are columns of the stream too (STEAM section 3.3); only those named are looked up.
         self.named = {node.parts[-1].lower() for node in walk(select) if isinstance(node, ast.Name)}
-        self.named |= set(similar.names_of_windows(select))
+        self.named |= set(names_of_windows(select))
         self.windows = self._windows_of_aggregates()
         self.sample = None if select.sample is None else duration(self.context, select.sample, "SAMPLE EVERY")
         self._last_extent: ast.ExtentSource | None = None
@@ -70,10 +69,8 @@ class SourceBinder:
                 return [self._extent(source)]
             case ast.QuerySource():
                 return [self._subquery(source)]
-            case ast.SimilarSource():
-                return [self._similar(source)]
-            case ast.SilentSource():
-                return [self._silent(source)]
+            case ast.FunctionSource():
+                return [self._function(source)]
             case ast.AsofSource():
                 return self._asof(source)
             case _:
@@ -215,64 +212,13 @@ class SourceBinder:
             self.context.fail(f"{what} takes a stream, and '{relation.alias}' is {kind}", source)
         return relation
 
-    def _id_type(self, relation: Relation) -> Type:
-        column = relation.find("id")
-        return column.type.plain if column is not None else INT
-
-    def _similar(self, source: ast.SimilarSource) -> Relation:
-        inner = self._stream(source.source, "SIMILAR")
-        column = inner.find(source.column.parts[-1])
-        if column is None:
-            known = [bare for bare, _ in inner.columns()]
-            self.context.fail(
-                f"no column '{source.column.parts[-1]}' in '{inner.alias}'",
-                source.column,
-                detail=f"'{inner.alias}' has {quoted(known)}",
-                hint=nearest(source.column.parts[-1], known),
-            )
-        epsilon = similar.epsilon(self.context, source)
-        if epsilon and not column.type.numeric:
-            self.context.fail(
-                f"WITHIN needs numbers, and '{source.column.text}' is {column.type}",
-                source.column,
-                hint="leave WITHIN out: equal values are similar",
-            )
-        alias = source.alias or "similar"
-        node = logical.Similar(
-            inner.node,
-            column.name,
-            epsilon,
-            similar.window(self.context, source, inner),
-            algebra.SimilarForm(source.form),
-            alias,
-            self._id_type(inner),
-            similar.sample(self.context, source),
-        )
-        return Relation(alias, node, node.schema.names, source)
-
-    def _silent(self, source: ast.SilentSource) -> Relation:
-        inner = self._stream(source.source, "SILENT")
-        sensors: frozenset[int | str] = frozenset()
-        stream: Stream | None = None
-        leaves = [node for node in logical.walk_plan(inner.node) if isinstance(node, logical.Acquire)]
-        if len(leaves) == 1:
-            stream = leaves[0].stream
-        if isinstance(inner.node, logical.Acquire):
-            sensors = frozenset(sensor.id for sensor in self.context.catalog.sensors(inner.node.stream.name))
-        if source.duration is not None:
-            length = duration(self.context, source.duration, "SILENT FOR")
-        elif stream is not None and stream.interval is not None:
-            length = 3 * stream.interval
-        else:
-            self.context.fail(
-                f"how long is silence? '{inner.alias}' has no expected rate",
-                source,
-                hint=f"write SILENT({inner.alias} FOR 5 MINUTES), or declare the stream with EXPECT EVERY 1 MINUTE",
-            )
-        alias = source.alias or "silent"
-        node: logical.Node = logical.Silent(inner.node, length, alias, self._id_type(inner), sensors)
-        node = self._windowed(source.window, node)
-        return Relation(alias, node, node.schema.names, source)
+    def _function(self, source: ast.FunctionSource) -> Relation:
+        inner = self._stream(source.source, source.name)
+        call = bind_call(self.context, source, inner)
+        node: logical.Node = logical.TableFunction(inner.node, call)
+        if not call.function.needs_window:
+            node = self._windowed(source.window, node)
+        return Relation(call.alias, node, node.schema.names, source)
 
     def _asof(self, source: ast.AsofSource) -> list[Relation]:
         left = self.relations(source.left)

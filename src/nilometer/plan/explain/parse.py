@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from nilometer import algebra
+from nilometer.algebra.table_functions import TABLE_FUNCTIONS, operators
 from nilometer.language.cursor import END, Cursor
 from nilometer.plan import logical, physical
 from nilometer.plan.explain import readers
@@ -107,8 +108,6 @@ LOGICAL: dict[str, tuple[type[Any], Reader]] = {
     "UNION": (logical.Union, readers.read_nothing),
     "SAMPLE": (logical.Sample, readers.read_sample),
     "LAG": (logical.Lag, readers.read_lag),
-    "SILENT": (logical.Silent, readers.read_silent),
-    "SIMILAR": (logical.Similar, readers.read_similar),
     "ASOF_JOIN": (logical.AsofJoin, readers.read_asof_join),
     "WINDOW_JOIN": (logical.WindowJoin, readers.read_window_join),
     "TIME_WINDOW": (logical.TimeWindow, readers.read_time_window),
@@ -119,6 +118,10 @@ LOGICAL: dict[str, tuple[type[Any], Reader]] = {
     "ISTREAM": (logical.ToStream, readers.read_to_stream(algebra.Relation.ISTREAM)),
     "DSTREAM": (logical.ToStream, readers.read_to_stream(algebra.Relation.DSTREAM)),
     "DELIVER": (logical.Deliver, readers.read_deliver),
+    **{
+        each.name: (logical.TableFunction, readers.read_table_function(each))
+        for each in TABLE_FUNCTIONS.values()
+    },
 }
 
 PHYSICAL: dict[str, tuple[type[Any], Reader]] = {
@@ -131,8 +134,6 @@ PHYSICAL: dict[str, tuple[type[Any], Reader]] = {
     "EXCHANGE": (physical.Exchange, readers.read_exchange),
     "SAMPLE": (physical.Sample, readers.read_sample),
     "LAG": (physical.Lag, readers.read_lag),
-    "SILENT": (physical.Silent, readers.read_silent),
-    "SN_JOIN": (physical.SnJoin, readers.read_similar),
     "ASOF_JOIN": (physical.AsofJoin, readers.read_asof_join),
     "NLW_JOIN": (physical.NlwJoin, readers.read_window_join),
     "HW_JOIN": (physical.HwJoin, readers.read_window_join),
@@ -149,4 +150,8 @@ PHYSICAL: dict[str, tuple[type[Any], Reader]] = {
     "ISTREAM": (physical.IStream, readers.read_nothing),
     "DSTREAM": (physical.DStream, readers.read_nothing),
     "DELIVER": (physical.Deliver, readers.read_deliver),
+    **{
+        name: (physical.TableFunction, readers.read_table_function(each))
+        for name, each in operators().items()
+    },
 }

@@ -10,12 +10,23 @@ from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
 from nilometer import algebra
+from nilometer.algebra.table_function import (
+    Choice,
+    Frame,
+    FunctionCall,
+    Option,
+    OptionKind,
+    OptionValue,
+    TableFunction,
+    Windowing,
+)
 from nilometer.catalog.extents import Extent, Stream, Table
 from nilometer.expressions import Aggregate, Call, ColumnReference, Expression, Literal
 from nilometer.language import ast
 from nilometer.language.cursor import INT as INT_TOKEN
 from nilometer.language.cursor import Cursor
 from nilometer.language.parse_expressions import parse_expression, parse_name, parse_number
+from nilometer.language.parse_options import parse_options
 from nilometer.plan import logical, physical
 from nilometer.plan.explain.expressions import PlanTextError, read_duration, read_expression
 from nilometer.plan.explain.windows import row_window_parameters, time_window_parameters
@@ -212,40 +223,81 @@ def read_lag(reading: Reading) -> Parameters:
     return {"items": _several(reading, lagged)}
 
 
-def _alias_and_id(reading: Reading) -> Parameters:
-    reading.cursor.expect("AS")
+def read_table_function(function: TableFunction) -> Reader:
+    """The clauses of a function's call, in the order in which they are printed."""
+    return lambda reading: {"call": _function_call(reading, function)}
+
+
+def _function_call(reading: Reading, function: TableFunction) -> FunctionCall:
+    cursor = reading.cursor
+    cursor.expect("AS")
     alias = reading.name()
-    reading.cursor.expect("BY")
-    id_type = _type(reading.cursor)
-    reading.cursor.expect(";")
-    return {"alias": alias, "id_type": id_type}
+    cursor.expect("BY")
+    id_type = _type(cursor)
+    columns: tuple[str, ...] = ()
+    given: dict[str, OptionValue] = {}
+    window: int | OwnWindow | Frame | None = None
+    sensors: frozenset[int | str] = frozenset()
+    if function.least_columns or (function.most_columns != 0 and _at_column(cursor, function)):
+        cursor.expect(";")
+        columns = _several(reading, reading.name)
+        given |= _settings(cursor, function)
+    defaults = [each.default for each in function.options if isinstance(each, Choice)]
+    while cursor.accept(";"):
+        if cursor.accept("SENSORS"):
+            sensors = _sensors(reading)
+        elif function.needs_window and window is None and not _at_option(cursor, function):
+            window = _function_window(reading, function)
+        elif not any(isinstance(word, str) and cursor.accept(word) for word in defaults):
+            given |= _settings(cursor, function)
+    return FunctionCall(function, alias, id_type, columns, function.settle(given), window, sensors)
 
 
-def read_silent(reading: Reading) -> Parameters:
-    parameters = _alias_and_id(reading)
-    reading.cursor.expect("FOR")
-    parameters["duration"] = reading.duration()
-    if reading.cursor.accept(";"):
-        reading.cursor.expect("SENSORS")
-        parameters["sensors"] = _sensors(reading)
-    return parameters
+def _at_option(cursor: Cursor, function: TableFunction) -> bool:
+    return any(cursor.at(option.word.split()[0]) for option in function.all_options)
 
 
-def read_similar(reading: Reading) -> Parameters:
-    parameters = _alias_and_id(reading)
-    parameters["column"] = reading.name()
-    reading.cursor.expect("WITHIN")
-    parameters["epsilon"] = float(parse_number(reading.cursor))
-    reading.cursor.expect(";")
-    reading.cursor.expect("RANGE")
-    parameters["window"] = (
-        reading.duration() if reading.cursor.token.kind is INT_TOKEN else _own_window(reading)
+def _at_column(cursor: Cursor, function: TableFunction) -> bool:
+    """Whether a clause of columns comes next, which may be left out."""
+    words = {option.word.split()[0] for option in function.all_options} | {"SENSORS", "RANGE"}
+    return cursor.at(";") and cursor.peek().key not in words
+
+
+def _settings(cursor: Cursor, function: TableFunction) -> dict[str, OptionValue]:
+    settings = parse_options(cursor, function, spelled=True)
+    return {setting.word: _option_value(function.option(setting.word), setting) for setting in settings}
+
+
+def _option_value(option: Option, setting: ast.Setting) -> OptionValue:
+    values = tuple(
+        _setting_value(kind, value)
+        for kind, value in zip(option.pieces, setting.values, strict=True)
+        if isinstance(kind, OptionKind)
     )
-    reading.cursor.expect(";")
-    parameters["form"] = algebra.SimilarForm(reading.cursor.expect_any(*algebra.SimilarForm))
-    if parameters["form"] is algebra.SimilarForm.SAMPLE:
-        parameters["sample"] = int(parse_number(reading.cursor))
-    return parameters
+    if not values:
+        return True
+    return values if len(values) > 1 else values[0]
+
+
+def _setting_value(kind: OptionKind, value: object) -> OptionValue:
+    match kind, value:
+        case OptionKind.NAME, ast.Name():
+            return value.text
+        case OptionKind.LIST, ast.Amounts(items):
+            return tuple(_setting_value(OptionKind.NUMBER, part) for part in items)
+        case _, ast.Amount(count=int() | float() as count, unit=unit):
+            if kind is OptionKind.DURATION:
+                return round(count * UNITS[unit or "SECONDS"])
+            return float(count) if kind is OptionKind.NUMBER else count
+        case _:
+            raise PlanTextError(f"no value of an option: {value}")
+
+
+def _function_window(reading: Reading, function: TableFunction) -> int | OwnWindow | Frame:
+    if function.windowing is Windowing.FRAME:
+        return Frame(**time_window_parameters(reading.cursor))
+    reading.cursor.expect("RANGE")
+    return reading.duration() if reading.cursor.token.kind is INT_TOKEN else _own_window(reading)
 
 
 def _own_window(reading: Reading) -> OwnWindow:

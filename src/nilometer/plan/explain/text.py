@@ -13,12 +13,13 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from nilometer import algebra
+from nilometer.algebra.table_function import Choice, Frame, FunctionCall, Option, OptionKind, OptionValue
 from nilometer.catalog.extents import Extent
 from nilometer.expressions import Call, ColumnReference, Expression, Literal
 from nilometer.plan import logical, physical
 from nilometer.plan.explain.expressions import print_expression, print_name
 from nilometer.plan.explain.windows import print_row_window, print_time_window
-from nilometer.types import BOOLEAN, INT, STRING, UNITS, Column, OwnWindow, Type, format_duration
+from nilometer.types import BOOLEAN, INT, STRING, UNITS, Column, OwnWindow, format_duration
 
 PlanNode = logical.Node | physical.Node
 
@@ -31,8 +32,6 @@ LOGICAL_NAMES: dict[type[logical.Node], str] = {
     logical.Union: "UNION",
     logical.Sample: "SAMPLE",
     logical.Lag: "LAG",
-    logical.Silent: "SILENT",
-    logical.Similar: "SIMILAR",
     logical.AsofJoin: "ASOF_JOIN",
     logical.WindowJoin: "WINDOW_JOIN",
     logical.TimeWindow: "TIME_WINDOW",
@@ -64,6 +63,8 @@ def operator_name(node: PlanNode) -> str:
             return node.operator
         case logical.ToStream(relation=relation):
             return str(relation)
+        case logical.TableFunction(call=call):
+            return call.name
         case _:
             return LOGICAL_NAMES[type(node)]
 
@@ -102,18 +103,8 @@ def print_parameters(node: PlanNode) -> list[str]:
             return [f"EVERY {format_duration(node.every)}"]
         case logical.Lag() | physical.Lag():
             return [", ".join(map(_lagged, node.items))]
-        case logical.Silent() | physical.Silent():
-            sensors = [_sensors(node.sensors)] if node.sensors else []
-            return [
-                f"AS {_typed_alias(node.alias, node.id_type)}",
-                f"FOR {format_duration(node.duration)}",
-                *sensors,
-            ]
-        case logical.Similar() | physical.SnJoin():
-            within = f"{print_name(node.column)} WITHIN {node.epsilon!r}"
-            alias = f"AS {_typed_alias(node.alias, node.id_type)}"
-            form = f"{node.form} {node.sample}" if node.sample else str(node.form)
-            return [alias, within, f"RANGE {_window(node.window)}", form]
+        case logical.TableFunction() | physical.TableFunction():
+            return _function_call(node.call)
         case logical.AsofJoin() | physical.AsofJoin():
             return [f"KEYS {_keys(node.keys)}", *_within(node.within)]
         case logical.WindowJoin():
@@ -139,12 +130,63 @@ def print_parameters(node: PlanNode) -> list[str]:
             return []
 
 
-def _window(window: int | OwnWindow) -> str:
-    """A length of time, or the column that has it and the unit."""
-    if isinstance(window, int):
-        return format_duration(window)
-    unit = next(name for name, length in UNITS.items() if length == window.unit)
-    return f"{print_name(window.column)} {unit}"
+def _function_call(call: FunctionCall) -> list[str]:
+    """The alias and the ids, columns and options, the window, what was chosen, and the declared sensors."""
+    plain = [
+        _option(each, call[each.word])
+        for each in call.function.options
+        if isinstance(each, Option) and call[each.word] is not None and call[each.word] is not False
+    ]
+    given = " ".join([", ".join(map(print_name, call.columns)), *plain]).strip()
+    return [
+        f"AS {print_name(call.alias)} BY {call.id_type}",
+        *([given] if given else []),
+        *_function_window(call.window),
+        *(_chosen(each, call) for each in call.function.options if isinstance(each, Choice)),
+        *([_sensors(call.sensors)] if call.sensors else []),
+    ]
+
+
+def _chosen(choice: Choice, call: FunctionCall) -> str:
+    word = call[choice.name]
+    option = next((option for option in choice.options if option.word == word), None)
+    return str(word) if option is None else _option(option, call[option.word])
+
+
+def _option(option: Option, value: OptionValue) -> str:
+    kinds = [piece for piece in option.pieces if isinstance(piece, OptionKind)]
+    values = iter(value if len(kinds) > 1 and isinstance(value, tuple) else (value,))
+    pieces = [
+        _option_value(piece, next(values)) if isinstance(piece, OptionKind) else piece
+        for piece in option.pieces
+    ]
+    return " ".join([option.word, *pieces])
+
+
+def _option_value(kind: OptionKind, value: OptionValue) -> str:
+    match kind, value:
+        case OptionKind.DURATION, int():
+            return format_duration(value)
+        case OptionKind.NAME, str():
+            return print_name(value)
+        case OptionKind.LIST, tuple():
+            return f"({', '.join(map(repr, value))})"
+        case _:
+            return repr(value)
+
+
+def _function_window(window: int | OwnWindow | Frame | None) -> list[str]:
+    """A length of time, or the column that has it and the unit; or the windows of a frame."""
+    match window:
+        case None:
+            return []
+        case OwnWindow():
+            unit = next(name for name, length in UNITS.items() if length == window.unit)
+            return [f"RANGE {print_name(window.column)} {unit}"]
+        case Frame():
+            return [print_time_window(window.start, window.end, window.slide, window.open_start)]
+        case _:
+            return [f"RANGE {format_duration(window)}"]
 
 
 def _columns(columns: tuple[Column, ...], extent: Extent) -> str:
@@ -181,10 +223,6 @@ def _sensors(sensors: frozenset[int | str]) -> str:
     ordered = sorted(sensors, key=lambda sensor: (isinstance(sensor, str), sensor))
     texts = [print_expression(Literal(s, STRING if isinstance(s, str) else INT)) for s in ordered]
     return f"SENSORS {{{', '.join(texts)}}}"
-
-
-def _typed_alias(alias: str, id_type: Type) -> str:
-    return f"{print_name(alias)} BY {id_type}"
 
 
 def _projection(item: logical.Projection) -> str:

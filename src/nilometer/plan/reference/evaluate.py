@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from nilometer.algebra import Collection
 from nilometer.catalog.extents import Sensor
@@ -23,9 +24,8 @@ from nilometer.plan.reference.combination import combine
 from nilometer.plan.reference.differences import to_stream
 from nilometer.plan.reference.extents import acquire, stored
 from nilometer.plan.reference.feed import Feed
+from nilometer.plan.reference.functions import NAIVE
 from nilometer.plan.reference.rows import Evaluation, Row, Values, delivery_order
-from nilometer.plan.reference.silent import silent
-from nilometer.plan.reference.similar import similar
 from nilometer.plan.reference.sources import lag, sample, united_streams
 from nilometer.plan.reference.stream_joins import asof_join, window_join
 from nilometer.plan.reference.table_version import Tables, TableVersion, tables_at
@@ -119,11 +119,8 @@ def stream(node: Node, world: World) -> list[Row]:
             return sample(node, stream(node.input, world), world.watermark)
         case logical.Lag():
             return lag(node, stream(node.input, world), world.watermark)
-        case logical.Silent():
-            anchor = first_tick(node.input, world.feeds)
-            return silent(node, stream(node.input, world), anchor, world.watermark)
-        case logical.Similar():
-            return similar(node, stream(node.input, world), world.watermark)
+        case logical.TableFunction():
+            return _function(node, world)
         case logical.AsofJoin(left=left, right=right):
             return asof_join(node, stream(left, world), stream(right, world), world.watermark)
         case logical.WindowJoin(streams=streams):
@@ -135,6 +132,11 @@ def stream(node: Node, world: World) -> list[Row]:
     raise InternalError(f"no stream: {type(node).__name__}")
 
 
+def _function(node: logical.TableFunction, world: World) -> list[Any]:
+    anchor = first_tick(node.input, world.feeds)
+    return NAIVE[node.call.name](node, stream(node.input, world), anchor, world.watermark)
+
+
 def windows(node: Node, world: World) -> list[Evaluation]:
     """The evaluations of a node that yields windows, in order."""
     match node:
@@ -143,6 +145,8 @@ def windows(node: Node, world: World) -> list[Evaluation]:
             return time_window(node, stream(node.input, world), anchor, world.watermark)
         case logical.RowWindow():
             return row_window(node, stream(node.input, world), world.watermark)
+        case logical.TableFunction():
+            return _function(node, world)
         case logical.Select() | logical.Project() | logical.Rename():
             return [
                 replace(evaluation, bag=tuple(each(node, evaluation.bag, evaluation.tick)))

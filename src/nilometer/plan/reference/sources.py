@@ -17,8 +17,7 @@ from nilometer.plan.logical import (
     Lag,
     Node,
     Sample,
-    Silent,
-    Similar,
+    TableFunction,
     ToStream,
     Union,
     WindowJoin,
@@ -96,8 +95,8 @@ def source_type(node: Node) -> Type | None:
     match node:
         case Acquire(stream=stream):
             return stream.id_type.plain
-        case Silent(id_type=id_type) | Similar(id_type=id_type):
-            return id_type.plain
+        case TableFunction(call=call):
+            return call.source_type(node.input.schema)
         case Union(left=left, right=right):
             kinds = [kind for side in (left, right) if (kind := source_type(side)) is not None]
             return kinds[0] if len(set(kinds)) == 1 else None

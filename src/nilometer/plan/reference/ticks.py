@@ -8,7 +8,19 @@ an answer would have to be taken back. So where streams of different intervals m
 from __future__ import annotations
 
 from nilometer.algebra import Collection
-from nilometer.plan.logical import Acquire, Join, Lag, Node, Project, Rename, Sample, Select, Similar, Union
+from nilometer.algebra.table_function import Output
+from nilometer.plan.logical import (
+    Acquire,
+    Join,
+    Lag,
+    Node,
+    Project,
+    Rename,
+    Sample,
+    Select,
+    TableFunction,
+    Union,
+)
 
 
 def tick_interval(node: Node) -> int | None:
@@ -16,8 +28,10 @@ def tick_interval(node: Node) -> int | None:
     match node:
         case Acquire(stream=stream):
             return stream.every
-        case Select() | Project() | Rename() | Lag() | Sample() | Similar():
+        case Select() | Project() | Rename() | Lag() | Sample():
             return tick_interval(node.inputs[0])
+        case TableFunction(call=call) if call.function.output is Output.TUPLES:
+            return tick_interval(node.input)
         case Join(left=left, right=right):
             return tick_interval(left if left.collection is Collection.STREAM else right)
         case Union() if not mixed(node):

@@ -18,8 +18,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from nilometer.algebra.table_function import Frame, Output
 from nilometer.catalog.extents import Stream
-from nilometer.plan.logical import Acquire, AsofJoin, Node, RowWindow, Silent, TimeWindow, Union, WindowJoin
+from nilometer.plan.logical import (
+    Acquire,
+    AsofJoin,
+    Node,
+    RowWindow,
+    TableFunction,
+    TimeWindow,
+    Union,
+    WindowJoin,
+)
 from nilometer.plan.reference.feed import Feed, Reading
 from nilometer.plan.reference.ticks import mixed
 from nilometer.types import INT_MAXIMUM, INT_MINIMUM, ceil_to, floor_to
@@ -29,6 +39,8 @@ NEVER = INT_MINIMUM
 
 ALWAYS = INT_MAXIMUM
 """The watermark of a query that waits for no stream."""
+
+_Window = TimeWindow | RowWindow | Frame
 
 
 @dataclass(frozen=True)
@@ -101,7 +113,7 @@ def query_watermark(plan: Node, feeds: Mapping[str, Feed], finished: bool) -> in
     return min(marks, default=ALWAYS)
 
 
-def _end(arrivals: Arrivals, window: TimeWindow | RowWindow | None, by_time: bool) -> int:
+def _end(arrivals: Arrivals, window: _Window | None, by_time: bool) -> int:
     """W after the end of a finite stream. A heartbeat that promised more stands."""
     if not arrivals.accepted:
         return arrivals.watermark
@@ -109,14 +121,14 @@ def _end(arrivals: Arrivals, window: TimeWindow | RowWindow | None, by_time: boo
         last = max(int(arrival.reading["time"]) for arrival in arrivals.accepted)
     else:
         last = max(arrival.tick for arrival in arrivals.accepted)
-    if isinstance(window, TimeWindow) and window.slide is not None:
+    if isinstance(window, TimeWindow | Frame) and window.slide is not None:
         last = ceil_to(last, window.slide)
     return max(arrivals.watermark, last + 1)
 
 
 def _leaves(
-    node: Node, window: TimeWindow | RowWindow | None = None, by_time: bool = True
-) -> Iterator[tuple[Acquire, TimeWindow | RowWindow | None, bool]]:
+    node: Node, window: _Window | None = None, by_time: bool = True
+) -> Iterator[tuple[Acquire, _Window | None, bool]]:
     """The occurrences of streams, each with the first window above it, and whether that window (or, without one, the
     query) sees the tuple at its time rather than at its tick: for a sensed stream the two differ."""
     match node:
@@ -124,7 +136,11 @@ def _leaves(
             yield node, window, by_time
         case TimeWindow() | RowWindow():
             yield from _leaves(node.input, node, False)
-        case WindowJoin() | AsofJoin() | Silent():
+        case TableFunction(call=call) if isinstance(call.window, Frame):
+            yield from _leaves(node.input, call.window, False)
+        case TableFunction(call=call) if call.function.output is Output.EVENTS:
+            yield from _leaves(node.input, window, True)
+        case WindowJoin() | AsofJoin():
             for child in node.inputs:
                 yield from _leaves(child, window, True)
         case Union() if mixed(node):

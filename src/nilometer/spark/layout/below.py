@@ -6,10 +6,10 @@ of need not agree in it. This is where each operator says which rows it brings t
 
 from __future__ import annotations
 
-from nilometer.algebra import JoinKind
+from nilometer.algebra import Collection, JoinKind
+from nilometer.algebra.table_function import BySource, ByValue
 from nilometer.expressions import ColumnReference, Expression, columns_of
 from nilometer.operators.logic import ID
-from nilometer.operators.similar.table import alike_is_equal
 from nilometer.plan import physical
 from nilometer.spark.layout.equalities import Equalities
 from nilometer.spark.layout.reading import joins_table
@@ -32,12 +32,8 @@ def below(node: physical.Node, port: int, expression: Expression) -> Expression 
             return substituted(expression, _by_position(node, child) | source)
         case physical.Lag() | physical.Sample():
             return within(expression, source_columns(child))
-        case physical.SnJoin(column=column):
-            # Only tuples of equal values are alike.
-            value = ColumnReference(column, child.schema[column].type)
-            return substituted(expression, {f"{node.alias}.value": value}) if _by_equality(node) else None
-        case physical.Silent():
-            return substituted(expression, {name: source_of(child) for name in source_columns(node)})
+        case physical.TableFunction():
+            return _below_function(node, expression)
         case physical.RStream() | physical.IStream() | physical.DStream():
             return within(expression, frozenset(child.schema.names))
         case physical.Aggregate(keys=keys) | physical.AggregateInit(keys=keys):
@@ -53,10 +49,10 @@ def below(node: physical.Node, port: int, expression: Expression) -> Expression 
 def own_keys(node: physical.Node) -> tuple[Expression, ...]:
     """Over the node's output: what it can be divided by, if nothing above asks for anything. None: it needs all rows."""
     match node:
-        case physical.Lag() | physical.Sample() | physical.Silent():
+        case physical.Lag() | physical.Sample():
             return (source_of(node),)
-        case physical.SnJoin(alias=alias) if _by_equality(node):
-            return (ColumnReference(f"{alias}.value", node.schema[f"{alias}.value"].type),)
+        case physical.TableFunction():
+            return _keys_of_function(node)
         case physical.IStream() | physical.DStream():
             # Differences of bags: equal rows must meet.
             return tuple(ColumnReference(column.name, column.type) for column in node.schema)
@@ -68,8 +64,34 @@ def own_keys(node: physical.Node) -> tuple[Expression, ...]:
             return ()
 
 
-def _by_equality(node: physical.SnJoin) -> bool:
-    return alike_is_equal(node.input.schema[node.column].type, node.epsilon)
+def _keys_of_function(node: physical.TableFunction) -> tuple[Expression, ...]:
+    match node.call.divides(node.input.schema):
+        case BySource() if node.collection is Collection.STREAM:
+            return (source_of(node),)
+        case BySource():
+            return (_own_column(node, "id"),)
+        case ByValue(given_as=name):
+            return (_own_column(node, name),)
+        case _:
+            return ()
+
+
+def _below_function(node: physical.TableFunction, expression: Expression) -> Expression | None:
+    child = node.input
+    match node.call.divides(child.schema):
+        case BySource():
+            columns = {*source_columns(node), f"{node.call.alias}.id"}
+            return substituted(expression, {name: source_of(child) for name in columns})
+        case ByValue(column, name):
+            value = ColumnReference(column, child.schema[column].type)
+            return substituted(expression, {f"{node.call.alias}.{name}": value})
+        case _:
+            return None
+
+
+def _own_column(node: physical.TableFunction, name: str) -> ColumnReference:
+    column = node.schema[f"{node.call.alias}.{name}"]
+    return ColumnReference(column.name, column.type)
 
 
 def equalities(node: physical.Node) -> Equalities:

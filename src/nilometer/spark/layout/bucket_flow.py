@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import polars as pl
 
 from nilometer.dataflow.fragment_flow import FragmentFlow
 from nilometer.dataflow.intake import row_columns
 from nilometer.dataflow.lowering.partials import evaluated
-from nilometer.dataflow.lowering.streams import similar_of
+from nilometer.dataflow.lowering.table_functions import spec_of
 from nilometer.dataflow.sources import Extents
 from nilometer.dataflow.stages import Operator, Round, pick
 from nilometer.errors import InternalError
@@ -25,7 +26,7 @@ from nilometer.operators.frames import (
     dtypes,
 )
 from nilometer.operators.logic import EVALUATION, EVALUATIONS_SCHEMA, TICK, Output, no_evaluations
-from nilometer.operators.similar.stripe_home import StripeHome, stripe_width
+from nilometer.operators.similar.stripe_home import StripeHome
 from nilometer.plan import physical
 from nilometer.spark.layout.combining import combine, parted, partial_columns, sliding_over_partials
 from nilometer.spark.layout.divide import divide
@@ -121,7 +122,7 @@ def _once(evaluations: pl.DataFrame) -> pl.DataFrame:
 
 
 def _own_sensors(fragment: Fragment, bucket: int) -> physical.Node:
-    """The plan, with each SILENT expecting only the sensors whose tuples come to this bucket."""
+    """The plan, with each SILENT (or what else expects sensors) expecting only those whose tuples come to this bucket."""
     if fragment.buckets == 1 or not fragment.sensors:
         return fragment.plan
     remaining = iter(fragment.sensors)
@@ -129,19 +130,20 @@ def _own_sensors(fragment: Fragment, bucket: int) -> physical.Node:
     def change(node: physical.Node) -> physical.Node:
         if isinstance(node, physical.Exchange):
             return node
-        if isinstance(node, physical.Silent):
-            node = replace(node, sensors=_sensors_in(node, next(remaining), fragment.buckets, bucket))
+        if isinstance(node, physical.TableFunction) and node.call.function.sensors:
+            sensors = _sensors_in(node, next(remaining), fragment.buckets, bucket)
+            node = replace(node, call=replace(node.call, sensors=sensors))
         return node.with_inputs(tuple(change(child) for child in node.inputs))
 
     return change(fragment.plan)
 
 
 def _sensors_in(
-    node: physical.Silent, keys: tuple[Expression, ...], buckets: int, bucket: int
+    node: physical.TableFunction, keys: tuple[Expression, ...], buckets: int, bucket: int
 ) -> frozenset[int | str]:
-    _, source, *_ = node.schema.names
+    source = f"{node.call.alias}.id"
     columns = columns_of(node)
-    known = pl.Series(source, sorted(node.sensors, key=str), dtype=columns[source])
+    known = pl.Series(source, sorted(node.call.sensors, key=str), dtype=columns[source])
     rows = pl.DataFrame([pl.Series(name, [None] * len(known), dtype=kind) for name, kind in columns.items()])
     rows = rows.with_columns(known, known.alias("@id"))
     parts = dict(divide(rows, keys, buckets))
@@ -170,10 +172,11 @@ class _CutFlow(FragmentFlow):
                 names = {TICK: TICK} | ({"tick": TICK} if node.tick else {})
                 names |= {name: name for name in node.schema.names}
                 return self.fuse(self.lower(node.input), lambda rows: pick(rows, names))
-            case physical.SnJoin() if self._place[0] > 1 and stripes_of(node) is not None:
+            case physical.TableFunction() if self._place[0] > 1 and (striped := stripes_of(node)) is not None:
                 # Divided by stripes: copies from elsewhere are found here, but answer at home.
-                home = StripeHome(stripe_width(node.epsilon), *self._place)
-                return self.add_operator(node, replace(similar_of(node), home=home))
+                home = StripeHome(striped[0][1].width, *self._place)
+                spec: Any = spec_of(node)
+                return self.add_operator(node, replace(spec, home=home))
             case physical.AggregateEvaluate() if (exchange := _partials_received(node)) is not None:
                 # The gateway would look through the exchange and make the whole aggregate of what is below.
                 if isinstance(exchange.input, AggregateCombine):

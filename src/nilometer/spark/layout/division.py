@@ -17,6 +17,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from nilometer.algebra import Collection
+from nilometer.algebra.table_function import Undivided
 from nilometer.dataflow.lowering.sources_of import acquisition_interval
 from nilometer.expressions import ColumnReference, Expression
 from nilometer.plan import physical
@@ -30,11 +31,11 @@ Vector = tuple[Expression | None, ...]
 
 @dataclass(frozen=True)
 class Division:
-    """Left to right: for each leaf (what a reader runs, or an exchange) the keys over its rows, and for each SILENT those over
-    its own rows. A leaf with stripes has one key, and its rows go to all stripes in reach of its values (stripes.py)."""
+    """Left to right: for each leaf (what a reader runs, or an exchange) the keys over its rows, and for each function that expects
+    the declared sensors (SILENT) those over its own rows. A leaf with stripes has one key, and its rows go to all stripes in reach of its values (stripes.py)."""
 
     leaves: tuple[tuple[Expression, ...], ...]
-    silents: tuple[tuple[Expression, ...], ...] = ()
+    sensors: tuple[tuple[Expression, ...], ...] = ()
     stripes: tuple[Stripes | None, ...] = ()
 
 
@@ -51,7 +52,7 @@ def divide_plan(plan: physical.Node) -> Division:
     """The keys that divide a plan; raises UndividedError."""
     found = _by_anything(plan, listed=False)
     return Division(
-        tuple(map(_present, found.leaves)), tuple(map(_present, found.silents)), found.all_stripes
+        tuple(map(_present, found.leaves)), tuple(map(_present, found.sensors)), found.all_stripes
     )
 
 
@@ -61,10 +62,10 @@ def _present(vector: Vector) -> tuple[Expression, ...]:
 
 @dataclass(frozen=True)
 class _Found:
-    """What vectors have come to, at the leaves and at the SILENTs."""
+    """What vectors have come to, at the leaves and at the functions that expect sensors."""
 
     leaves: tuple[Vector, ...] = ()
-    silents: tuple[Vector, ...] = ()
+    sensors: tuple[Vector, ...] = ()
     stripes: tuple[Stripes | None, ...] | None = None
 
     @property
@@ -74,20 +75,20 @@ class _Found:
 
     @property
     def all(self) -> tuple[Vector, ...]:
-        return self.leaves + self.silents
+        return self.leaves + self.sensors
 
     def only(self, places: list[int]) -> _Found:
         """These places of every vector."""
         leaves = tuple(tuple(vector[place] for place in places) for vector in self.leaves)
-        silents = tuple(tuple(vector[place] for place in places) for vector in self.silents)
-        return replace(self, leaves=leaves, silents=silents)
+        sensors = tuple(tuple(vector[place] for place in places) for vector in self.sensors)
+        return replace(self, leaves=leaves, sensors=sensors)
 
 
 def _together(parts: Iterable[_Found]) -> _Found:
     found = list(parts)
     leaves = tuple(vector for part in found for vector in part.leaves)
-    silents = tuple(vector for part in found for vector in part.silents)
-    return _Found(leaves, silents, tuple(stripes for part in found for stripes in part.all_stripes))
+    sensors = tuple(vector for part in found for vector in part.sensors)
+    return _Found(leaves, sensors, tuple(stripes for part in found for stripes in part.all_stripes))
 
 
 def is_leaf(node: physical.Node) -> bool:
@@ -151,7 +152,7 @@ def _by_stripes(node: physical.Node, listed: bool) -> _Found:
     parts = []
     for child, (value, stripes) in zip(node.inputs, striped, strict=True):
         found = _by(child, (dividing(value),), listed)
-        if found.silents or any(vector[0] is None for vector in found.leaves):
+        if found.sensors or any(vector[0] is None for vector in found.leaves):
             raise UndividedError(node, "joins by a value that divides not all that is below it")
         parts.append(replace(found, stripes=(stripes,) * len(found.leaves)))
     return _together(parts)
@@ -176,7 +177,9 @@ def _by(node: physical.Node, vector: Vector, listed: bool) -> _Found:
             raise UndividedError(node, _need(node) if not own_keys(node) else "has keys of its own")
         parts.append(_by(child, pushed, listed))
     found = _together(parts)
-    return replace(found, silents=(vector, *found.silents)) if isinstance(node, physical.Silent) else found
+    if isinstance(node, physical.TableFunction) and node.call.function.sensors:
+        return replace(found, sensors=(vector, *found.sensors))
+    return found
 
 
 def _lists(node: physical.Node, listed: bool) -> bool:
@@ -207,6 +210,10 @@ def _check_evaluations(node: physical.TimeWindow, listed: bool) -> None:
 def _need(node: physical.Node) -> str:
     """Why an operator needs all rows."""
     match node:
+        case physical.TableFunction(call=call) if isinstance(
+            undivided := call.divides(node.input.schema), Undivided
+        ):
+            return undivided.reason
         case physical.RowWindow():
             return "counts the rows of all sources"
         case physical.Aggregate() | physical.AggregateEvaluate() | physical.AggregateMerge():

@@ -38,7 +38,7 @@ class Fragment:
     stripes
         How rows with near values of the one key come to meet: some have copies in several buckets (stripes.py).
     sensors
-        For each SILENT of the plan, in order, what divides its declared sensors among the buckets: keys over its rows.
+        For each function of the plan that expects the declared sensors, in order, what divides these among the buckets: keys over its rows.
     """
 
     number: int

@@ -100,7 +100,7 @@ class _Cutting:
                 stage,
                 1 if division is None else self.buckets,
                 tuple(inputs),
-                sensors=() if division is None else division.silents,
+                sensors=() if division is None else division.sensors,
             )
         )
         for place in inputs:

@@ -58,8 +58,8 @@ def _visible_sources(node: physical.Node) -> frozenset[str]:
     match node:
         case physical.SpAcquire(columns=columns, alias=alias):
             return frozenset(f"{alias}.{column.name}" for column in columns if column.name.lower() == "id")
-        case physical.Silent():
-            return frozenset(node.schema.names[1:2])
+        case physical.TableFunction(call=call):
+            return frozenset({f"{call.alias}.id"}) & frozenset(node.schema.names)
         case physical.Project(input=child, items=items):
             below = _visible_sources(child)
             return frozenset(

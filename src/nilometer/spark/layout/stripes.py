@@ -18,12 +18,12 @@ import numpy as np
 import polars as pl
 
 from nilometer.algebra import Collection, JoinKind
+from nilometer.algebra.table_function import ByNearness
 from nilometer.expressions import ColumnReference, Expression, conjuncts
 from nilometer.kernels.arrays import Integers
 from nilometer.kernels.stripes import spread, stripes
 from nilometer.operators.bands import WHOLE, Band, bands_of
 from nilometer.operators.similar.stripe_home import stripe_width
-from nilometer.operators.similar.table import alike_is_equal
 from nilometer.plan import physical
 from nilometer.types import INT_MAXIMUM, Kind, Schema
 
@@ -61,11 +61,12 @@ Striped = tuple[tuple[Expression, Stripes], ...]
 def stripes_of(node: physical.Node) -> Striped | None:
     """The stripes that divide a join's inputs; None where nothing bounds how far its rows can be apart."""
     match node:
-        case physical.SnJoin(column=column, epsilon=epsilon):
-            value = node.input.schema[column].type
-            if alike_is_equal(value, epsilon) or value.kind not in _MEASURED:
+        case physical.TableFunction(call=call):
+            near = call.divides(node.input.schema)
+            if not isinstance(near, ByNearness):
                 return None
-            return ((ColumnReference(column, value), Stripes(stripe_width(epsilon), epsilon, epsilon)),)
+            value = ColumnReference(near.column, node.input.schema[near.column].type)
+            return ((value, Stripes(stripe_width(near.distance), near.distance, near.distance)),)
         case physical.WindowJoin(keys=keys, predicate=predicate):
             found = bands_of(conjuncts(predicate))
             equal = (_equality(key) for key in keys)

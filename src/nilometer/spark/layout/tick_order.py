@@ -20,7 +20,7 @@ def in_tick_order(plan: physical.Node) -> bool:
     match plan:
         case _ if plan.collection is not Collection.STREAM:
             return plan.collection is Collection.WINDOWS
-        case physical.Lag() | physical.Sample() | physical.Silent() | physical.SnJoin() | physical.AsofJoin():
+        case physical.Lag() | physical.Sample() | physical.TableFunction() | physical.AsofJoin():
             return True
         case physical.RStream() | physical.IStream() | physical.DStream():
             return True

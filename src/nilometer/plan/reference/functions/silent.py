@@ -9,21 +9,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from nilometer.plan.logical import Silent
+from nilometer.plan.logical import TableFunction
 from nilometer.plan.reference.rows import Row, order_key
 
 Event = tuple[int, str, int | None]
 """The time, the state and the time last heard before it."""
 
 
-def silent(node: Silent, rows: Sequence[Row], first_tick: int | None, watermark: int) -> list[Row]:
+def silent(node: TableFunction, rows: Sequence[Row], first_tick: int | None, watermark: int) -> list[Row]:
     """The events of all sensors, by sensor. A tuple without an id is no sensor's."""
     heard = {row.id for row in rows if row.id is not None}
+    declared, duration = node.call.sensors, node.call["FOR"]
+    assert isinstance(duration, int)
     result = []
-    for sensor in sorted(heard | node.sensors, key=order_key):
+    for sensor in sorted(heard | declared, key=order_key):
         times = sorted({row.time for row in rows if row.id == sensor})
-        begin = first_tick if sensor in node.sensors else None
-        for time, state, last in _events(times, node.duration, begin):
+        begin = first_tick if sensor in declared else None
+        for time, state, last in _events(times, duration, begin):
             if time < watermark:
                 values = dict(zip(node.schema.names, (time, sensor, state, last), strict=True))
                 result.append(Row(time, time, sensor, None, values))

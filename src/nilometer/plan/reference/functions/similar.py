@@ -14,53 +14,58 @@ from math import floor
 from typing import Any
 
 from nilometer.algebra import SimilarForm
-from nilometer.plan.logical import Similar
+from nilometer.algebra.table_function import FunctionCall
+from nilometer.plan.logical import TableFunction
 from nilometer.plan.reference.rows import Row, order_key, stream_order
 from nilometer.types import OwnWindow
 
 
-def similar(node: Similar, rows: Sequence[Row], watermark: int) -> list[Row]:
+def similar(node: TableFunction, rows: Sequence[Row], _first_tick: int | None, watermark: int) -> list[Row]:
     """The matches of every tuple below W; the rows keep the tuple's tick, time, id and position."""
     ordered = sorted((row for row in rows if row.tick < watermark), key=stream_order)
     result = []
     for index, row in enumerate(ordered):
-        matches = [earlier for earlier in ordered[:index] if _alike(node, row, earlier)]
-        for tail in _tails(node, row, matches):
-            head = (row.time, row.id, row.values[node.column])
+        matches = [earlier for earlier in ordered[:index] if _alike(node.call, row, earlier)]
+        for tail in _tails(node.call, row, matches):
+            head = (row.time, row.id, row.values[node.call.columns[0]])
             result.append(replace(row, values=dict(zip(node.schema.names, head + tail, strict=True))))
     return result
 
 
-def _alike(node: Similar, row: Row, earlier: Row) -> bool:
-    value, other = row.values[node.column], earlier.values[node.column]
+def _alike(call: FunctionCall, row: Row, earlier: Row) -> bool:
+    value, other = row.values[call.columns[0]], earlier.values[call.columns[0]]
     if row.id is None or earlier.id is None or row.id == earlier.id or value is None or other is None:
         return False
-    window = node.window
+    window = call.window
     if isinstance(window, OwnWindow):
         # How long a sensor's tuples wait to be joined with is the sensor's own matter (section 4.2.1).
         length = window.length(earlier.values[window.column])
     else:
+        assert isinstance(window, int)
         length = window
     if length is None or row.time - earlier.time > length:
         return False
     # Without WITHIN alike is equal, which text is too; with it, values are numbers.
-    return bool(value == other if node.epsilon == 0 else abs(value - other) <= node.epsilon)
+    return bool(value == other if call["WITHIN"] == 0 else abs(value - other) <= call["WITHIN"])
 
 
-def _tails(node: Similar, row: Row, matches: Sequence[Row]) -> list[tuple[Any, ...]]:
+def _tails(call: FunctionCall, row: Row, matches: Sequence[Row]) -> list[tuple[Any, ...]]:
     """What stands behind (time, id, value), for each row that the matches give."""
     if not matches:
         return []
-    if node.form is SimilarForm.PAIRS:
-        return [(other.time, other.id, other.values[node.column]) for other in matches]
+    form = call["FORM"]
+    if form == SimilarForm.PAIRS:
+        return [(other.time, other.id, other.values[call.columns[0]]) for other in matches]
     members = _members(matches)
     arity = 1 + len(members)
-    if node.form is SimilarForm.SAMPLE:
-        taken = _members(_sample(node.sample, row.time, matches))
+    if form == SimilarForm.SAMPLE:
+        count = call["SAMPLE"]
+        assert isinstance(count, int)
+        taken = _members(_sample(count, row.time, matches))
         return [(arity, len(matches), [{"id": source, "times": times} for source, times in taken.items()])]
-    if node.form is SimilarForm.COUNTS:
+    if form == SimilarForm.COUNTS:
         return [(arity, len(matches))]
-    if node.form is SimilarForm.LIST:
+    if form == SimilarForm.LIST:
         return [(arity, [{"id": source, "times": times} for source, times in members.items()])]
     return [
         (arity, [{"id": source, "time": time} for source, time in zip(members, times, strict=True)])

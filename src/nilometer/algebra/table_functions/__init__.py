@@ -1,0 +1,24 @@
+"""All functions of FROM, by name: the registry. A function is one file here and one line below.
+
+Its operator is listed in `dataflow/lowering/table_functions.py`, its naive twin in `plan/reference/functions`; a test proves that the
+three, the documents and the contract tests have the same names.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from nilometer.algebra.table_function import TableFunction
+from nilometer.algebra.table_functions.silent import SILENT
+from nilometer.algebra.table_functions.similar import SIMILAR
+
+TABLE_FUNCTIONS: Final[dict[str, TableFunction]] = {each.name: each for each in (SIMILAR, SILENT)}
+
+
+def operators() -> dict[str, TableFunction]:
+    """By the name of the operator; a function that takes two operators is there with both."""
+    both = (part for each in TABLE_FUNCTIONS.values() for part in (each.first, each) if part is not None)
+    return {part.operator: part for part in both}
+
+
+__all__ = ["SILENT", "SIMILAR", "TABLE_FUNCTIONS", "operators"]

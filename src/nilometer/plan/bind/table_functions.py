@@ -1,0 +1,256 @@
+"""A function of FROM -> its call: columns found, options given their values, defaults and bounds, the window as the function takes it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from nilometer.algebra.table_function import (
+    REQUIRED,
+    Choice,
+    Frame,
+    FunctionCall,
+    Intervals,
+    Option,
+    OptionKind,
+    OptionValue,
+    TableFunction,
+    Windowing,
+)
+from nilometer.algebra.table_functions import TABLE_FUNCTIONS
+from nilometer.language import ast
+from nilometer.language.walk import walk
+from nilometer.plan import logical
+from nilometer.plan.bind.scope import Context, Relation, nearest, quoted
+from nilometer.plan.bind.windows import amount_length, duration, window_over
+from nilometer.types import INT, MICROSECOND, UNITS, Column, Kind, OwnWindow, format_duration
+
+
+def bind_call(context: Context, source: ast.FunctionSource, inner: Relation) -> FunctionCall:
+    """The call of a function over a stream."""
+    function = TABLE_FUNCTIONS[source.name]
+    columns = tuple(_column(context, name, inner).name for name in source.columns)
+    options = function.settle(_options(context, source, function, inner))
+    id_column = inner.find("id")
+    call = FunctionCall(
+        function,
+        source.alias or function.name.lower(),
+        INT if id_column is None else id_column.type.plain,
+        columns,
+        options,
+        sensors=_sensors(context, inner) if function.sensors else frozenset(),
+    )
+    refusal = function.refuses(call, inner.node.schema)
+    if refusal is not None:
+        place = source if refusal.column is None else source.columns[refusal.column]
+        message = refusal.message.replace("{column}", place.text if isinstance(place, ast.Name) else "")
+        context.fail(message, place, hint=refusal.hint)
+    return replace(call, window=_window(context, source, function, inner))
+
+
+def _column(context: Context, name: ast.Name, inner: Relation) -> Column:
+    column = inner.find(name.parts[-1])
+    if column is None:
+        known = [bare for bare, _ in inner.columns()]
+        context.fail(
+            f"no column '{name.parts[-1]}' in '{inner.alias}'",
+            name,
+            detail=f"'{inner.alias}' has {quoted(known)}",
+            hint=nearest(name.parts[-1], known),
+        )
+    return column
+
+
+def _sensors(context: Context, inner: Relation) -> frozenset[int | str]:
+    """The declared sensors; of what was made of a stream, some may be left out on purpose, so none is expected."""
+    if not isinstance(inner.node, logical.Acquire):
+        return frozenset()
+    return frozenset(sensor.id for sensor in context.catalog.sensors(inner.node.stream.name))
+
+
+def _interval(inner: Relation) -> int | None:
+    """How often the one stream below is expected to send."""
+    leaves = [node for node in logical.walk_plan(inner.node) if isinstance(node, logical.Acquire)]
+    return leaves[0].stream.interval if len(leaves) == 1 else None
+
+
+# ---- options ---------------------------------------------------------------------------------------------------------
+
+
+def _options(
+    context: Context, source: ast.FunctionSource, function: TableFunction, inner: Relation
+) -> dict[str, OptionValue]:
+    """The values that are written, and the defaults that depend on the stream."""
+    given = {
+        setting.word: _value(context, function, function.option(setting.word), setting)
+        for setting in source.settings
+    }
+    for each in function.options:
+        if isinstance(each, Choice):
+            if each.default is REQUIRED and given.keys().isdisjoint(each.words):
+                context.fail(
+                    f"{function.name} needs one of {', '.join(each.words)}",
+                    source,
+                    hint=f"such as {function.example}",
+                )
+        elif each.word in given:
+            continue
+        elif each.default is REQUIRED:
+            context.fail(f"{function.name} needs {each.word}", source, hint=each.hint)
+        elif isinstance(each.default, Intervals):
+            given[each.word] = _by_interval(context, source, each, each.default, inner)
+    return given
+
+
+def _by_interval(
+    context: Context, source: ast.FunctionSource, option: Option, default: Intervals, inner: Relation
+) -> int:
+    interval = _interval(inner)
+    if interval is None:
+        written = f"{source.name}({inner.alias} {option.word} {option.example})"
+        context.fail(
+            f"{default.question} '{inner.alias}' has no expected rate",
+            source,
+            hint=f"write {written}, or declare the stream with EXPECT EVERY 1 MINUTE",
+        )
+    return default.count * interval
+
+
+def _value(context: Context, function: TableFunction, option: Option, setting: ast.Setting) -> OptionValue:
+    if not option.pieces:
+        return True
+    values = tuple(
+        _part(context, f"{function.name} {option.word}", option, kind, value, setting)
+        for kind, value in zip(option.pieces, setting.values, strict=True)
+        if isinstance(kind, OptionKind)
+    )
+    return values if len(values) > 1 else values[0]
+
+
+def _part(
+    context: Context, what: str, option: Option, kind: OptionKind, value: object, setting: ast.Setting
+) -> OptionValue:
+    match kind, value:
+        case OptionKind.DURATION, ast.Amount():
+            length = duration(context, value, what, positive=option.least is None or option.least > 0)
+            if not option.in_bounds(length):
+                context.fail(f"{what} cannot be {format_duration(length)}", setting, hint=option.hint)
+            return length
+        case OptionKind.NAME, ast.Name():
+            return value.text
+        case OptionKind.LIST, ast.Amounts(items):
+            return tuple(_number(context, option, OptionKind.NUMBER, part, setting) for part in items)
+        case _, ast.Amount():
+            return _number(context, option, kind, value, setting)
+        case _:
+            raise AssertionError(value)
+
+
+def _number(
+    context: Context, option: Option, kind: OptionKind, amount: ast.Amount, setting: ast.Setting
+) -> int | float:
+    """The number that stands there, or the value of the parameter that does."""
+    value: object = amount.count
+    if isinstance(value, str):
+        known, value = context.parameter(value)
+        if not known:
+            example = option.example.split(" ")[0]
+            context.fail(
+                f"no value for the parameter '{amount.count}'",
+                setting,
+                hint=f"give it one: --set {amount.count}={example}, or db.sql(query, {amount.count}={example})",
+            )
+    whole = isinstance(value, int) or kind is OptionKind.NUMBER
+    if (
+        isinstance(value, bool)
+        or not isinstance(value, int | float)
+        or not (whole and option.in_bounds(value))
+    ):
+        context.fail(
+            f"{option.word} needs {option.wanted}", setting, detail=f"found {value!r}", hint=option.hint
+        )
+    return float(value) if kind is OptionKind.NUMBER else int(value)
+
+
+# ---- windows ---------------------------------------------------------------------------------------------------------
+
+
+def _window(
+    context: Context, source: ast.FunctionSource, function: TableFunction, inner: Relation
+) -> int | OwnWindow | Frame | None:
+    match function.windowing:
+        case Windowing.ABOVE:
+            return None
+        case Windowing.REACH:
+            return _reach(context, source, inner)
+        case Windowing.FRAME:
+            return _frame(context, source, inner)
+
+
+def _reach(context: Context, source: ast.FunctionSource, inner: Relation) -> int | OwnWindow:
+    """How far apart in time what belongs together may be: so long, or as long as a column of each tuple says."""
+    hint = f"write {source.name}(...) {TABLE_FUNCTIONS[source.name].window_hint}"
+    match source.window:
+        case None:
+            context.fail(f"{source.name} needs a window", source, hint=hint)
+        case ast.RangeWindow(length=amount, slide=None):
+            pass
+        case (
+            ast.FromToWindow(start=amount, end=None, slide=None)
+            | ast.FromToWindow(start=None, end=amount, slide=None)
+        ) if amount is not None:
+            pass
+        case _:
+            context.fail(f"{source.name} takes a plain range of time", source.window, hint=hint)
+    if isinstance(amount.count, str) and (column := inner.find(amount.count)) is not None:
+        return _own_window(context, amount, column)
+    length = amount_length(context, amount)
+    if length.rows or length.value < 0:
+        context.fail(f"{source.name} takes a plain range of time", source.window, hint=hint)
+    return length.value
+
+
+def _own_window(context: Context, amount: ast.Amount, column: Column) -> OwnWindow:
+    """A window for each sensor (SNJoin section 4.2.1): what its tuples have in a column."""
+    if column.type.kind is Kind.DURATION and amount.unit is None:
+        return OwnWindow(column.name, MICROSECOND)
+    if column.type.kind not in (Kind.INT, Kind.FLOAT):
+        context.fail(
+            f"a window of its own is a number, and '{amount.count}' is {column.type}",
+            amount,
+            hint="name a column of numbers and its unit: [RANGE patience SECONDS]",
+        )
+    if amount.unit is None or amount.unit == "ROWS":
+        context.fail(
+            f"the column '{amount.count}' needs a unit of time to be a window",
+            amount,
+            hint=f"write [RANGE {amount.count} SECONDS]",
+        )
+    return OwnWindow(column.name, UNITS[amount.unit])
+
+
+def _frame(context: Context, source: ast.FunctionSource, inner: Relation) -> Frame:
+    """The windows at which it is evaluated; without SLIDE at every interval of the stream."""
+    hint = f"write {source.name}(...) {TABLE_FUNCTIONS[source.name].window_hint}"
+    if source.window is None:
+        context.fail(f"{source.name} needs a window", source, hint=hint)
+    window = window_over(context, source.window, inner.node)
+    if not isinstance(window, logical.TimeWindow):
+        context.fail(f"{source.name} takes a window of time, not of rows", source.window, hint=hint)
+    slide = window.slide or _interval(inner)
+    if slide is None:
+        context.fail(
+            f"{source.name} needs a SLIDE: '{inner.alias}' has no expected rate", source.window, hint=hint
+        )
+    return Frame(window.start, window.end, slide, window.open_start)
+
+
+def names_of_windows(select: ast.Select) -> Iterator[str]:
+    """The names that stand for how far a function reaches: columns, if there are such, else parameters."""
+    for source in walk(select):
+        if not isinstance(source, ast.FunctionSource) or source.window is None:
+            continue
+        if TABLE_FUNCTIONS[source.name].windowing is Windowing.REACH:
+            for amount in walk(source.window):
+                if isinstance(amount, ast.Amount) and isinstance(amount.count, str):
+                    yield amount.count.lower()

@@ -1,0 +1,19 @@
+"""The naive twin of every table function, by its name: all tuples of the input at once to the rows, or evaluations, that it gives.
+
+`first_tick` is that of the stream, None before there is one; what lies at W or later has not been told yet.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from nilometer.plan.logical import TableFunction
+from nilometer.plan.reference.functions.silent import silent
+from nilometer.plan.reference.functions.similar import similar
+from nilometer.plan.reference.rows import Row
+
+Naive = Callable[[TableFunction, Sequence[Row], int | None, int], list[Any]]
+"""(node, tuples, first_tick, watermark) -> rows of a stream, or evaluations of windows, in order."""
+
+NAIVE: dict[str, Naive] = {"SIMILAR": similar, "SILENT": silent}
