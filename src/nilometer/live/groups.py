@@ -13,8 +13,8 @@ import polars as pl
 from nilometer.catalog import Sensor, Stream
 from nilometer.dataflow import Batch, Entry, TableVersion
 from nilometer.dataflow.fjord import Fjord
+from nilometer.dataflow.policy import Outcome
 from nilometer.errors import NilometerError
-from nilometer.ingest.buffers import Outcome
 from nilometer.ingest.manager import StreamManager
 from nilometer.live.declarations import CompiledQuery
 from nilometer.live.live_query import LiveQuery

@@ -21,10 +21,10 @@ from nilometer.catalog import Sensor, Stream, Table
 from nilometer.catalog.near_misses import near_misses
 from nilometer.dataflow.fjord import ANSWER_ROWS, Fjord
 from nilometer.dataflow.ledger import QueryLedger
+from nilometer.dataflow.policy import Policy
 from nilometer.errors import ConfigurationError
 from nilometer.ingest.adapters import Adapter, Clock, ReadResult, adapter_for
 from nilometer.ingest.adapters.generate import Generators
-from nilometer.ingest.buffers import Policy
 from nilometer.ingest.manager import ManagerSettings, StreamManager, running
 from nilometer.ingest.manager.source import AdapterFor
 from nilometer.live.background_read import BackgroundRead, Read, Reading

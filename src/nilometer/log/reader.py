@@ -101,15 +101,21 @@ class Cursor:
         self._unpacker: Unpacker | None = None
         self._loaded: deque[tuple[Header, Run]] = deque()
 
+    def next(self, limit: int = LIMIT) -> LogEntry | None:
+        """The next entry, or of a longer one as many rows; None if there is nothing more now."""
+        if not self._loaded and not self._load():
+            return None
+        header, run = self._loaded[0]
+        entry = self._entry(header, run, limit)
+        if entry.after.number > header.number:
+            self._loaded.popleft()
+        self.offset = entry.after
+        return entry
+
     def read(self, limit: int = LIMIT) -> list[LogEntry]:
         """The next entries, of at most `limit` rows in all; none if there is nothing more now."""
         entries: list[LogEntry] = []
-        while limit > 0 and (self._loaded or self._load()):
-            header, run = self._loaded[0]
-            entry = self._entry(header, run, limit)
-            if entry.after.number > header.number:
-                self._loaded.popleft()
-            self.offset = entry.after
+        while limit > 0 and (entry := self.next(limit)) is not None:
             entries.append(entry)
             # Heartbeats and empty batches count too, or a silent stream's log would be one endless read.
             limit -= max(1, 0 if entry.rows is None else entry.rows.height)

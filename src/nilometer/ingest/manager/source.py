@@ -60,6 +60,7 @@ class Source:
         clocks: Clocks,
         settings: ManagerSettings,
         hand_on: Callable[[Handed], None],
+        made_durable: Callable[[Offset], None],
         bell: threading.Event,
         declared: Sequence[int | str] = (),
     ) -> None:
@@ -72,6 +73,8 @@ class Source:
         self._clocks = clocks
         self._settings = settings
         self._hand_on = hand_on
+        self._made_durable = made_durable
+        self.durable: Offset | None = None
         self._bell = bell
         self.adapter: Adapter | None = None
         self._entrance: Entrance | None = None
@@ -80,7 +83,6 @@ class Source:
             settings.backlog_bytes, settings.policy(stream.name), keep_every=settings.keep_every
         )
         # Appended, and not known to be durable yet.
-        self._appended: list[Handed] = []
         self._handles: list[object] = []
         self._unsettled = False
         self._stuck = False
@@ -135,6 +137,7 @@ class Source:
         self._follow()
         self._follower = None
         self._entrance = entrance
+        self.durable = self.log.end
         self._read_to = None
         self.state = State.WAITING
 
@@ -315,6 +318,7 @@ class Source:
         assert self._follower is not None
         for entry in self._follower:
             self._hand_on(handed(entry))
+            self._made_durable(entry.after)
 
     # ---- append, make durable, acknowledge -------------------------------------------------------------------------------
 
@@ -330,7 +334,7 @@ class Source:
                 )
                 self._unsettled = True
                 if batch is not None:
-                    self._appended.append(self._last(batch))
+                    self._hand_on(self._last(batch))
                     self._check_order(batch)
                 if waiting.result.handle is not None:
                     self._handles.append(waiting.result.handle)
@@ -338,7 +342,7 @@ class Source:
             if self._promise is not None:
                 self.log.heartbeat(self._promise)
                 self._unsettled = True
-                self._appended.append(self._last(Heartbeat(self._promise)))
+                self._hand_on(self._last(Heartbeat(self._promise)))
                 self._promised, self._promise = self._promise, None
             while self._demands:
                 self.log.writer.demand(self._demands[0])
@@ -368,14 +372,15 @@ class Source:
         if self._stuck:
             self._stuck, self._disk_trouble = False, None
         self._unsettled = False
-        appended, self._appended = self._appended, []
         handles, self._handles = self._handles, []
-        for each in appended:
-            self._hand_on(each)
+        before = self.durable
+        if self._entrance is not None:
+            self.durable = self.log.end
+            self._made_durable(self.durable)
         self._acknowledge(handles)
         if self.state is State.ENDED and not len(self.backlog):
             self._close_adapter()
-        return bool(appended or handles)
+        return bool(handles) or self.durable != before
 
     def _full(self, error: ResourceError) -> None:
         self._disk_trouble = error.message

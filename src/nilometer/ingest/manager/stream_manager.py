@@ -4,7 +4,7 @@
     attend                 the same for a query that reads the logs by itself, as those on Spark do
     poll                   every open source has one turn, in rotation: read, append; then make durable, acknowledge, hand on
     wait                   until a source has something, or is due
-    take                   a query's next entry, through its buffer, or from the log while it catches up
+    take                   a query's next entry, from the stream's ring of recent ones, or from the log while it is behind
 
 The laws: what is acknowledged to a source is durable; a query gets every entry from its offset on, in order and once; the books of a stream balance at any
 moment. What fails is reported in `status`, tried again, and touches no other stream. Of one thread; only `wait` sleeps.
@@ -23,7 +23,7 @@ from nilometer.dataflow.sources import Entry
 from nilometer.errors import ConfigurationError
 from nilometer.ingest.adapters.adapter import Clock, Command, ReadResult
 from nilometer.ingest.manager.clocks import Clocks
-from nilometer.ingest.manager.distributor import Distributor
+from nilometer.ingest.manager.distributor import Distributor, Start
 from nilometer.ingest.manager.handed import Handed
 from nilometer.ingest.manager.settings import ManagerSettings
 from nilometer.ingest.manager.source import AdapterFor, Source
@@ -61,7 +61,7 @@ class StreamManager:
         self._adapter_for = adapter_for
         self._sensors_of = sensors_of
         self._sleep = sleep
-        self._distributor = Distributor(self.settings.buffer_bytes, self.settings.queue_bytes)
+        self._distributor = Distributor(self.settings.buffer_bytes)
         self._sources: dict[str, Source] = {}
         self._closing: dict[str, Source] = {}
         self._queries: dict[str, tuple[str, ...]] = {}
@@ -80,7 +80,11 @@ class StreamManager:
         wanted = {stream.name.lower(): stream for stream in streams}
         opened = self._prepare(wanted)
         self._distributor.subscribe(
-            query, [(name, self._sources[name].log, begin.get(name)) for name in wanted]
+            query,
+            [
+                Start(name, self._sources[name].log, self._sources[name].durable, begin.get(name))
+                for name in wanted
+            ],
         )
         self._queries[query] = tuple(wanted)
         # After the query has its place: what another process appended in between is handed on.
@@ -225,12 +229,6 @@ class StreamManager:
             )
         return source.status(self._readers(name))
 
-    @property
-    def buffers(self) -> str | None:
-        """Which buffers were chosen, and why."""
-        choice = self._distributor.choice
-        return None if choice is None else choice.why
-
     # ---- the end ---------------------------------------------------------------------------------------------------------
 
     def close(self) -> None:
@@ -267,6 +265,9 @@ class StreamManager:
         def hand_on(handed: Handed) -> None:
             self._distributor.put(name, handed)
 
+        def made_durable(end: Offset) -> None:
+            self._distributor.durable(name, end)
+
         return Source(
             stream,
             self._logs.log(stream),
@@ -274,6 +275,7 @@ class StreamManager:
             self.clocks,
             self.settings,
             hand_on,
+            made_durable,
             self.bell,
             declared,
         )

@@ -17,8 +17,8 @@ import numpy as np
 import polars as pl
 
 from nilometer.catalog.extents import Stream, stream_columns
+from nilometer.dataflow.policy import Policy
 from nilometer.ingest.adapters.adapter import Adapter, Clock, ReadResult, Status
-from nilometer.ingest.buffers import Policy
 from nilometer.ingest.manager import ManagerSettings, StreamManager
 from nilometer.laboratory.benchmarks.result import Measurement, Target
 from nilometer.log import LogDirectory
@@ -67,7 +67,6 @@ def edge_overload(rows: int = 20_000_000) -> tuple[Measurement, Target]:
         settings = ManagerSettings(
             policies={"flood": Policy.DROP_OLDEST},
             backlog_bytes=BACKLOG,
-            queue_bytes=QUEUE,
             buffer_bytes=QUEUE,
             retry=SECOND,
         )

@@ -11,7 +11,7 @@ from typing import Any
 
 import polars as pl
 
-from nilometer.ingest.buffers import CopiedBuffers, Costs, Memory, SharedBuffers, StreamUse, choose
+from nilometer.laboratory.stream_buffers import CopiedBuffers, Costs, Memory, SharedBuffers, StreamUse, choose
 
 QUERIES = (1, 2, 4, 8, 16)
 STREAMS = (1, 4, 16)

@@ -5,13 +5,13 @@ dropped it.
 """
 
 from nilometer.dataflow.policy import Counts, Outcome, Policy
-from nilometer.ingest.buffers.chosen import Choice, Costs, StreamUse, choose, chosen_buffers
-from nilometer.ingest.buffers.copied import CopiedBuffers
-from nilometer.ingest.buffers.partitions import Entry
-from nilometer.ingest.buffers.shared import SharedBuffers
-from nilometer.ingest.buffers.spill_files import Inline, IpcFiles, SpillFiles
-from nilometer.ingest.buffers.spill_queue import SpillQueue
-from nilometer.ingest.buffers.stream_buffers import Memory, StreamBuffers
+from nilometer.laboratory.stream_buffers.chosen import Choice, Costs, StreamUse, choose, chosen_buffers
+from nilometer.laboratory.stream_buffers.copied import CopiedBuffers
+from nilometer.laboratory.stream_buffers.partitions import Entry
+from nilometer.laboratory.stream_buffers.shared import SharedBuffers
+from nilometer.laboratory.stream_buffers.spill_files import Inline, IpcFiles, SpillFiles
+from nilometer.laboratory.stream_buffers.spill_queue import SpillQueue
+from nilometer.laboratory.stream_buffers.stream_buffers import Memory, StreamBuffers
 
 __all__ = [
     "SpillQueue",
