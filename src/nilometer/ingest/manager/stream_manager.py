@@ -24,10 +24,10 @@ from nilometer.errors import ConfigurationError
 from nilometer.ingest.adapters.adapter import Clock, Command, ReadResult
 from nilometer.ingest.manager.clocks import Clocks
 from nilometer.ingest.manager.distributor import Distributor, Start
-from nilometer.ingest.manager.handed import Handed
 from nilometer.ingest.manager.settings import ManagerSettings
 from nilometer.ingest.manager.source import AdapterFor, Source
-from nilometer.ingest.manager.status import State, StreamStatus
+from nilometer.ingest.manager.states import State
+from nilometer.ingest.manager.status import StreamStatus
 from nilometer.log import LogDirectory, Offset
 from nilometer.types import SECOND
 
@@ -79,12 +79,10 @@ class StreamManager:
         begin = start or {}
         wanted = {stream.name.lower(): stream for stream in streams}
         opened = self._prepare(wanted)
+        recorders = {name: self._sources[name].recorder for name in wanted}
         self._distributor.subscribe(
             query,
-            [
-                Start(name, self._sources[name].log, self._sources[name].durable, begin.get(name))
-                for name in wanted
-            ],
+            [Start(name, recorders[name].log, recorders[name].durable, begin.get(name)) for name in wanted],
         )
         self._queries[query] = tuple(wanted)
         # After the query has its place: what another process appended in between is handed on.
@@ -101,7 +99,7 @@ class StreamManager:
         self._queries[query] = tuple(wanted)
         self._attending.add(query)
         for source in opened.values():
-            source.begin = source.log.end
+            source.begin = source.recorder.log.end
             source.open()
 
     def _prepare(self, wanted: Mapping[str, Stream]) -> dict[str, Source]:
@@ -109,7 +107,7 @@ class StreamManager:
         opened: dict[str, Source] = {}
         for name, stream in wanted.items():
             if name not in self._sources:
-                opened[name] = source = self._closing.get(name) or self._new(name, stream)
+                opened[name] = source = self._closing.get(name) or self._new(stream)
                 source.prepare()
         self._sources |= opened
         for name in opened:
@@ -259,23 +257,15 @@ class StreamManager:
     def _readers(self, name: str) -> tuple[str, ...]:
         return tuple(query for query, names in self._queries.items() if name in names)
 
-    def _new(self, name: str, stream: Stream) -> Source:
+    def _new(self, stream: Stream) -> Source:
         declared = () if self._sensors_of is None else tuple(s.id for s in self._sensors_of(stream))
-
-        def hand_on(handed: Handed) -> None:
-            self._distributor.put(name, handed)
-
-        def made_durable(end: Offset) -> None:
-            self._distributor.durable(name, end)
-
         return Source(
             stream,
             self._logs.log(stream),
             self._adapter_for,
             self.clocks,
             self.settings,
-            hand_on,
-            made_durable,
+            self._distributor,
             self.bell,
             declared,
         )
