@@ -19,7 +19,7 @@ from nilometer.log.annex import annex_from_bytes
 from nilometer.log.files import Files
 from nilometer.log.record import ENTRIES, UNKNOWN, Header, RecordKind, Run, records_in
 from nilometer.log.schema import Dtypes, Unpacker, dtypes_of, from_bytes
-from nilometer.log.segment import OnDamage, SegmentId, look, refuse, segment_ids
+from nilometer.log.segment import Contents, OnDamage, SegmentId, look, refuse, segment_ids
 
 if TYPE_CHECKING:
     from nilometer.dataflow.sources import Entry
@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 LIMIT = 65_536
 """How many rows a reader takes at once, unless told."""
 
+
+CHUNK = 4 << 20
+"""A cursor copies so many bytes of an open segment at a time, or one record: it holds no more of it in memory."""
 
 HEAD = 1 << 16
 """A segment's schema is expected within so many bytes."""
@@ -156,7 +159,7 @@ class Cursor:
             segment = self._segment
             assert segment is not None
             try:
-                _, contents = look(self._files, segment, self._at, self._on_damage)
+                contents = self._look(segment)
             except FileNotFoundError:
                 continue
             if self._at == 0:
@@ -173,10 +176,21 @@ class Cursor:
             )
             if self._loaded:
                 return True
+            if contents.cut:
+                continue
             following = [each for each in ids if each > segment]
             if not following:
                 return False
             self._segment, self._at = following[0], 0
+
+    def _look(self, segment: SegmentId) -> Contents:
+        """The next records of a segment, at least one if there is any."""
+        most = CHUNK
+        while True:
+            _, contents = look(self._files, segment, self._at, self._on_damage, most)
+            if contents.end > self._at or not contents.cut:
+                return contents
+            most *= 2
 
     def _enter(self, ids: list[SegmentId]) -> bool:
         """The segment in which the offset lies; if retention has taken it, the first there is."""

@@ -1,7 +1,7 @@
 """A source that offers ten times what the log takes, and a query that takes a tenth of that: what is shed, and what it costs in memory.
 
 The disk takes one batch in ten and says ENOSPC to the others, so that nine of ten batches are shed by the stream's policy (drop oldest) in the
-manager's bounded backlog; what is appended waits, spilled to disk, for the slow query. Resident memory is looked at after a fifth of the run,
+manager's bounded backlog; the slow query falls behind the ring of recent entries and reads the log. Resident memory is looked at after a fifth of the run,
 when all bounds are reached, and at the end. `equal` says that the books balance.
 """
 

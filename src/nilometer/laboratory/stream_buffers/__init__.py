@@ -1,5 +1,6 @@
-"""Streams -> the queues of queries, in bounded memory (steam.txt section 5).
+"""Streams -> the queues of queries, in bounded memory (steam.txt section 5): for the reproduction `steam_buffer` only.
 
+The product has a log behind it, and so needs no buffers on disk: docs/decisions/20261117-the-log-is-the-buffer.md.
 The law: what a queue accepted it gives out, in order and once; what it could not keep is counted by the policy that
 dropped it.
 """
