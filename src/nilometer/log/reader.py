@@ -28,7 +28,7 @@ LIMIT = 65_536
 """How many rows a reader takes at once, unless told."""
 
 
-CHUNK = 4 << 20
+CHUNK = 1 << 20
 """A cursor copies so many bytes of an open segment at a time, or one record: it holds no more of it in memory."""
 
 HEAD = 1 << 16
