@@ -252,3 +252,27 @@ def test_who_is_unknown_is_refused(memory: Path) -> None:
         world.distributor.take("q")
     with pytest.raises(ConfigurationError, match="no query 'q'"):
         world.distributor.offsets("q")
+
+
+def test_a_query_may_begin_within_an_entry_of_the_ring(memory: Path) -> None:
+    world = World(memory, 1 << 20)
+    world.come("waits", {"a": None})
+    world.put("a", 10)
+    world.flush("a")
+    world.come("within", {"a": Offset(0, 4)})
+    assert not world.distributor._feeds["within"][0].behind
+    assert world.take("within")
+    assert world.taken["within"]["a"] == [("row", time) for time in range(4, 10)]
+    world.finish()
+
+
+def test_what_is_not_durable_is_not_read_in_the_log_either(memory: Path) -> None:
+    world = World(memory, 1)
+    world.come("q", {"a": None})
+    for _ in range(3):
+        world.put("a", 5)
+    assert world.distributor._feeds["q"][0].behind
+    assert not world.take("q")
+    world.flush("a")
+    assert world.take("q")
+    world.finish()
