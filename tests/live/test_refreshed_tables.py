@@ -23,7 +23,7 @@ from nilometer.engine.data import frame_of
 from nilometer.errors import UnsupportedError
 from nilometer.ingest.adapters import Adapter, ReadResult, Status
 from nilometer.ingest.adapters.adapter import Clock
-from nilometer.live.background_read import BackgroundRead, Outcome, Read, attempt
+from nilometer.live.background_read import BackgroundRead, Read, TableOrError, attempt
 from nilometer.live.control import folder_of
 from nilometer.live.live_query import LiveQuery
 from nilometer.live.outside import Outside
@@ -65,7 +65,7 @@ class ReadAtOnce:
     """In the thread that asks: a test knows when a table has been read."""
 
     def __init__(self, read: Read) -> None:
-        self.outcome: Outcome | None = attempt(read)
+        self.outcome: TableOrError | None = attempt(read)
 
 
 class Field:

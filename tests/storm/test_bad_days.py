@@ -13,10 +13,10 @@ from ingest.payloads.test_fuzzed_payloads import SEEDS, damaged
 from log.logs import CrashError
 from nilometer.catalog.address import Address
 from nilometer.catalog.extents import Stream
+from nilometer.dataflow.policy import Policy
 from nilometer.ingest.adapters import Adapter
 from nilometer.ingest.adapters.adapter import Clock
 from nilometer.ingest.adapters.mqtt import Acknowledgement, MqttAdapter
-from nilometer.ingest.buffers import Policy
 from nilometer.ingest.payloads import Garbled
 from nilometer.live import live_query
 from nilometer.log import LogDirectory

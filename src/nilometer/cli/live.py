@@ -15,9 +15,9 @@ from nilometer.cli.console import RowPrinter, message
 from nilometer.errors import NilometerError
 
 if TYPE_CHECKING:
+    from nilometer.dataflow.policy import Policy
     from nilometer.engine import Database, Query
     from nilometer.ingest.adapters import ReadResult
-    from nilometer.ingest.buffers import Policy
     from nilometer.live.live_query import LiveQuery
     from nilometer.live.station import Station
 
@@ -66,8 +66,8 @@ def open_station(database: Database, when_full: Sequence[str] | None = None) -> 
 
 def policies_of(database: Database, settings: Sequence[str]) -> dict[str, Policy]:
     """`air=sample`: what a stream does when its log takes no more."""
+    from nilometer.dataflow.policy import Policy
     from nilometer.errors import ConfigurationError
-    from nilometer.ingest.buffers import Policy
 
     known = [policy.value for policy in Policy if policy is not Policy.SPILL]
     policies = {}

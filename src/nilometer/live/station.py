@@ -21,9 +21,9 @@ from nilometer.catalog import Sensor, Stream, Table
 from nilometer.catalog.near_misses import near_misses
 from nilometer.dataflow.graph import Graph
 from nilometer.dataflow.ledger import QueryLedger
+from nilometer.dataflow.policy import Policy
 from nilometer.errors import ConfigurationError
 from nilometer.ingest.adapters import Adapter, Clock, ReadResult, adapter_for
-from nilometer.ingest.buffers import Policy
 from nilometer.ingest.manager import StreamManager
 from nilometer.live.control import control_of, folder_of
 from nilometer.live.declarations import CompiledQuery, Declarations

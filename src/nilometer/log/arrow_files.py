@@ -51,17 +51,19 @@ class ArrowFiles:
         return end
 
     def read(self, name: str, start: int = 0, size: int = -1) -> Any:
-        """The bytes from `start` on."""
-        if start == 0 <= size <= self._size(name):
+        """The bytes from `start` on; objects and parts that lie outside of what is asked for are not read."""
+        end = self._size(name)
+        if start == 0 <= size <= end:
             with self._filesystem.open_input_file(self._path(name)) as file:
                 return file.read_buffer(size)
-        end = self._size(name)
-        pieces = [self._bytes(name)[start:]] if start < end else []
+        pieces = [self._bytes(name, start)] if start < end else []
         for begin, length in self._parts(name):
+            if 0 <= size <= begin - start:
+                break
             if begin == end:
                 end += length
                 if end > start:
-                    pieces.append(self._bytes(_part(name, begin))[max(0, start - begin) :])
+                    pieces.append(self._bytes(_part(name, begin), max(0, start - begin)))
         joined = b"".join(pieces)
         return pa.py_buffer(joined if size < 0 else joined[:size])
 
@@ -121,8 +123,9 @@ class ArrowFiles:
     def _path(self, name: str) -> str:
         return f"{self._folder}/{name}"
 
-    def _bytes(self, name: str) -> bytes:
+    def _bytes(self, name: str, start: int = 0) -> bytes:
         with self._filesystem.open_input_file(self._path(name)) as file:
+            file.seek(start)
             return bytes(file.read())
 
     def _size(self, name: str) -> int:

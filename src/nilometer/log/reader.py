@@ -20,7 +20,7 @@ from nilometer.log.doubles import NONE, Doubles
 from nilometer.log.files import Files
 from nilometer.log.record import ENTRIES, UNKNOWN, Header, RecordKind, Run, records_in
 from nilometer.log.schema import Dtypes, Unpacker, dtypes_of, from_bytes
-from nilometer.log.segment import OnDamage, SegmentId, look, refuse, segment_ids
+from nilometer.log.segment import Contents, OnDamage, SegmentId, look, refuse, segment_ids
 
 if TYPE_CHECKING:
     from nilometer.dataflow.sources import Entry
@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 LIMIT = 65_536
 """How many rows a reader takes at once, unless told."""
 
+
+CHUNK = 1 << 20
+"""A cursor copies so many bytes of an open segment at a time, or one record: it holds no more of it in memory."""
 
 HEAD = 1 << 16
 """A segment's schema is expected within so many bytes."""
@@ -106,15 +109,21 @@ class Cursor:
         self._unpacker: Unpacker | None = None
         self._loaded: deque[tuple[Header, Run]] = deque()
 
+    def next(self, limit: int = LIMIT) -> LogEntry | None:
+        """The next entry, or of a longer one as many rows; None if there is nothing more now."""
+        if not self._loaded and not self._load():
+            return None
+        header, run = self._loaded[0]
+        entry = self._entry(header, run, limit)
+        if entry.after.number > header.number:
+            self._loaded.popleft()
+        self.offset = entry.after
+        return entry
+
     def read(self, limit: int = LIMIT) -> list[LogEntry]:
         """The next entries, of at most `limit` rows in all; none if there is nothing more now."""
         entries: list[LogEntry] = []
-        while limit > 0 and (self._loaded or self._load()):
-            header, run = self._loaded[0]
-            entry = self._entry(header, run, limit)
-            if entry.after.number > header.number:
-                self._loaded.popleft()
-            self.offset = entry.after
+        while limit > 0 and (entry := self.next(limit)) is not None:
             entries.append(entry)
             # Heartbeats and empty batches count too, or a silent stream's log would be one endless read.
             limit -= max(1, 0 if entry.rows is None else entry.rows.height)
@@ -156,7 +165,7 @@ class Cursor:
             segment = self._segment
             assert segment is not None
             try:
-                _, contents = look(self._files, segment, self._at, self._on_damage)
+                contents = self._look(segment)
             except FileNotFoundError:
                 continue
             if self._at == 0:
@@ -173,10 +182,21 @@ class Cursor:
             )
             if self._loaded:
                 return True
+            if contents.cut:
+                continue
             following = [each for each in ids if each > segment]
             if not following:
                 return False
             self._segment, self._at = following[0], 0
+
+    def _look(self, segment: SegmentId) -> Contents:
+        """The next records of a segment, at least one if there is any."""
+        most = CHUNK
+        while True:
+            _, contents = look(self._files, segment, self._at, self._on_damage, most)
+            if contents.end > self._at or not contents.cut:
+                return contents
+            most *= 2
 
     def _enter(self, ids: list[SegmentId]) -> bool:
         """The segment in which the offset lies; if retention has taken it, the first there is."""

@@ -206,11 +206,13 @@ def refuse(damage: Damage) -> None:
 
 @dataclass(frozen=True)
 class Contents:
-    """What was read of a segment: its records from byte `base` on; `end` is the byte to read on from."""
+    """What was read of a segment: its records from byte `base` on; `end` is the byte to read on from. `cut`: not all bytes of the segment
+    were read."""
 
     segment: SegmentId
     runs: list[Run]
     sealed: bool
+    cut: bool = False
 
     @property
     def end(self) -> int:
@@ -237,11 +239,16 @@ class Contents:
 
 
 def contents_of(
-    files: Files, segment: SegmentId, index: Index | None, start: int = 0, on_damage: OnDamage = refuse
+    files: Files,
+    segment: SegmentId,
+    index: Index | None,
+    start: int = 0,
+    on_damage: OnDamage = refuse,
+    most: int = -1,
 ) -> Contents:
-    """The records of a segment from byte `start` on."""
+    """The records of a segment from byte `start` on. Of one that is open, which is copied, those in the next `most` bytes (-1: all)."""
     if index is None:
-        buffer = files.read(segment.name, start)
+        buffer = files.read(segment.name, start, most)
     else:
         whole = files.map(segment.name)
         buffer = whole.slice(min(start, whole.size), max(0, min(index.size, whole.size) - start))
@@ -262,21 +269,21 @@ def contents_of(
         if following is None:
             break
         runs.append(following)
-    contents = Contents(segment, runs, index is not None)
+    contents = Contents(segment, runs, index is not None, index is None and buffer.size == most)
     if index is not None and start == 0 and len(runs) == 1:
         _check_index(contents, index, on_damage)
     return contents
 
 
 def look(
-    files: Files, segment: SegmentId, start: int = 0, on_damage: OnDamage = refuse
+    files: Files, segment: SegmentId, start: int = 0, on_damage: OnDamage = refuse, most: int = -1
 ) -> tuple[Index | None, Contents]:
     """The index of a segment and its records, beside a writer that may open it again, append, cut, or seal it between the
     two being read. So what looks damaged is looked at again, index and all: it is damage when it stays the same."""
     before: tuple[Index | None, list[Damage]] | None = None
     while True:
         index, found = index_of(files, segment), list[Damage]()
-        contents = contents_of(files, segment, index, start, found.append)
+        contents = contents_of(files, segment, index, start, found.append, most)
         if not found or (index, found) == before:
             break
         before = index, found

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from ingest.manager.streams import PUSHED, Reading
 from ingest.manager.test_stream_manager import RIVER, Station, some
 from log.logs import scratch
+from nilometer.dataflow.policy import Policy
 from nilometer.dataflow.sources import Batch
-from nilometer.ingest.buffers import Policy
 from nilometer.log import Offset
 from nilometer.types import DAY, MINUTE, SECOND
 
@@ -43,7 +43,7 @@ class World:
     """A station, and what its queries have taken."""
 
     def __init__(self, folder: str, bound: int, queue: int) -> None:
-        self.station = Station(Path(folder), backlog_bytes=bound, queue_bytes=queue, buffer_bytes=queue)
+        self.station = Station(Path(folder), backlog_bytes=bound, buffer_bytes=queue)
         self.began: dict[str, int] = {}
         self.taken: dict[str, list[Reading]] = {}
         self.poured = 0

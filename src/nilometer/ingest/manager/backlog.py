@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 
 import polars as pl
 
+from nilometer.dataflow.policy import Policy
 from nilometer.ingest.adapters.adapter import ReadResult
-from nilometer.ingest.buffers import Policy
 
 _LETTER_BYTES = 200
 

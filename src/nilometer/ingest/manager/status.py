@@ -3,22 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import StrEnum
 
 from nilometer.dataflow.ledger import StreamLedger
+from nilometer.ingest.manager.states import State
 from nilometer.log import Offset
-
-
-class State(StrEnum):
-    """Of a stream's source. FOLLOWING: another process writes its log, which is read; WAITING: to be tried again; FAILED: not worth trying
-    again, for what is wrong with it does not mend itself."""
-
-    CLOSED = "closed"
-    OPEN = "open"
-    FOLLOWING = "following"
-    WAITING = "waiting"
-    ENDED = "ended"
-    FAILED = "failed"
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@
     attend                 the same for a query that reads the logs by itself, as those on Spark do
     poll                   every open source has one turn, in rotation: read, append; then make durable, acknowledge, hand on
     wait                   until a source has something, or is due
-    take                   a query's next entry, through its buffer, or from the log while it catches up
+    take                   a query's next entry, from the stream's ring of recent ones, or from the log while it is behind
 
 The laws: what is acknowledged to a source is durable; a query gets every entry from its offset on, in order and once; the books of a stream balance at any
 moment. What fails is reported in `status`, tried again, and touches no other stream. Of one thread; only `wait` sleeps.
@@ -23,11 +23,11 @@ from nilometer.dataflow.sources import Entry
 from nilometer.errors import ConfigurationError
 from nilometer.ingest.adapters.adapter import Clock, Command, ReadResult
 from nilometer.ingest.manager.clocks import Clocks
-from nilometer.ingest.manager.distributor import Distributor
-from nilometer.ingest.manager.handed import Handed
+from nilometer.ingest.manager.distributor import Distributor, Start
 from nilometer.ingest.manager.settings import ManagerSettings
 from nilometer.ingest.manager.source import AdapterFor, Source
-from nilometer.ingest.manager.status import State, StreamStatus
+from nilometer.ingest.manager.states import State
+from nilometer.ingest.manager.status import StreamStatus
 from nilometer.log import LogDirectory, Offset
 from nilometer.types import SECOND
 
@@ -61,7 +61,7 @@ class StreamManager:
         self._adapter_for = adapter_for
         self._sensors_of = sensors_of
         self._sleep = sleep
-        self._distributor = Distributor(self.settings.buffer_bytes, self.settings.queue_bytes)
+        self._distributor = Distributor(self.settings.buffer_bytes)
         self._sources: dict[str, Source] = {}
         self._closing: dict[str, Source] = {}
         self._queries: dict[str, tuple[str, ...]] = {}
@@ -79,8 +79,10 @@ class StreamManager:
         begin = start or {}
         wanted = {stream.name.lower(): stream for stream in streams}
         opened = self._prepare(wanted)
+        recorders = {name: self._sources[name].recorder for name in wanted}
         self._distributor.subscribe(
-            query, [(name, self._sources[name].log, begin.get(name)) for name in wanted]
+            query,
+            [Start(name, recorders[name].log, recorders[name].durable, begin.get(name)) for name in wanted],
         )
         self._queries[query] = tuple(wanted)
         # After the query has its place: what another process appended in between is handed on.
@@ -97,7 +99,7 @@ class StreamManager:
         self._queries[query] = tuple(wanted)
         self._attending.add(query)
         for source in opened.values():
-            source.begin = source.log.end
+            source.begin = source.recorder.log.end
             source.open()
 
     def _prepare(self, wanted: Mapping[str, Stream]) -> dict[str, Source]:
@@ -105,7 +107,7 @@ class StreamManager:
         opened: dict[str, Source] = {}
         for name, stream in wanted.items():
             if name not in self._sources:
-                opened[name] = source = self._closing.get(name) or self._new(name, stream)
+                opened[name] = source = self._closing.get(name) or self._new(stream)
                 source.prepare()
         self._sources |= opened
         for name in opened:
@@ -225,12 +227,6 @@ class StreamManager:
             )
         return source.status(self._readers(name))
 
-    @property
-    def buffers(self) -> str | None:
-        """Which buffers were chosen, and why."""
-        choice = self._distributor.choice
-        return None if choice is None else choice.why
-
     # ---- the end ---------------------------------------------------------------------------------------------------------
 
     def close(self) -> None:
@@ -261,19 +257,15 @@ class StreamManager:
     def _readers(self, name: str) -> tuple[str, ...]:
         return tuple(query for query, names in self._queries.items() if name in names)
 
-    def _new(self, name: str, stream: Stream) -> Source:
+    def _new(self, stream: Stream) -> Source:
         declared = () if self._sensors_of is None else tuple(s.id for s in self._sensors_of(stream))
-
-        def hand_on(handed: Handed) -> None:
-            self._distributor.put(name, handed)
-
         return Source(
             stream,
             self._logs.log(stream),
             self._adapter_for,
             self.clocks,
             self.settings,
-            hand_on,
+            self._distributor,
             self.bell,
             declared,
         )

@@ -1,7 +1,7 @@
 """A source that offers ten times what the log takes, and a query that takes a tenth of that: what is shed, and what it costs in memory.
 
 The disk takes one batch in ten and says ENOSPC to the others, so that nine of ten batches are shed by the stream's policy (drop oldest) in the
-manager's bounded backlog; what is appended waits, spilled to disk, for the slow query. Resident memory is looked at after a fifth of the run,
+manager's bounded backlog; the slow query falls behind the ring of recent entries and reads the log. Resident memory is looked at after a fifth of the run,
 when all bounds are reached, and at the end. `equal` says that the books balance.
 """
 
@@ -17,8 +17,8 @@ import numpy as np
 import polars as pl
 
 from nilometer.catalog.extents import Stream, stream_columns
+from nilometer.dataflow.policy import Policy
 from nilometer.ingest.adapters.adapter import Adapter, Clock, ReadResult, Status
-from nilometer.ingest.buffers import Policy
 from nilometer.ingest.manager import ManagerSettings, StreamManager
 from nilometer.laboratory.benchmarks.result import Measurement, Target
 from nilometer.log import LogDirectory
@@ -67,7 +67,6 @@ def edge_overload(rows: int = 20_000_000) -> tuple[Measurement, Target]:
         settings = ManagerSettings(
             policies={"flood": Policy.DROP_OLDEST},
             backlog_bytes=BACKLOG,
-            queue_bytes=QUEUE,
             buffer_bytes=QUEUE,
             retry=SECOND,
         )

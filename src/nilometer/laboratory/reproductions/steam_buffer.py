@@ -1,4 +1,4 @@
-"""STEAM's two schemes for queries that share streams (steam.txt section 5.2), measured on the real buffers.
+"""STEAM's two schemes for queries that share streams (steam.txt section 5.2), measured on buffers that do what the paper says (stream_buffers).
 
 Q queries each read the same S streams, and a batch of every stream waits in every queue: copies take Q*S batches, the
 shared buffer S and a reference each. Then all is read, and the time per tuple and query is taken.
@@ -11,8 +11,8 @@ from typing import Any
 
 import polars as pl
 
-from nilometer.ingest.buffers import CopiedBuffers, Costs, Memory, SharedBuffers, StreamUse, choose
 from nilometer.laboratory.reproductions.verdict import exact, measured
+from nilometer.laboratory.stream_buffers import CopiedBuffers, Costs, Memory, SharedBuffers, StreamUse, choose
 
 QUERIES = (1, 2, 4, 8, 16)
 STREAMS = (1, 4, 16)

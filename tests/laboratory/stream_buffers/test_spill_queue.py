@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nilometer.errors import ConfigurationError, ResourceError
-from nilometer.ingest.buffers import IpcFiles, Outcome, Policy, SpillQueue
+from nilometer.laboratory.stream_buffers import IpcFiles, Outcome, Policy, SpillQueue
 
 FEW = settings(max_examples=40)
 

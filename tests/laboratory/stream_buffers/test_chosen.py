@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-from nilometer.ingest.buffers import CopiedBuffers, Costs, SharedBuffers, StreamUse, choose, chosen_buffers
+from nilometer.laboratory.stream_buffers import (
+    CopiedBuffers,
+    Costs,
+    SharedBuffers,
+    StreamUse,
+    choose,
+    chosen_buffers,
+)
 
 
 def test_nothing_in_common_means_copies() -> None:

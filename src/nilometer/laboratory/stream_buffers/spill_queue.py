@@ -26,9 +26,9 @@ import polars as pl
 
 from nilometer.dataflow.policy import Counts, Outcome, Policy
 from nilometer.errors import ConfigurationError, ResourceError
-from nilometer.ingest.buffers.double_buffer import DoubleBuffer
-from nilometer.ingest.buffers.partitions import Entry, Partition, entries_of
-from nilometer.ingest.buffers.spill_files import Inline, IpcFiles, SpillFiles
+from nilometer.laboratory.stream_buffers.double_buffer import DoubleBuffer
+from nilometer.laboratory.stream_buffers.partitions import Entry, Partition, entries_of
+from nilometer.laboratory.stream_buffers.spill_files import Inline, IpcFiles, SpillFiles
 
 
 class SpillQueue:

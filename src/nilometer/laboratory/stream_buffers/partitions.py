@@ -16,7 +16,7 @@ from itertools import groupby
 import polars as pl
 
 from nilometer.errors import ResourceError
-from nilometer.ingest.buffers.spill_files import SpillFiles
+from nilometer.laboratory.stream_buffers.spill_files import SpillFiles
 
 
 @dataclass(frozen=True)

@@ -16,8 +16,15 @@ from itertools import count
 
 from nilometer.dataflow.policy import Counts
 from nilometer.errors import ResourceError
-from nilometer.ingest.buffers.partitions import Entry, Partition, Swapped, read_runs, runs_of, write_runs
-from nilometer.ingest.buffers.spill_files import SpillFiles
+from nilometer.laboratory.stream_buffers.partitions import (
+    Entry,
+    Partition,
+    Swapped,
+    read_runs,
+    runs_of,
+    write_runs,
+)
+from nilometer.laboratory.stream_buffers.spill_files import SpillFiles
 
 Fetching = tuple[Swapped, Future[Partition]]
 

@@ -17,8 +17,8 @@ import polars as pl
 
 from nilometer.dataflow.policy import Outcome, Policy
 from nilometer.errors import ConfigurationError, ResourceError
-from nilometer.ingest.buffers.spill_files import IpcFiles, SpillFiles
-from nilometer.ingest.buffers.stream_buffers import Memory
+from nilometer.laboratory.stream_buffers.spill_files import IpcFiles, SpillFiles
+from nilometer.laboratory.stream_buffers.stream_buffers import Memory
 
 
 @dataclass

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nilometer.errors import ConfigurationError
-from nilometer.ingest.buffers import (
+from nilometer.laboratory.stream_buffers import (
     CopiedBuffers,
     IpcFiles,
     Outcome,

@@ -12,8 +12,8 @@ import polars as pl
 
 from nilometer.dataflow.policy import Outcome, Policy
 from nilometer.errors import ConfigurationError
-from nilometer.ingest.buffers.spill_queue import SpillQueue
-from nilometer.ingest.buffers.stream_buffers import Memory
+from nilometer.laboratory.stream_buffers.spill_queue import SpillQueue
+from nilometer.laboratory.stream_buffers.stream_buffers import Memory
 
 UNBOUNDED = 1 << 62
 

@@ -20,10 +20,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from nilometer.ingest.buffers.copied import CopiedBuffers
-from nilometer.ingest.buffers.shared import SharedBuffers
-from nilometer.ingest.buffers.spill_queue import SpillQueue
-from nilometer.ingest.buffers.stream_buffers import REFERENCE_BYTES, StreamBuffers
+from nilometer.laboratory.stream_buffers.copied import CopiedBuffers
+from nilometer.laboratory.stream_buffers.shared import SharedBuffers
+from nilometer.laboratory.stream_buffers.spill_queue import SpillQueue
+from nilometer.laboratory.stream_buffers.stream_buffers import REFERENCE_BYTES, StreamBuffers
 
 Scheme = Literal["copied", "shared"]
 

@@ -1,0 +1,73 @@
+"""One stream of one query: a place in the stream's ring, or a cursor on its log while the query is behind the ring.
+
+The law: it gives every durable entry from its offset on, once and in order; `offset` is where it would go on if it began anew.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from nilometer.dataflow.sources import Batch, Entry
+from nilometer.ingest.manager.ring import Place, Ring
+from nilometer.log import Offset, StreamLog
+from nilometer.log.reader import Cursor
+
+
+class Feed:
+    """Begins at `offset`."""
+
+    def __init__(self, stream: str, log: StreamLog, ring: Ring, offset: Offset) -> None:
+        self.stream = stream
+        self.offset = offset
+        self._log = log
+        self._ring = ring
+        self._cursor: Cursor | None = None
+        self._place: Place | None = ring.join(offset) if ring.reaches(offset) else None
+
+    @property
+    def behind(self) -> bool:
+        """Whether it reads the log."""
+        return self._place not in self._ring
+
+    @property
+    def turn(self) -> int | None:
+        """The turn of what it has to read in the ring; None if there is nothing now."""
+        return None if self._place is None or self.behind else self._ring.turn(self._place)
+
+    def from_log(self) -> Entry | None:
+        """What the log has next; None if there is nothing durable now, or if it goes on in the ring."""
+        while not self._ring.reaches(self.offset):
+            if self.offset.number >= self._ring.durable.number:
+                return None
+            if self._cursor is None:
+                self._cursor = self._log.cursor(self.offset)
+            entry = self._cursor.next()
+            # Without an entry it may still have come further: over what retention has taken.
+            after = self._cursor.offset if entry is None else entry.after
+            if after == self.offset:
+                return None
+            self.offset = after
+            if entry is not None and (entry.rows is None or entry.rows.height):
+                return entry.entry()
+        self._cursor = None
+        self._place = self._ring.join(self.offset)
+        return None
+
+    def from_ring(self) -> Entry | None:
+        """What the ring has next, which it must have; None if there is nothing in it that the query has not read."""
+        assert self._place is not None, "a feed without a place"
+        handed, begin = self._ring.read(self._place), self.offset
+        if handed.after.number <= begin.number:
+            return None
+        self.offset, entry = handed.after, handed.entry
+        if isinstance(entry, Batch):
+            if handed.at.number == begin.number and begin.position > handed.at.position:
+                entry = replace(entry, rows=entry.rows[begin.position - handed.at.position :])
+            if not entry.rows.height:
+                return None
+        return entry
+
+    def leave(self) -> None:
+        """The query reads no more."""
+        if self._place is not None:
+            self._ring.leave(self._place)

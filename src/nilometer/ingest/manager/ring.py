@@ -1,0 +1,140 @@
+"""The recent entries of one stream: one copy for all queries, each entry kept until its last query has read it.
+
+This is the second scheme of STEAM (steam.txt section 5.2): S buffers of tuples and Q queues of references. The buffer is this ring, the unit is an
+entry of the log, and a query's queue of references is one `Place`, because every query reads the entries in order.
+
+    entries   e7:1   e8:2   e9:2 | e10:3     the number of places that are still to read the entry
+               ^      ^          ^
+               A      B, since e8           A and B wait, C has read all that is durable
+
+Entries behind `durable` are in the log, but a power cut could still take them: nobody reads them yet. A place that had still to read an entry
+when that entry was evicted is no longer in the ring: its query reads the log.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass
+from itertools import islice
+
+from nilometer.dataflow.sources import Batch
+from nilometer.ingest.manager.handed import Handed
+from nilometer.log import Offset
+
+ENTRY_BYTES = 200
+"""What an entry takes besides its rows, about: a silent stream's heartbeats take memory too."""
+
+
+@dataclass
+class Usage:
+    """The memory of several rings together."""
+
+    bytes: int = 0
+    entries: int = 0
+
+
+@dataclass(eq=False, slots=True)
+class Place:
+    """Where a query stands in a ring: the sequence number of the entry that it reads next."""
+
+    sequence: int
+
+
+@dataclass(slots=True)
+class _Kept:
+    turn: int
+    handed: Handed
+    bytes: int
+    readers: int
+
+
+def size_of(handed: Handed) -> int:
+    """The bytes that an entry takes."""
+    rows = handed.entry.rows.estimated_size() if isinstance(handed.entry, Batch) else 0
+    return int(rows) + ENTRY_BYTES
+
+
+class Ring:
+    """`tail` is where the log ends, `durable` up to where it may be read."""
+
+    def __init__(self, usage: Usage, durable: Offset, tail: Offset) -> None:
+        self.durable = durable
+        self.tail = tail
+        self._usage = usage
+        self._entries: deque[_Kept] = deque()
+        self._first = 0
+        self._places: set[Place] = set()
+
+    def __contains__(self, place: Place | None) -> bool:
+        return place in self._places
+
+    @property
+    def oldest(self) -> int | None:
+        """The turn of the oldest entry; None if there is none."""
+        return self._entries[0].turn if self._entries else None
+
+    # ---- entries ---------------------------------------------------------------------------------------------------------
+
+    def put(self, turn: int, handed: Handed) -> None:
+        """An entry was appended to the log. It is kept if a place is to read it."""
+        if handed.after.number <= self.tail.number:
+            # The ring began behind it.
+            return
+        self.tail = handed.after
+        if self._places:
+            kept = _Kept(turn, handed, size_of(handed), len(self._places))
+            self._entries.append(kept)
+            self._usage.bytes += kept.bytes
+            self._usage.entries += 1
+
+    def evict(self) -> None:
+        """The oldest entry goes, and with it the places that were still to read it."""
+        for place in [each for each in self._places if each.sequence == self._first]:
+            self.leave(place)
+
+    # ---- places ----------------------------------------------------------------------------------------------------------
+
+    def reaches(self, offset: Offset) -> bool:
+        """Whether all that lies behind the offset is here."""
+        return offset.number >= (self._entries[0].handed.at if self._entries else self.tail).number
+
+    def join(self, offset: Offset) -> Place:
+        """A place at the entry in which the offset lies, which the ring reaches."""
+        read = sum(kept.handed.after.number <= offset.number for kept in self._entries)
+        for kept in islice(self._entries, read, None):
+            kept.readers += 1
+        place = Place(self._first + read)
+        self._places.add(place)
+        return place
+
+    def leave(self, place: Place) -> None:
+        """Nobody reads on from there; no error if the place is gone already."""
+        if place in self._places:
+            self._places.remove(place)
+            for kept in islice(self._entries, place.sequence - self._first, None):
+                kept.readers -= 1
+            self._release()
+
+    def turn(self, place: Place) -> int | None:
+        """The turn of the entry that comes next, None if nothing is to be read there now."""
+        number = place.sequence - self._first
+        if number < len(self._entries):
+            kept = self._entries[number]
+            if kept.handed.after.number <= self.durable.number:
+                return kept.turn
+        return None
+
+    def read(self, place: Place) -> Handed:
+        """The entry that comes next, which must be durable."""
+        kept = self._entries[place.sequence - self._first]
+        place.sequence += 1
+        kept.readers -= 1
+        self._release()
+        return kept.handed
+
+    def _release(self) -> None:
+        """What nobody is to read goes. All read in order, so it is at the front."""
+        while self._entries and not self._entries[0].readers:
+            self._usage.bytes -= self._entries.popleft().bytes
+            self._usage.entries -= 1
+            self._first += 1

@@ -1,0 +1,35 @@
+"""Streams -> the queues of queries, in bounded memory (steam.txt section 5): for the reproduction `steam_buffer` only.
+
+The product has a log behind it, and so needs no buffers on disk: docs/decisions/20261117-the-log-is-the-buffer.md.
+The law: what a queue accepted it gives out, in order and once; what it could not keep is counted by the policy that
+dropped it.
+"""
+
+from nilometer.dataflow.policy import Counts, Outcome, Policy
+from nilometer.laboratory.stream_buffers.chosen import Choice, Costs, StreamUse, choose, chosen_buffers
+from nilometer.laboratory.stream_buffers.copied import CopiedBuffers
+from nilometer.laboratory.stream_buffers.partitions import Entry
+from nilometer.laboratory.stream_buffers.shared import SharedBuffers
+from nilometer.laboratory.stream_buffers.spill_files import Inline, IpcFiles, SpillFiles
+from nilometer.laboratory.stream_buffers.spill_queue import SpillQueue
+from nilometer.laboratory.stream_buffers.stream_buffers import Memory, StreamBuffers
+
+__all__ = [
+    "SpillQueue",
+    "Entry",
+    "Policy",
+    "Outcome",
+    "Counts",
+    "SpillFiles",
+    "IpcFiles",
+    "Inline",
+    "StreamBuffers",
+    "CopiedBuffers",
+    "SharedBuffers",
+    "Memory",
+    "StreamUse",
+    "Costs",
+    "Choice",
+    "choose",
+    "chosen_buffers",
+]
