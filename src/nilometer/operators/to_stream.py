@@ -50,7 +50,7 @@ class ToStream:
         return DifferenceLogic(self)
 
 
-def _as_stream(rows: pl.DataFrame, columns: frames.Dtypes) -> pl.DataFrame:
+def as_stream(rows: pl.DataFrame, columns: frames.Dtypes) -> pl.DataFrame:
     """Rows with a tick as tuples of a stream."""
     tuples = rows.with_columns(
         pl.col(TICK).alias(TIME),
@@ -58,6 +58,23 @@ def _as_stream(rows: pl.DataFrame, columns: frames.Dtypes) -> pl.DataFrame:
         pl.lit(None, dtype=pl.Int64).alias(POSITION),
     )
     return tuples.select(*columns)
+
+
+def bag_difference(rows: pl.DataFrame, others: pl.DataFrame, values: list[str]) -> pl.DataFrame:
+    """The rows less those that are equal in `values` (NULL = NULL), one for one."""
+    if not rows.height or not others.height:
+        return rows
+    numbered, taken = (
+        each.with_columns(pl.int_range(pl.len()).over(values).alias(_NUMBER)) for each in (rows, others)
+    )
+    left = numbered.join(
+        taken.select(*values, _NUMBER),
+        on=[*values, _NUMBER],
+        how="anti",
+        nulls_equal=True,
+        maintain_order="left",
+    )
+    return left.drop(_NUMBER)
 
 
 class RStreamLogic:
@@ -75,7 +92,7 @@ class RStreamLogic:
     def advance(self, progress: Progress) -> Output:  # noqa: ARG002 - the evaluations have taken place
         rows = frames.concatenate(self._parts, self._input)
         self._parts = []
-        return Output(_as_stream(rows, self._columns), no_evaluations())
+        return Output(as_stream(rows, self._columns), no_evaluations())
 
     def snapshot(self) -> dict[str, bytes]:
         rows = frames.concatenate(self._parts, self._input)
@@ -110,7 +127,7 @@ class DifferenceLogic:
         changes = self._changes(rows, steps)
         self._last = steps.tail(1)
         self._parts = [rows.filter(pl.col(EVALUATION) == self._last[EVALUATION].item())]
-        return Output(_as_stream(changes, self._columns), no_evaluations())
+        return Output(as_stream(changes, self._columns), no_evaluations())
 
     def _changes(self, rows: pl.DataFrame, steps: pl.DataFrame) -> pl.DataFrame:
         # Per evaluation the one to compare with: the previous (whose rows are taken away), or the next.

@@ -99,9 +99,8 @@ def join_tree(node: physical.Node) -> JoinTree:
     _, names = _grow(node, leaves, joins)
     count = len(leaves)
     # Joins were numbered -1, -2, ... while the number of leaves was not known.
-    made = tuple(
-        Join(*(at if at >= 0 else count - at - 1 for at in (left, right)), keys) for left, right, keys in joins
-    )
+    numbers = [(at if at >= 0 else count - at - 1 for at in (left, right)) for left, right, _ in joins]
+    made = tuple(Join(left, right, keys) for (left, right), (_, _, keys) in zip(numbers, joins, strict=True))
     tree = JoinTree(tuple(leaves), made, names)
     for each in made:
         for expression in (side for pair in each.keys for side in pair):
@@ -169,35 +168,3 @@ def is_windowed_stream(node: physical.Node) -> bool:
         case physical.Rename():
             return is_windowed_stream(node.input)
     return False
-
-
-# ---- EXPLAIN ---------------------------------------------------------------------------------------------------------
-
-
-def join_notes(plan: physical.Node) -> list[str]:
-    """For each aggregate over a join of windows whether joined rows are made, and why."""
-    return [line for node in physical.walk_plan(plan) if (line := _note(node)) is not None]
-
-
-def _note(node: physical.Node) -> str | None:
-    if not isinstance(node, physical.Aggregate | physical.AggregateInit) or not _joins_windows(node.input):
-        return None
-    what = ", ".join(str(item.aggregate) for item in node.items) or "groups"
-    try:
-        eager_aggregation(
-            tuple((k.name, k.expression) for k in node.keys),
-            tuple((i.name, i.aggregate) for i in node.items),
-            node.input,
-        )
-    except FlatError as why:
-        return f"{what} over the join: from joined rows, since {why}"
-    return f"{what} over the join: from counts and sums per key and input (eager aggregation); no joined row is made"
-
-
-def _joins_windows(node: physical.Node) -> bool:
-    """Whether windows are joined right below, where nothing but a selection or projection stands between."""
-    while isinstance(node, physical.Select | physical.Project | physical.Rename | physical.Exchange):
-        node = node.input
-    return isinstance(node, physical.HashJoin | physical.NlJoin) and node.collection is Collection.WINDOWS
-
-

@@ -52,13 +52,17 @@ class _Columns:
 
     def of(self, leaf: int) -> Keys:
         """Those of one input."""
-        return tuple((name, expression) for (number, expression), name in self.found.items() if number == leaf)
+        return tuple(
+            (name, expression) for (number, expression), name in self.found.items() if number == leaf
+        )
 
 
 def _spec(asked: EagerAggregation) -> tuple[JoinAggregate, list[Node]]:
     tree = asked.tree
     columns = _Columns(tree)
-    joined = [tuple((columns.name(one), columns.name(other)) for one, other in join.keys) for join in tree.joins]
+    joined = [
+        tuple((columns.name(one), columns.name(other)) for one, other in join.keys) for join in tree.joins
+    ]
     groups = tuple((name, columns.name(expression)) for name, expression in asked.keys)
     pairings = []
     for place, join in enumerate(tree.joins):
@@ -73,8 +77,8 @@ def _spec(asked: EagerAggregation) -> tuple[JoinAggregate, list[Node]]:
     items = []
     for name, aggregate in asked.items:
         side = tree.leaf_of(aggregate) or 0
-        place = None if aggregate.argument is None else own[side].setdefault(aggregate, len(own[side]))
-        items.append(Item(name, aggregate, side, place))
+        at = None if aggregate.argument is None else own[side].setdefault(aggregate, len(own[side]))
+        items.append(Item(name, aggregate, side, at))
     sides, streams = [], []
     for number, leaf in enumerate(tree.leaves):
         numbered = tuple((str(place), aggregate) for aggregate, place in own[number].items())

@@ -130,7 +130,9 @@ class JoinAggregateLogic:
         self._steps = list(self._compiled())
         self._whole = [pl.col(self._rows[-1]).sum(), *(e for each in self._weighed for e in each.added())]
         self._values = [
-            answered(item.name, item.aggregate, self._sides[item.side].prefix, self._number(item), self._rows[-1])
+            answered(
+                item.name, item.aggregate, self._sides[item.side].prefix, self._number(item), self._rows[-1]
+            )
             for item in spec.items
         ]
 
@@ -158,14 +160,18 @@ class JoinAggregateLogic:
         return Output(concatenate(parts, self._columns), evaluations(pl.Series(ticks)))
 
     def _aggregated(self, ticks: Integers) -> pl.DataFrame:
-        results = [weighed.begun(side.at(ticks)) for side, weighed in zip(self._sides, self._weighed, strict=True)]
+        results = [
+            weighed.begun(side.at(ticks)) for side, weighed in zip(self._sides, self._weighed, strict=True)
+        ]
         for step, rows in zip(self._steps, self._rows[len(self._sides) :], strict=True):
             left, right = self._rows[step.left], self._rows[step.right]
             pairs = step.match(results[step.left], results[step.right])
             check_counts(pairs, left, right)
             joined = pairs.with_columns((pl.col(left) * pl.col(right)).alias(rows), *step.columns)
             if step.added is not None:
-                joined = joined.group_by(step.groups, maintain_order=True).agg(pl.col(rows).sum(), *step.added)
+                joined = joined.group_by(step.groups, maintain_order=True).agg(
+                    pl.col(rows).sum(), *step.added
+                )
             results.append(joined)
         return self._answer(results[-1], ticks)
 
@@ -231,7 +237,7 @@ class JoinAggregateLogic:
     @staticmethod
     def _still_unique(pairing: Pairing, columns: list[str]) -> bool:
         """Whether every column that is dropped equals one that is kept: then no two partials become one."""
-        partner = {one: other for one, other in pairing.keys} | {other: one for one, other in pairing.keys}
+        partner = dict(pairing.keys) | {other: one for one, other in pairing.keys}
         return all(name in pairing.kept or partner.get(name) in pairing.kept for name in columns)
 
     # ---- state -------------------------------------------------------------------------------------------------------
@@ -248,4 +254,6 @@ class JoinAggregateLogic:
         """Take back a snapshot."""
         for number, side in enumerate(self._sides):
             own = f"{number} "
-            side.restore({name.removeprefix(own): data for name, data in panes.items() if name.startswith(own)})
+            side.restore(
+                {name.removeprefix(own): data for name, data in panes.items() if name.startswith(own)}
+            )

@@ -42,15 +42,20 @@ class Weighed:
             *(self._prefix + name for name in (*self._counts, *self._least, *self._most)),
             *(f"{self._prefix}whole{number}" for number in self._wholes),
             *(f"{self._prefix}{name}.{part}" for name in self._sums for part in ("high", "low")),
-            *(f"{self._prefix}{name}.{part}" for name in self._moments for part in ("n", "mean", "low", "squares")),
+            *(
+                f"{self._prefix}{name}.{part}"
+                for name in self._moments
+                for part in ("n", "mean", "low", "squares")
+            ),
         ]
 
     def begun(self, rows: pl.DataFrame) -> pl.DataFrame:
         """The components of an input as they are carried from here on."""
         wholes = [
-            (pl.col(f"{self._prefix}high{n}").cast(WHOLE) * _STEP + pl.col(f"{self._prefix}low{n}").cast(WHOLE)).alias(
-                f"{self._prefix}whole{n}"
-            )
+            (
+                pl.col(f"{self._prefix}high{n}").cast(WHOLE) * _STEP
+                + pl.col(f"{self._prefix}low{n}").cast(WHOLE)
+            ).alias(f"{self._prefix}whole{n}")
             for n in self._wholes
         ]
         return rows.with_columns(*wholes)
@@ -60,9 +65,13 @@ class Weighed:
         real = weight.cast(pl.Float64)
         counts = [pl.col(self._prefix + name) * weight for name in self._counts]
         wholes = [pl.col(f"{self._prefix}whole{n}") * weight.cast(WHOLE) for n in self._wholes]
-        sums = [pl.col(f"{self._prefix}{name}.{part}") * real for name in self._sums for part in ("high", "low")]
+        sums = [
+            pl.col(f"{self._prefix}{name}.{part}") * real for name in self._sums for part in ("high", "low")
+        ]
         moments = [
-            pl.col(f"{self._prefix}{name}.{part}") * real for name in self._moments for part in ("n", "squares")
+            pl.col(f"{self._prefix}{name}.{part}") * real
+            for name in self._moments
+            for part in ("n", "squares")
         ]
         return counts + wholes + sums + moments
 

@@ -60,9 +60,7 @@ class SlidingLogic:
     def _begin(self) -> None:
         """Nothing has come: an empty state of the components that are held."""
         components = self._lifting.components
-        self._state = SlidingState(
-            components, pinned=not self._grouped, unbounded=self._scope.reach is None
-        )
+        self._state = SlidingState(components, pinned=not self._grouped, unbounded=self._scope.reach is None)
         span = self._scope.period or MINUTE
         self._waiting = Panes(SLICE, Partials.dtypes(components), span, self._compacted)
 
