@@ -29,6 +29,7 @@ from nilometer.operators import frames
 from nilometer.operators.evaluate.evaluate import compile_projection
 from nilometer.operators.gathering import gather
 from nilometer.operators.latest import union_of_ticks
+from nilometer.operators.limits import operator
 from nilometer.operators.logic import EVALUATION, TICK, Output, Progress, no_evaluations
 from nilometer.operators.matching import Matcher, Matching
 from nilometer.operators.panes import Panes
@@ -180,6 +181,7 @@ class JoinChangesLogic:
         """Take rows of a stream."""
         self._windows[port].take(rows)
 
+    @operator("ISTREAM or DSTREAM of a join")
     def advance(self, progress: Progress) -> Output:
         """The changes at every tick of the union."""
         for window in self._windows:

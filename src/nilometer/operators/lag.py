@@ -19,6 +19,7 @@ from nilometer.expressions import Call, ColumnReference, Expression, type_of
 from nilometer.operators import frames
 from nilometer.operators.evaluate.evaluate import compile_expression
 from nilometer.operators.last_rows import LastRows
+from nilometer.operators.limits import operator
 from nilometer.operators.logic import ID, TIME, Output, Progress, no_evaluations
 from nilometer.operators.order import source_order
 from nilometer.operators.validation import require, require_choice, require_columns
@@ -75,6 +76,7 @@ class LagLogic:
     def update(self, port: int, rows: pl.DataFrame) -> None:  # noqa: ARG002 - one port
         self._waiting.add(rows)
 
+    @operator("LAG")
     def advance(self, progress: Progress) -> Output:
         rows = self._waiting.release(progress.watermark)
         if not rows.height:

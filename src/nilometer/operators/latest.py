@@ -16,6 +16,7 @@ from nilometer.kernels.arrays import Integers
 from nilometer.kernels.ranges import expand
 from nilometer.operators import frames
 from nilometer.operators.gathering import gather
+from nilometer.operators.limits import check_built
 from nilometer.operators.logic import EVALUATION, EVALUATIONS_SCHEMA, TICK, no_evaluations
 from nilometer.types import Schema
 
@@ -71,6 +72,7 @@ class LatestWindow:
     def rows(self, ticks: Integers) -> pl.DataFrame:
         """The latest window's rows at each tick, with @evaluation = @tick = that tick."""
         starts, counts = self._ranges(ticks)
+        check_built(float(counts.sum()), len(self._columns))
         owners, members = expand(starts, starts + counts)
         at = pl.Series(ticks[owners])
         return pl.DataFrame([at.alias(EVALUATION), at.alias(TICK), *gather(self._rows, members)])

@@ -19,6 +19,7 @@ import numpy as np
 import polars as pl
 
 from nilometer.expressions import Expression, type_of
+from nilometer.operators.limits import operator
 from nilometer.operators.logic import Output, Progress
 from nilometer.operators.shedding.shedding import Shedding
 from nilometer.operators.validation import require
@@ -99,6 +100,7 @@ class SymmetricHashJoinLogic:
     def update(self, port: int, rows: pl.DataFrame) -> None:
         self._join.update(port, rows)
 
+    @operator("a join by WINDOW")
     def advance(self, progress: Progress) -> Output:
         output = self._join.advance(progress)
         if self._most is not None and self._join.height > self._most:

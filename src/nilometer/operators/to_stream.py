@@ -15,6 +15,7 @@ import polars as pl
 
 from nilometer.algebra import Relation
 from nilometer.operators import frames
+from nilometer.operators.limits import operator
 from nilometer.operators.logic import (
     EVALUATION,
     EVALUATIONS_SCHEMA,
@@ -89,6 +90,7 @@ class RStreamLogic:
         if rows.height:
             self._parts.append(frames.conform(rows, self._input))
 
+    @operator("ISTREAM, DSTREAM or RSTREAM")
     def advance(self, progress: Progress) -> Output:  # noqa: ARG002 - the evaluations have taken place
         rows = frames.concatenate(self._parts, self._input)
         self._parts = []
@@ -118,6 +120,7 @@ class DifferenceLogic:
         if rows.height:
             self._parts.append(frames.conform(rows, self._input))
 
+    @operator("ISTREAM, DSTREAM or RSTREAM")
     def advance(self, progress: Progress) -> Output:
         (evaluations,) = progress.evaluations
         if not evaluations.height:

@@ -14,6 +14,7 @@ import polars as pl
 from nilometer.algebra import Collection
 from nilometer.operators import frames
 from nilometer.operators.latest import LatestWindow, union_of_ticks
+from nilometer.operators.limits import operator
 from nilometer.operators.logic import ID, POSITION, STREAM_COLUMNS, TICK, Output, Progress, no_evaluations
 from nilometer.operators.stored_rows import StoredRows, visible
 from nilometer.operators.validation import require, require_choice
@@ -90,6 +91,7 @@ class StreamUnion:
             rows = rows.with_columns(pl.lit(None, dtype=self._columns[ID]).alias(ID))
         self._parts.append(frames.conform(rows, self._columns))
 
+    @operator("UNION")
     def advance(self, progress: Progress) -> Output:  # noqa: ARG002 - nothing waits
         rows = frames.concatenate(self._parts, self._columns)
         self._parts = []
@@ -114,6 +116,7 @@ class WindowsUnion:
     def update(self, port: int, rows: pl.DataFrame) -> None:
         self._sides[port].take(rows)
 
+    @operator("UNION")
     def advance(self, progress: Progress) -> Output:
         left, right = self._sides
         ticks = union_of_ticks(
@@ -146,6 +149,7 @@ class TableUnion:
         self._tables[port].put(rows)
         self._changed = True
 
+    @operator("UNION")
     def advance(self, progress: Progress) -> Output:  # noqa: ARG002 - tables know no time
         if not self._changed:
             return Output(frames.empty(self._columns), no_evaluations())

@@ -14,6 +14,7 @@ import polars as pl
 from nilometer.errors import InternalError
 from nilometer.kernels.arrays import Integers
 from nilometer.operators.frames import Dtypes, concatenate, conform, evaluations
+from nilometer.operators.limits import operator
 from nilometer.operators.logic import TICK, Output, Progress
 from nilometer.operators.waiting import Waiting
 from nilometer.operators.window_scope import BEGINNING, Scope
@@ -49,6 +50,7 @@ class WindowTicksLogic:
             self._ticks.add(rows.select(pl.col(TICK).unique()))
         self._parts.append(conform(rows, self._columns))
 
+    @operator("TIME_WINDOW")
     def advance(self, progress: Progress) -> Output:
         """The rows that came, and every evaluation below the watermark."""
         new: Integers = self._ticks.release(progress.watermark).get_column(TICK).to_numpy()

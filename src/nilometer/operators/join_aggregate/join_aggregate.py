@@ -28,6 +28,7 @@ from nilometer.operators.join_aggregate.answers import answered
 from nilometer.operators.join_aggregate.partial_windows import PartialWindows
 from nilometer.operators.join_aggregate.weighing import Weighed, check_counts
 from nilometer.operators.latest import union_of_ticks
+from nilometer.operators.limits import operator
 from nilometer.operators.logic import EVALUATION, TICK, Output, Progress
 from nilometer.operators.matching import Matcher, Matching
 from nilometer.operators.window_aggregate.components import ROWS
@@ -140,6 +141,7 @@ class JoinAggregateLogic:
         """Take rows of a stream."""
         self._sides[port].update(0, rows)
 
+    @operator("an aggregate over a join")
     def advance(self, progress: Progress) -> Output:
         """The aggregates at every tick of the union, a part of the ticks at a time."""
         for side in self._sides:

@@ -18,6 +18,7 @@ from nilometer.kernels.arrays import Integers
 from nilometer.kernels.slices import Slicing
 from nilometer.operators.evaluate.evaluate import compile_predicate, compile_projection
 from nilometer.operators.frames import dtype, empty, evaluations, window_dtypes
+from nilometer.operators.limits import operator
 from nilometer.operators.logic import EVALUATION, TICK, Output, Progress, no_evaluations
 from nilometer.operators.panes import Panes
 from nilometer.operators.waiting import Waiting
@@ -90,6 +91,7 @@ class SlidingLogic:
             lifted = LiftedRows(ticks, groups, values, self._lifting.components)
             self._new.append(Partials.of_rows(lifted, self._slicing, len(self._groups)))
 
+    @operator("an aggregate of windows")
     def advance(self, progress: Progress) -> Output:
         """Slide over every evaluation below the watermark."""
         self._state.hold_groups(len(self._groups))

@@ -27,6 +27,7 @@ from nilometer.kernels.arrays import Integers
 from nilometer.kernels.window_bounds import UNCONNECTED, implied_widths
 from nilometer.operators import frames
 from nilometer.operators.evaluate.evaluate import Predicate, compile_predicate
+from nilometer.operators.limits import check_built, operator
 from nilometer.operators.logic import TIME, Output, Progress, no_evaluations
 from nilometer.operators.panes import Panes
 from nilometer.operators.shedding.shedding import NUMBERED, Shedder, Shedding
@@ -147,6 +148,7 @@ class WindowJoinLogic:
         if fit.height:
             self._fresh[port].append(fit)
 
+    @operator("a join by WINDOW")
     def advance(self, progress: Progress) -> Output:
         found: list[pl.DataFrame] = []
         if any(self._fresh):
@@ -170,9 +172,12 @@ class WindowJoinLogic:
         ]
         if self._shedder is not None:
             self._shedder.came([side.new for side in sides], self._kept)
-        found = []
+        found: list[pl.DataFrame] = []
+        total = 0
         for members in (members for steps in self._steps for members in extend(sides, steps)):
             found.append(self._values(members))
+            total += found[-1].height
+            check_built(total, len(self._columns))
             if self._shedder is not None:
                 self._shedder.found(members)
         for side in sides:
