@@ -17,8 +17,9 @@ from nilometer.algebra import ShedPolicy
 from nilometer.errors import InternalError
 from nilometer.expressions import ColumnReference
 from nilometer.kernels.age_curve import AgeCurve
-from nilometer.operators import frames, shedding
+from nilometer.operators import frames
 from nilometer.operators.logic import Progress
+from nilometer.operators.shedding import shedding
 from nilometer.operators.shedding.shedding import Shedding
 from nilometer.operators.shedding.worth import drawn
 from nilometer.operators.symmetric_hash_join import SymmetricHashJoin
@@ -96,18 +97,39 @@ class Twin:
             came = [one for port in range(len(self.held)) for one in self.let_in(port, came)]
         self.now = max([self.now, *(one.row.time for one in came)])
         self.learn(came)
-        fresh = [[one for one in came if one.row.port == port] for port in range(len(self.held))]
-        for members in product(*(old + new for old, new in zip(self.held, fresh, strict=True))):
-            if any(member in came for member in members) and self.joins(members):
+        came.sort(key=lambda one: one.row.time)
+        worths = {
+            (one.row.port, one.arrival): self.worth(one.row.port, one)
+            for one in (*came, *(one for held in self.held for one in held))
+        }
+        for one in came:
+            beside = [[one] if port == one.row.port else held for port, held in enumerate(self.held)]
+            self.probe(beside)
+            self.hold(one, worths, min(reached, one.row.time))
+        self.expire(reached)
+
+    def probe(self, beside: list[list[Numbered]]) -> None:
+        for members in product(*beside):
+            if self.joins(members):
                 time = max(member.row.time for member in members)
                 values = [value for member in members for value in member.row.values]
                 self.results.append((time, time, None, None, *values))
                 for port, member in enumerate(members):
                     if member.row.time < time:
                         self.curves[port].matched(np.array([time - member.row.time]))
-        self.held = [old + new for old, new in zip(self.held, fresh, strict=True)]
-        self.expire(reached)
-        self.held = [self.best(port, held) for port, held in enumerate(self.held)]
+
+    def hold(self, one: Numbered, worths: dict[tuple[int, int], float], reached: int) -> None:
+        """A tuple comes to memory: if that is full, what has expired goes, and then the one that is worth least."""
+        port = one.row.port
+        held, most = self.held[port], self.bound.rows[port]
+        held.append(one)
+        if most is None or len(held) <= most:
+            return
+        held[:] = [other for other in held if other.row.time >= reached - self.reach[port]]
+        if len(held) > most:
+            least = min(held, key=lambda other: (worths[port, other.arrival], other.row.time, other.arrival))
+            held.remove(least)
+            self.shed[port] += 1
 
     def let_in(self, port: int, came: list[Numbered]) -> list[Numbered]:
         mine = [one for one in came if one.row.port == port]
@@ -175,13 +197,6 @@ class Twin:
         if self.bound.policy == "LIFE":
             worth *= max(one.row.time + self.reach[port] - self.now, 0)
         return worth
-
-    def best(self, port: int, rows: list[Numbered]) -> list[Numbered]:
-        most = self.bound.rows[port]
-        if most is None or len(rows) <= most:
-            return rows
-        self.shed[port] += len(rows) - most
-        return sorted(rows, key=lambda one: (self.worth(port, one), one.row.time, one.arrival))[-most:]
 
     def expire(self, reached: int) -> None:
         self.held = [

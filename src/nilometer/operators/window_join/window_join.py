@@ -15,7 +15,7 @@ its latest member's time, no id and no position.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, reduce
 
@@ -164,31 +164,44 @@ class WindowJoinLogic:
             self._shedder.reached = progress.watermark
         return Output(self._results(found) if found else frames.empty(self._columns), no_evaluations())
 
-    def _join(self, fresh: list[pl.DataFrame]) -> list[pl.DataFrame]:
+    def _join(self, fresh: list[pl.DataFrame], reached: int = INT_MINIMUM) -> list[pl.DataFrame]:
         """The results that new tuples bring; they are kept from now on."""
         sides = [
             Side(kept, kept.pane(rows) if rows.height else None)
             for kept, rows in zip(self._kept, fresh, strict=True)
         ]
+        new = [side.new for side in sides]
         if self._shedder is not None:
-            self._shedder.came([side.new for side in sides], self._kept)
+            self._shedder.came(new, self._kept)
+            self._shedder.remember(new, self._kept, reached)
         found: list[pl.DataFrame] = []
         total = 0
-        for members in (members for steps in self._steps for members in extend(sides, steps)):
+        for members in self._members(sides):
             found.append(self._values(members))
             total += found[-1].height
             check_built(total, len(self._columns))
             if self._shedder is not None:
                 self._shedder.found(members)
-        for side in sides:
-            if side.new is not None:
-                side.old.add(side.new)
+        for port, side in enumerate(sides):
+            pane = side.new
+            if pane is not None and self._shedder is not None:
+                pane = self._shedder.evict(port, pane, side.old)
+            if pane is not None:
+                side.old.add(pane)
         return found
+
+    def _members(self, sides: Sequence[Side]) -> Iterator[Members]:
+        """What the new tuples join with, of what is in memory when they come."""
+        for steps in self._steps:
+            for members in extend(sides, steps):
+                known = members if self._shedder is None else self._shedder.in_memory(members)
+                if known is not None:
+                    yield known
 
     def _join_and_shed(self, shedder: Shedder, fresh: list[pl.DataFrame], reached: int) -> list[pl.DataFrame]:
         if shedder.before_probing:
             fresh = shedder.thin(fresh, self._kept)
-        found = self._join(fresh)
+        found = self._join(fresh, reached)
         self._expire(reached)
         shedder.cut(self._kept)
         return found
