@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from nilometer.dataflow.dataflow import Dataflow
-from nilometer.dataflow.intake import row_columns
-from nilometer.dataflow.lowering.sources_of import acquisition_interval
+from nilometer.dataflow.lowering.sources_of import acquisition_interval, id_type
 from nilometer.dataflow.lowering.stateless import transform_of
 from nilometer.dataflow.stages import Operator, Transform
 from nilometer.operators.evaluate.evaluate import compile_projection
+from nilometer.operators.frames import stream_dtypes
 from nilometer.operators.join_changes import Edge, JoinChanges, Side
 from nilometer.operators.logic import WINDOW_COLUMNS
 from nilometer.operators.window_scope import Scope
@@ -69,7 +69,7 @@ def _window(leaf: Node) -> TimeWindow:
 
 def _windowed_stream(leaf: Node, window: TimeWindow, scope: Scope, flow: Dataflow) -> int:
     """The stream's rows, changed as the leaf does it, and the evaluations of its window."""
-    ticks = WindowTicks(scope, tuple(row_columns(window.input).items()))
+    ticks = WindowTicks(scope, tuple(stream_dtypes(window.input.schema, id_type(window.input)).items()))
     place = flow.add_operator(window, ticks, (window.input,))
     # What stands above the window stands above its stream instead; evaluations are those of all rows.
     chain = []

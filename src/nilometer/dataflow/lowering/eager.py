@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from nilometer.dataflow.dataflow import Dataflow
-from nilometer.dataflow.intake import row_columns
 from nilometer.dataflow.lowering.fusion import Items, Keys, fused
+from nilometer.dataflow.lowering.sources_of import id_type
 from nilometer.dataflow.stages import Operator
 from nilometer.expressions import Aggregate, Expression
+from nilometer.operators.frames import stream_dtypes
 from nilometer.operators.join_aggregate.join_aggregate import Item, JoinAggregate, Pairing
 from nilometer.operators.window_aggregate.window_aggregate import WindowAggregate
 from nilometer.operators.window_ticks import WindowTicks
@@ -32,7 +33,7 @@ def eager(node: Node, keys: Keys, items: Items, below: Node, flow: Dataflow) -> 
 
 def windowed_stream(leaf: Node, stream: Node, window: WindowAggregate, flow: Dataflow) -> int:
     """The stream's rows, and the evaluations of its window."""
-    ticks = WindowTicks(window.scope, tuple(row_columns(stream).items()))
+    ticks = WindowTicks(window.scope, tuple(stream_dtypes(stream.schema, id_type(stream)).items()))
     return flow.add_operator(leaf, ticks, (stream,))
 
 
