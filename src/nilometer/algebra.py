@@ -81,7 +81,7 @@ class Lagged:
     @property
     def type(self) -> Type:
         """LAG and DELTA keep the type; RATE is FLOAT, per second."""
-        return FLOAT if self.function is Shift.RATE else type_of(self.expression).plain
+        return FLOAT if self.function == Shift.RATE else type_of(self.expression).plain
 
 
 @dataclass(frozen=True)

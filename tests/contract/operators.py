@@ -22,7 +22,6 @@ from nilometer.operators.sample import Sample
 from nilometer.operators.shedding.shedding import Shedding
 from nilometer.operators.silent import Silent
 from nilometer.operators.similar.similar import Similar
-from nilometer.operators.symmetric_hash_join import SymmetricHashJoin
 from nilometer.operators.table_join import StreamTableJoin, TableJoin
 from nilometer.operators.time_window import TimeWindow
 from nilometer.operators.to_stream import ToStream
@@ -235,7 +234,6 @@ CASES: list[Case] = [
         )
         for form in (Form.NLW, Form.HW)
     ),
-    Case("symmetric hash join", SymmetricHashJoin(R, S, 3, KEYS, LESS), (stream_of_r, stream_of_s), None),
     Case(
         "window join, bounded memory",
         WindowJoin(

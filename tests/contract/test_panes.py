@@ -42,7 +42,6 @@ from nilometer.operators.row_window_aggregate import RowWindowAggregate
 from nilometer.operators.sample import Sample
 from nilometer.operators.silent import Silent
 from nilometer.operators.similar.similar import Similar
-from nilometer.operators.symmetric_hash_join import SymmetricHashJoin
 from nilometer.operators.table_join import StreamTableJoin, TableJoin
 from nilometer.operators.time_window import TimeWindow
 from nilometer.operators.to_stream import ToStream
@@ -79,7 +78,6 @@ LARGE = [
         "window join", WindowJoin((R, S), ((0, 1, WIDTH),), ((0, *KEYS[0][:1], 1, KEYS[0][1]),), LESS), both
     ),
     Case("window join, merge", WindowJoin((R, S), ((0, 1, WIDTH),), EQUAL, LESS, form=Form.MW), both),
-    Case("symmetric hash join", SymmetricHashJoin(R, S, WIDTH, KEYS, LESS), both),
     Case("as-of join", AsofJoin(R, S, KEYS), both),
     Case("as-of join, no keys", AsofJoin(R, S), both),
     Case("zipper join", ZipperJoin(R, S, 100, KEYS), both),

@@ -143,7 +143,7 @@ def test_the_stream_that_is_furthest_behind_moves() -> None:
     gaps = []
     while not run._over:
         run.step()
-        doors = [inlet.door for inlet in run._inlets.values() if not inlet.finished]
+        doors = [inlet.door for inlet in run._inlets.values() if not inlet.ended]
         if len(doors) == 2:
             gaps.append(abs(doors[0].watermark - doors[1].watermark))
     assert len(gaps) > 90

@@ -62,7 +62,7 @@ FLAT = {
 
 
 def workers(sql: str) -> list[type]:
-    stages = Dataflow(plans(sql)[-1], sources({})).stages
+    stages = Dataflow(plans(sql)[-1], sources({})).stages.values()
     return [type(stage.worker.logic) for stage in stages if isinstance(stage.worker, Operator)]
 
 

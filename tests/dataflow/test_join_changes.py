@@ -41,7 +41,7 @@ BOTH = [f"{relation} {query}" for relation in ("ISTREAM", "DSTREAM") for query i
 
 
 def workers(sql: str) -> list[type]:
-    stages = Dataflow(plans(sql)[-1], sources({})).stages
+    stages = Dataflow(plans(sql)[-1], sources({})).stages.values()
     return [type(stage.worker.logic) for stage in stages if isinstance(stage.worker, Operator)]
 
 

@@ -11,7 +11,7 @@ import pytest
 
 import nilometer
 from nilometer.dataflow import Batch, Entry, Heartbeat, MemorySources, Run
-from nilometer.dataflow.fjord import Fjord
+from nilometer.dataflow.graph import Graph
 from nilometer.engine.data import frame_of
 from nilometer.engine.gateway import DatabaseSources
 from nilometer.operators.frames import from_bytes
@@ -95,14 +95,14 @@ def in_a_fjord(
     database: nilometer.Database, plan: physical.Node, *, beats: bool
 ) -> tuple[list[int], list[Any]]:
     """The same, as entries come live."""
-    fjord = Fjord(DatabaseSources(database, plan))
-    fjord.install("q", plan)
+    graph = Graph(DatabaseSources(database, plan))
+    graph.install("q", plan)
     sizes, frames = [], []
     for name, entry in script(database, beats=beats):
-        fjord.push(name, entry)
-        fjord.run()
-        frames += fjord.answers("q")
-        sizes.append(held(fjord.snapshot("q")))
+        graph.push(name, entry)
+        graph.run()
+        frames += graph.answers("q")
+        sizes.append(held(graph.snapshot("q")))
     return thirds(sizes), sorted(pl.concat(frames).rows())
 
 

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 import nilometer
 from nilometer.cli.main import application
-from nilometer.dataflow.fjord import Fjord
+from nilometer.dataflow.graph import Graph
 from nilometer.engine.gateway import DatabaseSources
 
 DECLARED = """
@@ -50,14 +50,14 @@ def test_what_is_shed_is_in_the_books(policy: str) -> None:
 def test_the_books_of_a_fjord_balance() -> None:
     found = database()
     query = found.sql(JOIN.format("PROB"))
-    fjord = Fjord(DatabaseSources(found, query.physical))
-    fjord.install("q", query.physical)
+    graph = Graph(DatabaseSources(found, query.physical))
+    graph.install("q", query.physical)
     for stream in ("a", "b"):
         for entry in DatabaseSources(found, query.physical).entries(found.catalog.stream(stream)):
-            fjord.push(stream, entry)
-        fjord.end(stream)
-        fjord.run()
-    ledger = fjord.ledger("q")
+            graph.push(stream, entry)
+        graph.end(stream)
+        graph.run()
+    ledger = graph.ledger("q")
     assert ledger.balanced
     assert (ledger.read, ledger.late) == (240, 0)
     assert 60 < ledger.shed <= 110

@@ -23,7 +23,6 @@ from nilometer.operators.logic import Progress
 from nilometer.operators.shedding import shedding
 from nilometer.operators.shedding.shedding import Shedding
 from nilometer.operators.shedding.worth import drawn
-from nilometer.operators.symmetric_hash_join import SymmetricHashJoin
 from nilometer.operators.window_join.window_join import KeyPair, WindowJoin
 from nilometer.types import INT, INT_MINIMUM, STRING, Column, Schema
 from operators.twins import Row, Script, counted, few, frozen, scripts
@@ -250,29 +249,8 @@ def test_with_memory_enough_nothing_is_shed_and_nothing_missing(
     script: Script, policy: ShedPolicy, hashed: bool
 ) -> None:
     bound = Shedding((100, 100), policy)
-    if hashed:
-        pair = (side(0, 0), side(1, 0))
-        exact: Any = SymmetricHashJoin(*SCHEMAS[:2], 6, (pair,))
-    else:
-        exact = spec_of(2, (), None)
+    exact = spec_of(2, ((0, 1, 0),) if hashed else (), None)
     assert script.play(replace(exact, shedding=bound)) == script.play(exact)
-
-
-def test_the_hash_join_sheds_as_the_window_join_does() -> None:
-    bound = Shedding((3, 5), "PROB")
-    join = SymmetricHashJoin(*SCHEMAS[:2], 50, ((side(0, 0), side(1, 0)),), shedding=bound)
-    one, other = join.build(), join.as_window_join.build()
-    for time in range(40):
-        rows = [(time, time, 1, time, time % 4, "a")]
-        frame = pl.DataFrame(rows, schema=frames.stream_dtypes(SCHEMAS[time % 2]), orient="row")
-        for logic in (one, other):
-            logic.update(time % 2, frame)
-        assert one.advance(Progress(time)).rows.equals(other.advance(Progress(time)).rows)
-    assert one.shed_by_port == other.shed_by_port == (17, 15)
-    assert one.shed == 32
-    again = join.build()
-    again.restore(one.snapshot())
-    assert again.shed_by_port == (17, 15)
 
 
 def test_what_cannot_be_is_refused() -> None:

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from nilometer.errors import InternalError, ResourceError
 from nilometer.operators import frames
-from nilometer.operators import similar as module
 from nilometer.operators.logic import Progress
+from nilometer.operators.similar import similar as module
 from nilometer.operators.similar.similar import Similar
 from nilometer.operators.similar.stripe_home import StripeHome, stripe_width
 from nilometer.types import BOOLEAN, FLOAT, INT, POINT, STRING, Column, OwnWindow, Schema, Type

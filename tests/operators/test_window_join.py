@@ -15,8 +15,10 @@ from hypothesis import strategies as st
 
 from nilometer.errors import DataError, InternalError
 from nilometer.expressions import Call, ColumnReference, Expression, Literal, Now, conjunction
-from nilometer.operators import frames, window_join_bands, window_join_steps
+from nilometer.operators import frames
 from nilometer.operators.logic import Progress
+from nilometer.operators.window_join import bands as window_join_bands
+from nilometer.operators.window_join import steps as window_join_steps
 from nilometer.operators.window_join.keys import KeyPair
 from nilometer.operators.window_join.plan import Form
 from nilometer.operators.window_join.window_join import Bound, WindowJoin

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nilometer.operators import window_panes
+from nilometer.operators import panes as window_panes
 from nilometer.operators.frames import Dtypes
 from nilometer.operators.panes import Panes
 from nilometer.operators.waiting import Waiting

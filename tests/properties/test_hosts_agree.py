@@ -9,7 +9,9 @@ import pytest
 from hypothesis import HealthCheck, example, given, note, settings
 
 import nilometer
+from dataflow.pushed import run_pushed
 from nilometer.engine.data import feed_of, sensors_by_stream, tables_of
+from nilometer.engine.gateway import run_on_gateway
 from nilometer.errors import BindError, DataError
 from nilometer.language import parse, print_statement
 from nilometer.plan import logical
@@ -103,7 +105,10 @@ def test_plan_text_parses_back(table_file: str, case: Case) -> None:
         assert parse_plan(explain_text(plan), database.catalog) == plan
 
 
-@pytest.mark.parametrize("host", ["gateway", "fjord"])
+HOSTS = {"gateway": run_on_gateway, "pushed": run_pushed}
+
+
+@pytest.mark.parametrize("host", HOSTS)
 @given(case=cases())
 @RELAXED
 def test_a_host_agrees_with_the_reference(table_file: str, host: str, case: Case) -> None:
@@ -114,10 +119,10 @@ def test_a_host_agrees_with_the_reference(table_file: str, host: str, case: Case
             expected = query.run("reference", finished=finished)
         except DataError:
             with pytest.raises(DataError):
-                query.run(host, finished=finished)
+                HOSTS[host](query, finished, None)
             return
         for batch_rows in (None, 1, 3):
-            found = query.run(host, finished=finished, batch_rows=batch_rows)
+            found = HOSTS[host](query, finished, batch_rows)
             difference = same_answer(expected.rows, found.rows)
             assert difference is None, f"{difference} (batches of {batch_rows})\n{query.explain('physical')}"
 

@@ -1,6 +1,7 @@
 """The gateway host, in-process: physical plans over finite logs, by event time."""
 
-from nilometer.dataflow.run import BATCH_ROWS, Run, Summary, run
+from nilometer.dataflow.pulled import BATCH_ROWS
+from nilometer.dataflow.run import Run, Summary, run
 from nilometer.dataflow.sources import (
     Batch,
     Entry,

@@ -1,30 +1,52 @@
-"""A physical plan -> a dataflow: stages in the order in which rows flow, each run once a round.
+"""Physical plans -> a dataflow: stages in the order in which rows flow, each run once a round.
 
-`ABILITIES` (lowering/) says how each physical node is run here; a test holds it against plan/physical.py.
+`ABILITIES` (lowering/) says how each physical node is run; a test holds it against plan/physical.py. Equal sub-plans are one
+stage, within a plan and among the plans of several queries (fjords.txt section 4.2, Fig. 7).
 """
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable, Iterator
+
 from nilometer.algebra import Collection
+from nilometer.dataflow.failures import failure_of
 from nilometer.dataflow.sources import Extents
-from nilometer.dataflow.stages import Operator, Round, Stage, Transform, Worker, shed_by
-from nilometer.errors import UnsupportedError
+from nilometer.dataflow.stages import Operator, Passing, Round, Stage, Transform, Worker, shed_by
+from nilometer.errors import NilometerError, UnsupportedError
 from nilometer.operators.logic import Logic, Output, Spec
 from nilometer.plan import physical
 
 
 class Dataflow:
-    """The stages; the last one gives the answer."""
+    """`stages` by their place; a stage comes after those it reads. `root` gives the answer of the plan it was built with."""
 
-    def __init__(self, plan: physical.Node, sources: Extents) -> None:
+    shares = True
+    """Whether equal sub-plans are one stage."""
+
+    def __init__(self, plan: physical.Node | None, sources: Extents) -> None:
         self.sources = sources
-        self.stages: list[Stage] = []
-        self.lower(plan)
+        self.stages: dict[int, Stage] = {}
+        self._places: dict[physical.Node, int] = {}
+        self._readers: Counter[int] = Counter()
+        self._next = 0
+        self.root = -1 if plan is None else self.lower(plan)
 
     # ---- building ----------------------------------------------------------------------------------------------------
 
     def lower(self, node: physical.Node) -> int:
         """Add what runs a node and all below it; gives the place of the stage with its rows."""
+        if not self.shares:
+            return self.build(node)
+        place = self._places.get(node)
+        if place is None:
+            place = self.build(node)
+            self._places[node] = place
+        self._readers[place] += 1
+        return place
+
+    def build(self, node: physical.Node) -> int:
+        """Add the stages of a node that no other stage gives."""
         from nilometer.dataflow.lowering import ABILITIES
 
         ability = ABILITIES.get(type(node))
@@ -38,8 +60,13 @@ class Dataflow:
             streams = frozenset({node.stream.name.lower()})
         else:
             streams = frozenset().union(*(self.stages[place].streams for place in inputs))
-        self.stages.append(Stage(node.operator, worker, inputs, streams))
-        return len(self.stages) - 1
+        return self.add_stage(Stage(node.operator, worker, inputs, streams))
+
+    def add_stage(self, stage: Stage) -> int:
+        """Add a stage; gives its place."""
+        place, self._next = self._next, self._next + 1
+        self.stages[place] = stage
+        return place
 
     def add_operator(
         self, node: physical.Node, spec: Spec, inputs: tuple[physical.Node, ...] | None = None
@@ -58,24 +85,59 @@ class Dataflow:
         return self.add(node, Operator(logic, tables), places)
 
     def fuse(self, place: int, transform: Transform) -> int:
-        """Let a stage's rows pass through a transform as well: in a tree nobody else reads them."""
-        self.stages[place].transforms.append(transform)
+        """Let a stage's rows pass through a transform as well; in a stage of its own where others read them as they are."""
+        stage = self.stages[place]
+        if self._readers[place] > 1:
+            return self.add_stage(Stage(stage.name, Passing(), (place,), stage.streams, [transform]))
+        self._places = {node: at for node, at in self._places.items() if at != place}
+        self._readers[place] = 0
+        stage.transforms.append(transform)
         return place
+
+    def remove(self, places: Iterable[int]) -> None:
+        """Take stages out that no query uses any more."""
+        gone = set(places)
+        for place in gone:
+            del self.stages[place]
+            del self._readers[place]
+        self._places = {node: place for node, place in self._places.items() if place not in gone}
+
+    def below(self, place: int) -> Iterator[int]:
+        """The places of a stage and of all below it, inputs first; a stage that is read twice comes twice."""
+        for one in self.stages[place].inputs:
+            yield from self.below(one)
+        yield place
 
     # ---- running -----------------------------------------------------------------------------------------------------
 
     def step(self, now: Round) -> Output:
         """One round, from the leaves up; gives the answer's rows and evaluations."""
-        outputs: list[Output] = []
-        for stage in self.stages:
-            outputs.append(stage.step(outputs, now))
-        return outputs[-1]
+        outputs: dict[int, Output] = {}
+        for place, stage in self.stages.items():
+            try:
+                outputs[place] = stage.step(outputs, now)
+            except MemoryError as error:
+                raise failure_of(error, stage.name) from error
+        return outputs[self.root]
+
+    def step_all(self, now: Round, failures: dict[int, NilometerError]) -> dict[int, Output]:
+        """One round of all plans; gives the output of every stage. A stage that meets an error is put into `failures`; it and the
+        stages above it give nothing."""
+        outputs: dict[int, Output] = {}
+        for place, stage in self.stages.items():
+            if failures and not all(one in outputs for one in stage.inputs):
+                continue
+            try:
+                outputs[place] = stage.step(outputs, now)
+            except Exception as error:
+                failures[place] = failure_of(error, stage.name)
+        return outputs
 
     @property
     def shed(self) -> dict[str, int]:
         """What joins with bounded memory have given up, by stream; of an input of several streams, by their names together."""
         counts: dict[str, int] = {}
-        for stage in self.stages:
+        for stage in self.stages.values():
             for place, count in zip(stage.inputs, shed_by(stage.worker), strict=False):
                 name = " and ".join(sorted(self.stages[place].streams))
                 counts[name] = counts.get(name, 0) + count
@@ -83,12 +145,13 @@ class Dataflow:
 
     def snapshot(self) -> dict[str, dict[str, bytes]]:
         """The panes of every stage, by its place and name."""
-        return {self._key(place): stage.worker.snapshot() for place, stage in enumerate(self.stages)}
+        return {_key(place, stage): stage.worker.snapshot() for place, stage in self.stages.items()}
 
     def restore(self, panes: dict[str, dict[str, bytes]]) -> None:
         """Take back a snapshot of the same plan."""
-        for place, stage in enumerate(self.stages):
-            stage.worker.restore(panes[self._key(place)])
+        for place, stage in self.stages.items():
+            stage.worker.restore(panes[_key(place, stage)])
 
-    def _key(self, place: int) -> str:
-        return f"{place:03d} {self.stages[place].name}"
+
+def _key(place: int, stage: Stage) -> str:
+    return f"{place:03d} {stage.name}"

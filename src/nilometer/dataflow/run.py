@@ -1,8 +1,8 @@
 """A physical plan and its sources -> the answer, round by round, by event time.
 
-In every round the streams that are furthest behind bring their next batch, so that no stream runs ahead of the others by
-more than a batch and windows stay the bound of memory; the query's watermark is the minimum over the occurrences of
-streams; rows flow once through the dataflow. The law: how the logs are cut into batches changes no answer.
+Whoever wants the answer pulls. In every round the streams that are furthest behind bring their next batch, so that no stream
+runs ahead of the others by more than a batch and windows stay the bound of memory; rows flow once through the dataflow. The law:
+how the logs are cut into batches changes no answer.
 """
 
 from __future__ import annotations
@@ -13,18 +13,16 @@ from dataclasses import dataclass, field
 import polars as pl
 
 from nilometer.dataflow.dataflow import Dataflow
-from nilometer.dataflow.inlet import Inlet
 from nilometer.dataflow.ledger import Ledger
+from nilometer.dataflow.pace import Pace
+from nilometer.dataflow.pulled import BATCH_ROWS, PulledInlet
 from nilometer.dataflow.sources import Sources, TableVersion
 from nilometer.dataflow.stages import Round
 from nilometer.dataflow.watermark import leaves
 from nilometer.errors import InternalError
 from nilometer.operators.frames import dtypes, empty
 from nilometer.plan import physical
-from nilometer.types import INT_MAXIMUM, INT_MINIMUM, TIME, Column, Schema
-
-BATCH_ROWS = 262_144
-"""A round has a fixed cost of some milliseconds. Larger rounds were faster on some queries and slower on others."""
+from nilometer.types import TIME, Column, Schema
 
 
 @dataclass(frozen=True)
@@ -69,16 +67,14 @@ class Run:
             raise InternalError("batches of no rows")
         self.schema = answer_schema(plan)
         self._dataflow = Dataflow(plan, sources)
-        self._leaves = leaves(plan)
+        streams = physical.streams_of(plan)
+        self._inlets = {name: PulledInlet(stream, sources) for name, stream in streams.items()}
+        self._pace = Pace(leaves(plan), self._inlets, ends=finished)
+        for version in sorted(versions, key=lambda each: each.holds_from):
+            self._pace.refresh(version)
         self._batch_rows = batch_rows
-        self._ends = finished
-        # Without a stream nothing has a tick: the answer is of the tables as they were first.
-        self._versions = sorted(versions, key=lambda each: each.holds_from) if self._leaves else []
-        self._rounds = 0
         self._rows_out = 0
         self._over = False
-        streams = physical.streams_of(plan)
-        self._inlets = {name: Inlet(stream, sources) for name, stream in streams.items()}
 
     def __iter__(self) -> Iterator[pl.DataFrame]:
         """The answer's frames, those with rows, as the rounds give them."""
@@ -94,70 +90,51 @@ class Run:
 
     def step(self) -> pl.DataFrame:
         """One round; gives its part of the answer."""
-        if self._versions and self._rounds <= len(self._versions):
-            return self._turn(self._table_round())
-        open_inlets = [inlet for inlet in self._inlets.values() if not inlet.finished]
+        if self._pace.has_version:
+            return self._turn(self._pace.version_round())
+        open_inlets = [inlet for inlet in self._inlets.values() if not inlet.ended]
         behind = min((inlet.door.watermark for inlet in open_inlets), default=None)
         admitted = {
             name: inlet.pull(self._batch_rows)
             for name, inlet in self._inlets.items()
-            if not inlet.finished and inlet.door.watermark == behind
+            if not inlet.ended and inlet.door.watermark == behind
         }
-        first_ticks = {
-            name: inlet.door.first_tick
-            for name, inlet in self._inlets.items()
-            if inlet.door.first_tick is not None
-        }
-        now = Round(admitted, self.watermark, first_ticks, first=self._rounds == 0)
-        rows = self._turn(now)
-        self._over = all(inlet.finished for inlet in self._inlets.values())
+        rows = self._turn(self._pace.round(admitted))
+        self._over = all(inlet.ended for inlet in self._inlets.values())
         return rows
-
-    def _table_round(self) -> Round:
-        """The tables as they were first, then a version a round: a row meets its own by its tick, so they may come before their time."""
-        if not self._rounds:
-            return Round({}, INT_MINIMUM, {}, first=True)
-        version = self._versions[self._rounds - 1]
-        return Round({}, INT_MINIMUM, {}, False, version.tables, version.holds_from)
 
     def _turn(self, now: Round) -> pl.DataFrame:
         rows = self._dataflow.step(now).rows
-        self._rounds += 1
         self._rows_out += rows.height
         return rows
 
     @property
     def watermark(self) -> int:
-        """Every tick below it has been, or is just being, evaluated: the minimum over the occurrences of streams."""
-        return min(
-            (
-                leaf.watermark(
-                    self._inlets[leaf.stream].door, self._ends and self._inlets[leaf.stream].finished
-                )
-                for leaf in self._leaves
-            ),
-            default=INT_MAXIMUM,
-        )
+        """Every tick below it has been, or is just being, evaluated."""
+        return self._pace.watermark
 
     @property
     def summary(self) -> Summary:
         """What the run has done so far."""
         ledgers = {name: inlet.door.ledger for name, inlet in self._inlets.items()}
-        watermark = self.watermark if self._leaves else None
-        return Summary(self._rows_out, self._rounds, watermark, ledgers, self._dataflow.shed)
+        watermark = self.watermark if self._pace.leaves else None
+        return Summary(self._rows_out, self._pace.rounds, watermark, ledgers, self._dataflow.shed)
 
     # ---- state -------------------------------------------------------------------------------------------------------
 
     def snapshot(self) -> dict[str, dict[str, bytes]]:
         """The whole state between two rounds: the panes of every stage and of every stream's entrance."""
         inlets = {f"inlet {name}": inlet.snapshot() for name, inlet in self._inlets.items()}
-        numbers = {"rounds": str(self._rounds), "rows_out": str(self._rows_out), "over": str(int(self._over))}
-        run = {"run": {name: text.encode() for name, text in numbers.items()}}
+        numbers = {"rows_out": str(self._rows_out), "over": str(int(self._over))}
+        run = {
+            "run": {name: text.encode() for name, text in numbers.items()},
+            "rounds": self._pace.snapshot(),
+        }
         return run | inlets | self._dataflow.snapshot()
 
     def restore(self, panes: dict[str, dict[str, bytes]]) -> None:
         """Go on where a run of the same plan over the same sources stood."""
-        self._rounds = int(panes["run"]["rounds"])
+        self._pace.restore(panes["rounds"])
         self._rows_out = int(panes["run"]["rows_out"])
         self._over = bool(int(panes["run"]["over"]))
         for name, inlet in self._inlets.items():

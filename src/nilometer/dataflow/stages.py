@@ -62,8 +62,8 @@ class Stage:
     streams: frozenset[str]
     transforms: list[Transform] = field(default_factory=list)
 
-    def step(self, outputs: Sequence[Output], now: Round) -> Output:
-        """The stage's output, from those of all stages before it."""
+    def step(self, outputs: Mapping[int, Output], now: Round) -> Output:
+        """The stage's output, from those of all stages before it. It never waits."""
         first_tick = min(
             (now.first_ticks[name] for name in self.streams if name in now.first_ticks), default=None
         )
@@ -94,18 +94,35 @@ class StreamReader:
 
 
 class TableReader:
-    """A leaf: a table's rows in the first round, and in one that brings its next version, as the plan wants them."""
+    """A leaf: a table's rows in the first round, and in one that brings its next version, as the plan wants them.
 
-    def __init__(self, table: str, first: pl.DataFrame, prepare: Transform) -> None:
+    A table is pulled: `read` is called in the first round, not before.
+    """
+
+    def __init__(
+        self, table: str, empty: pl.DataFrame, read: Callable[[], pl.DataFrame], prepare: Transform
+    ) -> None:
         self._table = table
-        self._first = first
+        self._empty = empty
+        self._read = read
         self._prepare = prepare
 
     def step(self, inputs: Sequence[Output], now: Round, first_tick: int | None) -> Output:  # noqa: ARG002
-        if now.first:
-            return Output(self._first, no_evaluations())
-        version = now.tables.get(self._table)
-        return Output(self._first.clear() if version is None else self._prepare(version), no_evaluations())
+        rows = self._read() if now.first else now.tables.get(self._table)
+        return Output(self._empty if rows is None else self._prepare(rows), no_evaluations())
+
+    def snapshot(self) -> dict[str, bytes]:
+        return {}
+
+    def restore(self, panes: dict[str, bytes]) -> None:
+        pass
+
+
+class Passing:
+    """Gives its input on: the transforms fused behind it do the work."""
+
+    def step(self, inputs: Sequence[Output], now: Round, first_tick: int | None) -> Output:  # noqa: ARG002
+        return inputs[0]
 
     def snapshot(self) -> dict[str, bytes]:
         return {}

@@ -6,13 +6,13 @@ tick at or after its last tuple, and no further; which tick that is depends on t
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
 from nilometer.dataflow.ticks import mixed
 from nilometer.plan import physical
-from nilometer.types import ceil_to
+from nilometer.types import INT_MAXIMUM, ceil_to
 
 
 class Stands(Protocol):
@@ -71,3 +71,11 @@ def _leaves(node: physical.Node, slide: int | None, by_time: bool) -> Iterator[L
         case _:
             for child in node.inputs:
                 yield from _leaves(child, slide, by_time)
+
+
+def query_watermark(leaves: Iterable[Leaf], stands: Mapping[str, Stands], ended: Container[str]) -> int:
+    """The watermark of a query: the minimum over its occurrences of streams. Every tick below it is complete. `stands` says where
+    each stream stands, `ended` which streams have ended, both by lower-case name. Without a stream everything is complete."""
+    return min(
+        (leaf.watermark(stands[leaf.stream], leaf.stream in ended) for leaf in leaves), default=INT_MAXIMUM
+    )

@@ -37,13 +37,6 @@ def gateway(query: Query, finished: bool, batch_rows: int | None) -> Answer:
     return run_on_gateway(query, finished, batch_rows)
 
 
-def fjord(query: Query, finished: bool, batch_rows: int | None) -> Answer:
-    """The host of live streams, over data that is at hand: pushed, and then ended."""
-    from nilometer.engine.fjord import run_on_fjord
-
-    return run_on_fjord(query, finished, batch_rows)
-
-
 def spark(query: Query, finished: bool, batch_rows: int | None) -> Answer:
     """The data pipeline."""
     from nilometer.engine.spark import run_on_spark
@@ -51,4 +44,4 @@ def spark(query: Query, finished: bool, batch_rows: int | None) -> Answer:
     return run_on_spark(query, finished, batch_rows)
 
 
-HOSTS: dict[str, Host] = {"gateway": gateway, "fjord": fjord, "spark": spark, "reference": reference}
+HOSTS: dict[str, Host] = {"gateway": gateway, "fjord": gateway, "spark": spark, "reference": reference}

@@ -1,6 +1,6 @@
-"""Queries by the place in their streams' logs at which they began: one reader for each place, and one Fjord for all.
+"""Queries by the place in their streams' logs at which they began: one reader for each place, and one graph for all.
 
-manager.take -> (the versions of tables that an entry meets) -> fjord.push, run -> answers
+manager.take -> (the versions of tables that an entry meets) -> graph.push, run -> answers
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ import polars as pl
 
 from nilometer.catalog import Sensor, Stream
 from nilometer.dataflow import Batch, Entry, TableVersion
-from nilometer.dataflow.fjord import Fjord
+from nilometer.dataflow.graph import Graph
+from nilometer.dataflow.policy import Outcome
 from nilometer.errors import NilometerError
-from nilometer.ingest.buffers import Outcome
 from nilometer.ingest.manager import StreamManager
 from nilometer.live.declarations import CompiledQuery
 from nilometer.live.live_query import LiveQuery
@@ -23,7 +23,7 @@ from nilometer.log import LogDirectory, Offset
 from nilometer.types import INT_MAXIMUM
 
 ROUND_ROWS = 262_144
-"""So many rows of a group are taken before the Fjord runs."""
+"""So many rows of a group are taken before the graph runs."""
 
 
 @dataclass
@@ -43,10 +43,10 @@ class Groups:
     """All groups, and what their queries have answered and nobody has fetched yet."""
 
     def __init__(
-        self, manager: StreamManager, fjord: Fjord, sensors: Callable[[Stream], Sequence[Sensor]]
+        self, manager: StreamManager, graph: Graph, sensors: Callable[[Stream], Sequence[Sensor]]
     ) -> None:
         self._manager = manager
-        self._fjord = fjord
+        self._graph = graph
         self._sensors = sensors
         self._groups: dict[str, Group] = {}
         self._numbers = 0
@@ -81,14 +81,14 @@ class Groups:
     def fold(self, name: str, query: CompiledQuery, group: Group) -> LiveQuery:
         """Let a query run with the others of a group."""
         extents = GroupExtents(group.tables, self._sensors)
-        self._fjord.install(name, query.physical, start=group.name, extents=extents)
+        self._graph.install(name, query.physical, start=group.name, extents=extents)
         group.queries.append(name)
         return LiveQuery(name, query, group.name, group.offsets)
 
     def leave(self, live: LiveQuery) -> None:
         """A query goes, and the group with its last one."""
         self.failed.pop(live.name, None)
-        self._fjord.remove(live.name)
+        self._graph.remove(live.name)
         group = self.of(live)
         group.queries.remove(live.name)
         if not group.queries:
@@ -98,8 +98,8 @@ class Groups:
 
     def abolish(self, name: str, group: Group) -> None:
         """A query that could not be installed leaves nothing behind."""
-        if name in self._fjord.queries:
-            self._fjord.remove(name)
+        if name in self._graph.queries:
+            self._graph.remove(name)
         group.tables.close()
         del self._groups[group.name]
 
@@ -121,7 +121,7 @@ class Groups:
                     group.ended.add(key)
                     # For a durable query a source's end is no end: its log may grow again, and the end is not in it.
                     if not durable:
-                        self._fjord.end(key, start=group.name)
+                        self._graph.end(key, start=group.name)
                     moved = True
         return moved
 
@@ -133,7 +133,7 @@ class Groups:
         }
         while logs:
             # The stream that is furthest behind comes next, so that windows stay the bound of memory.
-            key = min(logs, key=lambda stream: self._fjord.stream_watermark(name, stream))
+            key = min(logs, key=lambda stream: self._graph.stream_watermark(name, stream))
             until = group.offsets[key]
             entry = next(logs[key], None)
             if entry is None or Offset(entry.after.number - 1, entry.position) >= until:
@@ -153,19 +153,19 @@ class Groups:
             # Nothing waits that they would have to keep apart: so that tables can be read anew before the next reading comes.
             self._hand(group, group.tables.recorded(INT_MAXIMUM))
         if group.tables.due(now):
-            self._hand(group, group.tables.refreshed(self._fjord.frontier(group.name), now))
+            self._hand(group, group.tables.refreshed(self._graph.frontier(group.name), now))
 
     def work(self) -> None:
-        """Let the Fjord work until all that was pushed is answered, and fetch the answers of all queries."""
+        """Let the graph work until all that was pushed is answered, and fetch the answers of all queries."""
         more = True
         while more:
-            self._fjord.run()
+            self._graph.run()
             more = False
-            for name in self._fjord.queries:
+            for name in self._graph.queries:
                 if name in self.failed:
                     continue
                 try:
-                    frames = self._fjord.answers(name)
+                    frames = self._graph.answers(name)
                 except NilometerError as error:
                     self.failed[name] = error
                     continue
@@ -178,12 +178,12 @@ class Groups:
         are fetched first."""
         if group.tables.replaying:
             self._hand(group, group.tables.recorded(greatest_time(entry)))
-        while self._fjord.push(stream, entry, start=group.name) is Outcome.FULL:
+        while self._graph.push(stream, entry, start=group.name) is Outcome.FULL:
             self.work()
 
     def _hand(self, group: Group, versions: Iterable[TableVersion]) -> None:
         for version in versions:
-            self._fjord.refresh(version, start=group.name)
+            self._graph.refresh(version, start=group.name)
             group.moved = True
 
     def abandon(self) -> None:

@@ -1,6 +1,6 @@
 """The station: one loop in which sources fill the logs, the logs feed the queries, and the queries tell the sensors.
 
-    manager.poll -> (log) -> manager.take -> fjord.push, run -> answers            fleet -> manager.command -> sensors
+    manager.poll -> (log) -> manager.take -> graph.push, run -> answers            fleet -> manager.command -> sensors
 
 One thread. The law: an answer is a function of the log, so a query that is installed again at the offset where it stood
 goes on as if nothing had happened; and no query can tell which others run.
@@ -19,7 +19,7 @@ import polars as pl
 
 from nilometer.catalog import Sensor, Stream, Table
 from nilometer.catalog.near_misses import near_misses
-from nilometer.dataflow.fjord import ANSWER_ROWS, Fjord
+from nilometer.dataflow.graph import ANSWER_ROWS, Graph
 from nilometer.dataflow.ledger import QueryLedger
 from nilometer.errors import ConfigurationError
 from nilometer.ingest.adapters import Adapter, Clock, ReadResult, adapter_for
@@ -105,8 +105,8 @@ class Station:
         )
         self.manager.listeners.append(self._heard)
         # Answers are never dropped on the way: a commit says that all up to its offsets is answered.
-        self.fjord = Fjord(self, answer_policy=Policy.BLOCK, answer_rows=answer_rows)
-        self._groups = Groups(self.manager, self.fjord, self.sensors)
+        self.graph = Graph(self, answer_policy=Policy.BLOCK, answer_rows=answer_rows)
+        self._groups = Groups(self.manager, self.graph, self.sensors)
         self.fleet = Fleet(
             self.sensors,
             self.manager.command,
@@ -230,7 +230,7 @@ class Station:
             live = self._groups.fold(name, query, group)
             if recovered is not None:
                 if recovered.panes:
-                    self.fjord.restore(name, recovered.panes)
+                    self.graph.restore(name, recovered.panes)
                 self._groups.replay(name, group, recovered.start, self.logs)
             standing.begin(offsets, self.clock(), logs)
             self.manager.register(group.name, streams.values(), offsets)
@@ -348,8 +348,8 @@ class Station:
         if failure is not None and not frames:
             live.failure, live.finished = failure.at(live.query.text, None), True
             return
-        live.ledger = self.fjord.ledger(live.name)
-        live.watermark = self.fjord.watermark(live.name)
+        live.ledger = self.graph.ledger(live.name)
+        live.watermark = self.graph.watermark(live.name)
         live.give(frames)
         live.finished = len(group.ended) == len(group.streams) and not frames
         standing = self._standing.get(live.name)
@@ -358,7 +358,7 @@ class Station:
                 frames,
                 group.offsets,
                 live.ledger,
-                lambda: self.fjord.snapshot(live.name),
+                lambda: self.graph.snapshot(live.name),
                 self.clock(),
                 all_of_it=all_of_it,
             )
@@ -384,7 +384,7 @@ class Station:
             if tick is not None:
                 self.manager.heartbeat(stream.name, tick)
 
-    # ---- what the Fjord and the manager ask for ----------------------------------------------------------------------
+    # ---- what the graph and the manager ask for ----------------------------------------------------------------------
 
     def table(self, table: Table) -> pl.DataFrame:
         """The snapshot of a stored extent."""

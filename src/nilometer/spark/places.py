@@ -13,10 +13,9 @@ from typing import Any
 
 from nilometer.catalog.extents import Stream
 from nilometer.dataflow.door import NEVER
-from nilometer.dataflow.watermark import Leaf
+from nilometer.dataflow.watermark import Leaf, query_watermark
 from nilometer.log import Offset
 from nilometer.spark.layout import Clock
-from nilometer.types import INT_MAXIMUM
 
 
 @dataclass(frozen=True)
@@ -88,15 +87,9 @@ class Places:
         return {name: place.offset for name, place in self.streams.items()}
 
     def clock(self, leaves: tuple[Leaf, ...]) -> Clock:
-        """How far event time has come for a query with these occurrences of streams (dataflow/run.py has the same rule)."""
-        watermark = min(
-            (
-                leaf.watermark(self.streams[leaf.stream], self.ended or leaf.stream in self.over)
-                for leaf in leaves
-            ),
-            default=INT_MAXIMUM,
-        )
+        """How far event time has come for a query with these occurrences of streams."""
+        ended = self.streams.keys() if self.ended else self.over
         first_ticks = {
             name: place.first_tick for name, place in self.streams.items() if place.first_tick is not None
         }
-        return Clock(watermark, first_ticks)
+        return Clock(query_watermark(leaves, self.streams, ended), first_ticks)

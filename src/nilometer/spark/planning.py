@@ -13,7 +13,7 @@ from nilometer.spark.admission import Admission
 from nilometer.spark.ends import told_ends
 from nilometer.spark.faults import carried
 from nilometer.spark.job import digest_of, job_of
-from nilometer.spark.layout import FragmentFlow
+from nilometer.spark.layout import BucketFlow
 from nilometer.spark.packing import ANSWER
 from nilometer.spark.places import Places
 from nilometer.spark.reading import Task, packets_of
@@ -80,7 +80,7 @@ class Planner:
         self._admission.forget(Places.of_json(end))
 
 
-_FLOWS: dict[str, dict[int, FragmentFlow]] = {}
+_FLOWS: dict[str, dict[int, BucketFlow]] = {}
 _REMEMBERED = 64
 
 

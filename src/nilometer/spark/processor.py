@@ -23,7 +23,7 @@ from nilometer.operators.frames import empty
 from nilometer.operators.logic import Output, no_evaluations
 from nilometer.spark.faults import carried
 from nilometer.spark.job import Job, digest_of, job_of
-from nilometer.spark.layout import Clock, Fragment, FragmentFlow, columns_of, divide, gathered
+from nilometer.spark.layout import BucketFlow, Clock, Fragment, columns_of, divide, gathered
 from nilometer.spark.layout.fragments import received
 from nilometer.spark.packing import ANSWER, REPORT, Packet, in_order, target_of, unpack
 
@@ -43,7 +43,7 @@ Panes = dict[str, bytes]
 class Bucket:
     """A bucket's flow as it lives in a worker. `mark` is that of the state it was last written to; `written` are its panes then."""
 
-    flow: FragmentFlow
+    flow: BucketFlow
     mark: str = ""
     written: Panes = field(default_factory=dict)
 
@@ -123,7 +123,7 @@ def _bucket(place: BucketPlace, job: Job, fragment: Fragment, states: States) ->
     kept = _BUCKETS.pop(place, None)
     if found is not None and kept is not None and kept.mark == found[0]:
         return kept, False
-    bucket = Bucket(FragmentFlow(fragment, place[2], job.layout, job.extents))
+    bucket = Bucket(BucketFlow(fragment, place[2], job.layout, job.extents))
     if found is not None:
         bucket.mark = found[0]
         panes = _split(found[1]) | states.large()

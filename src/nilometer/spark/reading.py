@@ -21,7 +21,7 @@ from nilometer.log import failpoints
 from nilometer.operators.frames import dtypes, empty
 from nilometer.spark.admission import Piece
 from nilometer.spark.job import Job
-from nilometer.spark.layout import Clock, Fragment, FragmentFlow, divide
+from nilometer.spark.layout import BucketFlow, Clock, Fragment, divide
 from nilometer.spark.packing import ANSWER, REPORT, Packet, addresses
 from nilometer.spark.places import Place, Places
 from nilometer.spark.records import runs_of
@@ -41,7 +41,7 @@ class Task:
     end: Places
 
 
-def packets_of(job: Job, task: Task, flows: dict[int, FragmentFlow]) -> Iterator[Packet]:
+def packets_of(job: Job, task: Task, flows: dict[int, BucketFlow]) -> Iterator[Packet]:
     """The packets of a task. `flows` keeps what was built for the reader fragments, for the next micro-batch of this process."""
     pass_by("before_read")
     if task.number == 0:
@@ -140,14 +140,14 @@ def _nothing(job: Job, stream: str, door: Door) -> pl.DataFrame:
 def _prepared(
     job: Job,
     fragment: Fragment,
-    flows: dict[int, FragmentFlow],
+    flows: dict[int, BucketFlow],
     admitted: dict[str, pl.DataFrame],
     clock: Clock,
 ) -> pl.DataFrame:
     """What a reader fragment makes of accepted tuples."""
     # Out, and in again after the step: one that fails leaves a flow with half of it done, or one that has not read its tables.
     kept = flows.pop(fragment.number, None)
-    flow = kept or FragmentFlow(fragment, 0, job.layout, job.extents)
+    flow = kept or BucketFlow(fragment, 0, job.layout, job.extents)
     rows = flow.step(clock, [], kept is None, admitted).rows
     flows[fragment.number] = flow
     return rows

@@ -11,13 +11,12 @@ from dataclasses import dataclass, field
 
 import polars as pl
 
-from nilometer.dataflow.inlet import Inlet
+from nilometer.dataflow.pulled import PulledInlet
 from nilometer.dataflow.sources import Sources
-from nilometer.dataflow.watermark import leaves
+from nilometer.dataflow.watermark import leaves, query_watermark
 from nilometer.operators.logic import Output
 from nilometer.plan import physical
-from nilometer.spark.layout import Clock, Fragment, FragmentFlow, Layout, columns_of, divide, gathered
-from nilometer.types import INT_MAXIMUM
+from nilometer.spark.layout import BucketFlow, Clock, Fragment, Layout, columns_of, divide, gathered
 
 
 @dataclass
@@ -28,25 +27,25 @@ class Pipeline:
     batch_rows: int | None = None
     finished: bool = True
     restarted: bool = False
-    inlets: dict[str, Inlet] = field(default_factory=dict)
-    flows: dict[tuple[int, int], FragmentFlow] = field(default_factory=dict)
+    inlets: dict[str, PulledInlet] = field(default_factory=dict)
+    flows: dict[tuple[int, int], BucketFlow] = field(default_factory=dict)
     batches: int = 0
 
     def __post_init__(self) -> None:
         for node in physical.walk_plan(self.plan):
             if isinstance(node, physical.SpAcquire):
-                self.inlets.setdefault(node.stream.name.lower(), Inlet(node.stream, self.sources))
+                self.inlets.setdefault(node.stream.name.lower(), PulledInlet(node.stream, self.sources))
         for fragment in self.layout.fragments:
             for bucket in range(fragment.buckets):
                 self.flows[fragment.number, bucket] = self.fresh(fragment, bucket)
 
-    def fresh(self, fragment: Fragment, bucket: int) -> FragmentFlow:
-        return FragmentFlow(fragment, bucket, self.layout, self.sources)
+    def fresh(self, fragment: Fragment, bucket: int) -> BucketFlow:
+        return BucketFlow(fragment, bucket, self.layout, self.sources)
 
     def collect(self) -> pl.DataFrame:
         """The whole answer."""
         frames = [self.step()]
-        while not all(inlet.finished for inlet in self.inlets.values()):
+        while not all(inlet.ended for inlet in self.inlets.values()):
             if self.restarted:
                 self.restart()
             frames.append(self.step())
@@ -61,26 +60,20 @@ class Pipeline:
 
     @property
     def clock(self) -> Clock:
-        watermark = min(
-            (
-                leaf.watermark(
-                    self.inlets[leaf.stream].door, self.finished and self.inlets[leaf.stream].finished
-                )
-                for leaf in leaves(self.plan)
-            ),
-            default=INT_MAXIMUM,
-        )
+        doors = {name: inlet.door for name, inlet in self.inlets.items()}
+        ended = [name for name, inlet in self.inlets.items() if self.finished and inlet.ended]
+        watermark = query_watermark(leaves(self.plan), doors, ended)
         ticks = {name: inlet.door.first_tick for name, inlet in self.inlets.items()}
         return Clock(watermark, {name: tick for name, tick in ticks.items() if tick is not None})
 
     def step(self) -> pl.DataFrame:
         """One batch through all stages."""
-        running = [inlet for inlet in self.inlets.values() if not inlet.finished]
+        running = [inlet for inlet in self.inlets.values() if not inlet.ended]
         behind = min((inlet.door.watermark for inlet in running), default=None)
         admitted = {
             name: inlet.pull(self.batch_rows)
             for name, inlet in self.inlets.items()
-            if not inlet.finished and inlet.door.watermark == behind
+            if not inlet.ended and inlet.door.watermark == behind
         }
         clock, first = self.clock, self.batches == 0
         self.batches += 1

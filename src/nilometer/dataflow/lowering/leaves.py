@@ -8,7 +8,7 @@ from nilometer.dataflow.attributes import attach, attribute_frame
 from nilometer.dataflow.dataflow import Dataflow
 from nilometer.dataflow.stages import StreamReader, TableReader, pick
 from nilometer.operators.evaluate.evaluate import compile_predicate
-from nilometer.operators.frames import dtype, empty, stream_dtypes
+from nilometer.operators.frames import dtype, dtypes, empty, stream_dtypes
 from nilometer.operators.logic import ID, STREAM_COLUMNS
 from nilometer.plan.physical import SpAcquire, StoredScan
 
@@ -45,8 +45,14 @@ def acquire(node: SpAcquire, flow: Dataflow) -> int:
 
 def scan(node: StoredScan, flow: Dataflow) -> int:
     """A table's rows, the wanted columns under their alias."""
-    first = scanned(node, flow.sources.table(node.table))
-    return flow.add(node, TableReader(node.table.name.lower(), first, lambda rows: scanned(node, rows)))
+    sources = flow.sources
+    reader = TableReader(
+        node.table.name.lower(),
+        empty(dtypes(node.schema)),
+        lambda: sources.table(node.table),
+        lambda rows: scanned(node, rows),
+    )
+    return flow.add(node, reader)
 
 
 def scanned(node: StoredScan, rows: pl.DataFrame) -> pl.DataFrame:

@@ -18,7 +18,7 @@ import polars as pl
 
 from nilometer.catalog.extents import Stream
 from nilometer.dataflow import Batch, MemorySources
-from nilometer.dataflow.fjord import Fjord
+from nilometer.dataflow.graph import Graph
 from nilometer.laboratory.reproductions.fjords_power import fjords_power
 from nilometer.plan import physical
 from nilometer.simulated.fields import TrafficLoop
@@ -179,8 +179,8 @@ def measure(
     chosen = plans(queries, kind)
     best = float("inf")
     for _ in range(repeats):
-        one = Fjord(MemorySources())
-        several = [one] * queries if folded else [Fjord(MemorySources()) for _ in chosen]
+        one = Graph(MemorySources())
+        several = [one] * queries if folded else [Graph(MemorySources()) for _ in chosen]
         for number, (fjord, plan) in enumerate(zip(several, chosen, strict=True)):
             fjord.install(f"q{number}", plan, start=0)
         distinct = [one] if folded else several

@@ -25,7 +25,7 @@ from nilometer.sensornet.motes.fields import SITE, is_deferred
 from nilometer.sensornet.motes.finishing import finished, with_gateway_states
 from nilometer.sensornet.motes.serial_frames import Frame, FrameKind, FrameReader, unpacked
 from nilometer.sensornet.motes.site import Delivered, Motes
-from nilometer.sensornet.simulation.fragment_flow import FragmentFlow
+from nilometer.sensornet.simulation.site_flow import SiteFlow
 from nilometer.types import Kind
 
 Ticks = npt.NDArray[np.int64]
@@ -102,7 +102,7 @@ class GatewayEnd:
         self._derived = [motes.typing.derived(kind.node) for kind in motes.delivered]
         self._numbered = [_numbered(kind.node) for kind in motes.delivered]
         self._given: list[Rows] = [[] for _ in motes.delivered]
-        self._flow = FragmentFlow(motes.placement.fragments[0], np.zeros(1, dtype=np.int64), extents)
+        self._flow = SiteFlow(motes.placement.fragments[0], np.zeros(1, dtype=np.int64), extents)
         streams = (node.stream for fragment in motes.placement.fragments for node in fragment.acquires)
         self._first_ticks = {stream.name.lower(): self.watermark for stream in streams}
 

@@ -24,9 +24,9 @@ from nilometer.placement.volume import readings_kept
 from nilometer.plan import physical
 from nilometer.sensornet.simulation.books import RadioBooks
 from nilometer.sensornet.simulation.counting import count_packets
-from nilometer.sensornet.simulation.fragment_flow import FragmentFlow
 from nilometer.sensornet.simulation.hops import ORIGIN, PERIOD, Air, Hops
 from nilometer.sensornet.simulation.readings import Readings
+from nilometer.sensornet.simulation.site_flow import SiteFlow
 from nilometer.sensornet.simulation.site_numbers import SiteNumbers
 from nilometer.sensornet.simulation.site_rows import SITE
 from nilometer.types import SECOND
@@ -45,14 +45,14 @@ class Execution:
         self.begin = begin
         self.interval = _interval(placement)
         self._readings = readings
-        self._flows: dict[Place, FragmentFlow] = {}
+        self._flows: dict[Place, SiteFlow] = {}
         for fragment in placement.fragments:
             sites = np.array(
                 [self.numbers.number[site] for site in placement.placed.sites_of[fragment.number]]
             )
             for depth in np.unique(self.numbers.depth[sites]):
                 here = np.sort(sites[self.numbers.depth[sites] == depth])
-                self._flows[fragment.number, int(depth)] = FragmentFlow(fragment, here, extents)
+                self._flows[fragment.number, int(depth)] = SiteFlow(fragment, here, extents)
         self._first = True
 
     def remember(self, sites: Collection[NodeId], since: int) -> None:
@@ -143,7 +143,7 @@ class _Stretch:
         assert answer is not None
         return answer
 
-    def _step(self, fragment: Fragment, flow: FragmentFlow, depth: int) -> Output:
+    def _step(self, fragment: Fragment, flow: SiteFlow, depth: int) -> Output:
         execution = self._execution
         inputs = []
         come = self._arrived.pop((fragment.number, depth), {})

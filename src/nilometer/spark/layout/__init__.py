@@ -3,8 +3,8 @@
 Nothing here knows Spark: a layout is planned, explained and tested without a JVM.
 """
 
+from nilometer.spark.layout.bucket_flow import BucketFlow, Clock, columns_of, gathered
 from nilometer.spark.layout.divide import divide
-from nilometer.spark.layout.flow import Clock, FragmentFlow, columns_of, gathered
 from nilometer.spark.layout.fragments import Fragment, Layout
 from nilometer.spark.layout.lay_out import lay_out
 from nilometer.spark.layout.text import text_of
@@ -12,7 +12,7 @@ from nilometer.spark.layout.text import text_of
 __all__ = [
     "Clock",
     "Fragment",
-    "FragmentFlow",
+    "BucketFlow",
     "Layout",
     "columns_of",
     "divide",

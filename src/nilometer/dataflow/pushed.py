@@ -1,38 +1,49 @@
-"""A stream's entries, pushed -> arrivals: one door for all queries with the same start, one copy of each tuple.
+"""A stream whose entries are pushed: they wait in a bounded queue, and pass the door when the graph is scheduled.
 
-This is where a sensor proxy pushes its tuples in (fjords.txt section 3.1.2); when nobody schedules the Fjord they wait here,
-in a bounded queue, and by the stream's policy some are shed.
+A sensor proxy pushes its tuples in here (fjords.txt section 3.1.2). All queries with the same start share the door and one copy
+of each tuple. When the queue is full, the stream's policy says what is shed.
 """
 
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 
 import polars as pl
 
 from nilometer.catalog.extents import Stream
 from nilometer.dataflow.door import Door
-from nilometer.dataflow.fjord.messages import Arrival, Standing, Status, StreamEnd
-from nilometer.dataflow.fjord.module import Module
-from nilometer.dataflow.fjord.queues import PushQueue
-from nilometer.dataflow.inlet import empty_rows
+from nilometer.dataflow.entry_queue import END, EntryQueue, StreamEnd
 from nilometer.dataflow.policy import Policy
-from nilometer.dataflow.run import BATCH_ROWS
+from nilometer.dataflow.pulled import BATCH_ROWS, empty_rows
 from nilometer.dataflow.sources import Entry, Heartbeat
 
 
-class Source(Module):
-    """Entries wait in `entries`; a transition admits those that wait, of about BATCH_ROWS rows."""
+@dataclass(frozen=True)
+class Arrival:
+    """The accepted tuples of a stream, and how many were late or shed beside them."""
+
+    rows: pl.DataFrame
+    late: int = 0
+    shed: int = 0
+
+
+class PushedInlet:
+    """`entries` wait; `take` admits them, about BATCH_ROWS rows at a time."""
 
     def __init__(self, stream: Stream, capacity: int, policy: Policy) -> None:
-        super().__init__(f"source of {stream.name}")
         self.door = Door(stream)
-        self.entries: PushQueue[Entry | StreamEnd] = PushQueue(capacity, policy)
+        self.entries: EntryQueue[Entry | StreamEnd] = EntryQueue(capacity, policy)
         self.ended = False
-        self.shed = 0
+        self._shed = 0
         self._nothing = self.door.admit(empty_rows(stream))
 
-    def _step(self) -> Status:
+    def end(self) -> None:
+        """Nothing more will be pushed."""
+        self.entries.put(END)
+
+    def take(self) -> Arrival | None:
+        """What has arrived since the last call; None if nothing has."""
         late = self.door.ledger.late
         admitted: list[pl.DataFrame] = []
         taken = False
@@ -49,12 +60,11 @@ class Source(Module):
                     admitted.append(rows)
                     wanted -= max(1, entry.rows.height)
         if not taken:
-            return Status.END if self.ended else Status.IDLE
+            return None
         rows = pl.concat(admitted) if admitted else self._nothing
-        shed = self.entries.counts.dropped - self.shed
-        self.shed += shed
-        self.give(Arrival(rows, Standing.of(self.door), self.door.ledger.late - late, shed, self.ended))
-        return Status.WORKED
+        shed = self.entries.counts.dropped - self._shed
+        self._shed += shed
+        return Arrival(rows, self.door.ledger.late - late, shed)
 
     # ---- state -------------------------------------------------------------------------------------------------------
 

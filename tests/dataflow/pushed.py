@@ -1,55 +1,53 @@
-"""The Fjord host behind the engine: a query's physical plan over the data at hand, pushed as if it came now."""
+"""A query over the data at hand, pushed into a graph as if it came now: how live queries run."""
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import polars as pl
 
 from nilometer.dataflow import BATCH_ROWS, Batch, Entry
-from nilometer.dataflow.fjord import Fjord, Scheduler
+from nilometer.dataflow.graph import Graph
+from nilometer.dataflow.schedulers import Scheduler
+from nilometer.engine import Query
 from nilometer.engine.gateway import DatabaseSources
 from nilometer.live.answers import Answer
 from nilometer.operators.frames import dtypes, empty
 from nilometer.plan import physical
 
-if TYPE_CHECKING:
-    from nilometer.engine.query import Query
-
 NAME = "query"
 
 
-def run_on_fjord(
+def run_pushed(
     query: Query, finished: bool, batch_rows: int | None, scheduler: Scheduler | None = None
 ) -> Answer:
     """The whole answer, as one frame. The stream that is furthest behind is pushed next, so that none runs ahead."""
     sources = DatabaseSources(query.database, query.physical)
-    fjord = Fjord(sources, scheduler=scheduler)
-    fjord.install(NAME, query.physical)
+    graph = Graph(sources, scheduler=scheduler)
+    graph.install(NAME, query.physical)
     streams = physical.streams_of(query.physical)
     logs = {
         name: deque(_cut(sources.entries(stream), BATCH_ROWS if batch_rows is None else batch_rows))
         for name, stream in streams.items()
     }
-    fjord.run()
-    frames = fjord.answers(NAME)
+    graph.run()
+    frames = graph.answers(NAME)
     while logs:
-        name = min(logs, key=lambda stream: fjord.stream_watermark(NAME, stream))
+        name = min(logs, key=lambda stream: graph.stream_watermark(NAME, stream))
         if logs[name]:
-            fjord.push(name, logs[name].popleft())
+            graph.push(name, logs[name].popleft())
         else:
             del logs[name]
             if finished:
-                fjord.end(name)
-        fjord.run()
-        frames += fjord.answers(NAME)
-    ledgers = {name: fjord.stream_ledger(NAME, name) for name in streams}
+                graph.end(name)
+        graph.run()
+        frames += graph.answers(NAME)
+    ledgers = {name: graph.stream_ledger(NAME, name) for name in streams}
     frame = pl.concat(frames) if frames else empty(dtypes(query.schema))
     books = {name: {"read": ledger.received} | ledger.as_dict() for name, ledger in ledgers.items()}
-    return Answer(query.schema, frame, fjord.watermark(NAME), books)
+    return Answer(query.schema, frame, graph.watermark(NAME), books)
 
 
 def _cut(entries: Iterable[Entry], rows: int) -> list[Entry]:

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 import nilometer
 from nilometer.dataflow import Batch, MemorySources
-from nilometer.dataflow.fjord import Fjord
-from nilometer.dataflow.fjord.filters import Range, _range, stateless_over
+from nilometer.dataflow.filters import Range, _range, stateless_over
+from nilometer.dataflow.graph import Graph
 from nilometer.engine.data import frame_of
 from nilometer.errors import DataError
 
@@ -46,10 +46,10 @@ def range_of(text: str) -> Range | None:
 def test_each_filter_gets_its_rows_in_log_order(
     filters: list[list[tuple[str, str, int]]], batches: list[list[tuple[Any, Any]]]
 ) -> None:
-    fjord = Fjord(MemorySources())
+    graph = Graph(MemorySources())
     for number, parts in enumerate(filters):
         text = " AND ".join(f"{column} {symbol} {bound}" for column, symbol, bound in parts)
-        fjord.install(
+        graph.install(
             f"q{number}",
             DATABASE.sql("SELECT time, x, v FROM s" + (f" WHERE {text}" if parts else "")).physical,
         )
@@ -58,17 +58,17 @@ def test_each_filter_gets_its_rows_in_log_order(
     for batch in batches:
         listed = [{"time": (time := time + 1), "id": 1, "x": x, "v": v, "name": None} for x, v in batch]
         all_rows += listed
-        fjord.push("s", Batch(frame_of(listed, STREAM)))
-        fjord.run()
+        graph.push("s", Batch(frame_of(listed, STREAM)))
+        graph.run()
     for number, parts in enumerate(filters):
         expected = [
             (row["time"], row["x"], row["v"])
             for row in all_rows
             if all(row[c] is not None and COMPARE[symbol](row[c], bound) for c, symbol, bound in parts)
         ]
-        found = [row for frame in fjord.answers(f"q{number}") for row in frame.rows()]
+        found = [row for frame in graph.answers(f"q{number}") for row in frame.rows()]
         assert found == expected
-        ledger = fjord.ledger(f"q{number}")
+        ledger = graph.ledger(f"q{number}")
         assert (ledger.read, ledger.delivered, ledger.filtered) == (
             len(all_rows),
             len(expected),
@@ -87,31 +87,31 @@ def test_the_range_is_the_narrowest() -> None:
 
 
 def test_one_filter_that_fails_leaves_the_others_alone() -> None:
-    fjord = Fjord(MemorySources())
-    fjord.install("good", DATABASE.sql("SELECT x FROM s WHERE x > 1").physical)
-    fjord.install("bad", DATABASE.sql("SELECT x * x AS y FROM s WHERE x > 0").physical)
-    fjord.install("windows", DATABASE.sql("SELECT SUM(x) AS y FROM s [RANGE 2 SECONDS]").physical)
+    graph = Graph(MemorySources())
+    graph.install("good", DATABASE.sql("SELECT x FROM s WHERE x > 1").physical)
+    graph.install("bad", DATABASE.sql("SELECT x * x AS y FROM s WHERE x > 0").physical)
+    graph.install("windows", DATABASE.sql("SELECT SUM(x) AS y FROM s [RANGE 2 SECONDS]").physical)
     for time, x in enumerate((3, 2**40, 4)):
         listed = [{"time": time, "id": 1, "x": x, "v": None, "name": None}]
-        fjord.push("s", Batch(frame_of(listed, STREAM)))
-        fjord.run()
-    assert pl.concat(fjord.answers("good")).rows() == [(3,), (2**40,), (4,)]
-    assert pl.concat(fjord.answers("bad")).rows() == [(9,)]
+        graph.push("s", Batch(frame_of(listed, STREAM)))
+        graph.run()
+    assert pl.concat(graph.answers("good")).rows() == [(3,), (2**40,), (4,)]
+    assert pl.concat(graph.answers("bad")).rows() == [(9,)]
     with pytest.raises(DataError, match="overflow"):
-        fjord.answers("bad")
-    fjord.remove("bad")
-    assert fjord.queries == ("good", "windows")
+        graph.answers("bad")
+    graph.remove("bad")
+    assert graph.queries == ("good", "windows")
 
 
 def test_equal_filters_are_one() -> None:
-    fjord = Fjord(MemorySources())
+    graph = Graph(MemorySources())
     for name in ("one", "two"):
-        fjord.install(name, DATABASE.sql("SELECT x FROM s WHERE x > 1").physical)
-    fjord.push("s", Batch(frame_of([{"time": 1, "id": 1, "x": 3, "v": None, "name": None}], STREAM)))
-    fjord.run()
-    one, two = fjord.answers("one"), fjord.answers("two")
+        graph.install(name, DATABASE.sql("SELECT x FROM s WHERE x > 1").physical)
+    graph.push("s", Batch(frame_of([{"time": 1, "id": 1, "x": 3, "v": None, "name": None}], STREAM)))
+    graph.run()
+    one, two = graph.answers("one"), graph.answers("two")
     assert one[0] is two[0]
-    fjord.remove("one")
-    fjord.push("s", Batch(frame_of([{"time": 2, "id": 1, "x": 4, "v": None, "name": None}], STREAM)))
-    fjord.run()
-    assert pl.concat(fjord.answers("two")).rows() == [(4,)]
+    graph.remove("one")
+    graph.push("s", Batch(frame_of([{"time": 2, "id": 1, "x": 4, "v": None, "name": None}], STREAM)))
+    graph.run()
+    assert pl.concat(graph.answers("two")).rows() == [(4,)]

@@ -1,4 +1,4 @@
-"""Queries folded into one Fjord, coming and going at random, against `gateway.Run` over what each of them saw."""
+"""Queries folded into one graph, coming and going at random, against `Run` over what each of them saw."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 import nilometer
 from nilometer.dataflow import Batch, Entry, Heartbeat, MemorySources, Run
-from nilometer.dataflow.fjord import Fjord, RoundRobin, Scheduler, SelfScheduling, Tickets
+from nilometer.dataflow.graph import Graph
+from nilometer.dataflow.schedulers import RoundRobin, Scheduler, Tickets
 from nilometer.engine.data import frame_of
 from nilometer.engine.gateway import DatabaseSources
 from nilometer.errors import ConfigurationError, DataError
@@ -40,9 +41,8 @@ def ticking() -> Any:
 
 SCHEDULERS = {
     "round robin": RoundRobin,
-    "stride": lambda: Tickets(clock=ticking(), priorities={"AGGR_EVAL": 3}),
+    "stride": lambda: Tickets(clock=ticking(), priorities={"None": 3}),
     "lottery": lambda: Tickets(clock=ticking(), lottery=True, seed=7),
-    "self": SelfScheduling,
 }
 
 
@@ -67,9 +67,9 @@ class Watched:
     rows: list[Any] = field(default_factory=list)
     failed: bool = False
 
-    def fetch(self, fjord: Fjord, name: str) -> None:
+    def fetch(self, graph: Graph, name: str) -> None:
         try:
-            for frame in fjord.answers(name):
+            for frame in graph.answers(name):
                 self.rows += frame.rows()
         except DataError:
             self.failed = True
@@ -138,7 +138,7 @@ def test_each_query_answers_as_if_it_were_alone(
     for sql, _ in plans:
         note(sql)
     sources = DatabaseSources(database, plans[0][1])
-    fjord = Fjord(sources, scheduler=scheduler)
+    graph = Graph(sources, scheduler=scheduler)
     live: dict[str, Watched] = {}
     waiting = list(enumerate(plans))
 
@@ -146,17 +146,17 @@ def test_each_query_answers_as_if_it_were_alone(
         if waiting:
             number, (sql, plan) = waiting.pop(0)
             live[f"q{number}"] = Watched(sql, plan)
-            fjord.install(f"q{number}", plan)
+            graph.install(f"q{number}", plan)
 
     def take_out(which: str) -> None:
-        fjord.run()
+        graph.run()
         watched = live.pop(which)
-        watched.fetch(fjord, which)
-        watched.fetch(fjord, which)
-        fjord.remove(which)
+        watched.fetch(graph, which)
+        watched.fetch(graph, which)
+        graph.remove(which)
         watched.judge(database, False)
 
-    def move(old: Fjord, new: Fjord, which: str) -> None:
+    def move(old: Graph, new: Graph, which: str) -> None:
         try:
             panes = old.snapshot(which)
         except DataError:
@@ -183,36 +183,36 @@ def test_each_query_answers_as_if_it_were_alone(
                 case "remove" if live:
                     take_out(next(iter(live)))
                 case "run":
-                    fjord.run()
+                    graph.run()
                 case "restore" if live:
-                    move(fjord, fjord, next(iter(live)))
+                    move(graph, graph, next(iter(live)))
                 case "restart":
-                    other = Fjord(sources, scheduler=SCHEDULERS[name]())
+                    other = Graph(sources, scheduler=SCHEDULERS[name]())
                     for which in list(live):
-                        move(fjord, other, which)
-                    fjord = other
-        fjord.push(stream, entry)
+                        move(graph, other, which)
+                    graph = other
+        graph.push(stream, entry)
         for watched in live.values():
             watched.seen[stream].append(entry)
         for which in live:
-            assert fjord.ledger(which).balanced
+            assert graph.ledger(which).balanced
     for stream in STREAMS:
-        fjord.end(stream)
-    fjord.run()
+        graph.end(stream)
+    graph.run()
     for which, watched in live.items():
-        watched.fetch(fjord, which)
-        watched.fetch(fjord, which)  # what made it fail comes after its rows
+        watched.fetch(graph, which)
+        watched.fetch(graph, which)  # what made it fail comes after its rows
         watched.judge(database, True)
-        assert fjord.ledger(which).balanced
+        assert graph.ledger(which).balanced
 
 
 def test_what_is_not_there_is_said(database: nilometer.Database) -> None:
-    fjord = Fjord(DatabaseSources(database, database.sql("SELECT * FROM a").physical))
+    graph = Graph(DatabaseSources(database, database.sql("SELECT * FROM a").physical))
     plan = database.sql("SELECT x FROM a").physical
-    fjord.install("one", plan)
+    graph.install("one", plan)
     with pytest.raises(ConfigurationError, match="already"):
-        fjord.install("one", plan)
+        graph.install("one", plan)
     with pytest.raises(ConfigurationError, match="no query 'two'"):
-        fjord.answers("two")
+        graph.answers("two")
     with pytest.raises(ConfigurationError, match="does not read 's'"):
-        fjord.stream_watermark("one", "s")
+        graph.stream_watermark("one", "s")

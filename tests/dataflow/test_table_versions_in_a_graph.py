@@ -8,7 +8,7 @@ from typing import Any
 from dataflow.judge import sources
 from dataflow.test_table_versions import QUERIES, SEEDS, frame, plans, world
 from nilometer.dataflow import Entry, MemorySources, TableVersion
-from nilometer.dataflow.fjord import Fjord
+from nilometer.dataflow.graph import Graph
 from nilometer.live.stored_tables import greatest_time
 from nilometer.plan import physical
 from nilometer.plan.reference import same_answer
@@ -38,32 +38,32 @@ def pushed(
     plan: physical.Node, at_hand: MemorySources, versions: deque[TableVersion], restored: bool
 ) -> list[tuple[Any, ...]]:
     """Every entry after the versions that it meets; `restored`: the state moves into a fresh Fjord after each."""
-    fjord = Fjord(at_hand)
-    fjord.install("q", plan)
+    graph = Graph(at_hand)
+    graph.install("q", plan)
     rows: list[tuple[Any, ...]] = []
     waiting = {
         name: deque[Entry](at_hand.entries(stream)) for name, stream in physical.streams_of(plan).items()
     }
-    fjord.run()
+    graph.run()
     while waiting:
-        name = min(waiting, key=lambda stream: fjord.stream_watermark("q", stream))
+        name = min(waiting, key=lambda stream: graph.stream_watermark("q", stream))
         if waiting[name]:
             entry = waiting[name].popleft()
             while versions and versions[0].holds_from <= greatest_time(entry):
-                fjord.refresh(versions.popleft(), start=None)
-            fjord.push(name, entry)
+                graph.refresh(versions.popleft(), start=None)
+            graph.push(name, entry)
         else:
             del waiting[name]
             if not waiting:
                 while versions:
-                    fjord.refresh(versions.popleft(), start=None)
-            fjord.end(name)
-        fjord.run()
-        rows += [row for frame in fjord.answers("q") for row in frame.rows()]
+                    graph.refresh(versions.popleft(), start=None)
+            graph.end(name)
+        graph.run()
+        rows += [row for frame in graph.answers("q") for row in frame.rows()]
         if restored and waiting:
-            panes = fjord.snapshot("q")
-            fjord = Fjord(at_hand)
-            fjord.install("q", plan)
-            fjord.restore("q", panes)
-    rows += [row for frame in fjord.answers("q") for row in frame.rows()]
+            panes = graph.snapshot("q")
+            graph = Graph(at_hand)
+            graph.install("q", plan)
+            graph.restore("q", panes)
+    rows += [row for frame in graph.answers("q") for row in frame.rows()]
     return rows

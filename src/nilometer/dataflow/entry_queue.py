@@ -1,57 +1,41 @@
-"""Queues between modules: one interface, `put` and `get`, pushed or pulled (fjords.txt sections 3.1.1, 3.1.2, Fig. 5b).
+"""A bounded queue of entries or answers, with a policy for when it is full (fjords.txt section 3.1.1).
 
-A push queue relies on the module below to put; a pull queue, asked for a message it does not have, calls the `transition` of
-the module below. The modules on either side cannot tell which it is. The law: what is put comes out once and in order, or is
-counted as dropped; `get` never waits.
+The law: what is put comes out once and in order, or is counted as dropped. `get` never waits.
 """
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
-from dataclasses import replace
-from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
+from dataclasses import dataclass, replace
+from typing import Generic, TypeVar
 
 import polars as pl
 
-from nilometer.dataflow.fjord.messages import Message, Status, Wave
 from nilometer.dataflow.policy import Counts, Outcome, Policy
 from nilometer.dataflow.sources import Batch, Heartbeat
 from nilometer.errors import ConfigurationError
 
-if TYPE_CHECKING:
-    from nilometer.dataflow.fjord.module import Module
-
 T = TypeVar("T")
 
 
-class Queue(Protocol[T]):
-    """One input, one output, no change of what it carries."""
-
-    @property
-    def room(self) -> bool:
-        """Whether a put would be taken without a loss."""
-
-    @property
-    def ended(self) -> bool:
-        """Whether nothing is here and nothing will come."""
-
-    def put(self, item: T) -> Outcome:
-        """Add at the tail."""
-
-    def get(self) -> T | None:
-        """Take from the head; None: nothing can be had now."""
+@dataclass(frozen=True)
+class StreamEnd:
+    """The stream has ended: nothing more will come."""
 
 
-class PushQueue(Generic[T]):
+END = StreamEnd()
+
+
+class EntryQueue(Generic[T]):
     """At most `capacity` rows; `policy` says what gives way when there are more. An empty queue takes anything, and one that
     blocks takes the item with which it becomes full."""
 
     def __init__(self, capacity: int, policy: Policy = Policy.BLOCK, *, keep_every: int = 10) -> None:
         if policy is Policy.SPILL:
             raise ConfigurationError(
-                "a queue of a Fjord does not spill",
-                hint="the stream manager's buffers do; here drop, sample or block",
+                "a queue in front of a dataflow does not spill",
+                hint="drop, sample or block: what the log has can be read again",
             )
         if capacity < 1 or keep_every < 1:
             raise ConfigurationError("a queue needs room for a row, and to keep at least every k-th")
@@ -67,10 +51,6 @@ class PushQueue(Generic[T]):
     def room(self) -> bool:
         # An empty message takes a place too, or there would be no end of them.
         return self.policy is not Policy.BLOCK or max(self._rows, len(self._items)) < self.capacity
-
-    @property
-    def ended(self) -> bool:
-        return False
 
     def __len__(self) -> int:
         return len(self._items)
@@ -134,47 +114,6 @@ class PushQueue(Generic[T]):
         return kept
 
 
-class PullQueue(Generic[T]):
-    """Asks the module below for what it does not have; at most `capacity` messages wait, if that module gave more."""
-
-    def __init__(self, below: Module, capacity: int) -> None:
-        self.below = below
-        self.capacity = capacity
-        self.counts = Counts()
-        self._items: deque[T] = deque()
-        self._over = False
-
-    @property
-    def room(self) -> bool:
-        return len(self._items) < self.capacity
-
-    @property
-    def ended(self) -> bool:
-        return self._over and not self._items
-
-    def __len__(self) -> int:
-        return len(self._items)
-
-    def put(self, item: T) -> Outcome:
-        self._items.append(item)
-        self.counts.put += height(item)
-        return Outcome.ACCEPTED
-
-    def get(self) -> T | None:
-        """A message, as soon as the module below gives one; None when it says that it cannot: never a busy loop."""
-        while not self._items:
-            status = self.below.transition()
-            if self._items:
-                break
-            if status is Status.END:
-                self._over = True
-            if status is not Status.WORKED:
-                return None
-        item = self._items.popleft()
-        self.counts.got += height(item)
-        return item
-
-
 def height(item: object) -> int:
     """The rows that an item carries."""
     match item:
@@ -182,10 +121,6 @@ def height(item: object) -> int:
             return rows.height
         case pl.DataFrame():
             return item.height
-        case Message(output=output):
-            return output.rows.height
-        case Wave(arrivals=arrivals):
-            return sum(arrival.rows.height for arrival in arrivals.values())
         case _:
             return 0
 

@@ -1,4 +1,4 @@
-"""The shell that runs a fragment in a bucket: the gateway's dataflow, with EXCHANGE as where rows come in.
+"""A fragment of a plan in one of its buckets on Spark.
 
 One `step` a micro-batch: what the fragment received goes in, with the clock of the batch, and its output comes out. The state
 between two steps is `snapshot`; `restore` takes it back into a fresh flow of the same fragment and bucket.
@@ -11,8 +11,8 @@ from dataclasses import dataclass, field, replace
 
 import polars as pl
 
-from nilometer.dataflow.dataflow import Dataflow
-from nilometer.dataflow.intake import Intake, intake_stage, row_columns
+from nilometer.dataflow.fragment_flow import FragmentFlow
+from nilometer.dataflow.intake import row_columns
 from nilometer.dataflow.lowering.partials import evaluated
 from nilometer.dataflow.lowering.streams import similar_of
 from nilometer.dataflow.sources import Extents
@@ -44,7 +44,7 @@ class Clock:
     first_ticks: Mapping[str, int] = field(default_factory=dict)
 
 
-class FragmentFlow:
+class BucketFlow:
     """A fragment in progress in one of its buckets. `passed` is how many rows the last step gave, before they were combined."""
 
     def __init__(self, fragment: Fragment, bucket: int, layout: Layout, extents: Extents) -> None:
@@ -53,8 +53,8 @@ class FragmentFlow:
         self.fragment = fragment
         self.passed = 0
         self._flow = _CutFlow(_own_sensors(fragment, bucket), extents, fragment.buckets, bucket)
-        if len(self._flow.doors) != len(fragment.inputs):
-            raise InternalError(f"{len(self._flow.doors)} exchanges for {len(fragment.inputs)} inputs")
+        if len(self._flow.intakes) != len(fragment.inputs):
+            raise InternalError(f"{len(self._flow.intakes)} exchanges for {len(fragment.inputs)} inputs")
 
     def step(
         self,
@@ -75,7 +75,7 @@ class FragmentFlow:
         admitted
             For a reader: the accepted tuples of its stream, by lower-case name, with their system columns.
         """
-        self._flow.receive(inputs)
+        self._flow.receive([Output(given.rows, _once(given.evaluations)) for given in inputs])
         output = self._flow.step(Round(admitted or {}, clock.watermark, clock.first_ticks, first))
         combined = self._flow.rows_combined()
         self.passed = output.rows.height if combined is None else combined
@@ -147,30 +147,22 @@ def _sensors_in(
     return frozenset(parts[bucket].get_column(source)) if bucket in parts else frozenset()
 
 
-class _CutFlow(Dataflow):
-    """The gateway's stages of a plan that is cut at its exchanges. `doors` are where rows come in, in the plan's order."""
+class _CutFlow(FragmentFlow):
+    """A fragment's stages in one bucket, with the operators that only a divided plan has."""
 
     def __init__(self, plan: physical.Node, sources: Extents, buckets: int, bucket: int) -> None:
         self._place = buckets, bucket
-        self.doors: list[Intake] = []
         self._combined: int | None = None
         super().__init__(plan, sources)
-
-    def receive(self, inputs: Sequence[Output]) -> None:
-        """Put before each door what came for it."""
-        if inputs and len(inputs) != len(self.doors):
-            raise InternalError(f"{len(inputs)} inputs for {len(self.doors)} exchanges")
-        for door, given in zip(self.doors, inputs, strict=False):
-            door.receive(given.rows, _once(given.evaluations))
 
     def rows_combined(self) -> int | None:
         """How many rows the last step combined; None where nothing is."""
         return self._combined
 
-    def lower(self, node: physical.Node) -> int:
+    def build(self, node: physical.Node) -> int:
         match node:
             case physical.Exchange():
-                return self._lower_exchange(node)
+                return self.cut(node, columns_of(node.input))
             case AggregateCombine():
                 return self._lower_combine(node)
             case physical.SnJoin() if self._place[0] > 1 and stripes_of(node) is not None:
@@ -184,7 +176,7 @@ class _CutFlow(Dataflow):
                     return self.add(node, Operator(sliding_over_partials(spec)), (self.lower(exchange),))
                 return self.fuse(self.lower(node.input), evaluated(node))
             case _:
-                return super().lower(node)
+                return super().build(node)
 
     def _lower_combine(self, node: AggregateCombine) -> int:
         spec, stream = parted(node)
@@ -195,12 +187,6 @@ class _CutFlow(Dataflow):
             return change(rows)
 
         return self.fuse(self.lower(stream), counted)
-
-    def _lower_exchange(self, node: physical.Exchange) -> int:
-        door = Intake(columns_of(node.input))
-        self.doors.append(door)
-        self.stages.append(intake_stage(node, door))
-        return len(self.stages) - 1
 
 
 def _partials_received(node: physical.AggregateEvaluate) -> physical.Exchange | None:

@@ -1,4 +1,4 @@
-"""A stream's log -> its accepted tuples, piece by piece: one reader and one door, however many leaves read the stream."""
+"""A stream whose log is pulled: its accepted tuples, piece by piece, by one reader and one door for all leaves that read it."""
 
 from __future__ import annotations
 
@@ -14,13 +14,16 @@ from nilometer.dataflow.sources import Batch, Entry, Sources
 from nilometer.operators.frames import dtypes, empty
 from nilometer.types import Schema
 
+BATCH_ROWS = 262_144
+"""A round has a fixed cost of some milliseconds. Larger rounds were faster on some queries and slower on others."""
 
-class Inlet:
-    """Pulls entries through the door. `finished`: the log has ended."""
+
+class PulledInlet:
+    """Pulls entries through the door. `ended`: the log has ended."""
 
     def __init__(self, stream: Stream, sources: Sources) -> None:
         self.door = Door(stream)
-        self.finished = False
+        self.ended = False
         self._sources = sources
         self._log: Iterator[Entry] | None = None
         self._rest: Batch | None = None
@@ -34,7 +37,7 @@ class Inlet:
         while wanted is None or wanted > 0:
             entry = self._next()
             if entry is None:
-                self.finished = True
+                self.ended = True
                 break
             if not isinstance(entry, Batch):
                 self.door.heartbeat(entry.tick)
@@ -75,14 +78,14 @@ class Inlet:
 
     def snapshot(self) -> dict[str, bytes]:
         """The door's panes and the place in the log."""
-        place = {"entries": self._entries, "rows": self._rows, "finished": self.finished}
+        place = {"entries": self._entries, "rows": self._rows, "finished": self.ended}
         return self.door.snapshot() | {"place": json.dumps(place).encode()}
 
     def restore(self, panes: dict[str, bytes]) -> None:
         """Go on where the snapshot was taken; the log is asked for anew."""
         self.door.restore(panes)
         place = json.loads(panes["place"])
-        self.finished, self._entries, self._rows = place["finished"], place["entries"], place["rows"]
+        self.ended, self._entries, self._rows = place["finished"], place["entries"], place["rows"]
         self._log = iter(self._sources.entries(self.door.stream))
         for _ in range(self._entries):
             next(self._log)

@@ -1,8 +1,8 @@
-"""The waves of one stream -> the answers of all filter queries over it, in one module.
+"""The predicate index: the readings of one stream -> the answers of all filter queries over it, in one step.
 
 A filter operator for each query (fjords.txt Fig. 7) costs each query a look at each tuple. Here the tuples are put in order
 once for each column that filters compare with constants, and one sorted search finds every filter's range in it, as grouped
-filters do (NiagaraCQ, which the paper names). A query to which nothing of a wave belongs costs nothing more.
+filters do (NiagaraCQ, which the paper names). A query to which nothing of a round belongs costs nothing more.
 """
 
 from __future__ import annotations
@@ -13,13 +13,12 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from nilometer.dataflow.fjord.answers import Answers
-from nilometer.dataflow.fjord.books import Books
-from nilometer.dataflow.fjord.filters import Filter
-from nilometer.dataflow.fjord.messages import Status, Wave
-from nilometer.dataflow.fjord.module import Module, failure_of
-from nilometer.dataflow.fjord.queues import Queue
+from nilometer.dataflow.answers import Answers
+from nilometer.dataflow.books import Books
+from nilometer.dataflow.failures import failure_of
+from nilometer.dataflow.filters import Filter
 from nilometer.dataflow.ledger import QueryLedger
+from nilometer.dataflow.pushed import Arrival
 from nilometer.dataflow.stages import Round, pick
 from nilometer.errors import NilometerError
 from nilometer.kernels.filter_ranges import Ranges, filter_ranges
@@ -49,7 +48,7 @@ class Member:
         """Rows of the answer."""
         self.delivered += rows.height
         for queue in self.outputs:
-            queue.put_rows(rows)
+            queue.put(rows)
 
     @property
     def ledger(self) -> QueryLedger:
@@ -74,17 +73,14 @@ class Member:
         self.bank.books.ledger = QueryLedger(given.read, accepted, 0, given.late, given.shed)
 
 
-class FilterBank(Module):
-    """`blocking`: whether full answers stop it. `failures` are the members that met an error, which the others survive."""
+class FilterBank:
+    """`failures` are the members that met an error, which the others survive."""
 
-    def __init__(self, stream: str, waves: Queue[Wave], blocking: bool) -> None:
-        super().__init__(f"filters of {stream}")
+    def __init__(self, stream: str) -> None:
         self.books = Books()
         self.members: list[Member] = []
         self.failures: list[tuple[Member, NilometerError]] = []
         self._stream = stream
-        self._waves = waves
-        self._blocking = blocking
         self._columns: dict[str, tuple[list[Member], Ranges | None]] | None = None
 
     def add(self, member: Member) -> None:
@@ -97,20 +93,12 @@ class FilterBank(Module):
         self.members.remove(member)
         self._columns = None
 
-    def transition(self) -> Status:
-        """One wave to all filters."""
-        if self._blocking and not all(queue.room for member in self.members for queue in member.outputs):
-            return Status.BLOCKED
-        wave = self._waves.get()
-        if wave is None:
-            return Status.END if self._waves.ended else Status.IDLE
-        arrival = wave.arrivals.get(self._stream)
-        if arrival is not None:
-            rows = arrival.rows
-            self.books.note(rows.height, rows.height, arrival.late, arrival.shed)
-            if rows.height:
-                self._serve(rows, wave.now)
-        return Status.WORKED
+    def step(self, arrival: Arrival, now: Round) -> None:
+        """What a round brings of the stream, to all filters."""
+        rows = arrival.rows
+        self.books.note(rows.height, rows.height, arrival.late, arrival.shed)
+        if rows.height:
+            self._serve(rows, now)
 
     def _serve(self, rows: pl.DataFrame, now: Round) -> None:
         """To each member its rows. Those that want the same columns are gathered together and get slices of that."""
@@ -134,7 +122,7 @@ class FilterBank(Module):
         try:
             member.give(member.work(rows, now))
         except Exception as error:
-            self.failures.append((member, failure_of(error, self.name)))
+            self.failures.append((member, failure_of(error, f"filters of {self._stream}")))
 
     def _found(self, rows: pl.DataFrame) -> Found:
         """The members to which something belongs, and where it stands in log order (None: all of it)."""

@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 
 import polars as pl
 
-from nilometer.dataflow.dataflow import Dataflow
-from nilometer.dataflow.intake import Intake, intake_stage, row_columns
+from nilometer.dataflow.fragment_flow import FragmentFlow
+from nilometer.dataflow.intake import row_columns
 from nilometer.dataflow.sources import Extents
 from nilometer.dataflow.stages import Round
 from nilometer.kernels.arrays import Integers
@@ -20,7 +20,7 @@ from nilometer.plan import physical
 from nilometer.sensornet.simulation.site_rows import SITE, Arrivals, can_be_lifted, lifted, with_arrivals
 
 
-class FragmentFlow:
+class SiteFlow:
     """The fragment at `sites` (numbers, ascending). Rows given and taken have the column SITE."""
 
     def __init__(self, fragment: Fragment, sites: Integers, extents: Extents) -> None:
@@ -44,9 +44,12 @@ class FragmentFlow:
         first: bool,
     ) -> Output:
         """One step: what came in by each EXCHANGE (left to right), the readings of the sites, how far event time has come."""
-        for (intake, site), given in zip(self._flow.intakes, inputs, strict=True):
-            rows = given.rows if site in (None, SITE) else given.rows.rename({SITE: site})
-            intake.receive(rows, given.evaluations)
+        self._flow.receive(
+            [
+                given if site in (None, SITE) else Output(given.rows.rename({SITE: site}), given.evaluations)
+                for site, given in zip(self._flow.sites, inputs, strict=True)
+            ]
+        )
         output = self._flow.step(Round(admitted, watermark, first_ticks, first))
         rows = output.rows
         if self._site is None:
@@ -79,20 +82,16 @@ def _completed(
     return whole.with_columns(pl.col(counts).fill_null(0)).select(rows.columns)
 
 
-class _CutFlow(Dataflow):
-    """The gateway's stages of a fragment; `intakes` are where rows come in, left to right, each with the name of its column of
-    sites, if it has one."""
+class _CutFlow(FragmentFlow):
+    """`sites` are, for each intake, the name of its column of sites, if it has one."""
 
     def __init__(self, plan: physical.Node, extents: Extents) -> None:
-        self.intakes: list[tuple[Intake, str | None]] = []
+        self.sites: list[str | None] = []
         super().__init__(plan, extents)
 
-    def lower(self, node: physical.Node) -> int:
-        """An EXCHANGE is where rows come in; all else is the gateway's."""
+    def build(self, node: physical.Node) -> int:
         if not isinstance(node, physical.Exchange | Arrivals):
-            return super().lower(node)
+            return super().build(node)
         columns = row_columns(node.input)
-        intake = Intake(columns)
-        self.intakes.append((intake, next((name for name in columns if name.endswith(SITE)), None)))
-        self.stages.append(intake_stage(node, intake))
-        return len(self.stages) - 1
+        self.sites.append(next((name for name in columns if name.endswith(SITE)), None))
+        return self.cut(node, columns)

@@ -4,23 +4,20 @@ from __future__ import annotations
 
 import pytest
 
-from nilometer.dataflow.fjord import RoundRobin, SelfScheduling, Tickets
-from nilometer.dataflow.fjord.messages import Status
-from nilometer.dataflow.fjord.module import Module
-from nilometer.dataflow.fjord.queues import PullQueue, PushQueue, Queue
+from nilometer.dataflow.schedulers import RoundRobin, Status, Tickets
 from nilometer.errors import ConfigurationError
 
 
-class Worker(Module):
+class Worker:
     """Works for a time, so many times; says when it did."""
 
     def __init__(self, name: str, seconds: float, turns: int, day: Day) -> None:
-        super().__init__(name)
+        self.name = name
         self.seconds = seconds
         self.left = turns
         self.day = day
 
-    def _step(self) -> Status:
+    def step(self) -> Status:
         if not self.left:
             return Status.IDLE
         self.left -= 1
@@ -42,7 +39,7 @@ class Day:
 
 def test_round_robin_takes_each_in_turn() -> None:
     day = Day()
-    RoundRobin().run([Worker("a", 1, 2, day), Worker("b", 5, 3, day)], [])
+    RoundRobin().run([Worker("a", 1, 2, day), Worker("b", 5, 3, day)])
     assert day.log == ["a", "b", "a", "b", "b"]
 
 
@@ -50,7 +47,7 @@ def test_one_that_computes_long_waits_long() -> None:
     day = Day()
     long, short = Worker("long", 4.0, 50, day), Worker("short", 1.0, 200, day)
     scheduler = Tickets(clock=day)
-    scheduler.run([long, short], [])
+    scheduler.run([long, short])
     early = day.log[:50]
     assert early.count("short") == pytest.approx(4 * early.count("long"), abs=4)
     assert (scheduler.used(long), scheduler.used(short)) == (200.0, 200.0)
@@ -59,7 +56,7 @@ def test_one_that_computes_long_waits_long() -> None:
 def test_twice_the_tickets_is_twice_the_time() -> None:
     day = Day()
     much, little = Worker("much", 1.0, 300, day), Worker("little", 1.0, 300, day)
-    Tickets(priorities={"much": 2}, clock=day).run([little, much], [])
+    Tickets(priorities={"much": 2}, clock=day).run([little, much])
     early = day.log[:90]
     assert early.count("much") == pytest.approx(60, abs=2)
 
@@ -69,7 +66,7 @@ def test_a_lottery_is_fair_in_time_and_repeats_with_its_seed() -> None:
     for _ in range(2):
         day = Day()
         workers = [Worker("long", 4.0, 1_000, day), Worker("short", 1.0, 4_000, day)]
-        Tickets(lottery=True, seed=3, clock=day).run(workers, [])
+        Tickets(lottery=True, seed=3, clock=day).run(workers)
         logs.append(day.log)
     assert logs[0] == logs[1]
     early = logs[0][:1_000]
@@ -80,47 +77,13 @@ def test_one_that_was_idle_has_saved_nothing_up() -> None:
     day = Day()
     busy, idle = Worker("busy", 1.0, 100, day), Worker("idle", 1.0, 0, day)
     scheduler = Tickets(clock=day)
-    scheduler.run([busy, idle], [])
+    scheduler.run([busy, idle])
     busy.left = idle.left = 20
     day.log.clear()
-    scheduler.run([busy, idle], [])
+    scheduler.run([busy, idle])
     assert day.log[:20].count("busy") >= 9
 
 
-def test_a_module_without_a_ticket_would_never_run() -> None:
+def test_a_unit_without_a_ticket_would_never_run() -> None:
     with pytest.raises(ConfigurationError, match="ticket"):
         Tickets(priorities={"a": 0})
-
-
-class Chain(Module):
-    """Passes on what its queue gives."""
-
-    def __init__(self, name: str, queue: Queue[int]) -> None:
-        super().__init__(name)
-        self.queue = queue
-        self.asked = 0
-
-    def _step(self) -> Status:
-        self.asked += 1
-        item = self.queue.get()
-        if item is None:
-            return Status.IDLE
-        self.give(item)
-        return Status.WORKED
-
-
-def test_operators_schedule_themselves_by_null_tuples() -> None:
-    entries: PushQueue[int] = PushQueue(100)
-    bottom = Chain("bottom", entries)
-    middle = Chain("middle", PullQueue(bottom, 1))
-    bottom.outputs.append(middle.queue)
-    top = Chain("top", PullQueue(middle, 1))
-    middle.outputs.append(top.queue)
-    answers: PushQueue[int] = PushQueue(100)
-    top.outputs.append(answers)
-    for number in range(3):
-        entries.put(number)
-    SelfScheduling().run([], [top])
-    assert [answers.get() for _ in range(4)] == [0, 1, 2, None]
-    # Three tuples, and one NULL that says that all sources are blocked: nobody is asked again.
-    assert (top.asked, middle.asked, bottom.asked) == (4, 4, 4)

@@ -61,7 +61,8 @@ class Filter:
         reduced = replace(acquire, predicate=rest)
         bare = _over(plan, reduced)
         self.mapping = _mapping(bare)
-        self._stage: Stage = Dataflow(bare, extents).stages[-1]
+        flow = Dataflow(bare, extents)
+        self._stage: Stage = flow.stages[flow.root]
 
     @property
     def columns(self) -> tuple[tuple[str, str], ...]:
@@ -70,7 +71,7 @@ class Filter:
 
     def __call__(self, rows: pl.DataFrame, now: Round) -> pl.DataFrame:
         """The answer's rows, of tuples of the range."""
-        return self._stage.step((), replace(now, admitted={self.stream: rows})).rows
+        return self._stage.step({}, replace(now, admitted={self.stream: rows})).rows
 
 
 def stateless_over(plan: physical.Node) -> physical.SpAcquire | None:

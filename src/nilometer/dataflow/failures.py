@@ -1,0 +1,18 @@
+"""What a query says when one of its operators meets an error. The error stops the queries above that operator, and no others."""
+
+from __future__ import annotations
+
+from nilometer.errors import InternalError, NilometerError, ResourceError
+
+
+def failure_of(error: Exception, where: str) -> NilometerError:
+    """The error as a query reports it. `where` names the operator."""
+    if isinstance(error, NilometerError):
+        return error
+    if isinstance(error, MemoryError):
+        return ResourceError(
+            f"{where} needs more memory than there is",
+            detail=str(error) or None,
+            hint="use a shorter window, a stricter condition or fewer groups, or bound a join with MEMORY = n ROWS",
+        )
+    return InternalError(f"a bug of ours: {type(error).__name__}: {error}", detail=f"in {where}")

@@ -1,0 +1,46 @@
+"""A fragment of a plan, cut at its EXCHANGEs: what came in through each -> what the fragment gives, a step at a time.
+
+Whoever runs a plan in pieces uses it: a bucket on Spark (spark/layout/bucket_flow.py), the sites of a simulated network
+(sensornet/simulation/site_flow.py), the gateway behind a mote's serial line. An EXCHANGE becomes an `Intake`, which is handed its rows
+before each step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from nilometer.dataflow.dataflow import Dataflow
+from nilometer.dataflow.intake import Intake, intake_stage, row_columns
+from nilometer.dataflow.sources import Extents
+from nilometer.errors import InternalError
+from nilometer.operators.frames import Dtypes
+from nilometer.operators.logic import Output
+from nilometer.plan import physical
+
+
+class FragmentFlow(Dataflow):
+    """`intakes` are where rows come in, in the plan's order. Every EXCHANGE has its own, so that equal sub-plans are not shared."""
+
+    shares = False
+
+    def __init__(self, plan: physical.Node, sources: Extents) -> None:
+        self.intakes: list[Intake] = []
+        super().__init__(plan, sources)
+
+    def build(self, node: physical.Node) -> int:
+        if isinstance(node, physical.Exchange):
+            return self.cut(node, row_columns(node.input))
+        return super().build(node)
+
+    def cut(self, node: physical.Node, columns: Dtypes) -> int:
+        """Let the rows of a node come in from outside."""
+        intake = Intake(columns)
+        self.intakes.append(intake)
+        return self.add_stage(intake_stage(node, intake))
+
+    def receive(self, inputs: Sequence[Output]) -> None:
+        """Put before each intake what came for it; nothing for any, if there are no inputs."""
+        if inputs and len(inputs) != len(self.intakes):
+            raise InternalError(f"{len(inputs)} inputs for {len(self.intakes)} exchanges")
+        for intake, given in zip(self.intakes, inputs, strict=False):
+            intake.receive(given.rows, given.evaluations)

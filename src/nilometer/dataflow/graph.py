@@ -1,0 +1,329 @@
+"""Plans of several queries and pushed entries -> each query's answers: many queries in one graph (fjords.txt sections 3.1 and 4).
+
+    push(stream, entry) ─► inlet ─► round ─► stages ─► answers(query)
+                           door     shared by queries of one start and the same streams; tables are pulled
+
+Stages are state machines that never wait; a scheduler steps the starts in one thread, and `run` returns when nothing can move.
+Queries with the same start share the door of a stream and one copy of each tuple, and equal sub-plans if they read the same
+occurrences of streams. An error stops the queries above the stage that met it, and no others.
+
+The law: each query's answers are those of `run.Run` over the entries that it saw, whatever else is folded in, comes or goes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from hashlib import sha256
+
+import polars as pl
+
+from nilometer.dataflow.answers import Answers
+from nilometer.dataflow.group import Group
+from nilometer.dataflow.ledger import Ledger, QueryLedger
+from nilometer.dataflow.policy import Outcome, Policy
+from nilometer.dataflow.pushed import PushedInlet
+from nilometer.dataflow.run import answer_schema
+from nilometer.dataflow.schedulers import RoundRobin, Scheduler
+from nilometer.dataflow.sources import Entry, Extents, TableVersion
+from nilometer.dataflow.start import Failure, Start
+from nilometer.dataflow.watermark import leaves
+from nilometer.errors import ConfigurationError
+from nilometer.operators.frames import from_bytes, to_bytes
+from nilometer.plan import physical
+from nilometer.types import INT_MINIMUM, Schema
+
+ENTRY_ROWS = 1 << 20
+"""How many rows may wait at a stream's door, before its policy decides."""
+
+ANSWER_ROWS = 1 << 22
+"""How many rows of an answer may wait to be fetched."""
+
+EVERY_START = object()
+"""All that read a stream, whenever they started."""
+
+
+@dataclass(eq=False)
+class Installed:
+    """A query in the graph."""
+
+    plan: physical.Node
+    start: Start
+    group: Group
+    answers: Answers
+    extents: Extents | None
+    failure: Failure | None = None
+
+
+class Graph:
+    """Many queries, one thread.
+
+    `policies` says, by the lower-case name of a stream, what its full queue does (BLOCK unless told: `push` then works
+    first, and gives FULL only if that made no room); `answer_policy` what the queue of answers does that nobody fetches.
+    """
+
+    def __init__(
+        self,
+        sources: Extents,
+        *,
+        scheduler: Scheduler | None = None,
+        entry_rows: int = ENTRY_ROWS,
+        answer_rows: int = ANSWER_ROWS,
+        policies: Mapping[str, Policy] | None = None,
+        answer_policy: Policy = Policy.DROP_OLDEST,
+    ) -> None:
+        self.scheduler: Scheduler = RoundRobin() if scheduler is None else scheduler
+        self._extents = sources
+        self._entry_rows = entry_rows
+        self._answer_rows = answer_rows
+        self._policies = {name.lower(): policy for name, policy in (policies or {}).items()}
+        self._answer_policy = answer_policy
+        self._starts: list[Start] = []
+        self._queries: dict[str, Installed] = {}
+
+    # ---- queries come and go -----------------------------------------------------------------------------------------
+
+    @property
+    def queries(self) -> tuple[str, ...]:
+        """Their names."""
+        return tuple(self._queries)
+
+    @property
+    def size(self) -> int:
+        """The number of stages and filters of all queries."""
+        return sum(len(group.known) for start in self._starts for group in start.groups)
+
+    def install(
+        self, name: str, plan: physical.Node, *, start: object = None, extents: Extents | None = None
+    ) -> None:
+        """Fold a query in: it sees what is pushed from now on. Those with an equal `start`, between whose installations
+        nothing of their streams was pushed, share what is equal in their plans. `extents` are where its tables come from, if not from
+        where those of all queries do; the same for all of a start."""
+        if name in self._queries:
+            raise ConfigurationError(
+                f"there is a query '{name}' already", hint="remove it first, or choose another name"
+            )
+        self._fold(name, plan, self._start(start), extents)
+
+    def _start(self, key: object, restored: bytes = b"") -> Start:
+        """One that has not moved yet, or a new one."""
+        for start in reversed(self._starts):
+            if start.key == key and start.restored == restored and not start.moved:
+                return start
+        self._starts.append(Start(key, restored))
+        return self._starts[-1]
+
+    def _fold(self, name: str, plan: physical.Node, start: Start, extents: Extents | None) -> Installed:
+        try:
+            group = self._group(plan, start, self._extents if extents is None else extents)
+            answers = Answers(self._answer_rows, self._answer_policy)
+            group.install(name, plan, answers)
+        finally:
+            self._tidy()
+        self._queries[name] = installed = Installed(plan, start, group, answers, extents)
+        return installed
+
+    def _group(self, plan: physical.Node, start: Start, extents: Extents) -> Group:
+        """The group whose rounds the query can share, or a new one."""
+        occurrences = frozenset(leaves(plan))
+        for group in start.groups:
+            if group.pace.leaves == occurrences and not group.pace.moved:
+                return group
+        for name, stream in physical.streams_of(plan).items():
+            if name not in start.inlets:
+                policy = self._policies.get(name, Policy.BLOCK)
+                start.inlets[name] = PushedInlet(stream, self._entry_rows, policy)
+        group = Group(occurrences, start.inlets, extents)
+        start.groups.append(group)
+        return group
+
+    def remove(self, name: str) -> None:
+        """Take a query out, with all that only it needed."""
+        query = self._query(name)
+        del self._queries[name]
+        if query.failure is None:
+            query.group.remove(name)
+        self._tidy()
+
+    def _tidy(self) -> None:
+        """Take away what no query uses."""
+        for start in self._starts:
+            start.groups = [group for group in start.groups if group.roots]
+            read = {stream for group in start.groups for stream in group.pace.inlets}
+            start.inlets = {name: inlet for name, inlet in start.inlets.items() if name in read}
+        self._starts = [start for start in self._starts if start.groups]
+
+    # ---- entries and time --------------------------------------------------------------------------------------------
+
+    def push(self, stream: str, entry: Entry, *, start: object = EVERY_START) -> Outcome:
+        """An entry of the stream's log, to all queries that read it (or to those of one start). FULL: to none, because
+        answers block; offer it again."""
+        inlets = self._inlets(stream, start)
+        if not all(inlet.entries.room for inlet in inlets):
+            self.run()
+            inlets = self._inlets(stream, start)
+            if not all(inlet.entries.room for inlet in inlets):
+                return Outcome.FULL
+        outcome = Outcome.ACCEPTED
+        for inlet in inlets:
+            if inlet.entries.put(entry) is Outcome.DROPPED:
+                outcome = Outcome.DROPPED
+        return outcome
+
+    def refresh(self, version: TableVersion, *, start: object) -> None:
+        """Tables of the queries of a start were read anew: what has a tick from `holds_from` on meets them so. That must lie beyond
+        `frontier`; and versions come in order, each before anything is pushed that it holds for."""
+        for beginning in self._of(start):
+            beginning.moved = True
+            for group in beginning.groups:
+                group.pace.refresh(version)
+
+    def frontier(self, start: object) -> int | None:
+        """The greatest tick that the queries of a start may have answered for; None if they have heard nothing."""
+        doors = [inlet.door for beginning in self._of(start) for inlet in beginning.inlets.values()]
+        paces = [group.pace for beginning in self._of(start) for group in beginning.groups]
+        heard = [
+            tick for door in doors for tick in (door.greatest_tick, door.greatest_time) if tick is not None
+        ]
+        marks = [door.watermark for door in doors] + [pace.watermark for pace in paces if pace.leaves]
+        return max((*heard, *(mark for mark in marks if mark > INT_MINIMUM)), default=None)
+
+    def end(self, stream: str, *, start: object = EVERY_START) -> None:
+        """The stream has ended: the last windows are complete."""
+        for inlet in self._inlets(stream, start):
+            inlet.end()
+
+    def run(self) -> None:
+        """Schedule until nothing can move."""
+        self.scheduler.run(self._starts)
+        failed = False
+        for start in self._starts:
+            for name, failure in start.failures.items():
+                failed = True
+                self._queries[name].failure = failure
+            start.failures = {}
+        if failed:
+            self._tidy()
+
+    def _of(self, start: object) -> list[Start]:
+        return [one for one in self._starts if start is EVERY_START or one.key == start]
+
+    def _inlets(self, stream: str, start: object) -> list[PushedInlet]:
+        found = []
+        for beginning in self._of(start):
+            inlet = beginning.inlets.get(stream.lower())
+            if inlet is not None:
+                beginning.moved = True
+                found.append(inlet)
+        return found
+
+    # ---- what they give ----------------------------------------------------------------------------------------------
+
+    def answers(self, name: str) -> list[pl.DataFrame]:
+        """The frames since the last call, those with rows. Raises what made the query stop, once its rows are fetched."""
+        query = self._query(name)
+        frames = query.answers.drain()
+        if query.failure is not None and not frames:
+            raise query.failure.error
+        return frames
+
+    def schema(self, name: str) -> Schema:
+        """The columns of the answer."""
+        return answer_schema(self._query(name).plan)
+
+    def ledger(self, name: str) -> QueryLedger:
+        """What became of the readings the query was given, over the occurrences of streams in it."""
+        query = self._query(name)
+        return query.group.ledger(name) if query.failure is None else query.failure.ledger
+
+    def watermark(self, name: str) -> int | None:
+        """How far event time has come for the query; None if it reads no stream."""
+        pace = self._query(name).group.pace
+        return pace.watermark if pace.leaves else None
+
+    def stream_watermark(self, name: str, stream: str) -> int:
+        """How far event time has come for a stream as the query sees it."""
+        return self._inlet(name, stream).door.watermark
+
+    def stream_ledger(self, name: str, stream: str) -> Ledger:
+        """What became of a stream's readings at the door that the query shares."""
+        return self._inlet(name, stream).door.ledger
+
+    # ---- state -------------------------------------------------------------------------------------------------------
+
+    def snapshot(self, name: str) -> dict[str, dict[str, bytes]]:
+        """The whole state of a query, after all that was pushed: its streams' doors, its rounds, its stages, and the answers
+        that wait."""
+        self.run()
+        query = self._query(name)
+        if query.failure is not None:
+            raise query.failure.error
+        if not all(other.answers.room for other in self._queries.values()):
+            raise ConfigurationError(
+                f"'{name}' cannot be saved while answers wait", hint="fetch the answers of all queries first"
+            )
+        pace = query.group.pace
+        panes = {f"source {stream}": query.start.inlets[stream].snapshot() for stream in pace.inlets}
+        panes["waves"] = pace.snapshot()
+        panes |= query.group.snapshot(name)
+        waiting = query.answers.peek()
+        panes["answers"] = {f"{number:06d}": to_bytes(rows) for number, rows in enumerate(waiting)}
+        return panes
+
+    def restore(self, name: str, panes: Mapping[str, dict[str, bytes]]) -> None:
+        """Let an installed query go on where a query of the same plan stood. Those that stood at the same moment, and are
+        restored before anything is pushed, share again what is equal."""
+        query = self._query(name)
+        shared = {key: pane for key, pane in panes.items() if key.startswith("source ") or key == "waves"}
+        if not self._restored(name, query, panes, _digest(shared)):
+            alone = _digest({**panes, "query": {"name": name.encode()}})
+            assert self._restored(name, query, panes, alone), "a state that differs from itself"
+
+    def _restored(
+        self, name: str, query: Installed, panes: Mapping[str, dict[str, bytes]], moment: bytes
+    ) -> bool:
+        """Fold the query anew into the start of that moment; False if what it would share stands elsewhere."""
+        self.remove(name)
+        start = self._start(query.start.key, moment)
+        groups, inlets = list(start.groups), dict(start.inlets)
+        known = {group: group.known for group in groups}
+        folded = self._fold(name, query.plan, start, query.extents)
+        for stream, inlet in start.inlets.items():
+            if stream not in inlets:
+                inlet.restore(panes[f"source {stream}"])
+        group = folded.group
+        if group not in known:
+            group.pace.restore(panes["waves"])
+        if not group.restore(name, panes, known.get(group, set())):
+            return False
+        for _, data in sorted(panes["answers"].items()):
+            folded.answers.put(from_bytes(data))
+        return True
+
+    def _inlet(self, name: str, stream: str) -> PushedInlet:
+        query = self._query(name)
+        inlet = query.start.inlets.get(stream.lower())
+        if inlet is None and query.failure is not None:
+            raise query.failure.error  # its streams went with it
+        if inlet is None:
+            raise ConfigurationError(
+                f"'{name}' does not read '{stream}'",
+                hint=f"it reads {', '.join(query.group.pace.inlets) or 'none'}",
+            )
+        return inlet
+
+    def _query(self, name: str) -> Installed:
+        query = self._queries.get(name)
+        if query is None:
+            raise ConfigurationError(
+                f"no query '{name}'", hint=f"there are {', '.join(self._queries) or 'none'}"
+            )
+        return query
+
+
+def _digest(panes: Mapping[str, dict[str, bytes]]) -> bytes:
+    state = sha256()
+    for name, parts in sorted(panes.items()):
+        for key, data in sorted(parts.items()):
+            state.update(f"{name} {key} {len(data)} ".encode() + data)
+    return state.digest()

@@ -1,0 +1,198 @@
+"""Queries with the same start and the same occurrences of streams: one round moves them all, and they share equal sub-plans."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from nilometer.dataflow.answers import Answers
+from nilometer.dataflow.books import Books
+from nilometer.dataflow.dataflow import Dataflow
+from nilometer.dataflow.filter_bank import FilterBank, Member
+from nilometer.dataflow.filters import Filter, stateless_over
+from nilometer.dataflow.ledger import QueryLedger
+from nilometer.dataflow.pace import Pace
+from nilometer.dataflow.pushed import Arrival, PushedInlet
+from nilometer.dataflow.sources import Extents
+from nilometer.dataflow.stages import Passing, Round, StreamReader, TableReader, shed_by
+from nilometer.dataflow.watermark import Leaf
+from nilometer.errors import NilometerError
+from nilometer.plan import physical
+
+
+@dataclass(eq=False)
+class Root:
+    """The top of a query's plan: a stage of the group's dataflow, or a filter of a stream's bank."""
+
+    top: int | Member
+    answers: Answers
+
+
+class Group:
+    """The dataflow of its queries' plans, a bank of filters for each stream, and the rounds in which they move."""
+
+    def __init__(self, leaves: frozenset[Leaf], inlets: Mapping[str, PushedInlet], extents: Extents) -> None:
+        self.pace = Pace(leaves, inlets)
+        self.flow = Dataflow(None, extents)
+        self.roots: dict[str, Root] = {}
+        self._extents = extents
+        self._banks: dict[str, FilterBank] = {}
+        self._members: dict[physical.Node, Member] = {}
+        self._users: defaultdict[int, set[str]] = defaultdict(set)
+        self._books: defaultdict[int, Books] = defaultdict(Books)
+
+    # ---- queries come and go -----------------------------------------------------------------------------------------
+
+    def install(self, name: str, plan: physical.Node, answers: Answers) -> None:
+        """Fold a query in: the stages that are not there yet, over those that are."""
+        try:
+            if stateless_over(plan) is not None:
+                member = self._members.get(plan) or self._member(plan)
+                member.outputs.append(answers)
+                self.roots[name] = Root(member, answers)
+                return
+            top = self.flow.lower(plan)
+            self.roots[name] = Root(top, answers)
+            for place in self.flow.below(top):
+                self._users[place].add(name)
+        finally:
+            self._tidy()
+
+    def _member(self, plan: physical.Node) -> Member:
+        work = Filter(plan, self._extents)
+        bank = self._banks.setdefault(work.stream, FilterBank(work.stream))
+        self._members[plan] = member = Member(bank, work)
+        return member
+
+    def remove(self, name: str) -> None:
+        """Take a query out, with all that only it needed."""
+        root = self.roots.pop(name)
+        if isinstance(root.top, Member):
+            root.top.outputs.remove(root.answers)
+        for users in self._users.values():
+            users.discard(name)
+        self._tidy()
+
+    def _tidy(self) -> None:
+        unused = [place for place in self.flow.stages if not self._users[place]]
+        self.flow.remove(unused)
+        for place in unused:
+            del self._users[place]
+            self._books.pop(place, None)
+        for plan, member in list(self._members.items()):
+            if not member.outputs:
+                member.bank.drop(member)
+                del self._members[plan]
+        self._banks = {stream: bank for stream, bank in self._banks.items() if bank.members}
+
+    # ---- rounds ------------------------------------------------------------------------------------------------------
+
+    @property
+    def room(self) -> bool:
+        """Whether all answers can take the rows of a round."""
+        return all(root.answers.room for root in self.roots.values())
+
+    @property
+    def due(self) -> bool:
+        """Whether a round is due though nothing has arrived: the first one, in which tables are pulled, or one for a version of them."""
+        return self.pace.has_version or not self.pace.rounds
+
+    def step(self, arrivals: Mapping[str, Arrival]) -> dict[str, NilometerError]:
+        """One round; gives the errors that stop queries, by name."""
+        if self.pace.has_version:
+            return self._round(self.pace.version_round(), {})
+        own = {stream: arrivals[stream] for stream in self.pace.inlets if stream in arrivals}
+        admitted = {stream: arrival.rows for stream, arrival in own.items() if arrival.rows.height}
+        return self._round(self.pace.round(admitted), own)
+
+    def _round(self, now: Round, arrivals: Mapping[str, Arrival]) -> dict[str, NilometerError]:
+        failures: dict[int, NilometerError] = {}
+        outputs = self.flow.step_all(now, failures)
+        for place, output in outputs.items():
+            stage = self.flow.stages[place]
+            if isinstance(stage.worker, StreamReader):
+                (stream,) = stage.streams
+                if (arrival := arrivals.get(stream)) is not None:
+                    rows = output.rows.height
+                    self._books[place].note(arrival.rows.height, rows, arrival.late, arrival.shed)
+        stopped: dict[str, NilometerError] = {}
+        for stream, bank in self._banks.items():
+            if stream in arrivals:
+                bank.step(arrivals[stream], now)
+            for member, error in bank.failures:
+                stopped |= {name: error for name, root in self.roots.items() if root.top is member}
+            bank.failures.clear()
+        for name, root in self.roots.items():
+            if isinstance(root.top, Member):
+                continue
+            if root.top in outputs:
+                root.answers.put(outputs[root.top].rows)
+            else:
+                failed = next(place for place in self.flow.below(root.top) if place in failures)
+                stopped[name] = failures[failed]
+        return stopped
+
+    # ---- what became of the readings ---------------------------------------------------------------------------------
+
+    def ledger(self, name: str) -> QueryLedger:
+        """What became of the readings that a query was given, over the occurrences of streams in it."""
+        top = self.roots[name].top
+        if isinstance(top, Member):
+            return top.ledger
+        total = QueryLedger()
+        for place in self.flow.below(top):
+            worker = self.flow.stages[place].worker
+            if isinstance(worker, StreamReader):
+                total += self._books[place].ledger
+            elif shed := sum(shed_by(worker)):
+                total += QueryLedger(delivered=-shed, shed=shed)
+        return total
+
+    # ---- state -------------------------------------------------------------------------------------------------------
+
+    def snapshot(self, name: str) -> dict[str, dict[str, bytes]]:
+        """The state of what a query uses."""
+        return {key: self._panes(top) for key, top in self._stateful(name)}
+
+    def restore(self, name: str, panes: Mapping[str, dict[str, bytes]], known: set[int | Member]) -> bool:
+        """Take back a snapshot of the same plan. What is `known` has been restored for another query: False if it differs."""
+        for key, top in self._stateful(name):
+            if top in known:
+                if self._panes(top) != panes[key]:
+                    return False
+            elif isinstance(top, Member):
+                top.restore(panes[key])
+            else:
+                worker = self.flow.stages[top].worker
+                worker.restore(panes[key])
+                if isinstance(worker, StreamReader):
+                    self._books[top].restore(panes[key])
+        return True
+
+    @property
+    def known(self) -> set[int | Member]:
+        """What queries that come may share."""
+        return {*self.flow.stages, *self._members.values()}
+
+    def _panes(self, top: int | Member) -> dict[str, bytes]:
+        if isinstance(top, Member):
+            return top.snapshot()
+        worker = self.flow.stages[top].worker
+        books = self._books[top].snapshot() if isinstance(worker, StreamReader) else {}
+        return worker.snapshot() | books
+
+    def _stateful(self, name: str) -> Iterator[tuple[str, int | Member]]:
+        """What remembers something, numbered as the plan is walked: with or without sharing the numbers are the same, for a stage
+        that is read twice is counted twice."""
+        top = self.roots[name].top
+        if isinstance(top, Member):
+            yield f"000 {top.name}", top
+            return
+        places = (
+            place
+            for place in self.flow.below(top)
+            if not isinstance(self.flow.stages[place].worker, Passing | TableReader)
+        )
+        for number, place in enumerate(places):
+            yield f"{number:03d} {self.flow.stages[place].name}", place
