@@ -90,7 +90,7 @@ class LatestWindow:
 
     def to_panes(self, name: str) -> dict[str, bytes]:
         """The state, as two panes."""
-        rows = frames.concatenate(self._parts, self._columns)
+        (rows,) = self._parts if len(self._parts) == 1 else [frames.concatenate(self._parts, self._columns)]
         return {f"{name}.rows": self._saved[0](rows), f"{name}.windows": self._saved[1](self._windows)}
 
     def from_panes(self, name: str, panes: dict[str, bytes]) -> None:

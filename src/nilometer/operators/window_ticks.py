@@ -13,7 +13,7 @@ import polars as pl
 
 from nilometer.errors import InternalError
 from nilometer.kernels.arrays import Integers
-from nilometer.operators.frames import Dtypes, concatenate, conform, evaluations
+from nilometer.operators.frames import Dtypes, concatenate, conform, evaluations, from_bytes, to_bytes
 from nilometer.operators.limits import operator
 from nilometer.operators.logic import TICK, Output, Progress
 from nilometer.operators.waiting import Waiting
@@ -61,10 +61,12 @@ class WindowTicksLogic:
         return Output(rows, evaluations(pl.Series(ticks, dtype=pl.Int64)))
 
     def snapshot(self) -> dict[str, bytes]:
-        """The watermark and the ticks that wait; between rounds no rows."""
-        return {"meta": json.dumps({"since": self._since}).encode()} | self._ticks.snapshot("ticks")
+        """The watermark and the ticks that wait, and rows of a round that has begun; between rounds none."""
+        panes = {"meta": json.dumps({"since": self._since}).encode()} | self._ticks.snapshot("ticks")
+        return panes | ({"rows": to_bytes(concatenate(self._parts, self._columns))} if self._parts else {})
 
     def restore(self, panes: dict[str, bytes]) -> None:
         """Take back a snapshot."""
         self._since = json.loads(panes["meta"])["since"]
         self._ticks.restore("ticks", panes)
+        self._parts = [from_bytes(panes["rows"])] if "rows" in panes else []
