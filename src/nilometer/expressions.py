@@ -185,6 +185,18 @@ class Aggregate(Expression):
 ALGEBRAIC = ("count", "sum", "avg", "min", "max", "stdev", "variance")
 """Aggregates with a constant-size partial result (SNEE's AGGR_INIT/MERGE/EVAL), unless DISTINCT."""
 
+_SUMMED = (Kind.INT, Kind.FLOAT, Kind.TIME, Kind.DURATION)
+
+
+def constant_size(aggregate: Aggregate) -> bool:
+    """Whether an aggregate has a partial result of constant size, of numbers (DISTINCT changes no MIN and no MAX)."""
+    if aggregate.function not in ALGEBRAIC:
+        return False
+    if aggregate.distinct and aggregate.function not in ("min", "max"):
+        return False
+    argument = None if aggregate.function == "count" else aggregate.argument
+    return argument is None or type_of(argument).kind in _SUMMED
+
 
 def type_of(expression: Expression) -> Type:
     """The type of any expression."""

@@ -6,12 +6,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from contract.rounds import STREAM, TABLE, WINDOWS, Input
+from contract.windowed_streams import OverWindows
 from nilometer.algebra import Lagged, Shift
 from nilometer.expressions import Aggregate as AggregateExpression
 from nilometer.expressions import Call, ColumnReference, Expression
 from nilometer.operators.aggregate import Aggregate
 from nilometer.operators.asof_join import AsofJoin
 from nilometer.operators.join import WindowsJoin, WindowsTableJoin
+from nilometer.operators.join_aggregate.join_aggregate import Item, JoinAggregate, Pairing
+from nilometer.operators.join_changes import Edge, JoinChanges, Side
 from nilometer.operators.lag import Lag
 from nilometer.operators.logic import TICK, TIME, Spec
 from nilometer.operators.row_window import RowWindow
@@ -27,6 +30,7 @@ from nilometer.operators.union import Union
 from nilometer.operators.window_aggregate.window_aggregate import WindowAggregate
 from nilometer.operators.window_join.plan import Form
 from nilometer.operators.window_join.window_join import WindowJoin
+from nilometer.operators.window_scope import Scope
 from nilometer.operators.zipper_join import ZipperJoin
 from nilometer.types import BOOLEAN, FLOAT, INT, POINT, STRING, Column, OwnWindow, Schema, Type
 
@@ -98,7 +102,67 @@ ITEMS = (
 EQUAL = ((0, KEYS[0][0], 1, KEYS[0][1]),)
 TRIANGLE = WindowJoin((R, S, T), ((0, 1, 4), (1, 2, 3), (0, 2, 5)), EQUAL, LESS)
 
+SLIDING, AT_TICKS = Scope(5, 0, 2, True), Scope(4, 1, None, False)
+BOTH_WINDOWS = ((R, SLIDING), (S, AT_TICKS))
+
+
+def side_of_r(*keys: str) -> WindowAggregate:
+    """R's window, by these keys, for an aggregate over a join."""
+    named_keys = tuple((f"0.key{number}", reference(key)) for number, key in enumerate(keys))
+    return WindowAggregate(5, 0, 2, True, keys=named_keys, items=(SUM, MEAN, LEAST, SPREAD))
+
+
+SIDE_OF_S = WindowAggregate(4, 1, None, False, keys=(("1.key0", reference("S.depth")),))
+PAIRED = (("0.key0", "1.key0"),)
+OF_R = tuple(
+    Item(name, aggregate, 0, place) for place, (name, aggregate) in enumerate((SUM, MEAN, LEAST, SPREAD))
+)
+
 CASES: list[Case] = [
+    Case(
+        "aggregate over a join",
+        OverWindows(
+            JoinAggregate(
+                (side_of_r("R.depth"), SIDE_OF_S), (Pairing(0, 1, PAIRED, ()),), (), (*OF_R, Item(*COUNT))
+            ),
+            BOTH_WINDOWS,
+        ),
+        (stream_of_r, stream_of_s),
+    ),
+    Case(
+        "aggregate over a join, grouped",
+        OverWindows(
+            JoinAggregate(
+                (side_of_r("R.depth", "R.kind"), SIDE_OF_S),
+                (Pairing(0, 1, PAIRED, ("0.key1",)),),
+                (("kind", "0.key1"),),
+                (*OF_R, Item(*COUNT)),
+            ),
+            BOTH_WINDOWS,
+        ),
+        (stream_of_r, stream_of_s),
+    ),
+    *(
+        Case(
+            f"changes of a join, {relation}",
+            OverWindows(
+                JoinChanges(
+                    (Side(R, SLIDING), Side(S, AT_TICKS)),
+                    (Edge(0, KEYS[0][0], 1, KEYS[0][1]),),
+                    relation,
+                    R + S,
+                ),
+                BOTH_WINDOWS,
+            ),
+            (stream_of_r, stream_of_s),
+        )
+        for relation in ("ISTREAM", "DSTREAM")
+    ),
+    Case(
+        "changes of a product",
+        OverWindows(JoinChanges((Side(R, SLIDING), Side(S, AT_TICKS)), (), "ISTREAM", R + S), BOTH_WINDOWS),
+        (stream_of_r, stream_of_s),
+    ),
     *(
         Case(f"windows join, hash, {k}", WindowsJoin(R, S, k, KEYS, LESS), (windows_of_r, windows_of_s))
         for k in ("INNER", "LEFT", "SEMI", "ANTI")

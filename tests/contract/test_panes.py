@@ -31,6 +31,7 @@ from contract.operators import (
     stream_of_s,
 )
 from contract.rounds import STREAM, Port, Timeline, generate, rounds, run, state_size
+from contract.windowed_streams import OverWindows
 from nilometer.operators.aggregate import Aggregate
 from nilometer.operators.asof_join import AsofJoin
 from nilometer.operators.join import WindowsJoin, WindowsTableJoin
@@ -55,7 +56,7 @@ WIDTH = 20_000
 MANY, FEW = 30_000, 3
 BYTES_A_ROW = 120
 
-WHOLE = (Aggregate, StreamTableJoin, TableJoin, ToStream, Union, WindowsJoin, WindowsTableJoin)
+WHOLE = (Aggregate, OverWindows, StreamTableJoin, TableJoin, ToStream, Union, WindowsJoin, WindowsTableJoin)
 
 both = (stream_of_r, stream_of_s)
 LARGE = [

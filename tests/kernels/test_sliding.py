@@ -78,7 +78,9 @@ class Kernel:
             ends,
             answered,
         )
-        self.variances = sliding.slide_moments(*moves, self.lifted, *moments, *self.where, ends, answered)
+        self.variances = sliding.slide_moments(*moves, self.lifted, *moments, *self.where, ends, answered)[
+            ::3
+        ]
         *where, self.size = moved
         self.where = (where[0], where[1], where[2])
         owners = np.repeat(np.arange(len(windows)), np.diff(ends, prepend=0))

@@ -17,6 +17,7 @@ from nilometer.algebra import ShedPolicy
 from nilometer.errors import InternalError
 from nilometer.expressions import ColumnReference
 from nilometer.kernels.age_curve import AgeCurve
+from nilometer.kernels.join_completeness import completeness
 from nilometer.operators import frames
 from nilometer.operators.logic import Progress
 from nilometer.operators.shedding import shedding
@@ -96,18 +97,39 @@ class Twin:
             came = [one for port in range(len(self.held)) for one in self.let_in(port, came)]
         self.now = max([self.now, *(one.row.time for one in came)])
         self.learn(came)
-        fresh = [[one for one in came if one.row.port == port] for port in range(len(self.held))]
-        for members in product(*(old + new for old, new in zip(self.held, fresh, strict=True))):
-            if any(member in came for member in members) and self.joins(members):
+        came.sort(key=lambda one: one.row.time)
+        worths = {
+            (one.row.port, one.arrival): self.worth(one.row.port, one)
+            for one in (*came, *(one for held in self.held for one in held))
+        }
+        for one in came:
+            beside = [[one] if port == one.row.port else held for port, held in enumerate(self.held)]
+            self.probe(beside)
+            self.hold(one, worths, min(reached, one.row.time))
+        self.expire(reached)
+
+    def probe(self, beside: list[list[Numbered]]) -> None:
+        for members in product(*beside):
+            if self.joins(members):
                 time = max(member.row.time for member in members)
                 values = [value for member in members for value in member.row.values]
                 self.results.append((time, time, None, None, *values))
                 for port, member in enumerate(members):
                     if member.row.time < time:
                         self.curves[port].matched(np.array([time - member.row.time]))
-        self.held = [old + new for old, new in zip(self.held, fresh, strict=True)]
-        self.expire(reached)
-        self.held = [self.best(port, held) for port, held in enumerate(self.held)]
+
+    def hold(self, one: Numbered, worths: dict[tuple[int, int], float], reached: int) -> None:
+        """A tuple comes to memory: if that is full, what has expired goes, and then the one that is worth least."""
+        port = one.row.port
+        held, most = self.held[port], self.bound.rows[port]
+        held.append(one)
+        if most is None or len(held) <= most:
+            return
+        held[:] = [other for other in held if other.row.time >= reached - self.reach[port]]
+        if len(held) > most:
+            least = min(held, key=lambda other: (worths[port, other.arrival], other.row.time, other.arrival))
+            held.remove(least)
+            self.shed[port] += 1
 
     def let_in(self, port: int, came: list[Numbered]) -> list[Numbered]:
         mine = [one for one in came if one.row.port == port]
@@ -176,13 +198,6 @@ class Twin:
             worth *= max(one.row.time + self.reach[port] - self.now, 0)
         return worth
 
-    def best(self, port: int, rows: list[Numbered]) -> list[Numbered]:
-        most = self.bound.rows[port]
-        if most is None or len(rows) <= most:
-            return rows
-        self.shed[port] += len(rows) - most
-        return sorted(rows, key=lambda one: (self.worth(port, one), one.row.time, one.arrival))[-most:]
-
     def expire(self, reached: int) -> None:
         self.held = [
             [one for one in held if one.row.time >= reached - reach]
@@ -247,3 +262,80 @@ def test_what_cannot_be_is_refused() -> None:
         Shedding((1, 1), "GUESS")
     with pytest.raises(InternalError, match="3 bounds of memory for 2 streams"):
         spec_of(2, (), Shedding((1, 1, 1))).build()
+
+
+# ---- memories of few rows --------------------------------------------------------------------------------------------
+
+WINDOW, RATE, SECONDS = 50, 4, 2_000
+FEW = (1, 5, 20, 100)
+
+
+def arrivals() -> list[tuple[int, int, int]]:
+    """(time, port, key), so many a moment of each of two streams, of ten keys."""
+    generator = np.random.default_rng(5)
+    return [
+        (time, port, int(generator.integers(0, 10)))
+        for time in range(SECONDS)
+        for port in (0, 1)
+        for _ in range(RATE // 2)
+    ]
+
+
+def found_by(policy: str, bound: int) -> tuple[Counter[Any], tuple[int, ...]]:
+    join = WindowJoin(
+        SCHEMAS[:2],
+        ((0, 1, WINDOW),),
+        ((0, side(0, 0), 1, side(1, 0)),),
+        shedding=Shedding((bound, bound), policy),
+    )
+    logic = join.build()
+    came = arrivals()
+    results: Counter[Any] = Counter()
+    for start in range(0, SECONDS, 100):
+        for port in (0, 1):
+            rows = [
+                (time, time, 1, None, key, str(number))
+                for number, (time, at, key) in enumerate(came)
+                if at == port and start <= time < start + 100
+            ]
+            logic.update(port, pl.DataFrame(rows, schema=frames.stream_dtypes(SCHEMAS[port]), orient="row"))
+        output = logic.advance(Progress(start + 100))
+        results.update(zip(output.rows["A.kind"], output.rows["B.kind"], strict=True))
+        assert max(logic.heights) <= bound
+    return results, logic.shed_by_port
+
+
+@pytest.mark.parametrize("bound", FEW)
+def test_what_is_found_was_among_few_rows_when_it_was_probed(bound: int) -> None:
+    memories: list[list[tuple[float, int, int, int, int]]] = [[], []]
+    numbers = [0, 0]
+    expected: Counter[Any] = Counter()
+    for number, (time, port, key) in enumerate(arrivals()):
+        memory = memories[1 - port]
+        assert len(memory) <= bound
+        for _, then, _, other_key, other in memory:
+            if other_key == key and time - then <= WINDOW:
+                expected[tuple(map(str, (number, other) if port == 0 else (other, number)))] += 1
+        worth = float(drawn(0, port, np.array([numbers[port]]))[0])
+        own = [one for one in memories[port] if one[1] >= time - WINDOW]
+        memories[port] = sorted([*own, (worth, time, numbers[port], key, number)])[-bound:]
+        numbers[port] += 1
+    assert found_by("RANDOM", bound)[0] == expected
+
+
+@pytest.mark.parametrize("bound", FEW)
+def test_a_sample_of_few_rows_finds_what_explain_says(bound: int) -> None:
+    came = arrivals()
+    whole = sum(
+        1
+        for time, port, key in came
+        if port == 0
+        for then in range(max(0, time - WINDOW), min(SECONDS, time + WINDOW + 1))
+        for _, other_port, other in came[RATE * then : RATE * (then + 1)]
+        if other_port == 1 and other == key
+    )
+    expected = completeness([bound, bound], [WINDOW + 1] * 2, [RATE / 2] * 2)
+    found = found_by("SAMPLE", bound)[0].total()
+    # As few as 4,000 tuples of each stream are drawn from.
+    assert found / whole <= expected * 1.15 + 10 / whole
+    assert found / whole >= expected * 0.6 - 10 / whole

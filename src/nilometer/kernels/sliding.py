@@ -193,8 +193,8 @@ def slide(  # type: ignore[no-untyped-def]
 def slide_sums(  # type: ignore[no-untyped-def]
     taken, left, groups, values, nexts, front, back, first, pivot, last, ends, answered
 ):
-    """The same moves over (high, low), the rows of `values`, `nexts`, `front` and `back`; the rounded sum of each answer."""
-    results = np.empty(len(answered), dtype=np.float64)
+    """The same moves over (high, low), the rows of `values`, `nexts`, `front` and `back`, and of the answers: `high` is the rounded sum."""
+    results = np.empty((2, len(answered)), dtype=np.float64)
     written = 0
     for evaluation in range(len(taken)):
         while last < taken[evaluation]:
@@ -222,7 +222,9 @@ def slide_sums(  # type: ignore[no-untyped-def]
         first = target
         while written < ends[evaluation]:
             group = answered[written]
-            results[written] = add_pairs(front[0, group], front[1, group], back[0, group], back[1, group])[0]
+            results[0, written], results[1, written] = add_pairs(
+                front[0, group], front[1, group], back[0, group], back[1, group]
+            )
             written += 1
     return results
 
@@ -231,8 +233,8 @@ def slide_sums(  # type: ignore[no-untyped-def]
 def slide_moments(  # type: ignore[no-untyped-def]
     taken, left, groups, values, nexts, front, back, first, pivot, last, ends, answered
 ):
-    """The same moves over (n, mean, low, squares), the rows of `values`, `nexts`, `front` and `back`; n and squares of each answer."""
-    results = np.empty((2, len(answered)), dtype=np.float64)
+    """The same moves over (n, mean, low, squares), the rows of `values`, `nexts`, `front` and `back`, and of the answers."""
+    results = np.empty((4, len(answered)), dtype=np.float64)
     written = 0
     for evaluation in range(len(taken)):
         while last < taken[evaluation]:
@@ -260,7 +262,7 @@ def slide_moments(  # type: ignore[no-untyped-def]
         first = target
         while written < ends[evaluation]:
             group = answered[written]
-            count, _, _, square = merge_moments(
+            count, mean, low, square = merge_moments(
                 front[0, group],
                 front[1, group],
                 front[2, group],
@@ -271,7 +273,9 @@ def slide_moments(  # type: ignore[no-untyped-def]
                 back[3, group],
             )
             results[0, written] = count
-            results[1, written] = square
+            results[1, written] = mean
+            results[2, written] = low
+            results[3, written] = square
             written += 1
     return results
 

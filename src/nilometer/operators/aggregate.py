@@ -30,6 +30,7 @@ from nilometer.operators.aggregate_items import (
     output_schema,
 )
 from nilometer.operators.frames import conform, empty, from_bytes, to_bytes, window_dtypes
+from nilometer.operators.limits import operator
 from nilometer.operators.logic import EVALUATION, TICK, Output, Progress, no_evaluations
 from nilometer.types import Schema
 
@@ -71,6 +72,7 @@ class AggregateLogic:
             raise InternalError(f"an aggregate has no input {port}")
         self._rows.append(rows)
 
+    @operator("AGGR")
     def advance(self, progress: Progress) -> Output:
         """The aggregates of every evaluation of this round; of a table, of the rows given in this round."""
         rows = pl.concat(self._rows) if self._rows else None

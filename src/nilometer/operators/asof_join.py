@@ -34,6 +34,7 @@ from nilometer.operators import frames
 from nilometer.operators.evaluate.evaluate import compile_expression
 from nilometer.operators.gathering import gather
 from nilometer.operators.last_rows import LastRows
+from nilometer.operators.limits import operator
 from nilometer.operators.logic import TICK, TIME, Output, Progress, no_evaluations
 from nilometer.operators.matching import KeyPairs
 from nilometer.operators.order import stream_order
@@ -105,6 +106,7 @@ class AsofJoinLogic:
             )
             self._right.add(keyed.drop_nulls(self._names) if self._names else keyed)
 
+    @operator("ASOF_JOIN")
     def advance(self, progress: Progress) -> Output:
         # What is released now is later, on either side, than what was released before.
         left = self._left.release(progress.watermark)

@@ -26,6 +26,7 @@ import polars as pl
 from nilometer.kernels.candidates import split
 from nilometer.operators import frames
 from nilometer.operators.latest import LatestWindow, union_of_ticks
+from nilometer.operators.limits import check_built, operator
 from nilometer.operators.logic import WINDOW_COLUMNS, Output, Progress
 from nilometer.operators.lookup import Lookup
 from nilometer.operators.matching import JoinSpec
@@ -54,16 +55,19 @@ class WindowsJoinLogic:
     def update(self, port: int, rows: pl.DataFrame) -> None:
         self._sides[port].take(rows)
 
+    @operator("a join of windows")
     def advance(self, progress: Progress) -> Output:
         left, right = self._sides
         ticks = union_of_ticks(
             *(side.settle(listed) for side, listed in zip(self._sides, progress.evaluations, strict=True))
         )
         sizes = left.sizes(ticks) + right.sizes(ticks)
-        joined = [
-            self._matcher(left.rows(ticks[part]), right.rows(ticks[part]))
-            for part in split(sizes, ROWS_AT_ONCE)
-        ]
+        joined = []
+        total = 0
+        for part in split(sizes, ROWS_AT_ONCE):
+            joined.append(self._matcher(left.rows(ticks[part]), right.rows(ticks[part])))
+            total += joined[-1].height
+            check_built(total, len(self._columns))
         left.forget()
         right.forget()
         return Output(frames.concatenate(joined, self._columns), frames.evaluations(pl.Series(ticks)))

@@ -30,6 +30,7 @@ from nilometer.operators import frames
 from nilometer.operators.evaluate.evaluate import compile_expression
 from nilometer.operators.gathering import gather
 from nilometer.operators.last_rows import LastRows
+from nilometer.operators.limits import operator
 from nilometer.operators.logic import ID, TIME, Output, Progress, no_evaluations
 from nilometer.operators.order import stream_order
 from nilometer.operators.validation import require, require_choice, require_columns
@@ -86,6 +87,7 @@ class LagLogic:
     def update(self, port: int, rows: pl.DataFrame) -> None:  # noqa: ARG002 - one port
         self._waiting.add(rows)
 
+    @operator("LAG")
     def advance(self, progress: Progress) -> Output:
         rows = self._waiting.release(progress.watermark)
         if not rows.height:

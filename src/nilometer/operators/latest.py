@@ -19,6 +19,7 @@ from nilometer.kernels.arrays import Integers
 from nilometer.kernels.ranges import expand
 from nilometer.operators import frames
 from nilometer.operators.gathering import gather
+from nilometer.operators.limits import check_built
 from nilometer.operators.logic import EVALUATION, EVALUATIONS_SCHEMA, TICK, no_evaluations
 from nilometer.types import Schema
 
@@ -74,6 +75,7 @@ class LatestWindow:
     def rows(self, ticks: Integers) -> pl.DataFrame:
         """The latest window's rows at each tick, with @evaluation = @tick = that tick."""
         starts, counts = self._ranges(ticks)
+        check_built(float(counts.sum()), len(self._columns))
         owners, members = expand(starts, starts + counts)
         at = pl.Series(ticks[owners])
         return pl.DataFrame([at.alias(EVALUATION), at.alias(TICK), *gather(self._rows, members)])
@@ -91,7 +93,7 @@ class LatestWindow:
 
     def to_panes(self, name: str) -> dict[str, bytes]:
         """The state, as two panes."""
-        rows = frames.concatenate(self._parts, self._columns)
+        (rows,) = self._parts if len(self._parts) == 1 else [frames.concatenate(self._parts, self._columns)]
         return {f"{name}.rows": self._saved[0](rows), f"{name}.windows": self._saved[1](self._windows)}
 
     def from_panes(self, name: str, panes: dict[str, bytes]) -> None:

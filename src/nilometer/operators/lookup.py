@@ -9,6 +9,7 @@ from __future__ import annotations
 import polars as pl
 
 from nilometer.operators import frames
+from nilometer.operators.limits import operator
 from nilometer.operators.logic import Output, Progress, no_evaluations
 from nilometer.operators.matching import Matching
 from nilometer.operators.stored_rows import StoredRows, visible
@@ -41,6 +42,7 @@ class Lookup:
         elif rows.height:
             self._parts.append(frames.conform(rows, self._row_columns))
 
+    @operator("a join with a table")
     def advance(self, progress: Progress) -> Output:
         if self._given is not None:
             self._tables.put(self._given, progress.holds_from)

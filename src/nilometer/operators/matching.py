@@ -32,6 +32,7 @@ from nilometer.kernels.candidates import expand_in_chunks
 from nilometer.kernels.ranges import expand
 from nilometer.operators.evaluate.evaluate import Evaluator, Predicate, compile_expression, compile_predicate
 from nilometer.operators.gathering import gather
+from nilometer.operators.limits import check_built
 from nilometer.operators.logic import TICK
 from nilometer.operators.validation import require, require_choice, require_columns, require_condition
 from nilometer.types import BOOLEAN, Schema
@@ -181,6 +182,9 @@ class Matcher:
     def _pairs(self, left: pl.DataFrame, right: pl.DataFrame) -> tuple[Integers, Integers]:
         candidates = self._candidates(left, right)
         if self._residual is None:
+            check_built(
+                float(np.maximum(candidates.high - candidates.low, 0).sum()), left.width + right.width
+            )
             owners, members = expand(candidates.low, candidates.high)
             return owners, candidates.order[members]
         found = list(self._tested(left, right, candidates, self._residual))
@@ -197,11 +201,14 @@ class Matcher:
             side.select(names) for side, names in zip((left, right), self._read, strict=True)
         )
         found = []
+        total = 0
         for owners, places in expand_in_chunks(candidates.low, candidates.high, PAIRS_AT_ONCE):
             members = candidates.order[places]
             columns = [*gather(left_read, owners), *gather(right_read, members)]
             holds = residual.mask(pl.DataFrame([pl.Series("@pair", owners), *columns])).to_numpy()
             found.append((owners[holds], members[holds]))
+            total += len(found[-1][0])
+            check_built(total, left.width + right.width)
         return found
 
     def _candidates(self, left: pl.DataFrame, right: pl.DataFrame) -> Candidates:

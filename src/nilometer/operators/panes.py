@@ -20,6 +20,7 @@ from nilometer.kernels.arrays import Booleans, Integers
 from nilometer.kernels.stable_order import stable_order
 from nilometer.operators.frames import Dtypes, concatenate, from_bytes, to_bytes
 from nilometer.operators.gathering import gather
+from nilometer.operators.limits import check_kept
 
 SMALL = 1_024
 """Panes of fewer rows are always merged: they cost more to keep apart than to rewrite."""
@@ -97,6 +98,7 @@ class Panes:
 
     def pane(self, rows: pl.DataFrame) -> Pane:
         """Rows, of which there is one, as a pane that can be read before it is added."""
+        check_kept(len(self) + rows.height)
         self._serial += 1
         return self._make(rows, self._serial - 1)
 

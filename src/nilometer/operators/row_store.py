@@ -17,6 +17,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from nilometer.operators.frames import Dtypes, concatenate, empty, from_bytes, to_bytes
+from nilometer.operators.limits import check_kept
 from nilometer.operators.panes import SEALED, SMALL
 
 
@@ -58,6 +59,7 @@ class RowStore:
 
     def append(self, rows: pl.DataFrame) -> None:
         """Take rows."""
+        check_kept(self._rows.height + rows.height)
         first = self.end
         self._rows = rows.clone() if not self._rows.height else self._rows.extend(rows)
         self._pieces.append(_Piece(self._serial, first, self.end))

@@ -31,6 +31,7 @@ from nilometer.operators.frames import (
     stream_dtypes,
     window_dtypes,
 )
+from nilometer.operators.limits import check_built, operator
 from nilometer.operators.logic import EVALUATION, ID, POSITION, TICK, Output, Progress
 from nilometer.operators.order import in_time
 from nilometer.operators.panes import Panes
@@ -117,6 +118,7 @@ class RowWindowLogic:
         """Take rows of the stream."""
         self._numbers.update(port, rows)
 
+    @operator("ROW_WINDOW")
     def advance(self, progress: Progress) -> Output:
         """Number the rows below the watermark; evaluate at every `slide`-th of them."""
         final = self._numbers.advance(progress.watermark)
@@ -143,7 +145,9 @@ class RowWindowLogic:
         reach = None if start is None else start + 1
         low = None if reach is None else int(evaluated[0]) - reach + 1
         rows = self._rows.between(low, int(evaluated[-1]) - end)
-        owners, positions = expand(*windows(rows.get_column(ORDINAL).to_numpy(), evaluated, reach, end))
+        first, last = windows(rows.get_column(ORDINAL).to_numpy(), evaluated, reach, end)
+        check_built(float(np.maximum(last - first, 0).sum()), len(self._output))
+        owners, positions = expand(first, last)
         found = rows[positions].select(list(self._columns))
         return pl.DataFrame(
             [pl.Series(EVALUATION, evaluated[owners]), pl.Series(TICK, ticks[owners]), *found.get_columns()]

@@ -27,6 +27,7 @@ import polars as pl
 from nilometer.expressions import Expression
 from nilometer.operators.aggregate_items import NamedAggregate, NamedExpression
 from nilometer.operators.frames import conform, window_dtypes
+from nilometer.operators.limits import operator
 from nilometer.operators.logic import EVALUATION, TICK, Output, Progress
 from nilometer.operators.row_window import ORDINAL, RowNumbers, RowWindow, evaluated_rows
 from nilometer.operators.window_aggregate.window_aggregate import WindowAggregate
@@ -86,6 +87,7 @@ class RowWindowAggregateLogic:
         """Take rows of the stream."""
         self._numbers.update(port, rows)
 
+    @operator("an aggregate of row windows")
     def advance(self, progress: Progress) -> Output:
         """Number the rows below the watermark; aggregate at every `slide`-th of them."""
         before = self._numbers.count + 1

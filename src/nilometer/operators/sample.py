@@ -19,6 +19,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from nilometer.operators import frames
+from nilometer.operators.limits import operator
 from nilometer.operators.logic import ID, TIME, Output, Progress, no_evaluations
 from nilometer.operators.order import source_order
 from nilometer.operators.validation import require
@@ -57,6 +58,7 @@ class SampleLogic:
     def update(self, port: int, rows: pl.DataFrame) -> None:  # noqa: ARG002 - one port
         self._waiting.add(rows)
 
+    @operator("SAMPLE")
     def advance(self, progress: Progress) -> Output:
         key = [ID, _INTERVAL]
         ordered = source_order(self._waiting.release(progress.watermark), self._values)

@@ -22,6 +22,7 @@ import polars as pl
 from nilometer.algebra.table_function import FunctionCall
 from nilometer.algebra.table_functions import SILENT
 from nilometer.operators import frames
+from nilometer.operators.limits import operator
 from nilometer.operators.logic import ID, POSITION, TICK, TIME, Output, Progress, no_evaluations
 from nilometer.operators.validation import require
 from nilometer.operators.waiting import Waiting
@@ -77,6 +78,7 @@ class SilentLogic:
     def update(self, port: int, rows: pl.DataFrame) -> None:  # noqa: ARG002 - one port
         self._waiting.add(rows.drop_nulls(ID))
 
+    @operator("SILENT")
     def advance(self, progress: Progress) -> Output:
         heard = self._waiting.release(progress.watermark)
         first = progress.first_tick

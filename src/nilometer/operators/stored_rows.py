@@ -9,6 +9,7 @@ from __future__ import annotations
 import polars as pl
 
 from nilometer.operators import frames
+from nilometer.operators.limits import check_kept
 from nilometer.types import Schema
 
 ROW = "@row"
@@ -24,6 +25,7 @@ class StoredRows:
 
     def put(self, rows: pl.DataFrame) -> None:
         """A new version of the table."""
+        check_kept(rows.height)
         columns = frames.conform(rows, self._columns).get_columns() if self._columns else []
         self.rows = pl.DataFrame([pl.int_range(rows.height, eager=True).alias(ROW), *columns])
 

@@ -22,6 +22,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from nilometer.operators import frames
+from nilometer.operators.limits import operator
 from nilometer.operators.logic import STREAM_COLUMNS, Output, Progress, no_evaluations
 from nilometer.operators.lookup import Lookup
 from nilometer.operators.matching import JoinSpec
@@ -65,6 +66,7 @@ class TableJoinLogic:
         self._tables[port].put(rows)
         self._changed = True
 
+    @operator("a join with a table")
     def advance(self, progress: Progress) -> Output:  # noqa: ARG002 - tables know no time
         if not self._changed:
             return Output(frames.empty(self._columns), no_evaluations())

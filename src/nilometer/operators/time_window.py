@@ -28,6 +28,7 @@ from nilometer.kernels.arrays import Integers
 from nilometer.kernels.candidates import split
 from nilometer.kernels.ranges import expand, windows
 from nilometer.operators.frames import concatenate, conform, dtypes, evaluations, window_dtypes
+from nilometer.operators.limits import check_built, operator
 from nilometer.operators.logic import EVALUATION, TICK, Output, Progress, no_evaluations
 from nilometer.operators.panes import Panes
 from nilometer.operators.window_scope import BEGINNING, Scope
@@ -83,6 +84,7 @@ class TimeWindowLogic:
         kept = conform(rows, self._kept)
         self._pending.append(kept if seen is None else kept.filter(pl.Series(seen)))
 
+    @operator("TIME_WINDOW")
     def advance(self, progress: Progress) -> Output:
         """The windows of every evaluation below the watermark."""
         parts = list(self.windows(progress))
@@ -130,6 +132,8 @@ class TimeWindowLogic:
         rows = self._panes.between(lowest, int(ticks[-1]) - end)
         low, high = windows(rows.get_column(TICK).to_numpy(), ticks, reach, end)
         counts = np.maximum(high - low, 0)
+        if limit is None:
+            check_built(float(counts.sum()), len(self._output))
         for part in [slice(None)] if limit is None else split(counts, limit):
             owners, positions = expand(low[part], high[part])
             at = pl.Series(ticks[part][owners], dtype=pl.Int64)

@@ -24,6 +24,7 @@ import polars as pl
 
 from nilometer.algebra import Relation
 from nilometer.operators import frames
+from nilometer.operators.limits import operator
 from nilometer.operators.logic import (
     EVALUATION,
     EVALUATIONS_SCHEMA,
@@ -59,7 +60,7 @@ class ToStream:
         return DifferenceLogic(self)
 
 
-def _as_stream(rows: pl.DataFrame, columns: frames.Dtypes) -> pl.DataFrame:
+def as_stream(rows: pl.DataFrame, columns: frames.Dtypes) -> pl.DataFrame:
     """Rows with a tick as tuples of a stream."""
     tuples = rows.with_columns(
         pl.col(TICK).alias(TIME),
@@ -67,6 +68,23 @@ def _as_stream(rows: pl.DataFrame, columns: frames.Dtypes) -> pl.DataFrame:
         pl.lit(None, dtype=pl.Int64).alias(POSITION),
     )
     return tuples.select(*columns)
+
+
+def bag_difference(rows: pl.DataFrame, others: pl.DataFrame, values: list[str]) -> pl.DataFrame:
+    """The rows less those that are equal in `values` (NULL = NULL), one for one."""
+    if not rows.height or not others.height:
+        return rows
+    numbered, taken = (
+        each.with_columns(pl.int_range(pl.len()).over(values).alias(_NUMBER)) for each in (rows, others)
+    )
+    left = numbered.join(
+        taken.select(*values, _NUMBER),
+        on=[*values, _NUMBER],
+        how="anti",
+        nulls_equal=True,
+        maintain_order="left",
+    )
+    return left.drop(_NUMBER)
 
 
 class RStreamLogic:
@@ -81,10 +99,11 @@ class RStreamLogic:
         if rows.height:
             self._parts.append(frames.conform(rows, self._input))
 
+    @operator("ISTREAM, DSTREAM or RSTREAM")
     def advance(self, progress: Progress) -> Output:  # noqa: ARG002 - the evaluations have taken place
         rows = frames.concatenate(self._parts, self._input)
         self._parts = []
-        return Output(_as_stream(rows, self._columns), no_evaluations())
+        return Output(as_stream(rows, self._columns), no_evaluations())
 
     def snapshot(self) -> dict[str, bytes]:
         rows = frames.concatenate(self._parts, self._input)
@@ -110,6 +129,7 @@ class DifferenceLogic:
         if rows.height:
             self._parts.append(frames.conform(rows, self._input))
 
+    @operator("ISTREAM, DSTREAM or RSTREAM")
     def advance(self, progress: Progress) -> Output:
         (evaluations,) = progress.evaluations
         if not evaluations.height:
@@ -119,7 +139,7 @@ class DifferenceLogic:
         changes = self._changes(rows, steps)
         self._last = steps.tail(1)
         self._parts = [rows.filter(pl.col(EVALUATION) == self._last[EVALUATION].item())]
-        return Output(_as_stream(changes, self._columns), no_evaluations())
+        return Output(as_stream(changes, self._columns), no_evaluations())
 
     def _changes(self, rows: pl.DataFrame, steps: pl.DataFrame) -> pl.DataFrame:
         # Per evaluation the one to compare with: the previous (whose rows are taken away), or the next.

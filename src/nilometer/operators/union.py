@@ -22,6 +22,7 @@ import polars as pl
 from nilometer.algebra import Collection
 from nilometer.operators import frames
 from nilometer.operators.latest import LatestWindow, union_of_ticks
+from nilometer.operators.limits import operator
 from nilometer.operators.logic import ID, POSITION, STREAM_COLUMNS, TICK, Output, Progress, no_evaluations
 from nilometer.operators.stored_rows import StoredRows, visible
 from nilometer.operators.validation import require, require_choice
@@ -98,6 +99,7 @@ class StreamUnion:
             rows = rows.with_columns(pl.lit(None, dtype=self._columns[ID]).alias(ID))
         self._parts.append(frames.conform(rows, self._columns))
 
+    @operator("UNION")
     def advance(self, progress: Progress) -> Output:  # noqa: ARG002 - nothing waits
         rows = frames.concatenate(self._parts, self._columns)
         self._parts = []
@@ -122,6 +124,7 @@ class WindowsUnion:
     def update(self, port: int, rows: pl.DataFrame) -> None:
         self._sides[port].take(rows)
 
+    @operator("UNION")
     def advance(self, progress: Progress) -> Output:
         left, right = self._sides
         ticks = union_of_ticks(
@@ -154,6 +157,7 @@ class TableUnion:
         self._tables[port].put(rows)
         self._changed = True
 
+    @operator("UNION")
     def advance(self, progress: Progress) -> Output:  # noqa: ARG002 - tables know no time
         if not self._changed:
             return Output(frames.empty(self._columns), no_evaluations())

@@ -26,6 +26,7 @@ import polars as pl
 from nilometer.operators import frames
 from nilometer.operators.evaluate.evaluate import Evaluator, compile_expression
 from nilometer.operators.gathering import gather
+from nilometer.operators.limits import operator
 from nilometer.operators.logic import ID, POSITION, TICK, TIME, Output, Progress, no_evaluations
 from nilometer.operators.matching import KeyPairs
 from nilometer.operators.order import stream_order
@@ -86,6 +87,7 @@ class ZipperJoinLogic:
             last = rows[TIME].to_numpy() // interval * interval + (interval - 1)
             self._sides[port].add(rows.with_columns(pl.Series(_LAST, last)))
 
+    @operator("a zipper join")
     def advance(self, progress: Progress) -> Output:
         sides = [
             stream_order(side.release(progress.watermark), names)

@@ -1,11 +1,11 @@
 """Logical plan -> a cheaper logical plan -> a physical plan. A rule never changes the answer."""
 
 from nilometer.optimizer.choose import choose
-from nilometer.optimizer.choose_window_join import why
 from nilometer.optimizer.context import OptimizerContext
 from nilometer.optimizer.optimizer import RULES, Optimized, Phase, Step, optimize
 from nilometer.optimizer.profiles import PROFILES, JoinOrder, Profile
 from nilometer.optimizer.verbose import explain_verbose
+from nilometer.optimizer.why import why
 
 __all__ = [
     "optimize",

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from nilometer.optimizer.choose_window_join import why
 from nilometer.optimizer.optimizer import RULES, Optimized
+from nilometer.optimizer.why import why
 from nilometer.plan import logical
 from nilometer.plan.explain import explain_text
 

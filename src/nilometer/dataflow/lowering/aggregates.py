@@ -2,7 +2,7 @@
 
 In one process the three steps are one: what EVAL gives is the whole aggregate of what INIT takes. A step that stands alone,
 because the others run elsewhere, makes, merges or evaluates partial results (lowering/partials.py). Where it can, an
-aggregate is fused with the window below it.
+aggregate is fused with the window below it, or with the joins of windows below it.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 from nilometer import algebra
 from nilometer.algebra import Collection
 from nilometer.dataflow.dataflow import Dataflow
+from nilometer.dataflow.lowering.eager import eager
 from nilometer.dataflow.lowering.fusion import Items, Keys, fused
 from nilometer.dataflow.lowering.partials import MergeLogic, completed, evaluated, initial_items
 from nilometer.errors import InternalError, UnsupportedError
@@ -78,5 +79,8 @@ def _aggregate(
         return flow.add_operator(node, spec, (stream,))
     if completeness is not None:
         raise InternalError("COMPLETENESS of what is not a time window")
+    place = eager(node, keys, items, below, flow)
+    if place is not None:
+        return place
     windows = below.collection is Collection.WINDOWS
     return flow.add_operator(node, aggregate_operator.Aggregate(keys, items, windows=windows), (below,))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from nilometer.dataflow.dataflow import Dataflow
+from nilometer.dataflow.lowering.changes import changes
 from nilometer.dataflow.lowering.sources_of import acquisition_interval, id_type
 from nilometer.operators import row_window as row_operator
 from nilometer.operators import time_window as time_operator
@@ -25,5 +26,8 @@ def row_window(node: RowWindow, flow: Dataflow) -> int:
 
 
 def to_stream(node: RStream | IStream | DStream, flow: Dataflow) -> int:
-    """Windows, or their differences, as a stream."""
+    """Windows, or their differences, as a stream; those of a join by deltas, where they can be."""
+    place = None if isinstance(node, RStream) else changes(node, flow)
+    if place is not None:
+        return place
     return flow.add_operator(node, to_stream_operator.ToStream(node.schema, node.relation))

@@ -2,7 +2,9 @@
 
 Of each stream at most so many tuples are kept; when there are more, those that are worth least go (worth.py), and are counted. What a
 round brings is joined in slices, in the order of time, of at most a sixteenth of the memory: a slice is all that is ever held on
-top of the bound, and how a log is cut into rounds matters little. What has expired takes no memory and is not shed.
+top of the bound, and how a log is cut into rounds matters little. A memory of fewer than `FEW` rows is smaller than a slice: there the
+slice's tuples come one by one (kernels/evictions.py), and a result is found only if its earlier members are in memory when its last one
+comes. What has expired takes no memory and is not shed.
 
 >>> Shedding((1_600, None), "LIFE").slice_rows
 100
@@ -19,7 +21,8 @@ import numpy as np
 import polars as pl
 
 from nilometer.algebra import ShedPolicy
-from nilometer.kernels.arrays import Booleans, Floats
+from nilometer.kernels.arrays import Booleans, Floats, Integers
+from nilometer.kernels.evictions import STAYS, evictions
 from nilometer.operators.frames import Dtypes
 from nilometer.operators.logic import TIME
 from nilometer.operators.panes import Pane, Panes
@@ -27,10 +30,12 @@ from nilometer.operators.shedding.recent_arrivals import RecentArrivals
 from nilometer.operators.shedding.worth import ARRIVAL, worth_by
 from nilometer.operators.validation import require, require_choice
 from nilometer.operators.window_join.keys import KeyClass
+from nilometer.operators.window_join.steps import Members
 from nilometer.types import INT_MINIMUM
 
 SLICES_PER_MEMORY = 16
 LEAST_SLICE = 64
+FEW = SLICES_PER_MEMORY * LEAST_SLICE
 
 NUMBERED: Dtypes = {ARRIVAL: pl.Int64()}
 """The column that a join with bounded memory keeps beside those of its streams."""
@@ -56,6 +61,14 @@ class Shedding:
         return max(LEAST_SLICE, least // SLICES_PER_MEMORY)
 
 
+@dataclass(frozen=True)
+class _Memory:
+    """Per row of a pane when it came in the slice (-1: before), and the position of the row for which it goes."""
+
+    positions: Integers
+    leaves: Integers
+
+
 class Shedder:
     """Numbers the tuples, decides which go, and counts them: `shed`, per port. `reached` is how far event time has come."""
 
@@ -66,6 +79,8 @@ class Shedder:
         self._spec = spec
         self._arrived = [0 for _ in reach]
         self._now = INT_MINIMUM
+        self._reach = tuple(reach)
+        self._memories: dict[tuple[int, int], _Memory] = {}
         self._recent = [RecentArrivals(one) for one in reach]
         self._worth = worth_by(ShedPolicy(spec.policy), spec.seed, classes, reach)
         self.found = self._worth.found
@@ -125,6 +140,86 @@ class Shedder:
             self.shed[port] += rows.height - stay[-1].height
         return stay
 
+    # ---- memories of few rows ----------------------------------------------------------------------------------------
+
+    def few(self, port: int) -> bool:
+        """Whether a port's memory is smaller than a slice may be."""
+        bound = self._spec.rows[port]
+        return bound is not None and bound < FEW
+
+    def remember(self, fresh: Sequence[Pane | None], kept: Sequence[Panes], reached: int) -> None:
+        """Find out when each tuple leaves its memory, while these come one by one."""
+        ends = np.cumsum([0 if pane is None else len(pane.order) for pane in fresh])
+        times = np.concatenate([np.empty(0, np.int64), *(pane.order for pane in fresh if pane is not None)])
+        positions = np.empty(len(times), dtype=np.int64)
+        positions[np.argsort(times, kind="stable")] = np.arange(len(times))
+        self._memories = {}
+        for port, (new, panes) in enumerate(zip(fresh, kept, strict=True)):
+            own = positions[ends[port] - (0 if new is None else len(new.order)) : ends[port]]
+            if new is not None:
+                self._memories[port, new.serial] = _Memory(own, np.full(len(own), STAYS))
+            if new is not None and self.few(port):
+                self._few(port, [*panes, new], own, reached)
+
+    def _few(self, port: int, panes: Sequence[Pane], own: Integers, reached: int) -> None:
+        bound = self._spec.rows[port]
+        assert bound is not None, "a memory without a bound"
+        worth, arrivals, times = self._judged(port, panes)
+        ranks = np.empty(len(times), dtype=np.int64)
+        ranks[np.lexsort((arrivals, times, worth))] = np.arange(len(times))
+        positions = np.concatenate([np.full(len(times) - len(own), -1), own])
+        gone = evictions(times, ranks, positions, bound, self._reach[port], reached)
+        start = 0
+        for pane in panes:
+            leaves = np.full(len(pane.order), STAYS)
+            leaves[pane.start :] = gone[start : start + pane.height]
+            start += pane.height
+            before = np.full(len(pane.order), -1) if pane is not panes[-1] else own
+            self._memories[port, pane.serial] = _Memory(before, leaves)
+
+    def in_memory(self, members: Members) -> Members | None:
+        """Those whose earlier members were in memory when the last one came; None if there are none."""
+        if not any(self.few(port) for port in members):
+            return members
+        known = {port: self._memory_of(port, member) for port, member in members.items()}
+        last = np.maximum.reduce([position for position, _ in known.values()])
+        holds = np.logical_and.reduce(
+            [(position == last) | (leaves >= last) for position, leaves in known.values()]
+        )
+        if holds.all():
+            return members
+        rows = np.flatnonzero(holds)
+        if not len(rows):
+            return None
+        return {port: (pane, rows if at is None else at[rows]) for port, (pane, at) in members.items()}
+
+    def _memory_of(self, port: int, member: tuple[Pane, Integers | None]) -> tuple[Integers, Integers]:
+        pane, rows = member
+        memory = self._memories.get((port, pane.serial))
+        count = len(pane.order) if rows is None else len(rows)
+        if memory is None:
+            return np.full(count, -1), np.full(count, STAYS)
+        return (
+            (memory.positions, memory.leaves)
+            if rows is None
+            else (memory.positions[rows], memory.leaves[rows])
+        )
+
+    def evict(self, port: int, new: Pane, kept: Panes) -> Pane | None:
+        """Give up what has left a memory of few rows; gives what stays of the new tuples."""
+        if not self.few(port):
+            return new
+        panes = list(kept)
+        stays = [self._memories[port, pane.serial].leaves[pane.start :] == STAYS for pane in panes]
+        kept.retain(stays)
+        own = self._memories[port, new.serial].leaves == STAYS
+        self.shed[port] += sum(int((~mask).sum()) for mask in (*stays, own))
+        if own.all():
+            return new
+        return kept.pane(new.rows.filter(own)) if own.any() else None
+
+    # ---- others ------------------------------------------------------------------------------------------------------
+
     def cut(self, kept: Sequence[Panes]) -> None:
         """Give up what is beyond the bound."""
         for port, (panes, bound) in enumerate(zip(kept, self._spec.rows, strict=True)):
@@ -133,14 +228,19 @@ class Shedder:
 
     def _best(self, port: int, panes: Sequence[Pane], bound: int) -> list[Booleans]:
         """Per pane which of its living rows are among the `bound` that are worth most; of equal worth the newest."""
-        worth: list[Floats] = [self._worth.of(port, pane, self._now)[pane.start :] for pane in panes]
-        arrivals = [pane.living.get_column(ARRIVAL).to_numpy() for pane in panes]
-        times = [pane.order[pane.start :] for pane in panes]
-        order = np.lexsort((np.concatenate(arrivals), np.concatenate(times), np.concatenate(worth)))
+        worth, arrivals, times = self._judged(port, panes)
+        order = np.lexsort((arrivals, times, worth))
         keep = np.zeros(len(order), dtype=np.bool_)
         keep[order[len(order) - bound :]] = True
         self.shed[port] += len(order) - bound
-        return np.split(keep, np.cumsum([len(part) for part in worth])[:-1])
+        return np.split(keep, np.cumsum([pane.height for pane in panes])[:-1])
+
+    def _judged(self, port: int, panes: Sequence[Pane]) -> tuple[Floats, Integers, Integers]:
+        """What the living rows are worth, their numbers and their times."""
+        worth: list[Floats] = [self._worth.of(port, pane, self._now)[pane.start :] for pane in panes]
+        arrivals = [pane.living.get_column(ARRIVAL).to_numpy() for pane in panes]
+        times = [pane.order[pane.start :] for pane in panes]
+        return np.concatenate(worth), np.concatenate(arrivals), np.concatenate(times)
 
     # ---- state -------------------------------------------------------------------------------------------------------
 

@@ -49,6 +49,7 @@ from nilometer.kernels.similar_pairs import (
 )
 from nilometer.operators import frames
 from nilometer.operators.gathering import gather
+from nilometer.operators.limits import MOST_MATCHES, operator
 from nilometer.operators.logic import ID, POSITION, TICK, TIME, Output, Progress, no_evaluations
 from nilometer.operators.order import in_time
 from nilometer.operators.similar.counts import SimilarCounts
@@ -60,8 +61,6 @@ from nilometer.operators.similar.table import TABLED, Alike, SimilarTable
 from nilometer.operators.validation import require, require_choice
 from nilometer.operators.waiting import Waiting
 from nilometer.types import INT, Kind, OwnWindow, Schema, Type, qualified
-
-ROWS_LIMIT = 10_000_000
 
 _NEW = "@new"
 
@@ -79,7 +78,7 @@ class Similar:
     alias: str
     id_type: Type = INT
     sample: int = 0
-    limit: int = ROWS_LIMIT
+    limit: int = MOST_MATCHES
     home: StripeHome | None = None
 
     def __post_init__(self) -> None:
@@ -154,6 +153,7 @@ class SimilarLogic:
     def update(self, port: int, rows: pl.DataFrame) -> None:  # noqa: ARG002 - one port
         self._waiting.add(rows)
 
+    @operator("SIMILAR")
     def advance(self, progress: Progress) -> Output:
         fresh = self._waiting.release(progress.watermark).drop_nulls([ID, self._spec.column])
         rows = frames.empty(self._columns)

@@ -17,7 +17,7 @@ import numpy.typing as npt
 import polars as pl
 
 from nilometer.errors import InternalError
-from nilometer.expressions import ALGEBRAIC, Expression, type_of
+from nilometer.expressions import Expression, constant_size, type_of
 from nilometer.operators.aggregate_items import NamedAggregate
 from nilometer.operators.evaluate.evaluate import Evaluator, compile_expression
 from nilometer.operators.evaluate.overflow import overflow_in
@@ -35,7 +35,6 @@ ROWS = "rows"
 
 _HALF = 32
 _LOWER = (1 << _HALF) - 1
-_SLIDING = (Kind.INT, Kind.FLOAT, Kind.TIME, Kind.DURATION)
 
 
 @dataclass(frozen=True)
@@ -72,16 +71,8 @@ class Component:
 
 
 def slides(items: Sequence[NamedAggregate]) -> bool:
-    """Whether all aggregates have partials of constant size (DISTINCT changes no MIN and no MAX)."""
-    for _, aggregate in items:
-        if aggregate.function not in ALGEBRAIC:
-            return False
-        if aggregate.distinct and aggregate.function not in ("min", "max"):
-            return False
-        argument = None if aggregate.function == "count" else aggregate.argument
-        if argument is not None and type_of(argument).kind not in _SLIDING:
-            return False
-    return True
+    """Whether all aggregates have partials of constant size."""
+    return all(constant_size(aggregate) for _, aggregate in items)
 
 
 class Lifting:
@@ -123,6 +114,15 @@ class Lifting:
             case "variance" | "stdev":
                 return [Component(f"moments{number}", MOMENTS, "float64")]
         raise InternalError(f"{function} has no partial of constant size")
+
+    def number_of(self, argument: Expression) -> str:
+        """The number in the names of an argument's components."""
+        return self._arguments[argument][0]
+
+    def hold_counts(self) -> None:
+        """Hold the counts of all arguments, whether they differ from that of rows or not."""
+        for name in list(self._counts):
+            self.add(name)
 
     def add(self, name: str) -> Component:
         """Hold a count of its own: a NULL has been seen."""
@@ -183,7 +183,7 @@ def _lowered(
     """The values, and a mask of those that are not NULL (None: all)."""
     with np.errstate(all="ignore"):
         if function in ("variance", "stdev"):
-            count, squares = found[f"moments{number}"]
+            count, _, _, squares = found[f"moments{number}"]
             variance = squares / (count - 1)
             return (np.sqrt(variance) if function == "stdev" else variance), count > 1
         known = count > 0
@@ -193,9 +193,9 @@ def _lowered(
             case "min" | "max":
                 return found[f"{function}{number}"], known
             case "sum" if f"sum{number}" in found:
-                return found[f"sum{number}"], known
+                return found[f"sum{number}"][0], known
             case "avg" if f"sum{number}" in found:
-                return found[f"sum{number}"] / count, known
+                return found[f"sum{number}"][0] / count, known
             case "avg":
                 return (found[f"high{number}"] * float(1 << _HALF) + found[f"low{number}"]) / count, known
             case "sum":

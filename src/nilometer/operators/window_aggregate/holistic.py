@@ -18,6 +18,7 @@ from nilometer.operators.aggregate import Aggregate
 from nilometer.operators.aggregate_items import Grouping
 from nilometer.operators.evaluate.evaluate import compile_predicate
 from nilometer.operators.frames import concatenate, conform, evaluations, window_dtypes
+from nilometer.operators.limits import operator
 from nilometer.operators.logic import EVALUATION, TICK, Output, Progress, no_evaluations
 from nilometer.operators.time_window import TimeWindow
 from nilometer.operators.window_aggregate.completeness import Expectation
@@ -55,6 +56,7 @@ class HolisticLogic:
         if self._expectation is not None:
             self._expectation.update(rows)
 
+    @operator("an aggregate of windows")
     def advance(self, progress: Progress) -> Output:
         """Aggregate every evaluation below the watermark."""
         listed, found = [no_evaluations()], []

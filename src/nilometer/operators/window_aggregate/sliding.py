@@ -18,6 +18,7 @@ from nilometer.kernels.arrays import Integers
 from nilometer.kernels.slices import Slicing
 from nilometer.operators.evaluate.evaluate import compile_predicate, compile_projection
 from nilometer.operators.frames import dtype, empty, evaluations, window_dtypes
+from nilometer.operators.limits import operator
 from nilometer.operators.logic import EVALUATION, TICK, Output, Progress, no_evaluations
 from nilometer.operators.panes import Panes
 from nilometer.operators.waiting import Waiting
@@ -25,7 +26,7 @@ from nilometer.operators.window_aggregate.completeness import Expectation
 from nilometer.operators.window_aggregate.components import ROWS, Lifting
 from nilometer.operators.window_aggregate.groups import GroupCodes
 from nilometer.operators.window_aggregate.partials import GROUP, SLICE, LiftedRows, Partials
-from nilometer.operators.window_aggregate.state import SlidingState
+from nilometer.operators.window_aggregate.state import Answers, SlidingState
 from nilometer.operators.window_scope import BEGINNING
 from nilometer.types import INT_MINIMUM, MINUTE
 
@@ -50,16 +51,19 @@ class SlidingLogic:
         self._heard = self._expectation is not None and self._predicate is not None
         self._lifting = Lifting(spec.items, self._heard)
         self._groups = GroupCodes({name: dtype(type_of(expression)) for name, expression in spec.keys})
-        self._state = SlidingState(
-            self._lifting.components, pinned=not spec.keys, unbounded=self._scope.reach is None
-        )
-        components = self._lifting.components
-        span = self._scope.period or MINUTE
-        self._waiting = Panes(SLICE, Partials.dtypes(components), span, self._compacted)
+        self._grouped = bool(spec.keys)
+        self._begin()
         self._new: list[Partials] = []
         self._ticks = Waiting({TICK: pl.Int64()})
         self._since = BEGINNING
         self._alive = 0
+
+    def _begin(self) -> None:
+        """Nothing has come: an empty state of the components that are held."""
+        components = self._lifting.components
+        self._state = SlidingState(components, pinned=not self._grouped, unbounded=self._scope.reach is None)
+        span = self._scope.period or MINUTE
+        self._waiting = Panes(SLICE, Partials.dtypes(components), span, self._compacted)
 
     def update(self, port: int, rows: pl.DataFrame) -> None:
         """Turn rows into partials."""
@@ -87,6 +91,7 @@ class SlidingLogic:
             lifted = LiftedRows(ticks, groups, values, self._lifting.components)
             self._new.append(Partials.of_rows(lifted, self._slicing, len(self._groups)))
 
+    @operator("an aggregate of windows")
     def advance(self, progress: Progress) -> Output:
         """Slide over every evaluation below the watermark."""
         self._state.hold_groups(len(self._groups))
@@ -158,9 +163,7 @@ class SlidingLogic:
         return partials.reduced(len(self._groups)).frame()
 
     def _answers(self, ticks: Integers, first_tick: int | None) -> pl.DataFrame:
-        reach = self._scope.reach
-        low = np.full(len(ticks), INT_MINIMUM, dtype=np.int64) if reach is None else ticks - reach
-        answers = self._state.advance(low, ticks - self._scope.end)
+        answers = self._slid(ticks)
         counts = np.diff(answers.ends, prepend=0)
         at = np.repeat(ticks, counts)
         tags = [pl.Series(EVALUATION, at), pl.Series(TICK, at)]
@@ -169,6 +172,12 @@ class SlidingLogic:
             heard = answers.found["heard" if self._heard else ROWS]
             columns.append(self._expectation.column(at, heard, first_tick))
         return pl.DataFrame(columns)
+
+    def _slid(self, ticks: Integers) -> Answers:
+        """The window's moves to these ticks, and what it holds at each."""
+        reach = self._scope.reach
+        low = np.full(len(ticks), INT_MINIMUM, dtype=np.int64) if reach is None else ticks - reach
+        return self._state.advance(low, ticks - self._scope.end)
 
     def _forget_groups(self) -> None:
         """Give up the codes of groups that nothing mentions, once they are the greater part."""

@@ -19,6 +19,7 @@ from nilometer.kernels import sliding
 from nilometer.kernels.arrays import Integers
 from nilometer.operators.blocks import Blocks
 from nilometer.operators.frames import from_bytes, to_bytes
+from nilometer.operators.limits import check_kept
 from nilometer.operators.window_aggregate.components import MOMENTS, ROWS, SUMS, Array, Arrays, Component
 from nilometer.operators.window_aggregate.partials import (
     GROUP,
@@ -88,6 +89,7 @@ class SlidingState:
 
     def append(self, entries: Partials) -> None:
         """Take entries, all of later slices than those before, in the order of their slices."""
+        check_kept(len(self) + len(entries))
         start, end = self._length, self._length + len(entries)
         if end > len(self._names):
             self._reserve(max(2 * end, 1024))

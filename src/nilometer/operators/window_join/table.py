@@ -20,6 +20,7 @@ from nilometer.kernels.window_table import WindowTable
 from nilometer.operators import frames
 from nilometer.operators.evaluate.evaluate import Predicate, compile_predicate
 from nilometer.operators.gathering import gather, gathered
+from nilometer.operators.limits import check_built, operator
 from nilometer.operators.logic import TICK, TIME, Output, Progress, no_evaluations
 from nilometer.operators.panes import Pane
 from nilometer.operators.row_store import RowStore
@@ -70,6 +71,7 @@ class TableJoinLogic:
         if fit.height:
             self._fresh[port].append(fit)
 
+    @operator("a join by WINDOW")
     def advance(self, progress: Progress) -> Output:
         found = self._joined() if any(self._fresh) else []
         self._table.expire(max(progress.watermark, INT_MINIMUM // 2) - self._reach)
@@ -133,7 +135,14 @@ class TableJoinLogic:
             self._results(tables, [rows - base for rows, base in zip(chunk, bases, strict=True)])
             for chunk in found
         )
-        return [one for one in answers if one.height]
+        kept = []
+        total = 0
+        for one in answers:
+            total += one.height
+            check_built(total, len(self._columns))
+            if one.height:
+                kept.append(one)
+        return kept
 
     def _taken(self) -> list[pl.DataFrame]:
         return [

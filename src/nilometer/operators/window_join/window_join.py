@@ -25,7 +25,7 @@ its latest member's time, no id and no position.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, reduce
 
@@ -37,6 +37,7 @@ from nilometer.kernels.arrays import Integers
 from nilometer.kernels.window_bounds import UNCONNECTED, implied_widths
 from nilometer.operators import frames
 from nilometer.operators.evaluate.evaluate import Predicate, compile_predicate
+from nilometer.operators.limits import check_built, operator
 from nilometer.operators.logic import TIME, Output, Progress, no_evaluations
 from nilometer.operators.panes import Panes
 from nilometer.operators.shedding.shedding import NUMBERED, Shedder, Shedding
@@ -157,6 +158,7 @@ class WindowJoinLogic:
         if fit.height:
             self._fresh[port].append(fit)
 
+    @operator("a join by WINDOW")
     def advance(self, progress: Progress) -> Output:
         found: list[pl.DataFrame] = []
         if any(self._fresh):
@@ -172,28 +174,44 @@ class WindowJoinLogic:
             self._shedder.reached = progress.watermark
         return Output(self._results(found) if found else frames.empty(self._columns), no_evaluations())
 
-    def _join(self, fresh: list[pl.DataFrame]) -> list[pl.DataFrame]:
+    def _join(self, fresh: list[pl.DataFrame], reached: int = INT_MINIMUM) -> list[pl.DataFrame]:
         """The results that new tuples bring; they are kept from now on."""
         sides = [
             Side(kept, kept.pane(rows) if rows.height else None)
             for kept, rows in zip(self._kept, fresh, strict=True)
         ]
+        new = [side.new for side in sides]
         if self._shedder is not None:
-            self._shedder.came([side.new for side in sides], self._kept)
-        found = []
-        for members in (members for steps in self._steps for members in extend(sides, steps)):
+            self._shedder.came(new, self._kept)
+            self._shedder.remember(new, self._kept, reached)
+        found: list[pl.DataFrame] = []
+        total = 0
+        for members in self._members(sides):
             found.append(self._values(members))
+            total += found[-1].height
+            check_built(total, len(self._columns))
             if self._shedder is not None:
                 self._shedder.found(members)
-        for side in sides:
-            if side.new is not None:
-                side.old.add(side.new)
+        for port, side in enumerate(sides):
+            pane = side.new
+            if pane is not None and self._shedder is not None:
+                pane = self._shedder.evict(port, pane, side.old)
+            if pane is not None:
+                side.old.add(pane)
         return found
+
+    def _members(self, sides: Sequence[Side]) -> Iterator[Members]:
+        """What the new tuples join with, of what is in memory when they come."""
+        for steps in self._steps:
+            for members in extend(sides, steps):
+                known = members if self._shedder is None else self._shedder.in_memory(members)
+                if known is not None:
+                    yield known
 
     def _join_and_shed(self, shedder: Shedder, fresh: list[pl.DataFrame], reached: int) -> list[pl.DataFrame]:
         if shedder.before_probing:
             fresh = shedder.thin(fresh, self._kept)
-        found = self._join(fresh)
+        found = self._join(fresh, reached)
         self._expire(reached)
         shedder.cut(self._kept)
         return found

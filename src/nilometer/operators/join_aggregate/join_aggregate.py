@@ -1,0 +1,261 @@
+"""Aggregates over equi-joins of time windows by eager aggregation: streams -> windows (logical.Aggregate over Joins of TimeWindows).
+
+    Aggregate(keys, items) · (w1 ⋈ w2 ⋈ ... ⋈ wn)   =>   each input aggregated by its keys, then joined, then aggregated
+
+Each input keeps, for its window, one partial aggregate per value of its keys: those of the join, and of GROUP BY. At a tick
+the partials of two inputs are joined, key by key: a left one of l rows and a right one of r stand for l x r joined rows, so COUNT(*) is
+the sum of the products, and SUM of a left column the sum of the left sums times r (weighing.py). Columns that nothing above asks
+for are then aggregated away, before the next input is joined. The cost of a tick is that of its keys, not of its joined rows.
+
+Inputs are streams, whose ports list the evaluations of their windows (operators/window_ticks.py). As in a window join, each tick of
+their union sees each input's latest window. Ungrouped: one row per tick; grouped: one per group of a joined row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import polars as pl
+
+from nilometer.algebra import JoinKind
+from nilometer.errors import InternalError
+from nilometer.expressions import Aggregate as AggregateExpression
+from nilometer.expressions import ColumnReference, type_of
+from nilometer.kernels.arrays import Integers
+from nilometer.operators.frames import concatenate, conform, evaluations, window_dtypes
+from nilometer.operators.join_aggregate.answers import answered
+from nilometer.operators.join_aggregate.partial_windows import PartialWindows
+from nilometer.operators.join_aggregate.weighing import Weighed, check_counts
+from nilometer.operators.latest import union_of_ticks
+from nilometer.operators.limits import operator
+from nilometer.operators.logic import EVALUATION, TICK, Output, Progress
+from nilometer.operators.matching import Matcher, Matching
+from nilometer.operators.window_aggregate.components import ROWS
+from nilometer.operators.window_aggregate.window_aggregate import WindowAggregate
+from nilometer.types import INT, Column, Schema, Type
+
+PARTIALS_AT_ONCE = 1_000_000
+"""So many partial aggregates of a side are looked at in one step."""
+
+
+@dataclass(frozen=True)
+class Pairing:
+    """A join of two results: those of the inputs are 0, 1, ..., those of earlier pairings follow. `keys` are pairs of key columns that
+    must be equal, `kept` the key columns that are asked for above."""
+
+    left: int
+    right: int
+    keys: tuple[tuple[str, str], ...]
+    kept: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Item:
+    """An aggregate of the answer: which input has it, and at which place of its list; None for COUNT(*), which all of them have."""
+
+    name: str
+    aggregate: AggregateExpression
+    side: int = 0
+    place: int | None = None
+
+
+@dataclass(frozen=True)
+class JoinAggregate:
+    """Spec.
+
+    Parameters
+    ----------
+    sides
+        Per input its window, its keys (as columns with names of their own) and the aggregates of its columns.
+    pairings
+        The joins, the last of which gives all.
+    groups
+        (name, key column) pairs of GROUP BY; none: one row per tick.
+    items
+        The aggregates.
+
+    References
+    ----------
+    Yan, Larson: Eager aggregation and lazy aggregation, VLDB 1995.
+    """
+
+    sides: tuple[WindowAggregate, ...]
+    pairings: tuple[Pairing, ...]
+    groups: tuple[tuple[str, str], ...]
+    items: tuple[Item, ...]
+
+    def __post_init__(self) -> None:
+        if len(self.sides) < 2 or len(self.pairings) != len(self.sides) - 1:
+            raise InternalError("a join of one window, or windows that are not joined")
+        if not all(side.sliding and side.completeness is None for side in self.sides):
+            raise InternalError("an aggregate over a join whose partials have no constant size")
+
+    @property
+    def key_types(self) -> dict[str, Type]:
+        """The key columns of all inputs."""
+        return {name: type_of(expression) for side in self.sides for name, expression in side.keys}
+
+    @property
+    def schema(self) -> Schema:
+        """The visible columns of the answer."""
+        types = self.key_types
+        keys = tuple(Column(name, types[column]) for name, column in self.groups)
+        return Schema((*keys, *(Column(item.name, item.aggregate.type) for item in self.items)))
+
+    def build(self) -> JoinAggregateLogic:
+        """A fresh Logic."""
+        return JoinAggregateLogic(self)
+
+
+@dataclass(frozen=True)
+class _Step:
+    """A pairing, ready to run."""
+
+    left: int
+    right: int
+    match: Matcher
+    columns: list[pl.Expr]
+    groups: list[str]
+    added: list[pl.Expr] | None
+
+
+class JoinAggregateLogic:
+    """The windows of all inputs, as partial aggregates."""
+
+    def __init__(self, spec: JoinAggregate) -> None:
+        self._spec = spec
+        self._sides = [PartialWindows(side, number) for number, side in enumerate(spec.sides)]
+        self._weighed = [Weighed(side.prefix, side.components) for side in self._sides]
+        self._columns = window_dtypes(spec.schema)
+        self._steps = list(self._compiled())
+        self._whole = [pl.col(self._rows[-1]).sum(), *(e for each in self._weighed for e in each.added())]
+        self._values = [
+            answered(
+                item.name, item.aggregate, self._sides[item.side].prefix, self._number(item), self._rows[-1]
+            )
+            for item in spec.items
+        ]
+
+    def update(self, port: int, rows: pl.DataFrame) -> None:
+        """Take rows of a stream."""
+        self._sides[port].update(0, rows)
+
+    @operator("an aggregate over a join")
+    def advance(self, progress: Progress) -> Output:
+        """The aggregates at every tick of the union, a part of the ticks at a time."""
+        for side in self._sides:
+            side.settle(progress.watermark)
+        listed = progress.evaluations
+        ticks = union_of_ticks(*(each.get_column(TICK) for each in listed))
+        parts = []
+        size = max(1, PARTIALS_AT_ONCE // max(1, *map(len, self._sides)))
+        for begin in range(0, len(ticks), size):
+            part = ticks[begin : begin + size]
+            for side, each in zip(self._sides, listed, strict=True):
+                side.slide(each.filter(pl.col(TICK).is_between(int(part[0]), int(part[-1]))))
+            parts.append(self._aggregated(part))
+            for side in self._sides:
+                side.forget()
+        for side in self._sides:
+            side.forget(round_is_over=True)
+        return Output(concatenate(parts, self._columns), evaluations(pl.Series(ticks)))
+
+    def _aggregated(self, ticks: Integers) -> pl.DataFrame:
+        results = [
+            weighed.begun(side.at(ticks)) for side, weighed in zip(self._sides, self._weighed, strict=True)
+        ]
+        for step, rows in zip(self._steps, self._rows[len(self._sides) :], strict=True):
+            left, right = self._rows[step.left], self._rows[step.right]
+            pairs = step.match(results[step.left], results[step.right])
+            check_counts(pairs, left, right)
+            joined = pairs.with_columns((pl.col(left) * pl.col(right)).alias(rows), *step.columns)
+            if step.added is not None:
+                joined = joined.group_by(step.groups, maintain_order=True).agg(
+                    pl.col(rows).sum(), *step.added
+                )
+            results.append(joined)
+        return self._answer(results[-1], ticks)
+
+    def _answer(self, joined: pl.DataFrame, ticks: Integers) -> pl.DataFrame:
+        groups = list(dict.fromkeys((TICK, *(column for _, column in self._spec.groups))))
+        whole = joined.group_by(groups, maintain_order=True).agg(self._whole)
+        if not self._spec.groups:
+            every = pl.DataFrame({TICK: pl.Series(ticks, dtype=pl.Int64)})
+            whole = every.join(whole, on=TICK, how="left", maintain_order="left")
+        keys = [pl.col(column).alias(name) for name, column in self._spec.groups]
+        found = whole.select(pl.col(TICK).alias(EVALUATION), TICK, *keys)
+        return conform(found.with_columns([value(whole) for value in self._values]), self._columns)
+
+    # ---- compiling ---------------------------------------------------------------------------------------------------
+
+    @property
+    def _rows(self) -> list[str]:
+        """Per result the column that says how many joined rows a partial stands for."""
+        sides = [side.prefix + ROWS for side in self._sides]
+        return sides + [f"pair{number}.{ROWS}" for number in range(len(self._spec.pairings))]
+
+    def _compiled(self) -> Iterator[_Step]:
+        """How each pairing is run."""
+        types = self._spec.key_types
+        members = [[number] for number in range(len(self._sides))]
+        keys = [list(side.keys) for side in self._sides]
+        for number, pairing in enumerate(self._spec.pairings):
+            left, right = pairing.left, pairing.right
+            schemas = [
+                Schema(
+                    (
+                        *(Column(name, types[name]) for name in keys[at]),
+                        *(Column(name, INT) for name in (self._rows[at], *self._carried(members[at]))),
+                    )
+                )
+                for at in (left, right)
+            ]
+            pairs = tuple(
+                (ColumnReference(one, types[one]), ColumnReference(other, types[other]))
+                for one, other in pairing.keys
+            )
+            matching = Matching(schemas[0], schemas[1], JoinKind.INNER, pairs, by_tick=True)
+            columns = [
+                expression
+                for at, other in ((left, right), (right, left))
+                for member in members[at]
+                for expression in self._weighed[member].weighed(pl.col(self._rows[other]))
+            ]
+            members.append(members[left] + members[right])
+            keys.append(list(pairing.kept))
+            last = number == len(self._spec.pairings) - 1
+            unique = last or self._still_unique(pairing, keys[left] + keys[right])
+            added = None if unique else [e for member in members[-1] for e in self._weighed[member].added()]
+            yield _Step(left, right, matching.build(), columns, [TICK, *pairing.kept], added)
+
+    def _number(self, item: Item) -> str | None:
+        """The number of an aggregate's components."""
+        return None if item.place is None else self._sides[item.side].number_at(item.place)
+
+    def _carried(self, members: list[int]) -> list[str]:
+        return [name for member in members for name in self._weighed[member].names]
+
+    @staticmethod
+    def _still_unique(pairing: Pairing, columns: list[str]) -> bool:
+        """Whether every column that is dropped equals one that is kept: then no two partials become one."""
+        partner = dict(pairing.keys) | {other: one for one, other in pairing.keys}
+        return all(name in pairing.kept or partner.get(name) in pairing.kept for name in columns)
+
+    # ---- state -------------------------------------------------------------------------------------------------------
+
+    def snapshot(self) -> dict[str, bytes]:
+        """The panes of each input."""
+        return {
+            f"{number} {name}": data
+            for number, side in enumerate(self._sides)
+            for name, data in side.snapshot().items()
+        }
+
+    def restore(self, panes: dict[str, bytes]) -> None:
+        """Take back a snapshot."""
+        for number, side in enumerate(self._sides):
+            own = f"{number} "
+            side.restore(
+                {name.removeprefix(own): data for name, data in panes.items() if name.startswith(own)}
+            )

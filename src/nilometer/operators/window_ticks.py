@@ -1,0 +1,72 @@
+"""The ticks of a time window: its stream's rows, unchanged, and the evaluations that the window has.
+
+For operators that join several windows without making them (join_aggregate, join_changes): each of their inputs is evaluated from the
+first tick of its own stream, which only an operator over that stream alone knows.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+
+import polars as pl
+
+from nilometer.errors import InternalError
+from nilometer.kernels.arrays import Integers
+from nilometer.operators.frames import Dtypes, concatenate, conform, evaluations, from_bytes, to_bytes
+from nilometer.operators.limits import operator
+from nilometer.operators.logic import TICK, Output, Progress
+from nilometer.operators.waiting import Waiting
+from nilometer.operators.window_scope import BEGINNING, Scope
+
+
+@dataclass(frozen=True)
+class WindowTicks:
+    """Spec. `columns` are those of the stream's rows, system columns included."""
+
+    scope: Scope
+    columns: tuple[tuple[str, pl.DataType], ...]
+
+    def build(self) -> WindowTicksLogic:
+        """A fresh Logic."""
+        return WindowTicksLogic(self)
+
+
+class WindowTicksLogic:
+    """How far evaluations have come, and the ticks at which a window without a period is still to be evaluated."""
+
+    def __init__(self, spec: WindowTicks) -> None:
+        self._scope = spec.scope
+        self._columns: Dtypes = dict(spec.columns)
+        self._parts: list[pl.DataFrame] = []
+        self._ticks = Waiting({TICK: pl.Int64()})
+        self._since = BEGINNING
+
+    def update(self, port: int, rows: pl.DataFrame) -> None:
+        """Take rows of the stream."""
+        if port != 0:
+            raise InternalError(f"a window has no input {port}")
+        if self._scope.period is None:
+            self._ticks.add(rows.select(pl.col(TICK).unique()))
+        self._parts.append(conform(rows, self._columns))
+
+    @operator("TIME_WINDOW")
+    def advance(self, progress: Progress) -> Output:
+        """The rows that came, and every evaluation below the watermark."""
+        new: Integers = self._ticks.release(progress.watermark).get_column(TICK).to_numpy()
+        ticks = self._scope.evaluations(progress.first_tick, self._since, progress.watermark, new)
+        self._since = max(self._since, progress.watermark)
+        rows = concatenate(self._parts, self._columns)
+        self._parts = []
+        return Output(rows, evaluations(pl.Series(ticks, dtype=pl.Int64)))
+
+    def snapshot(self) -> dict[str, bytes]:
+        """The watermark and the ticks that wait, and rows of a round that has begun; between rounds none."""
+        panes = {"meta": json.dumps({"since": self._since}).encode()} | self._ticks.snapshot("ticks")
+        return panes | ({"rows": to_bytes(concatenate(self._parts, self._columns))} if self._parts else {})
+
+    def restore(self, panes: dict[str, bytes]) -> None:
+        """Take back a snapshot."""
+        self._since = json.loads(panes["meta"])["since"]
+        self._ticks.restore("ticks", panes)
+        self._parts = [from_bytes(panes["rows"])] if "rows" in panes else []
