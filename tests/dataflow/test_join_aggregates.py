@@ -40,7 +40,7 @@ EAGER = [
     f"SELECT COUNT(*) AS n FROM {A}, {B}, {K}, {S} WHERE a.x = b.x AND b.name = k.name AND k.id = s.id AND s.x = b.x",
     # two keys, filters, expressions, products, the same stream twice
     f"SELECT COUNT(*) AS n FROM {A}, {B} WHERE a.x = b.x AND a.id = b.id",
-    f"SELECT SUM(a.x * 2 + 1) AS t FROM {A}, {B} WHERE a.x + 1 = b.x AND a.v > 0 AND b.name = 'red'",
+    f"SELECT SUM(a.v * 2.0) AS t FROM {A}, {B} WHERE a.x + 1 = b.x AND a.v > 0 AND b.name = 'red'",
     f"SELECT COUNT(*) AS n, SUM(a.x) AS t FROM {A}, {B}",
     "SELECT COUNT(*) AS n FROM a [RANGE 3 SECONDS] p, a [RANGE 2 SECONDS SLIDE 1 SECOND] q WHERE p.x = q.x",
     "SELECT COUNT(*) AS n, MAX(s.v) AS h FROM a [NOW], s [NOW] WHERE a.x = s.x",
@@ -54,6 +54,8 @@ FLAT = {
     f"SELECT MEDIAN(a.v) AS m FROM {A}, {B} WHERE a.x = b.x": "MEDIAN(a.v) needs every joined row",
     f"SELECT COUNT(DISTINCT a.v) AS m FROM {A}, {B} WHERE a.x = b.x": "COUNT(DISTINCT a.v) needs every joined row",
     f"SELECT SUM(a.v * b.v) AS m FROM {A}, {B} WHERE a.x = b.x": "SUM(a.v * b.v) reads several inputs",
+    f"SELECT SUM(a.x * 2 + 1) AS m FROM {A}, {B} WHERE a.x = b.x": "SUM((a.x * 2) + 1) may overflow, "
+    "which is an error of joined rows alone",
     f"SELECT COUNT(*) AS m FROM {A}, {B} WHERE a.x = b.x AND a.v < b.v": "a.v < b.v must hold between joined rows",
     f"SELECT COUNT(*) AS m FROM {A}, {B} WHERE a.v < b.v": "a.v < b.v must hold between joined rows",
     f"SELECT COUNT(*) AS m FROM {A}, t, {B} WHERE a.x = t.k AND a.x = b.x": "a table is joined",

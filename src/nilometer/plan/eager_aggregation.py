@@ -14,14 +14,17 @@ from dataclasses import dataclass
 from nilometer.algebra import Collection, JoinKind
 from nilometer.expressions import (
     Aggregate,
+    Call,
     ColumnReference,
     Expression,
     columns_of,
     constant_size,
     transform,
     uses_now,
+    walk,
 )
 from nilometer.plan import physical
+from nilometer.types import Kind
 
 Names = dict[str, Expression]
 
@@ -89,7 +92,15 @@ def eager_aggregation(
     for _, expression in (*own_keys, *own_items):
         if tree.leaf_of(expression) is None:
             raise FlatError(f"{expression} reads several inputs")
+        if _may_overflow(expression):
+            raise FlatError(f"{expression} may overflow, which is an error of joined rows alone")
     return EagerAggregation(tree, own_keys, tuple(own_items))
+
+
+def _may_overflow(expression: Expression) -> bool:
+    """Whether whole numbers are computed in it: a row that joins nothing must not make an error."""
+    whole = (Kind.INT, Kind.TIME, Kind.DURATION)
+    return any(isinstance(part, Call) and part.type.kind in whole for part in walk(expression))
 
 
 def join_tree(node: physical.Node) -> JoinTree:
