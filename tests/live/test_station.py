@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from log.logs import CrashError, scratch
+from nilometer.dataflow.group import fits
 from nilometer.engine import Database, connect
 from nilometer.errors import ConfigurationError, NilometerError, ResourceError
 from nilometer.live.books import query_books, stream_books
@@ -211,6 +212,26 @@ def test_a_stored_table_in_a_live_plan(tmp_path: Path) -> None:
         got = rows(live)
     assert got
     assert sorted(got) == sorted(database.sql(text).run("reference").rows)
+
+
+def test_a_checkpoint_of_other_stages_is_rebuilt_from_the_logs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    database = field(tmp_path, 7)
+    query = database.sql(MEANS)
+    with Station(database, tmp_path) as station:
+        station.install(query, "means", durable=True)
+        station.step()
+        assert fits(station.graph.snapshot("means"), query.physical, station)
+        assert not fits({"000 SP_ACQUIRE": {}}, query.physical, station)
+    write_readings(tmp_path / "in" / "b.csv", 7, 7)
+    monkeypatch.setattr("nilometer.live.station.fits", lambda *_: False)
+    with Station(database, tmp_path) as station:
+        live = station.install(query, "means", durable=True)
+        assert "checkpoint is of another release: the state is rebuilt from the logs" in str(live.note)
+        finish(station)
+    answered = [row for frame in result_log(tmp_path, "means").answers() for row in frame.rows()]
+    assert sorted(answered) == sorted(query.run("reference", finished=False).rows)
 
 
 def test_a_durable_query_goes_on_where_it_stood(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from nilometer.dataflow.filter_bank import FilterBank, Member
 from nilometer.dataflow.filters import Filter, stateless_over
 from nilometer.dataflow.ledger import QueryLedger
 from nilometer.dataflow.pace import Pace
+from nilometer.dataflow.policy import Policy
 from nilometer.dataflow.pushed import Arrival, PushedInlet
 from nilometer.dataflow.sources import Extents
 from nilometer.dataflow.stages import Passing, Round, StreamReader, TableReader, shed_by
@@ -196,3 +197,12 @@ class Group:
         )
         for number, place in enumerate(places):
             yield f"{number:03d} {self.flow.stages[place].name}", place
+
+
+def fits(panes: Mapping[str, object], plan: physical.Node, extents: Extents) -> bool:
+    """Whether a snapshot is of the stages that the plan has here: another release may run a plan with other stages. No state fits
+    every plan."""
+    scratch = Group(frozenset(), {}, extents)
+    scratch.install("", plan, Answers(1, Policy.BLOCK))
+    stages = {name for name in panes if name[:3].isdigit()}
+    return not panes or stages == {name for name, _ in scratch._stateful("")}

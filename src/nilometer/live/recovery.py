@@ -47,7 +47,12 @@ def recover(
     saved = checkpoints.load()
     if saved is not None and saved.commit.version == version and saved.commit.number <= last.number:
         return Recovered(saved.panes, saved.commit.offsets, last.offsets, last)
-    # No checkpoint, or a damaged one: everything since the version was installed is read again.
+    # No checkpoint, or a damaged one.
+    return from_its_beginning(version, results, last)
+
+
+def from_its_beginning(version: str, results: ResultLog, last: Commit) -> Recovered:
+    """A query whose state cannot be taken back reads everything again since its version was installed."""
     if last.began is not None:
         return Recovered({}, last.began, last.offsets, last)
     first = last

@@ -17,7 +17,7 @@ from nilometer.errors import ResourceError
 from nilometer.live.checkpoints import Checkpoint, Checkpoints, Panes
 from nilometer.live.control import first_number, folder_of, settle
 from nilometer.live.declarations import CompiledQuery
-from nilometer.live.recovery import recover
+from nilometer.live.recovery import from_its_beginning, recover
 from nilometer.log import LogSettings, Offset, StreamLog, failpoints
 from nilometer.log.failpoints import Failpoint
 from nilometer.log.files import Lock
@@ -200,6 +200,13 @@ class DurableQuery:
         self._last: Commit | None = None
         self._waiting: tuple[pl.DataFrame, Commit] | None = None
         self.trouble: str | None = None
+        self._rebuilds = False
+
+    def forget_state(self) -> None:
+        """The checkpoint is of another release: the state is made again by reading the logs since this version began."""
+        assert self.recovered is not None, "a state that was not there"
+        self.recovered = from_its_beginning(self.version, self._results, self.recovered.last)
+        self._rebuilds = True
 
     @property
     def rows(self) -> int:
@@ -217,7 +224,8 @@ class DurableQuery:
             return None
         before = self.recovered.last.version
         if not self.recovered.fresh:
-            return f"{name} goes on after {self.rows} rows"
+            rebuilt = "; its checkpoint is of another release: the state is rebuilt from the logs"
+            return f"{name} goes on after {self.rows} rows{rebuilt if self._rebuilds else ''}"
         if before != self.version and before.removeprefix(ON_SPARK) == self.version.removeprefix(ON_SPARK):
             return f"{name} ran on {host_of(before)} before: it goes on where it stood there, with an empty state"
         return (

@@ -20,6 +20,7 @@ import polars as pl
 from nilometer.catalog import Sensor, Stream, Table
 from nilometer.catalog.near_misses import near_misses
 from nilometer.dataflow.graph import Graph
+from nilometer.dataflow.group import fits
 from nilometer.dataflow.ledger import QueryLedger
 from nilometer.dataflow.policy import Policy
 from nilometer.errors import ConfigurationError
@@ -193,6 +194,8 @@ class Station:
         start: Start,
     ) -> LiveQuery:
         """A durable query, in a group of its own: its state is nobody else's."""
+        if standing.recovered is not None and not fits(standing.recovered.panes, query.physical, self):
+            standing.forget_state()
         recovered = standing.recovered
         logs = {key: self.logs.log(stream) for key, stream in streams.items()}
         if recovered is None:

@@ -34,7 +34,7 @@ pass_by = failpoints.from_environment("stage")
 LARGE = 65_536
 """A pane of so many bytes stands by itself."""
 
-STATE_FORMAT = 4
+STATE_FORMAT = 5
 """Raised when the variables of a stage (stage.py) or the form of what is in them change: a checkpoint of another form is made again."""
 
 Panes = dict[str, bytes]
