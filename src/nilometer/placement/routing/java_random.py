@@ -37,7 +37,8 @@ class JavaRandom:
 
 
 def hash_order(names: list[str]) -> list[str]:
-    """The order in which a java.util.HashSet gives its strings: by bucket, and in a bucket as they came.
+    """The order in which a java.util.HashSet returns its strings: by bucket, and within a bucket in order of
+    insertion.
 
     >>> hash_order(["10", "9", "0"])
     ['0', '9', '10']

@@ -10,7 +10,7 @@ from nilometer.plan.explain.text import operator_name, print_parameters
 
 
 def fragments_text(placement: Placement) -> str:
-    """Each fragment under its name, producers further in."""
+    """Each fragment under its name, with its producers indented."""
     lines: list[str] = []
     _fragment(placement, placement.fragments[0], 0, lines)
     return "\n".join(lines)
