@@ -27,7 +27,7 @@ _RESERVED = frozenset(
     " long module new norace nx_struct nx_union offsetof post provides register restrict return short signal signed sizeof"
     " static struct switch task typedef union unsigned uses void volatile while".split()
 )
-"""Words of C and of nesC."""
+"""Keywords of C and nesC."""
 
 
 def identifier(name: str) -> str:

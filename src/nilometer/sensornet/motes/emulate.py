@@ -103,8 +103,8 @@ class Measured:
 
     @property
     def sound(self) -> bool:
-        """Whether nothing went wrong. Hearing nothing from a child also counts as wrong, although lossy links
-        can explain it."""
+        """Whether nothing went wrong. An unheard child is a fault, unless links lost packets on the way to
+        this mote."""
         return self.sound_but_unheard and (bool(self.missed) or "unheard" not in self.faults)
 
     @property

@@ -170,7 +170,7 @@ class GatewayEnd:
             self._position += len(rows)
             evaluations = no_evaluations()
         else:
-            # Several row windows may end at one tick; placement puts only operators above them that need not tell them apart.
+            # Several row windows may end at one tick; operators that tell them apart are never above (`placement.abilities`).
             values[EVALUATION] = values[TICK]
             took_place = _evaluated(node, ticks, np.array(values[TICK], dtype=np.int64))
             evaluations = pl.DataFrame({EVALUATION: took_place, TICK: took_place})

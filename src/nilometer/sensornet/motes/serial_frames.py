@@ -19,7 +19,7 @@ from nilometer.sensornet.motes.values import MEDIUM, CType
 
 FRAME, FRAME_END = 0x70, 0xFF
 HEAD, TAIL = 5, 3
-"""Bytes before the tuples and after them."""
+"""Bytes before and after the tuples."""
 
 _FORMATS = {CType.BYTE: "B", CType.SHORT: "h", CType.LONG: "i", CType.NUMBER: "I", CType.FLOAT: "f"}
 

@@ -31,8 +31,8 @@ MISTAKES = (
     "sign-compare",
     "uninitialized",
 )
-"""The warnings that would be of a mistake of ours. Others are of what a query may well say: a reading whose value does not matter
-(COUNT(rain)), a condition that always holds (rain < 70000, rain <= rain + 2)."""
+"""The warnings that would show a mistake of ours. Others can come from a valid query: a reading whose value does
+not matter (COUNT(rain)), a condition that always holds (rain < 70000, rain <= rain + 2)."""
 
 FLAGS = (
     "-mmcu=atmega128",
@@ -51,7 +51,7 @@ FLAGS = (
     "-fdisable-rtl-postreload",
     "-Wl,--gc-sections,--undefined=_mmcu,--section-start=.mmcu=0x910000",
 )
-"""An unused function of the runtime is left out by the linker, so that a node gets only the code it needs."""
+"""The linker leaves out unused functions of the runtime, so that a node gets only the code it needs."""
 
 FLASH = 128 * 1024
 RAM = 4096

@@ -42,7 +42,7 @@ _NULLS = {
     (CType.NUMBER, 4): ("UINT32_MAX", 2**32 - 1),
     (CType.FLOAT, 4): ("NAN", float("nan")),
 }
-"""The value that stands for NULL in a tuple, one that nothing else can have: in C, and in Python."""
+"""The value that stands for NULL in a tuple, in C and in Python. No other value can equal it."""
 
 
 FLOAT_LIMIT = 3e38
