@@ -11,7 +11,7 @@ from nilometer.pictures.colours import FRAGMENTS
 
 @dataclass(frozen=True)
 class Curve:
-    """A panel: a line for each name, through (x, y) points; a point that is not feasible is left out."""
+    """A panel with one line per name, through (x, y) points. Points that are not feasible are left out."""
 
     title: str
     x: str

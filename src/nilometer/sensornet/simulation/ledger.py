@@ -68,8 +68,8 @@ class EnergyLedger:
 
 
 def most_in_a_period(numbers: SiteNumbers, clocks: Clocks | None) -> Floats:
-    """The most that each site can spend in a period. A site sends either as much as it can or nothing, and
-    acknowledges all or nothing. (Listening may cost more than sending.)"""
+    """The most that each site can spend in a period: the maximum over sending as much as it can or nothing,
+    and acknowledging all or nothing. (Listening may cost more than sending.)"""
     most: Floats = np.zeros(len(numbers))
     for sends in (True, False):
         for answers in (True, False):

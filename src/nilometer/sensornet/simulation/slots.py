@@ -20,7 +20,7 @@ from nilometer.kernels.arrays import Booleans, Floats, Integers
 from nilometer.sensornet.simulation.draws import uniform
 
 _LINK, _ACKNOWLEDGEMENT = 1, 3
-"""What a draw is for; `clocks.py` has another."""
+"""The purposes of draws; `clocks.py` has another."""
 
 REASONS = ("link", "slot", "clock", "death")
 """Why a packet is lost: no transmission of it arrived; its slot ended before it could be sent (again); the
