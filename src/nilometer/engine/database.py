@@ -148,7 +148,7 @@ class Database:
             )
         if isinstance(found.starting, int):
             raise UnsupportedError(
-                f"'{found.name}' starts at {format_time(found.starting)}, which data at hand cannot do yet",
+                f"'{found.name}' starts at {format_time(found.starting)}, which a run over recorded data cannot do yet",
                 hint="create it STARTING AT BEGINNING, or filter on time in WHERE",
             )
         return self.sql(found.text, **parameters)

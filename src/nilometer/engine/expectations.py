@@ -68,6 +68,6 @@ def _goal(text: str | None) -> Goal | None:
     goal = Goal(Direction(direction), Measure(measure))
     if goal in _SENSELESS:
         raise ConfigurationError(
-            f"'{text}' is a goal that is always better missed", hint=f"write '{_SENSELESS[goal]} {measure}'"
+            f"'{text}' is a goal that only makes a plan worse", hint=f"write '{_SENSELESS[goal]} {measure}'"
         )
     return goal

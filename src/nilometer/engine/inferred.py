@@ -37,7 +37,8 @@ _UNITS = (
     (1e11, "milliseconds", 1_000),
     (1e8, "seconds", SECOND),
 )
-"""The least number at which a present-day time has that unit, and the unit in microseconds (nanoseconds are divided)."""
+"""The least number at which a present-day time has that unit, and the unit in microseconds (nanoseconds are
+divided)."""
 
 
 def open_file(database: Database, path: Path) -> None:

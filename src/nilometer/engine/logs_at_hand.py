@@ -39,7 +39,7 @@ class LogsAtHand:
         for name, sites in sensing_sites(placement).items():
             if name not in self.logs:
                 raise DataError(
-                    f"there are no readings of '{name}', and there are of {join_names(self.logs, 'and')}",
+                    f"there are no readings of '{name}', but there are of {join_names(self.logs, 'and')}",
                     detail="motes sense what the data directory has, of all streams of a query or of none",
                     hint=f"add {name}.csv to it, or take the other files away: then readings are made up",
                 )
@@ -49,7 +49,7 @@ class LogsAtHand:
                     f"no reading of '{name}' is of a node that senses it",
                     detail=f"the readings are of {join_names(sorted(map(str, found)), 'and')},"
                     f" the nodes are {join_names(map(str, sites), 'and')}",
-                    hint="sensors and nodes go by the same ids: mend those of the network, or of the readings",
+                    hint="sensors and nodes must have the same ids: correct those of the network, or of the readings",
                 )
 
     def lacks(self, placement: Placement, duration: int) -> list[str]:

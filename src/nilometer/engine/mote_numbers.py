@@ -24,7 +24,7 @@ def mote_numbers(network: Network) -> dict[NodeId, int]:
         raise UnsupportedError(
             f"network '{network.name}' has more nodes than motes have addresses",
             detail=f"it has {len(ids)} nodes, some of them with names, and there are {len(ADDRESSES)} numbers for them",
-            hint="leave out nodes that the query does not need, or number them: those that take part then count alone",
+            hint="leave out nodes that the query does not need, or give all of them numbers as ids: then only those that take part need an address",
         )
     free = (number for number in ADDRESSES if number not in ids)
     named = dict(zip(sorted(i for i in ids if isinstance(i, str)), free, strict=False))

@@ -139,7 +139,7 @@ def _by_tick(
     if silent:
         raise DataError(
             f"there are no readings of '{stream.name}' from {join_names(map(str, silent), 'and')}",
-            detail="every emulated mote has a converter, which always finds something",
+            detail="an emulated mote's converter always gives a value",
             hint="take the stream off these nodes of the network, or leave --recorded out",
         )
     return found
@@ -157,7 +157,7 @@ def _begin(stream: str, sites: Mapping[NodeId, ByTick], columns: list[str]) -> i
         if silent:
             raise DataError(
                 f"there is no value of '{column}' of '{stream}' from {join_names(map(str, silent), 'and')}",
-                detail="every emulated mote has a converter, which always finds something",
+                detail="an emulated mote's converter always gives a value",
                 hint="take the stream off these nodes of the network, or leave --recorded out",
             )
         begin = max(begin, *(first for first in known.values() if first is not None))

@@ -1,4 +1,5 @@
-"""Measures against an expectation -> curves (SNEE Figs. 29 to 31): energy and lifetime against acquisition interval or delivery time."""
+"""Measures against an expectation -> curves (SNEE Figs. 29 to 31): energy and lifetime against acquisition
+interval or delivery time."""
 
 from __future__ import annotations
 

@@ -180,7 +180,7 @@ def _too_late(scheduler: Scheduler, beta: int, quality: QualityOfService) -> Inf
 def _check_energy(best: Scheduled, quality: QualityOfService, sink: NodeId) -> None:
     if quality.lifetime and best.estimate.lifetime is None and any(site != sink for site in best.sites):
         raise UnsupportedError(
-            "a lifetime cannot be planned for where no node says how much energy it has",
+            "a lifetime cannot be planned, because no node says how much energy it has",
             detail=f"nodes that take part: {join_names(map(str, filter(lambda site: site != sink, best.sites)), 'and')}",
             hint="declare it, in joules: energy = 31320 in the entry of each node of the network, or once under [defaults]",
         )

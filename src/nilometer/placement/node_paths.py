@@ -16,7 +16,8 @@ from collections.abc import Iterator
 from nilometer.plan import physical
 
 NodePath = tuple[int, ...]
-"""The number of the input at each step; () is the root. A node's path begins with those of all nodes above it."""
+"""The number of the input at each step; () is the root. A node's path begins with the paths of all nodes
+above it."""
 
 
 def inputs_with_paths(path: NodePath, node: physical.Node) -> Iterator[tuple[NodePath, physical.Node]]:

@@ -26,8 +26,9 @@ def partition(
     every_growth: bool = False,
     rest_on: str = "gateway",
 ) -> FragmentTree:
-    """The fragments of a plan. `at_sink` holds the paths of operators that run with DELIVER, on the host `rest_on`.
-    `every_growth`: EXCHANGE also below a window that holds several readings (the paper's pragmatic criterion)."""
+    """The fragments of a plan. `at_sink` holds the paths of operators that run with DELIVER, on the host
+    `rest_on`. `every_growth`: also puts an EXCHANGE below a window that holds several readings (the paper's
+    pragmatic criterion)."""
     found: dict[int, Fragment] = {}
     _collect(_cut((), plan, interval, at_sink, every_growth), None, found)
     fragments = [found[number] for number in range(len(found))]

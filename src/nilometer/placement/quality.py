@@ -74,7 +74,9 @@ class QualityOfService:
         for measure, bounds in self.bounds.items():
             for value in (bounds.low, bounds.high):
                 if value is not None and not value > 0:
-                    raise ConfigurationError(f"a {measure} of {value} cannot be", hint="give more than 0")
+                    raise ConfigurationError(
+                        f"a {measure} of {value} is not possible", hint="give more than 0"
+                    )
             if bounds.low is not None and bounds.high is not None and bounds.low > bounds.high:
                 raise ConfigurationError(
                     f"the expectations of the {measure} contradict each other",
@@ -83,7 +85,7 @@ class QualityOfService:
                 )
         if self.buffering_factor is not None and self.buffering_factor < 1:
             raise ConfigurationError(
-                f"a buffering factor of {self.buffering_factor} cannot be",
+                f"a buffering factor of {self.buffering_factor} is not possible",
                 hint="it is the number of evaluations that are sent together: 1 or more",
             )
 

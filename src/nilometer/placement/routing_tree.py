@@ -13,7 +13,8 @@ from nilometer.errors import InternalError
 
 @dataclass(frozen=True)
 class RoutingTree:
-    """`edges` are (child, parent) in the order in which they joined the tree; that order decides the order of siblings.
+    """`edges` are (child, parent) in the order in which they joined the tree, which is also the order of
+    siblings.
 
     >>> tree = RoutingTree(0, ((1, 0), (3, 1), (2, 1)), (3, 2))
     >>> tree.post_order, tree.path(3, 0)

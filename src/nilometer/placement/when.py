@@ -32,7 +32,8 @@ def build_agenda(
     costs: CostParameters,
     profile: PlacementProfile,
 ) -> Agenda:
-    """The agenda of a period of `beta` evaluations, `interval` microseconds apart. It may be too long for its period."""
+    """The agenda of a period of `beta` evaluations, `interval` microseconds apart. It may take longer than
+    its period."""
     clock = _Clock(network, costs, profile)
     alpha = -(-interval * profile.tick_rate // SECOND)
     if profile.serial:

@@ -81,7 +81,7 @@ class SimulatedField:
         self._listening = np.zeros(count, bool)
         self._born = False
         self.fixed = False
-        """Whether its start is its own, whatever the time."""
+        """Whether the field has its own start time, whatever the clock says."""
 
     # ---- what it is --------------------------------------------------------------------------------------------------
 

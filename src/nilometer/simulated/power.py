@@ -57,7 +57,7 @@ TABLE_1 = Hardware(
     latch_time=60e-6,
     battery=0.1,
 )
-"""Atmel 8515 and RFM TR100 (fjords.txt Table 1; the values that it calls currents are in mW, so they are powers)."""
+"""Atmel 8515 and RFM TR100 (fjords.txt Table 1; its "currents" are in mW, so they are powers)."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""The stage `agenda`: the matrix of sites and times (SNEE Fig. 22); for a wide network, a list by time instead."""
+"""The stage `agenda`: the matrix of sites and times (SNEE Fig. 22); for a wide network, a list by time."""
 
 from __future__ import annotations
 

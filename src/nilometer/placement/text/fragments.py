@@ -1,4 +1,5 @@
-"""The stage `fragments`: the plan with its EXCHANGEs, and which fragment each operator belongs to (SNEE Fig. 17)."""
+"""The stage `fragments`: the plan with its EXCHANGEs, and the fragment that each operator belongs to (SNEE
+Fig. 17)."""
 
 from __future__ import annotations
 

@@ -50,7 +50,8 @@ FLASH: Final[Mapping[str, float]] = {
     "float addition": 184,
     "float comparison": 175,
 }
-"""Bytes of program memory per part. The base includes the serial line of a program that delivers and does not send."""
+"""Bytes of program memory per part. A program that does not send delivers, and its serial line is in the
+base."""
 
 RAM: Final[Mapping[str, float]] = {
     "base": 69.1,
@@ -77,7 +78,7 @@ RAM: Final[Mapping[str, float]] = {
     "float addition": 0.5,
     "float comparison": 1.3,
 }
-"""Bytes of RAM per part besides its tuples, including the stack. A part that is missing takes less than one."""
+"""Bytes of RAM per part besides its tuples, including the stack. A missing part takes less than one."""
 
 
 def flash_estimate(motes: Motes, identifier: NodeId) -> int:

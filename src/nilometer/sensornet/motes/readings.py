@@ -67,7 +67,7 @@ def _count(value: float, scale: Converter, node: physical.SpAcquire, column: str
     count = scale.nearest(value)
     if scale.value(count) != value:
         raise DataError(
-            f"no converter of 10 bits finds {value!r}",
+            f"a 10-bit converter cannot give {value!r}",
             detail=f"column '{column}' of '{node.stream.name}' at node {site}",
             hint=f"give multiples of {scale.step:g} from {scale.low:g} to {scale.high:g}",
         )

@@ -31,8 +31,8 @@ MISTAKES = (
     "sign-compare",
     "uninitialized",
 )
-"""The warnings that would show a mistake of ours. Others can come from a valid query: a reading whose value does
-not matter (COUNT(rain)), a condition that always holds (rain < 70000, rain <= rain + 2)."""
+"""The warnings that would show a mistake of ours. Others can come from a valid query: a reading whose value
+does not matter (COUNT(rain)), a condition that always holds (rain < 70000, rain <= rain + 2)."""
 
 FLAGS = (
     "-mmcu=atmega128",

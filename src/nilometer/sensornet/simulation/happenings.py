@@ -35,7 +35,8 @@ def parse_kill(text: str) -> Kill:
     node, at, time = text.rpartition("@")
     if not node or not at:
         raise ConfigurationError(
-            f"'{text}' does not say who dies when", hint="write NODE@TIME, such as 3@40d or '3@40 DAYS'"
+            f"'{text}' does not say which node dies, and when",
+            hint="write NODE@TIME, such as 3@40d or '3@40 DAYS'",
         )
     return Kill(
         int(node) if node.lstrip("-").isdigit() else node, given_duration(time, f"the time of '{text}'")

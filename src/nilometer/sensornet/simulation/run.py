@@ -300,5 +300,5 @@ def _check(placement: Placement, duration: int, conditions: Conditions) -> None:
         placement.network.node(kill.node)  # refuses a node that does not exist
         if kill.node == placement.network.sink:
             raise ConfigurationError(
-                "the sink cannot be killed", hint="without it there is nobody to answer; kill another node"
+                "the sink cannot be killed", hint="without it no answer is delivered; kill another node"
             )

@@ -23,7 +23,7 @@ class RandomWalk(Generator):
     def __post_init__(self) -> None:
         super().__post_init__()
         if not self.low < self.high:
-            raise ValueError("a walk needs room")
+            raise ValueError("a random walk needs low < high")
 
     def columns(self) -> tuple[Column, ...]:
         return (Column("value", FLOAT),)

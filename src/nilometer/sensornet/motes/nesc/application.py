@@ -68,7 +68,7 @@ def check_nesc(network: Network, *, waits: bool) -> None:
     """Refuse the features that only the C programs have: acknowledged packets, and waiting for the start."""
     if waits:
         raise UnsupportedError(
-            "the nesC form counts from its reset, and waits for nobody",
+            "the nesC form counts from its reset, and cannot wait for the start",
             detail="the programs in C wait until their parents tell them when to begin",
             hint="leave out --nesc, or --wait-for-start",
         )

@@ -1,6 +1,7 @@
-"""Physical operators as nesC modules that pull: `begin` begins an evaluation, `open` its next window, `next` gives the rows of it.
+"""Physical operators as nesC modules that pull: `begin` starts an evaluation, `open` its next window, `next`
+returns its rows.
 
-Each function gives a component's text; its name, what feeds it and its row type are decided by `application`.
+Each function returns a component's text. `application` chooses its name, its inputs and its row type.
 """
 
 from __future__ import annotations
@@ -27,11 +28,7 @@ class Part:
 
 
 def module(name: str, interfaces: Lines, body: Lines) -> str:
-    """Physical operators as nesC modules that pull: `begin` starts an evaluation, `open` its next window,
-    `next` returns its rows.
-
-    Each function returns a component's text. `application` chooses its name, its inputs and its row type.
-    """
+    """The text of a module."""
     return "\n".join(
         [f"module {name} {{", *indented(interfaces), "}", "implementation {", *indented(body), "}", ""]
     )

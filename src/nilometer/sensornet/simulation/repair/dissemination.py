@@ -24,7 +24,7 @@ FLASH_CYCLES = 20
 """Processor cycles to write a byte into flash."""
 
 RUNTIME_BYTES, OPERATOR_BYTES = 1500, 250
-"""The approximate bytes of a mote's program where the code generator has none: its runtime, and each operator."""
+"""The approximate bytes of a mote's program where the code generator has none: runtime, and each operator."""
 
 
 @dataclass(frozen=True)
