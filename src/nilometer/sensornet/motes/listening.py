@@ -141,7 +141,7 @@ class Listener:
         apart = self._delays[-1] if self._delays[-1] < 0 else min(self._delays)
         late = apart > 3 * step / 4 and len(self._delays) == LATE_PERIODS
         if not late and not -7 * step / 4 <= apart < -3 * step / 4:
-            return  # a larger jump back: the first frame was delayed, and a correction would lose rows
+            return  # a jump back further than clocks drift: the first frame was delayed, and going there would lose rows
         self.heard.corrections += 1
         self._delays.clear()
         self._end.restart(self._end.time_of(0) + round(apart / step) * step, frame.first)
