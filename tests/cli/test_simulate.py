@@ -110,7 +110,7 @@ def test_a_stream_without_readings_beside_one_that_has_some(run, field: Path) ->
     query = "SELECT r.depth FROM River[NOW] r, Hilltop[NOW] h WHERE r.rain < h.rain"
     code, out, err = run("--data", str(field), "--network", TOPOLOGY, query)
     assert code == 1
-    assert "there are no readings of 'hilltop', and there are of 'river'" in err
+    assert "there are no readings of 'hilltop', but there are of 'river'" in err
     assert out == ""
 
 
@@ -194,7 +194,7 @@ def test_pictures(run, field: Path) -> None:
         (("--plot", "/dev/null/pictures"), "--plot: cannot write into"),
         (("--retries", "9"), "impossible number of retries"),
         (("--kill", "0@1d"), "the sink cannot be killed"),
-        (("--kill", "3"), "does not say who dies when"),
+        (("--kill", "3"), "does not say which node dies, and when"),
         (("--kill", "77@1d"), "has no node 77"),
         (("--repair", "hope"), "no repair 'hope'"),
     ],

@@ -1,4 +1,5 @@
-"""Composes it all: parse, bind, optimize, choose, run; holds the catalog and the data at hand."""
+"""The engine composes all parts: it parses, binds, optimizes, chooses and runs, and holds the catalog and the
+available data."""
 
 from nilometer.engine.database import Database, connect
 from nilometer.engine.query import STAGES, Query

@@ -1,7 +1,7 @@
-"""Where a query's readings come from: files of a data directory, and what was appended in memory.
+"""The sources of a query's readings: the files of a data directory, and readings appended in memory.
 
-A stream's log here is a sequence of entries, in log order: frames of readings and heartbeats, out of a file or out of the
-durable log of the edge, then what was appended. Each host reads the same entries.
+A stream's log is here a sequence of entries, in log order: frames of readings and heartbeats, from a file or
+from the durable stream log, followed by what was appended. Every host reads the same entries.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ ENDINGS = (".csv", ".csv.gz", ".jsonl", ".jsonl.gz", ".ndjson", ".ndjson.gz", ".
 
 @dataclass
 class Data:
-    """All readings at hand, by the stream's lower-case name."""
+    """All available readings, by the stream's lower-case name."""
 
     files: dict[str, Path] = field(default_factory=dict)
     appended: dict[str, list[Entry]] = field(default_factory=dict)
@@ -40,15 +40,15 @@ class Data:
     _once: dict[str, tuple[list[Entry], list[Entry]]] = field(default_factory=dict)
     dead_letters: dict[str, tuple[str, ...]] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
-    """What a user should know of the files that were read."""
+    """Remarks for the user about the files that were read."""
     forms: dict[str, FileForm] = field(default_factory=dict)
-    """Where a file's columns are not named as the stream's."""
+    """The form of files whose columns have other names than the stream's."""
     _remarks: dict[str, str] = field(default_factory=dict)
 
     # ---- attaching ---------------------------------------------------------------------------------------------------
 
     def attach_directory(self, directory: Path, catalog: Catalog) -> None:
-        """Every stream's file in the directory, by name: `river.csv`, `River.jsonl` ..."""
+        """Attach the file of every stream in the directory, by name: `river.csv`, `River.jsonl` ..."""
         self.base = directory
         by_name: dict[str, list[Path]] = {}
         for path in sorted(directory.iterdir()):
@@ -80,7 +80,8 @@ class Data:
             )
 
     def attach_file(self, name: str, path: Path, catalog: Catalog) -> None:
-        """Let a file be the log of a stream; where `id` was not declared, the file says whether ids are numbers or text."""
+        """Make a file the log of a stream. If `id` was not declared, the file decides whether ids are numbers
+        or text."""
         from nilometer.ingest.readers import sniff_ids
 
         stream = catalog.stream(name)
@@ -100,14 +101,14 @@ class Data:
         self._once.clear()
 
     def attach_described(self, stream: Stream, path: Path, form: FileForm) -> None:
-        """Let a file be the log of a stream that was declared after it."""
+        """Make a file the log of a stream that was declared from it."""
         self.files[stream.name.lower()] = path
         self.forms[stream.name.lower()] = form
         self._read.clear()
         self._once.clear()
 
     def append(self, stream: Stream, rows: pl.DataFrame | Iterable[Mapping[str, Any]]) -> int:
-        """Append readings to a stream's log in memory; gives how many could be read."""
+        """Append readings to a stream's log in memory, and return how many could be read."""
         import polars as pl
 
         from nilometer.dataflow import Batch
@@ -115,7 +116,7 @@ class Data:
 
         if isinstance(rows, pl.DataFrame):
             reading = read_frame(rows, stream)
-        else:  # whose times are microseconds by then
+        else:  # their times are microseconds by now
             reading = read_frame(frame_of(list(rows), stream), replace(stream, time_unit=None))
         self.appended.setdefault(stream.name.lower(), []).append(Batch(reading.rows, reading.garbled))
         if reading.dead_letters:
@@ -131,25 +132,26 @@ class Data:
     # ---- reading -----------------------------------------------------------------------------------------------------
 
     def entries(self, stream: Stream, wanted: frozenset[str] | None = None) -> list[Entry]:
-        """The log of a stream, without doubles by its KEY: its file or the edge's log, then what was appended; `wanted` are the columns that a
-        query asks for, in lower case, and a file may leave out the others."""
+        """The log of a stream, without duplicates by its KEY: its file or its durable log, then what was
+        appended. `wanted` are the columns that a query needs, in lower case; those of a file that are not
+        wanted may be left out."""
         if wanted is not None:
             wanted |= {name.lower() for name in stream.key}
         found = self.received(stream, wanted)
         key = stream.name.lower()
         if not stream.key or not (key in self.files or key in self.appended):
-            return found  # a log alone is without doubles
+            return found  # a log alone has no duplicates
         from nilometer.dataflow.sources import without_doubles
 
         place = f"{key}: {stream.key}, {stream.every}, {wanted and sorted(wanted)}"
         known = self._once.get(place)
         if known is None or len(known[0]) != len(found) or any(map(operator.is_not, known[0], found)):
-            # The entries that it was made of are held: no other can take their place in memory.
+            # The cache holds the entries it was made from, so that no others can take their place in memory.
             known = self._once[place] = (found, without_doubles(stream, found))
         return known[1]
 
     def received(self, stream: Stream, wanted: frozenset[str] | None = None) -> list[Entry]:
-        """The same with the doubles of a file and of what was appended."""
+        """The log of a stream, including the duplicates of its file and of what was appended."""
         key = stream.name.lower()
         appended = self.appended.get(key, [])
         path = self.files.get(key)
@@ -173,8 +175,8 @@ class Data:
         return self._read[place] + appended
 
     def logged(self, stream: Stream) -> list[Entry]:
-        """What the edge has written to the stream's log in this data directory, without doubles; frames that share the memory of its
-        files."""
+        """The stream's durable log in this data directory, without duplicates. The frames share the memory of
+        its files."""
         if self.base is None or not (self.base / LOG_FOLDER).is_dir():
             return []
         from nilometer.log import LogDirectory
@@ -186,11 +188,11 @@ class Data:
             self.notes.append(note)
 
     def has(self, stream: Stream) -> bool:
-        """Whether the stream has a file or anything appended."""
+        """Whether the stream has a file or any appended readings."""
         return stream.name.lower() in self.files or stream.name.lower() in self.appended
 
     def table(self, table: Table, catalog: Catalog) -> pl.DataFrame:
-        """The snapshot of a stored extent."""
+        """The snapshot of a stored table."""
         if table.url == "catalog:sensors":
             return sensors_frame(catalog, table)
         from nilometer.ingest.readers import read_table
@@ -209,7 +211,8 @@ def with_id_type(stream: Stream, kind: Kind) -> Stream:
 
 
 def frame_of(rows: Sequence[Mapping[str, Any]], stream: Stream) -> pl.DataFrame:
-    """Python rows as a frame: datetimes become microseconds, points structs; names in any case."""
+    """Python rows as a frame: datetimes become microseconds, points become structs; names match in any
+    case."""
     from datetime import datetime
 
     import polars as pl
@@ -251,7 +254,7 @@ def frame_of(rows: Sequence[Mapping[str, Any]], stream: Stream) -> pl.DataFrame:
 
 
 def _series(column: Column, values: list[Any]) -> pl.Series:
-    """The values of a column of Python rows; an error names the first that does not fit."""
+    """The values of a column of Python rows. An error names the first value that does not fit."""
     import polars as pl
 
     from nilometer.operators.frames import dtype
@@ -291,7 +294,7 @@ def sensors_frame(catalog: Catalog, table: Table) -> pl.DataFrame:
 
 
 def feed_of(data: Data, stream: Stream) -> Feed:
-    """The same log for the reference evaluator: Python rows, doubles by KEY taken out one by one."""
+    """The same log for the reference evaluator: Python rows, with duplicates by KEY removed one by one."""
     from nilometer.dataflow import Heartbeat
     from nilometer.plan.reference import Feed
 
@@ -323,7 +326,7 @@ def feed_of(data: Data, stream: Stream) -> Feed:
 
 
 def tables_of(plan: Node, data: Data, catalog: Catalog) -> dict[str, list[dict[str, Any]]]:
-    """The stored extents that a plan reads, for the reference evaluator, by their lower-case names."""
+    """The stored tables that a plan reads, for the reference evaluator, by their lower-case names."""
     from nilometer.plan import logical
 
     stored = [node.table for node in logical.walk_plan(plan) if isinstance(node, logical.Stored)]

@@ -1,4 +1,5 @@
-"""The database: a catalog, the data at hand, and queries over them. It composes the packages and decides nothing itself."""
+"""The database: a catalog, the available data, and queries over them. It composes the packages and decides
+nothing itself."""
 
 from __future__ import annotations
 
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class Database:
-    """Sensors are declared with `execute`, questions asked with `sql`."""
+    """Declare sensors with `execute`, and ask queries with `sql`."""
 
     def __init__(self, catalog: Catalog, host: str = "gateway") -> None:
         self.catalog = catalog
@@ -36,9 +37,9 @@ class Database:
     # ---- declaring ---------------------------------------------------------------------------------------------------
 
     def execute(self, text: str, **parameters: Any) -> list[Any]:
-        """Run a script of declarations, SHOW, EXPLAIN and queries; one result for each statement.
+        """Run a script of declarations, SHOW, EXPLAIN and queries; returns one result per statement.
 
-        A declaration gives None, SHOW rows (dictionaries), EXPLAIN text, a query a `Query`.
+        A declaration returns None, SHOW rows (dictionaries), EXPLAIN text, a query a `Query`.
         """
         return [self._execute(statement, text, parameters) for statement in parse_script(text)]
 
@@ -95,16 +96,17 @@ class Database:
     # ---- data --------------------------------------------------------------------------------------------------------
 
     def attach(self, stream: str, path: str | Path) -> None:
-        """Let a CSV, JSON-lines or Parquet file be the log of a stream."""
+        """Make a CSV, JSON-lines or Parquet file the log of a stream."""
         self.data.attach_file(stream, Path(path), self.catalog)
 
     def append(self, stream: str, rows: pl.DataFrame | Iterable[Mapping[str, Any]]) -> int:
-        """Append readings to a stream, in log order; gives how many could be read."""
+        """Append readings to a stream, in log order, and return how many could be read."""
         return self.data.append(self.catalog.stream(stream), rows)
 
     def stream_from(self, frame: DataFrame, stream: str, *, available_now: bool = False) -> Landing:
-        """Let a streaming DataFrame of Spark (Kafka, Delta, files ...) be the source of a declared stream: its rows, whose columns are named as
-        the stream's, are landed in the stream's log in the data directory, each once. Gives what runs, to be stopped."""
+        """Make a streaming DataFrame of Spark (Kafka, Delta, files ...) the source of a declared stream. Its
+        columns must be named like the stream's. Its rows are written to the stream's log in the data
+        directory, each exactly once. Returns the running landing, which the caller stops."""
         from nilometer.engine.spark import stream_from
 
         return stream_from(self, frame, stream, available_now=available_now)
@@ -122,11 +124,11 @@ class Database:
     # ---- asking ------------------------------------------------------------------------------------------------------
 
     def sql(self, text: str, **parameters: Any) -> Query:
-        """A query over the declared extents; keyword arguments are its parameters."""
+        """A query over the declared extents. Keyword arguments are its parameters."""
         return self.query_of(parse(text), text, **parameters)
 
     def query_of(self, statement: ast.Statement | ast.QueryNode, text: str, **parameters: Any) -> Query:
-        """A query that has been parsed already."""
+        """A query that is already parsed."""
         if isinstance(statement, ast.QueryNode):
             return Query(self, text, statement, parameters)
         raise ConfigurationError(
@@ -146,14 +148,14 @@ class Database:
             )
         if isinstance(found.starting, int):
             raise UnsupportedError(
-                f"'{found.name}' starts at {format_time(found.starting)}, which data at hand cannot do yet",
+                f"'{found.name}' starts at {format_time(found.starting)}, which a run over recorded data cannot do yet",
                 hint="create it STARTING AT BEGINNING, or filter on time in WHERE",
             )
         return self.sql(found.text, **parameters)
 
     def answers(self, name: str, position: int = 0, *, follow: bool = False) -> Iterator[dict[str, Any]]:
-        """What a standing query has answered, as dictionaries, from a position on (how many rows came before). With `follow`, and
-        then whatever it answers from now on, in any process, as soon as it is durable."""
+        """The answers of a standing query, as dictionaries, from a position on (the number of rows before
+        it). With `follow`, also every later answer, from any process, as soon as it is durable."""
         from nilometer.live.kept_answers import directory_of, kept_answers
 
         if not follow:
@@ -165,14 +167,16 @@ class Database:
         return (row for answer in answers for row in answer)
 
     def queries(self) -> list[QueryState]:
-        """The standing queries of the data directory, declared or not any more, and how each does, in whatever process it runs."""
+        """The standing queries of the data directory, including those no longer declared, each with its state
+        in whatever process it runs."""
         from nilometer.live.query_list import query_list
 
         return query_list(self)
 
     def deliver(self, name: str, to: str) -> int:
-        """Deliver what a standing query has answered, and the sink has not got yet, to a sink: `parquet:DIR`, `jsonl:FILE`,
-        `mqtt://host/topic`, `postgresql://host/database?table=x`. Gives how many rows were delivered."""
+        """Deliver to a sink the answers of a standing query that it does not have yet: `parquet:DIR`,
+        `jsonl:FILE`, `mqtt://host/topic`, `postgresql://host/database?table=x`. Returns the number of rows
+        delivered."""
         from nilometer.live.delivery import deliver
 
         return deliver(self, name, to).rows

@@ -40,7 +40,7 @@ def _fail(text: str | None, node: ast.Node, message: str, hint: str | None = Non
 
 
 def duration_of(amount: ast.Amount, text: str | None, what: str, *, positive: bool = True) -> int:
-    """A length of time in a declaration, in microseconds; parameters have no place there."""
+    """A duration in a declaration, in microseconds. Parameters are not allowed there."""
     if isinstance(amount.count, str) or amount.unit is None:
         _fail(text, amount, f"{what} needs a length of time", "such as 15 MINUTES")
     try:
@@ -55,7 +55,7 @@ def duration_of(amount: ast.Amount, text: str | None, what: str, *, positive: bo
 
 
 def column_of(definition: ast.ColumnDefinition, text: str | None) -> Column:
-    """A declared column, its unit checked."""
+    """A declared column; checks its unit."""
     kind = TYPES.get(definition.type.upper())
     if kind is None:
         _fail(
@@ -157,13 +157,14 @@ def stream_of(statement: ast.CreateStream, text: str | None) -> Stream:
 
 
 def _implicit_id(statement: ast.CreateStream) -> Type:
-    """Part of an MQTT topic is text; else sources are numbered, until the data or the sensors say otherwise."""
+    """The type of an undeclared id: text if it is part of an MQTT topic, otherwise a number, until the data
+    or the sensors say otherwise."""
     wildcard = statement.url is not None and statement.url.startswith("mqtt") and "+" in statement.url
     return Type(Kind.STRING) if wildcard else INT
 
 
 def table_of(statement: ast.CreateTable, text: str | None, base: Path | None) -> Table:
-    """A declared stored extent; its columns are read from the store when none were declared."""
+    """A declared stored table. Its columns are read from the store if none were declared."""
     _check_names(statement.columns, text)
     columns = tuple(column_of(definition, text) for definition in statement.columns)
     if not columns:

@@ -1,4 +1,4 @@
-"""Expectations of the quality of service as a person writes them -> a `QualityOfService`.
+"""Expectations of the quality of service, as people write them -> a `QualityOfService`.
 
 >>> expectations(acquisition_interval="1 SECOND..1 MINUTE", goal="maximize lifetime").acquisition_interval
 Bounds(low=1000000, high=60000000)
@@ -14,7 +14,7 @@ _SENSELESS = {
     Goal(Direction.MINIMIZE, Measure.LIFETIME): Direction.MAXIMIZE,
     Goal(Direction.MAXIMIZE, Measure.TOTAL_ENERGY): Direction.MINIMIZE,
 }
-"""Goals that nothing but waste serves, and what was meant."""
+"""Goals that only waste could serve, each with the goal that was meant."""
 
 
 def expectations(
@@ -26,7 +26,7 @@ def expectations(
     buffering_factor: int | None = None,
     goal: str | None = None,
 ) -> QualityOfService:
-    """Lengths of time as `given_duration` reads them; an acquisition interval may be a range, `A..B`."""
+    """Reads durations like `given_duration`. An acquisition interval may be a range, `A..B`."""
     return QualityOfService(
         acquisition_interval=_range(acquisition_interval, "the acquisition interval"),
         delivery_time=Bounds(high=_duration(delivery_time, "the delivery time")),
@@ -68,6 +68,6 @@ def _goal(text: str | None) -> Goal | None:
     goal = Goal(Direction(direction), Measure(measure))
     if goal in _SENSELESS:
         raise ConfigurationError(
-            f"'{text}' is a goal that is always better missed", hint=f"write '{_SENSELESS[goal]} {measure}'"
+            f"'{text}' is a goal that only makes a plan worse", hint=f"write '{_SENSELESS[goal]} {measure}'"
         )
     return goal

@@ -1,4 +1,4 @@
-"""The gateway host behind the engine: a query's physical plan over the data at hand."""
+"""The gateway host behind the engine: runs a query's physical plan over the available data."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class DatabaseSources:
-    """What the gateway asks for, out of a database."""
+    """Answers the gateway's requests from a database."""
 
     database: Database
     plan: physical.Node
 
     def entries(self, stream: Stream) -> Iterable[Entry]:
-        """The log of a stream, with the columns that the plan reads, and time and id."""
+        """The log of a stream, with time, id and the columns that the plan reads."""
         wanted = {"time", "id"}
         for node in physical.walk_plan(self.plan):
             if isinstance(node, physical.SpAcquire) and node.stream.name == stream.name:
@@ -34,7 +34,7 @@ class DatabaseSources:
         return self.database.data.entries(stream, frozenset(wanted))
 
     def table(self, table: Table) -> pl.DataFrame:
-        """The snapshot of a stored extent."""
+        """The snapshot of a stored table."""
         return self.database.data.table(table, self.database.catalog)
 
     def sensors(self, stream: Stream) -> Sequence[Sensor]:

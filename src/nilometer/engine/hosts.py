@@ -1,6 +1,8 @@
-"""The hosts that can answer a query, by name. Each is imported when it is first used, so that EXPLAIN stays quick.
+"""The hosts that can answer a query, by name. Each is imported when it is first used, so that EXPLAIN stays
+fast.
 
-This is the one list of them: options, errors and documents name these hosts and no others (tests/engine/test_hosts.py).
+This is the only list of hosts: options, errors and documents name these hosts and no others
+(tests/engine/test_hosts.py).
 
 >>> host_name("gateway"), host_name("fjord")
 ('gateway', 'gateway')
@@ -22,7 +24,7 @@ Host = Callable[["Query", bool, int | None], Answer]
 
 
 def reference(query: Query, finished: bool, batch_rows: int | None) -> Answer:
-    """The naive evaluator, on the plan as it was bound: no rule has touched it."""
+    """The naive evaluator, over the bound plan, before any optimizer rule."""
     del batch_rows
     from nilometer.engine.data import feed_of, sensors_by_stream, tables_of
     from nilometer.plan import logical
@@ -46,7 +48,7 @@ def gateway(query: Query, finished: bool, batch_rows: int | None) -> Answer:
 
 
 def spark(query: Query, finished: bool, batch_rows: int | None) -> Answer:
-    """The data pipeline."""
+    """The Spark host."""
     from nilometer.engine.spark import run_on_spark
 
     return run_on_spark(query, finished, batch_rows)
@@ -54,13 +56,13 @@ def spark(query: Query, finished: bool, batch_rows: int | None) -> Answer:
 
 HOSTS: dict[str, Host] = {"gateway": gateway, "spark": spark, "reference": reference}
 LIVE_HOSTS = ("gateway", "spark")
-"""Those that run live queries."""
+"""The hosts that run live queries."""
 ALIASES = {"fjord": "gateway"}
 """Other names of hosts."""
 
 
 def host_name(name: str) -> str:
-    """The name of the host that is called so; refuses what no host is called."""
+    """The name of the host with that name or alias; refuses an unknown name."""
     found = ALIASES.get(name, name)
     if found not in HOSTS:
         raise ConfigurationError(f"no host '{name}'", hint=near_misses(name, HOSTS))

@@ -1,4 +1,4 @@
-"""One data file without declarations -> a pushed stream of its name, with the columns that it has."""
+"""One data file without declarations -> a pushed stream named after it, with the file's columns."""
 
 from __future__ import annotations
 
@@ -37,11 +37,12 @@ _UNITS = (
     (1e11, "milliseconds", 1_000),
     (1e8, "seconds", SECOND),
 )
-"""From which number on a time of our days is one of that unit, and the unit in microseconds (nanoseconds are divided)."""
+"""The least number at which a present-day time has that unit, and the unit in microseconds (nanoseconds are
+divided)."""
 
 
 def open_file(database: Database, path: Path) -> None:
-    """Declare a stream for the file and let the file be its log; says which columns it takes for time and id."""
+    """Declare a stream for the file and make the file its log; notes which columns it uses as time and id."""
     from nilometer.ingest.readers import FileForm, described_columns, read_raw
 
     raw = read_raw(path)
@@ -82,8 +83,8 @@ def open_file(database: Database, path: Path) -> None:
 
 
 def _unit(times: pl.Series) -> tuple[int | None, str]:
-    """The unit of numeric times, by their size: times of our days are 1e9 seconds, 1e12 milliseconds ... after 1970. Small
-    numbers are microseconds, as in a declared stream; small fractions seconds."""
+    """The unit of numeric times, by their size: present-day times are 1e9 seconds, 1e12 milliseconds ...
+    after 1970. Small whole numbers are microseconds, as in a declared stream; small fractions are seconds."""
     from nilometer.ingest.readers import read_numbers
 
     numbers = read_numbers(times)
@@ -97,7 +98,7 @@ def _unit(times: pl.Series) -> tuple[int | None, str]:
 
 
 def _stream_name(path: Path) -> str:
-    """The file's name without its endings, as a name that a query can say."""
+    """The file's name without its suffixes, as a name that a query can use."""
     from nilometer.language import parse
 
     plain = re.sub(r"\W", "_", path.name.split(".")[0])

@@ -1,4 +1,4 @@
-"""The readings that a database has of a query's streams, as what motes will sense; and what they lack for it."""
+"""The readings that a database has for a query's streams, as input for motes, and the gaps in them."""
 
 from __future__ import annotations
 
@@ -22,23 +22,24 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class LogsAtHand:
-    """The logs that are not empty, and the declarations of all streams of the query, by lower-case name."""
+    """The non-empty logs, and the declarations of all streams of the query, by lower-case name."""
 
     logs: Mapping[str, pl.DataFrame]
     streams: Mapping[str, Stream]
 
     def begin(self) -> int | None:
-        """The tick of the first reading; None if there is none."""
+        """The tick of the first reading; None if there are no readings."""
         return min((self._span(name)[0] for name in self.logs), default=None)
 
     def check(self, placement: Placement) -> None:
-        """Refuse logs of which some stream would never be sensed: it has none, or they are of other nodes."""
+        """Refuse logs with which some stream would never be sensed, because it has no readings or only those
+        of other nodes."""
         if not self.logs:
             return
         for name, sites in sensing_sites(placement).items():
             if name not in self.logs:
                 raise DataError(
-                    f"there are no readings of '{name}', and there are of {join_names(self.logs, 'and')}",
+                    f"there are no readings of '{name}', but there are of {join_names(self.logs, 'and')}",
                     detail="motes sense what the data directory has, of all streams of a query or of none",
                     hint=f"add {name}.csv to it, or take the other files away: then readings are made up",
                 )
@@ -48,12 +49,12 @@ class LogsAtHand:
                     f"no reading of '{name}' is of a node that senses it",
                     detail=f"the readings are of {join_names(sorted(map(str, found)), 'and')},"
                     f" the nodes are {join_names(map(str, sites), 'and')}",
-                    hint="sensors and nodes go by the same ids: mend those of the network, or of the readings",
+                    hint="sensors and nodes must have the same ids: correct those of the network, or of the readings",
                 )
 
     def lacks(self, placement: Placement, duration: int) -> list[str]:
-        """What there is not for a run of so many microseconds: readings of some node, or of the time at its end; or a node
-        for some readings."""
+        """The gaps for a run of `duration` microseconds: readings that are missing for some node or at the
+        end of the run, and readings without a node."""
         notes: list[str] = []
         begin = self.begin()
         if begin is None:
@@ -79,7 +80,8 @@ class LogsAtHand:
         return set(self.logs[name].get_column(column.name).drop_nulls().unique())
 
     def _span(self, name: str) -> tuple[int, int]:
-        """From the tick of the first reading that is not late (the log may be out of order) up to the one after the last."""
+        """From the tick of the first reading that is not late (the log may be out of order) to the tick after
+        the last reading."""
         stream = self.streams[name]
         column = stream.column("time")
         assert column is not None
@@ -91,13 +93,13 @@ class LogsAtHand:
 
 
 def left_out(stream: str, strangers: Sequence[NodeId]) -> str:
-    """In words: readings that nobody in the network senses."""
+    """A sentence about readings of sensors that are not in the network."""
     names = join_names(map(str, strangers), "and")
     return f"readings of '{stream}' from {names} are left out: no node of that id senses it"
 
 
 def logs_at_hand(query: Query) -> LogsAtHand:
-    """The readings of each stream of the query that has some."""
+    """The readings of each stream of the query that has any."""
     import polars as pl
 
     from nilometer.dataflow import Batch

@@ -1,4 +1,4 @@
-"""A line and who listens to it -> the answers of a query that runs on motes, as they come."""
+"""A serial line and its listener -> the answers of a query that runs on motes, as they come."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ def mote_answers(
     record: BinaryIO | None = None,
     clock: Callable[[], int] = wall,
 ) -> Iterator[Answer]:
-    """Until the line ends, or it is `over`. What comes is in `record` before it is answered from."""
+    """Yields answers until the line ends or `over` says so. Bytes are written to `record` before they are
+    used for an answer."""
     while not over():
         came = line.read_all()
         if came is None:

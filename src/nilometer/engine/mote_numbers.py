@@ -1,4 +1,4 @@
-"""Nodes that have names -> numbers for their motes: a byte on the air says who sends and who is meant."""
+"""Nodes with names -> numbers for their motes, because addresses on the air have one byte."""
 
 from __future__ import annotations
 
@@ -10,12 +10,13 @@ from nilometer.errors import UnsupportedError
 from nilometer.plan import physical
 
 ADDRESSES = range(255)
-"""What a byte can say; the last value is nobody."""
+"""The addresses that fit into a byte; the last value means no node."""
 
 
 def mote_numbers(network: Network) -> dict[NodeId, int]:
-    """A number for each node: its id if that is one, else one that is free. Numbers are in the order of the names: where the rows of a
-    tick are put in the order of their ids (a row window does), a mote has only the numbers to go by."""
+    """A number for each node: its id if that is a number, otherwise a free one. The numbers follow the order
+    of the names, because a mote has only the numbers where rows of one tick are sorted by id (as in a row
+    window)."""
     ids = [node.id for node in network.nodes]
     if not any(isinstance(identifier, str) for identifier in ids):
         return {identifier: identifier for identifier in ids if isinstance(identifier, int)}
@@ -23,7 +24,7 @@ def mote_numbers(network: Network) -> dict[NodeId, int]:
         raise UnsupportedError(
             f"network '{network.name}' has more nodes than motes have addresses",
             detail=f"it has {len(ids)} nodes, some of them with names, and there are {len(ADDRESSES)} numbers for them",
-            hint="leave out nodes that the query does not need, or number them: those that take part then count alone",
+            hint="leave out nodes that the query does not need, or give all of them numbers as ids: then only those that take part need an address",
         )
     free = (number for number in ADDRESSES if number not in ids)
     named = dict(zip(sorted(i for i in ids if isinstance(i, str)), free, strict=False))
@@ -33,7 +34,7 @@ def mote_numbers(network: Network) -> dict[NodeId, int]:
 
 
 def numbered_network(network: Network, numbers: Mapping[NodeId, int]) -> Network:
-    """The same network, its nodes called by their numbers."""
+    """The same network, with its nodes named by their numbers."""
     return replace(
         network,
         sink=numbers[network.sink],
@@ -45,7 +46,7 @@ def numbered_network(network: Network, numbers: Mapping[NodeId, int]) -> Network
 
 
 def numbered_plan(plan: physical.Node, numbers: Mapping[NodeId, int]) -> physical.Node:
-    """The same plan, its acquisitions limited to the same nodes by their numbers."""
+    """The same plan, with its acquisitions limited to the same nodes by their numbers."""
 
     def change(node: physical.Node) -> physical.Node:
         if isinstance(node, physical.SpAcquire) and node.sensors is not None:

@@ -1,4 +1,5 @@
-"""An emulated run in tables and words: what the motes' programs take, what was measured beside the estimates, and how the answer compares."""
+"""An emulated run in tables and words: the size of the motes' programs, measurements beside the estimates,
+and the comparison of the answer."""
 
 from __future__ import annotations
 
@@ -20,7 +21,8 @@ if TYPE_CHECKING:
 
 
 def notes(compilation: Compilation, recorded: Recorded | None = None, periods: int = 0) -> Iterator[str]:
-    """What was done to recorded readings of so many periods, and what is left to the gateway."""
+    """Remarks on what was changed in the recorded readings of `periods` periods, and on what is left to the
+    gateway."""
     if recorded is not None:
         yield from recorded.notes(periods * compilation.placement.beta)
     for operator, reason in compilation.placement.at_gateway:
@@ -28,7 +30,8 @@ def notes(compilation: Compilation, recorded: Recorded | None = None, periods: i
 
 
 def verdict(emulation: Emulation) -> str:
-    """In words: how the answer compares with the reference evaluator's. A difference that no loss explains is a bug, and is raised."""
+    """A sentence that compares the answer with the reference evaluator's. A difference that no loss explains
+    is a bug, and is raised."""
     lost = what_was_lost(emulation) if emulation.run.lossy else None
     if lost is not None:
         return lost
@@ -43,13 +46,13 @@ def verdict(emulation: Emulation) -> str:
 
 
 def check_sound(emulation: Emulation) -> None:
-    """Raise it if a mote met a fault."""
+    """Raise an error if a mote met a fault."""
     if not emulation.run.sound:
         raise InternalError("a mote met a fault", detail="see the table", hint="report it")
 
 
 def emulation_json(emulation: Emulation) -> dict[str, Any]:
-    """All but the answer's rows, as JSON."""
+    """Everything except the answer's rows, as JSON."""
     run = emulation.run
     head: dict[str, Any] = {
         "sites": measurements(emulation),
@@ -64,7 +67,7 @@ def emulation_json(emulation: Emulation) -> dict[str, Any]:
 
 
 def why_nothing(emulation: Emulation) -> str | None:
-    """Why a run has delivered no row, so that there was nothing to compare; None if it has."""
+    """Why a run delivered no row, so that there was nothing to compare; None if it delivered rows."""
     if emulation.answer.rows:
         return None
     compilation = emulation.compilation
@@ -81,8 +84,8 @@ def why_nothing(emulation: Emulation) -> str | None:
 
 
 def sizes(compilation: Compilation) -> list[dict[str, Any]]:
-    """What each site's program takes of its mote, beside the estimate: bytes of flash, and of RAM without the stack
-    (the estimate is with it)."""
+    """The size of each site's program, beside the estimate: bytes of flash, and of RAM without the stack (the
+    estimate includes the stack)."""
     return [
         {
             **_called(compilation, site),
@@ -97,7 +100,7 @@ def sizes(compilation: Compilation) -> list[dict[str, Any]]:
 
 
 def untold_motes(emulation: Emulation) -> list[NodeId]:
-    """Who waited for the start in vain, by name."""
+    """The motes that were never told the start, by name."""
     return [_called(emulation.compilation, site)["site"] for site in emulation.run.untold]
 
 
@@ -114,8 +117,9 @@ def _number(site: NodeId) -> int:
 
 
 def measurements(emulation: Emulation) -> list[dict[str, Any]]:
-    """What each mote did in a period, beside the estimate, and beside the time that the agenda reserves for it. Times are
-    milliseconds, energy (of processor and radio) millijoules; RAM is with the stack at its deepest."""
+    """The measurements of each mote per period, beside the estimate and the time that the agenda reserves.
+    Times are milliseconds, energy (of processor and radio) millijoules. RAM includes the stack at its
+    deepest."""
     expected = expected_times(emulation.compilation.motes)
     return [_measurement(emulation, site, expected[site]) for site in emulation.compilation.built]
 
@@ -152,15 +156,15 @@ def _measurement(emulation: Emulation, site: NodeId, times: Milliseconds) -> dic
 
 
 def _hops(emulation: Emulation, site: NodeId) -> dict[str, int]:
-    """What was counted in the whole run, where packets are acknowledged or lost."""
+    """The counts of the whole run, where packets are acknowledged or lost."""
     measured = emulation.run.measured[site]
     counted = asdict(measured.hops) if emulation.compilation.motes.retries else {}
     return counted | ({"missed": measured.missed} if emulation.run.lossy else {})
 
 
 def what_was_lost(emulation: Emulation) -> str | None:
-    """In words: packets that were lost for good, and what that made of the answer; None if there are none. Also motes that were never told
-    the start, as all packets that said it were lost."""
+    """A sentence about packets that were lost for good and their effect on the answer; None if there are
+    none. It also names motes that were never told the start because all packets with it were lost."""
     lost, expected, arrived = emulation.run.lost, emulation.expected, emulation.arrived
     untold = emulation.run.untold
     if not lost and not untold:
@@ -177,7 +181,7 @@ def what_was_lost(emulation: Emulation) -> str | None:
 
 
 def _joules(emulation: Emulation, site: NodeId) -> float:
-    """What processor and radio took in the whole run, by the currents of the cost profile."""
+    """The energy of processor and radio in the whole run, by the currents of the cost profile."""
     measured, costs = emulation.run.measured[site], emulation.compilation.placement.costs
     charge = (
         costs.cpu_active * measured.active

@@ -1,4 +1,5 @@
-"""A query to binaries for the motes of a network, and a run of them in the emulator beside the reference evaluator."""
+"""A query -> binaries for the motes of a network, and a run of them in the emulator beside the reference
+evaluator."""
 
 from __future__ import annotations
 
@@ -47,19 +48,20 @@ if TYPE_CHECKING:
     from nilometer.engine.query import Query
 
 FLOAT_TOLERANCE = 1e-6
-"""A mote's FLOAT has 24 bits; whole numbers are compared exactly."""
+"""The relative tolerance for FLOATs, which have 24 bits on a mote. Whole numbers are compared exactly."""
 
 COSTS = "avr"
 
 
 @dataclass(frozen=True)
 class CompileOptions:
-    """How a query is compiled. `network`: one of the catalog by name, one that is given, or None for the only one that senses what the query
-    reads. `quality`: what is expected of the plan. `start`: the time of the first evaluation. `converters`: the scales of sensed columns that
-    have not the plain ones. `recorded`: readings that the programs are to be run on, from which start and scales follow. `emulated`: a query
-    that `emulate` would refuse is refused before anything is written. `drift`: the share by which clocks may be fast or slow; motes set them
-    once a period. `waiting`: after their reset motes wait until they are told when to begin; the sink, switched on last, begins. `nesc`: write the
-    nesC form for TinyOS 2 too."""
+    """How to compile a query. `network`: a network of the catalog by name, a given network, or None for the
+    only one that senses the query's streams. `quality`: the expectations of the plan. `start`: the time of
+    the first evaluation. `converters`: the scales of sensed columns that do not have the plain ones.
+    `recorded`: readings to run the programs on, which determine start and scales. `emulated`: refuse a query
+    that `emulate` would refuse before anything is written. `drift`: the share by which clocks may be fast or
+    slow; motes set them once a period. `waiting`: after their reset, motes wait until they are told when to
+    start; the sink, switched on last, tells first. `nesc`: also write the nesC form for TinyOS 2."""
 
     network: str | Network | None = None
     quality: QualityOfService | None = None
@@ -74,10 +76,11 @@ class CompileOptions:
 
 @dataclass(frozen=True)
 class EmulationOptions:
-    """What emulated motes meet. `periods`: the most that are run; without it as many as there are readings for, of random ones two. `seed`: of
-    random readings, and of all else that is left to chance. `readings`: by the nodes' ids; without them random ones. `loss`: links lose
-    packets, by their quality. `apart`: within so many seconds motes are switched on, and then the sink. Clocks drift if the programs were
-    compiled for that."""
+    """The conditions of an emulated run. `periods`: the most periods to run; by default as many as there are
+    readings for, or two with random readings. `seed`: for random readings and all other random draws.
+    `readings`: by the nodes' ids; by default random. `loss`: links lose packets, by their quality. `apart`:
+    the seconds within which motes are switched on, followed by the sink. Clocks drift if the programs were
+    compiled for it."""
 
     periods: int | None = None
     seed: int = 1
@@ -88,9 +91,9 @@ class EmulationOptions:
 
 @dataclass(frozen=True)
 class Emulation:
-    """A run: the answer at the sink; `difference` from the reference's on the same readings (None: there is none). Of the
-    `expected` rows so many `arrived`; where packets were lost for good (`run.lost`) these may be fewer, and others may be
-    there that were made of fewer readings."""
+    """A run: the answer at the sink, and its `difference` from the reference's on the same readings (None: no
+    difference). Of the `expected` rows, `arrived` arrived. If packets were lost for good (`run.lost`), fewer
+    may arrive, and there may be others that were computed from fewer readings."""
 
     compilation: Compilation
     run: EmulatedRun
@@ -101,15 +104,16 @@ class Emulation:
 
     @property
     def serial(self) -> bytes:
-        """What the sink said on its serial line."""
+        """The bytes that the sink sent on its serial line."""
         return self.run.measured[self.compilation.placement.routing.sink].serial
 
 
 def compile_query(query: Query, directory: Path, options: CompileOptions | None = None) -> Compilation:
-    """Write and build one program for each site. As much as motes can do is done by them, and time is planned by what our
-    runtime takes on an ATmega128, whatever costs the network declares. Nodes that have names are numbered (`Compilation.names`)."""
+    """Write and build one program per site. Motes do as much as they can. Times are planned with the costs of
+    our runtime on an ATmega128, whatever costs the network declares. Nodes with names get numbers
+    (`Compilation.names`)."""
     options = options or CompileOptions()
-    Clocks(options.drift)  # refuses what no clock does
+    Clocks(options.drift)  # refuses a drift that no clock has
     network = _network(query, options.network)
     if options.nesc:
         check_nesc(network, waits=options.waiting)
@@ -138,14 +142,14 @@ def mote_placement(
     quality: QualityOfService | None,
     converters: Converters | None = None,
 ) -> tuple[Placement, dict[int, NodeId]]:
-    """Where programs of ours run the query, and what the nodes of these numbers are called, where they have names."""
+    """Where our programs run the query, and the names of nodes by number, for those that have one."""
     found = mote_network(query, network)
     sensors = sensors_by_stream(query.database.catalog)
     profile = placement_profile("motes")
     plan = attributes_by_id(limit_acquisitions(query.physical, found, sensors), found, sensors)
     numbers = mote_numbers(found)
     able = our_runtime(converters)
-    # Also where nodes have names: refusals say these.
+    # Also if nodes have names, so that refusals use the names.
     placement = place(plan, found, quality, profile, why_not=able)
     if all(number == identifier for identifier, number in numbers.items()):
         return placement, {}
@@ -155,7 +159,7 @@ def mote_placement(
 
 
 def mote_network(query: Query, network: str | Network | None) -> Network:
-    """The network with the streams that its nodes sense and what our runtime costs there."""
+    """The network with the streams that its nodes sense and the costs of our runtime."""
     return replace(with_sensors(query, _network(query, network)), profile=cost_profile(COSTS))
 
 
@@ -164,7 +168,8 @@ def _network(query: Query, network: str | Network | None) -> Network:
 
 
 def readings_of_periods(query: Query, network: str | Network | None, periods: int) -> Recorded:
-    """The readings of the data at hand for so many periods of the query, however many evaluations a period may have."""
+    """The available readings for that many periods of the query, however many evaluations a period may
+    have."""
     return recorded_readings(query, mote_network(query, network), periods * MAXIMUM_BETA)
 
 
@@ -174,8 +179,9 @@ def listener(
     quality: QualityOfService | None = None,
     start: int | None = None,
 ) -> Listener:
-    """Takes what the sink of the compiled query says on its serial line; `start` is the time of the first evaluation, if it is known.
-    Needs no compiler: programs follow from the query, the network and what is expected, and are known by their fingerprint."""
+    """Takes the bytes of the serial line of the compiled query's sink. `start` is the time of the first
+    evaluation, if it is known. No compiler is needed: programs follow from the query, the network and the
+    expectations, and their fingerprint identifies them."""
     placement, names = mote_placement(query, network, quality)
     motes = sized(placement)
     if start is not None and start % motes.typing.interval:
@@ -225,7 +231,8 @@ def emulate(query: Query, compilation: Compilation, options: EmulationOptions | 
 
 
 def _rates(compilation: Compilation, seed: int) -> dict[NodeId, float]:
-    """By how much each clock is fast, as `nilometer simulate` draws it. The sink's is the gateway's, and right."""
+    """The share by which each clock is fast, drawn as in `nilometer simulate`. The sink uses the gateway's
+    clock, which is right."""
     drift, routing = compilation.motes.timekeeping.drift, compilation.placement.routing
     if not drift:
         return {}
@@ -235,7 +242,7 @@ def _rates(compilation: Compilation, seed: int) -> dict[NodeId, float]:
 
 
 def _boots(compilation: Compilation, seed: int, apart: float) -> dict[NodeId, float]:
-    """After how many seconds each mote is switched on; the sink is the last."""
+    """The seconds after which each mote is switched on. The sink is the last."""
     routing, random = compilation.placement.routing, Random(seed)
     return {
         site: apart if site == routing.sink else random.uniform(0, apart)
@@ -248,8 +255,8 @@ def _order(row: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def write_nesc(compilation: Compilation, directory: Path) -> list[Path]:
-    """The nesC form of every site's program, with our library, in a folder of its own. What we wrote there for an earlier query, which
-    may have had other sites, goes."""
+    """Write the nesC form of every site's program, with our library, into its own folder. Files that we wrote
+    there for an earlier query are deleted, because that query may have had other sites."""
     for top in directory.glob(f"nesc_*/{TOP}"):
         if WRITTEN in top.read_text("utf-8", errors="replace").partition("\n")[0]:
             for file in (*top.parent.glob("*.nc"), top.parent / "rows.h", top.parent / "Makefile"):

@@ -23,8 +23,8 @@ PLACEMENT_STAGES = ("routing", "fragments", "placed", "agenda")
 def placement_of(
     query: Query, network: str | Network | None = None, quality: QualityOfService | None = None
 ) -> Placement:
-    """Where and when the query runs in a network: the one of that name, or the only one that senses what it reads.
-    The query's profile is that of the placement too."""
+    """Where and when the query runs in a network: in the one of that name, or in the only one that senses a
+    stream of the query. The query's profile also applies to the placement."""
     from nilometer.placement import place, placement_profile
 
     found = network if isinstance(network, Network) else network_for(query, network)
@@ -40,7 +40,7 @@ def placement_of(
 
 
 def _rates(query: Query) -> dict[str, float]:
-    """The readings a second of each stream that the query reads, by alias, as far as the catalog knows."""
+    """The readings per second of each stream that the query reads, by alias, as far as the catalog knows."""
     catalog = query.database.catalog
     return {
         node.alias: stream_statistics(catalog, node.stream.name).rate
@@ -78,8 +78,9 @@ def network_for(query: Query, name: str | None) -> Network:
 
 
 def with_sensors(query: Query, network: Network) -> Network:
-    """The network with the streams that its nodes sense: a sensor that was declared with a node's id is at that node, if the
-    network does not say where the stream is sensed. Refuses nodes whose ids cannot be those of the stream."""
+    """The network with the streams that its nodes sense. If the network does not say where a stream is
+    sensed, a sensor declared with a node's id is at that node. Refuses nodes whose ids cannot be those of the
+    stream."""
     from nilometer.placement.sources import check_ids
 
     catalog = query.database.catalog
@@ -96,14 +97,14 @@ def with_sensors(query: Query, network: Network) -> Network:
 
 
 def misspelt_streams(query: Query, network: Network) -> list[str]:
-    """What to say of streams that nodes of the network sense, and that are nearly called as one that was declared."""
+    """Remarks on streams that the network's nodes sense and whose names nearly match a declared one."""
     known = [stream.name for stream in query.database.catalog.streams()]
     named = dict.fromkeys(name for node in network.nodes for name in node.streams)
     unknown = {name: near_misses(name, known) for name in named if name.lower() not in map(str.lower, known)}
     return [
         f"nodes of network '{network.name}' sense '{name}', and there is no such stream: {meant}"
         for name, meant in unknown.items()
-        if meant is not None and meant.endswith("?")  # a network may sense what others ask for
+        if meant is not None and meant.endswith("?")  # a network may sense streams for other queries
     ]
 
 

@@ -40,10 +40,12 @@ STAGES = ("ast", "logical", "optimized", "physical", *PLACEMENT_STAGES, "spark")
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Query:
-    """One continuous question, a value: its plans are computed once, when first asked for, and never change. `parameters` are the values of
-    its `:name`s, and `profile` names the optimizer's rules. Iterating runs it over the data at hand and gives rows as dictionaries.
+    """One continuous query, a value: its plans are computed once, when first needed, and never change.
+    `parameters` are the values of its `:name`s, and `profile` names the optimizer's rules. Iterating runs it
+    over the available data and gives rows as dictionaries.
 
-    Example: `database.sql("SELECT AVG(depth) FROM river [NOW]").with_profile("snee-2010").explain("physical")`
+    Example: `database.sql("SELECT AVG(depth) FROM river
+    [NOW]").with_profile("snee-2010").explain("physical")`
     """
 
     database: Database
@@ -54,10 +56,10 @@ class Query:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "parameters", MappingProxyType(dict(self.parameters)))
-        _ = self.logical  # errors are reported where the query is made, not where it is first run
+        _ = self.logical  # errors are reported when the query is made, not when it is first run
 
     def with_profile(self, profile: str) -> Query:
-        """The same question, optimized and placed by the rules of that profile."""
+        """The same query, optimized and placed by the rules of that profile."""
         return self if profile == self.profile else replace(self, profile=profile)
 
     # ---- plans -------------------------------------------------------------------------------------------------------
@@ -76,12 +78,12 @@ class Query:
 
     @property
     def physical(self) -> physical.Node:
-        """The physical plan: algorithms chosen."""
+        """The physical plan, with the algorithms chosen."""
         return self.optimized.physical
 
     @property
     def schema(self) -> Schema:
-        """The columns of the answer; a window query's begin with `tick`."""
+        """The columns of the answer; those of a window query begin with `tick`."""
         return answer_schema(self.logical.schema, self.logical.tick)
 
     @property
@@ -91,7 +93,7 @@ class Query:
 
     @property
     def extents(self) -> DatabaseSources:
-        """The logs, tables and sensors that the plan asks for, out of the database."""
+        """The logs, tables and sensors that the plan reads, from the database."""
         from nilometer.engine.gateway import DatabaseSources
 
         return DatabaseSources(self.database, self.physical)
@@ -104,8 +106,9 @@ class Query:
         network: str | Network | None = None,
         quality: QualityOfService | None = None,
     ) -> str:
-        """The plan at a stage: ast, logical, optimized, physical, routing, fragments, placed, agenda or spark; verbose shows
-        the plan after each rule. `network` and `quality` are for the stages in a network: routing, fragments, placed and agenda."""
+        """The plan at a stage: ast, logical, optimized, physical, routing, fragments, placed, agenda or
+        spark. `verbose` shows the plan after each rule. `network` and `quality` apply to the stages in a
+        network: routing, fragments, placed and agenda."""
         match stage:
             case "ast":
                 return _ast_text(self.tree)
@@ -175,7 +178,7 @@ class Query:
         return result
 
     def _notes(self) -> list[str]:
-        """What is expected of joins with bounded memory, as lines of comment."""
+        """The expected behaviour of joins with bounded memory, as comment lines."""
         if not any(isinstance(n, logical.WindowJoin) and n.memory for n in logical.walk_plan(self.logical)):
             return []
         from nilometer.optimizer import OptimizerContext
@@ -187,7 +190,7 @@ class Query:
         ]
 
     def _layout_text(self) -> list[str]:
-        """How Spark would run it: fragments, buckets and their keys."""
+        """How Spark would run the query: fragments, buckets and their keys."""
         from nilometer.spark.layout.lay_out import lay_out
         from nilometer.spark.layout.text import text_of
         from nilometer.spark.settings import SparkSettings
@@ -200,27 +203,30 @@ class Query:
     def placement(
         self, network: str | Network | None = None, quality: QualityOfService | None = None
     ) -> Placement:
-        """Where and when it would run on the motes of a network, and what that costs."""
+        """Where and when the query would run on the motes of a network, and what that costs."""
         try:
             return placement_of(self, network, quality)
         except NilometerError as error:
             raise error.at(self.text, None) from None
 
     def compile(self, directory: Path | str, options: CompileOptions | None = None) -> Compilation:
-        """Programs for the motes of a network, written into the directory and built: one C and one ELF file for each site."""
+        """Write programs for the motes of a network into the directory and build them: one C file and one ELF
+        file per site."""
         from nilometer.engine.motes import compile_query
 
         return compile_query(self, Path(directory), options)
 
     def emulate(self, compilation: Compilation, options: EmulationOptions | None = None) -> Emulation:
-        """A run of its compiled programs in the emulator, beside the reference evaluator's answer to the same readings."""
+        """Run the compiled programs in the emulator, beside the reference evaluator's answer to the same
+        readings."""
         from nilometer.engine.motes import emulate
 
         return emulate(self, compilation, options)
 
     def simulate(self, options: SimulationOptions) -> SimulationResult:
-        """A run on simulated motes, in virtual time; its `answers` are a frame with the columns of the query. `prepare`, in
-        nilometer.engine.simulating, gives the answers as they come, and what is to be said before it runs."""
+        """Run the query on simulated motes, in virtual time. `answers` of the result is a frame with the
+        columns of the query. Use `prepare` in nilometer.engine.simulating to get the answers as they come,
+        and the remarks to show before the run."""
         from nilometer.engine.simulating import prepare
 
         return prepare(self, options).run()
@@ -228,9 +234,9 @@ class Query:
     # ---- answers -----------------------------------------------------------------------------------------------------
 
     def run(self, on: str | None = None, *, finished: bool = True, batch_rows: int | None = None) -> Answer:
-        """The answer on a host (`gateway`, `spark` or `reference`) over the data at hand.
+        """The answer on a host (`gateway`, `spark` or `reference`) over the available data.
 
-        `finished` False is the answer so far, as while the streams still run.
+        With `finished` False it is the answer so far, as if the streams still ran.
         """
         host = HOSTS[host_name(on or self.database.host)]
         try:
@@ -249,10 +255,12 @@ class Query:
         generators: Generators | None = None,
         on: str = "gateway",
     ) -> Iterator[dict[str, Any]]:
-        """Rows as they come from streams declared FROM an address, until so many seconds have passed or the sources have ended.
+        """Rows as they come from streams declared FROM an address, for that many seconds or until the sources
+        end.
 
-        What comes in is logged in the data directory; without one, only for as long as this runs. `start`: now, beginning
-        or a time. `generators` are for `generate://` addresses (nilometer.simulated.Generators). `on`: gateway or spark.
+        Readings are logged in the data directory; without one, only while this runs. `start`: now, beginning
+        or a time. `generators` are for `generate://` addresses (nilometer.simulated.Generators). `on`:
+        gateway or spark.
         """
         import time
 
@@ -268,8 +276,8 @@ class Query:
             yield from station.rows(live, lambda: ends is not None and time.monotonic() >= ends)
 
     def dataframe(self, *, streaming: bool = True) -> DataFrame:
-        """The answer as an ordinary DataFrame of Spark, typed, which composes with Spark code of one's own: streaming (`writeStream`), or
-        with `streaming` False the answer to what is there now."""
+        """The answer as an ordinary, typed Spark DataFrame, which composes with your own Spark code:
+        streaming (`writeStream`), or, with `streaming` False, the answer to the data there is now."""
         from nilometer.engine.spark import dataframe
 
         return dataframe(self, streaming=streaming)
@@ -296,7 +304,7 @@ def _ast_json(node: Any) -> Any:
 
 
 def _ast_text(node: Any, depth: int = 0) -> str:
-    """The syntax tree, one node a line."""
+    """The syntax tree, one node per line."""
     from dataclasses import fields, is_dataclass
 
     scalars: list[str] = []

@@ -1,7 +1,8 @@
-"""The data at hand as readings for emulated motes: what the converters of each node of a network found at each tick.
+"""The available data as readings for emulated motes: the value of each node's converters at each tick.
 
-Recorded data has gaps, and values that no 10-bit converter gives. An emulated converter always gives something: where a reading is missing
-it gives the one before again, and each column gets the finest scale on which its values lie. The reference evaluator is given the same.
+Recorded data has gaps, and values that no 10-bit converter gives. An emulated converter always gives a value:
+if a reading is missing, it repeats the one before. Each column gets the finest scale that covers its values.
+The reference evaluator gets the same readings.
 """
 
 from __future__ import annotations
@@ -30,8 +31,9 @@ ByTick = dict[int, dict[str, Any]]
 
 @dataclass(frozen=True)
 class Recorded:
-    """`missing`: how many of the `taken` values of each evaluation were not there. `converters`: the scales, by stream and column.
-    `strangers`: by stream, whose readings are of no node that senses it."""
+    """`missing`: how many of the `taken` values of each evaluation were missing. `converters`: the scales, by
+    stream and column. `strangers`: by stream, the ids in the readings that belong to no node that senses
+    it."""
 
     readings: Readings
     start: int
@@ -41,7 +43,7 @@ class Recorded:
     strangers: Mapping[str, tuple[NodeId, ...]]
 
     def notes(self, evaluations: int) -> Iterator[str]:
-        """What was done to the data of so many evaluations."""
+        """Remarks on what was changed in the data of that many evaluations."""
         for stream, strangers in self.strangers.items():
             yield left_out(stream, strangers)
         held = self.missing[:evaluations]
@@ -52,7 +54,8 @@ class Recorded:
 
 
 def recorded_readings(query: Query, network: Network, most: int) -> Recorded:
-    """At most `most` readings of each node that is asked, from the first tick on at which all have one, as long as all go on."""
+    """At most `most` readings of each node in the query, from the first tick at which all nodes have one,
+    while all of them continue."""
     plan = limit_acquisitions(query.physical, network, sensors_by_stream(query.database.catalog))
     asked = sources_of(plan, network)
     heard: dict[str, set[NodeId]] = {}
@@ -101,22 +104,22 @@ def _sites(asked: Sources) -> dict[str, set[NodeId]]:
 
 
 def _sensed(plan: physical.Node) -> dict[tuple[str, str], Kind]:
-    """The columns that converters find, by stream and column."""
+    """The columns that converters sense, by stream and column."""
     return {
         (node.stream.name.lower(), column.name.lower()): column.type.kind
         for node in physical.walk_plan(plan)
         if isinstance(node, physical.SpAcquire)
         for column in node.columns + node.reads
         if column.name.lower() not in ("time", "id") and column.type.kind in (Kind.INT, Kind.FLOAT)
-        if node.stream.column(column.name) is not None  # else a static attribute
+        if node.stream.column(column.name) is not None  # otherwise it is a static attribute
     }
 
 
 def _by_tick(
     query: Query, name: str, sites: list[NodeId], interval: int, heard: set[NodeId]
 ) -> dict[NodeId, ByTick]:
-    """The first reading from each tick to the next, of each site; refuses a site that has none at all. Whoever has a reading is put
-    into `heard`."""
+    """The first reading from each tick to the next, for each site; refuses a site without any reading. Adds
+    every id with a reading to `heard`."""
     stream = physical.streams_of(query.physical)[name]
     found: dict[NodeId, ByTick] = {site: {} for site in sites}
     for item in feed_of(query.database.data, stream).items:
@@ -136,14 +139,14 @@ def _by_tick(
     if silent:
         raise DataError(
             f"there are no readings of '{stream.name}' from {join_names(map(str, silent), 'and')}",
-            detail="every emulated mote has a converter, which always finds something",
+            detail="an emulated mote's converter always gives a value",
             hint="take the stream off these nodes of the network, or leave --recorded out",
         )
     return found
 
 
 def _begin(stream: str, sites: Mapping[NodeId, ByTick], columns: list[str]) -> int:
-    """The first tick at which every node has, or has had, a value of each column."""
+    """The first tick by which every node has had a value of each column."""
     begin = max(min(ticks) for ticks in sites.values())
     for column in columns:
         known = {
@@ -154,7 +157,7 @@ def _begin(stream: str, sites: Mapping[NodeId, ByTick], columns: list[str]) -> i
         if silent:
             raise DataError(
                 f"there is no value of '{column}' of '{stream}' from {join_names(map(str, silent), 'and')}",
-                detail="every emulated mote has a converter, which always finds something",
+                detail="an emulated mote's converter always gives a value",
                 hint="take the stream off these nodes of the network, or leave --recorded out",
             )
         begin = max(begin, *(first for first in known.values() if first is not None))
@@ -162,7 +165,7 @@ def _begin(stream: str, sites: Mapping[NodeId, ByTick], columns: list[str]) -> i
 
 
 def _held(ticks: ByTick, columns: list[str], evaluations: range, missing: list[int]) -> list[dict[str, Any]]:
-    """A reading for every evaluation; what is not there is counted in `missing`."""
+    """A reading for every evaluation. Missing values are counted in `missing`."""
     latest: dict[str, Any] = {}
     for tick in sorted(tick for tick in ticks if tick < evaluations.start):
         latest |= {name: ticks[tick][name] for name in columns if ticks[tick][name] is not None}
@@ -179,7 +182,7 @@ def _held(ticks: ByTick, columns: list[str], evaluations: range, missing: list[i
 def _scaled(
     readings: Mapping[str, Mapping[NodeId, list[dict[str, Any]]]], wanted: Mapping[tuple[str, str], Kind]
 ) -> dict[tuple[str, str], Converter]:
-    """Each column's scale where it is not the plain one; the readings are put on it."""
+    """The scale of each column without the plain one; rounds the readings to it."""
     from nilometer.sensornet.motes.converters import PLAIN, fitted
 
     scales: dict[tuple[str, str], Converter] = {}

@@ -1,4 +1,5 @@
-"""A query, a network and a duration -> a simulated run over the data at hand, or over made-up readings."""
+"""A query, a network and a duration -> a simulated run over the available data, or over generated
+readings."""
 
 from __future__ import annotations
 
@@ -29,8 +30,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class SimulationOptions:
-    """How long, in microseconds, rounded up to whole periods; where (`network` and `quality` are those of `Query.placement`); and what the
-    motes meet."""
+    """The duration in microseconds, rounded up to whole periods; the place (`network` and `quality`, as for
+    `Query.placement`); and the conditions that the motes meet."""
 
     duration: int
     network: str | Network | None = None
@@ -40,8 +41,9 @@ class SimulationOptions:
 
 @dataclass(frozen=True)
 class Simulation:
-    """A run that can begin: the query is placed, and the readings are there. The motes sense what the logs of the query's streams hold, from
-    their first reading on; if all are empty, readings are made up from the seed."""
+    """A run that is ready to start: the query is placed, and the readings are there. The motes sense what the
+    logs of the query's streams hold, from their first reading on. If all logs are empty, readings are
+    generated from the seed."""
 
     query: Query
     placement: Placement
@@ -51,13 +53,13 @@ class Simulation:
 
     @property
     def end(self) -> int:
-        """When it ends: after whole periods, in microseconds from its beginning."""
+        """The end of the run: after whole periods, in microseconds from its start."""
         period = round(self.placement.estimate.period * 1e6)
         return -(-self.duration // period) * period
 
     @property
     def notes(self) -> list[str]:
-        """What a person should know of the readings."""
+        """Remarks for the user about the readings."""
         made_up = []
         if not self.at_hand.logs:
             made_up.append(
@@ -71,9 +73,10 @@ class Simulation:
         take: Callable[[Answer], None] | None = None,
         watch: Callable[[int, int], None] | None = None,
     ) -> SimulationResult:
-        """Simulate; `take` is given the answers as they come, else they are kept in the result. `watch` is told how far it is."""
+        """Simulate. `take` gets the answers as they come; without it they are kept in the result. `watch`
+        gets the progress."""
         begin, logs = self.at_hand.begin(), dict(self.at_hand.logs)
-        # The interval may have been asked for, not declared.
+        # The interval may come from the expectations and not from the declaration.
         interval = sources_of(self.placement.plan, self.placement.network).interval
         query = self.query
         return simulate(
@@ -89,7 +92,7 @@ class Simulation:
 
 
 def prepare(query: Query, options: SimulationOptions) -> Simulation:
-    """Place the query and look for its readings. Refuses a stream without readings beside one that has some."""
+    """Place the query and find its readings. Refuses a stream without readings if another has some."""
     placement = query.placement(options.network, options.quality)
     return prepare_placed(query, placement, options.duration, options.conditions)
 
@@ -97,7 +100,7 @@ def prepare(query: Query, options: SimulationOptions) -> Simulation:
 def prepare_placed(
     query: Query, placement: Placement, duration: int, conditions: Conditions | None = None
 ) -> Simulation:
-    """The same where the query has been placed already."""
+    """The same for a query that is already placed."""
     at_hand = logs_at_hand(query)
     at_hand.check(placement)
     return Simulation(query, placement, duration, conditions or Conditions(), at_hand)

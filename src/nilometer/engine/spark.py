@@ -1,4 +1,5 @@
-"""The Spark host behind the engine: a query's physical plan over the data at hand, landed in logs of its own."""
+"""The Spark host behind the engine: runs a query's physical plan over the available data, which it lands in
+logs of its own."""
 
 from __future__ import annotations
 
@@ -41,7 +42,7 @@ def run_on_spark(query: Query, finished: bool, batch_rows: int | None) -> Answer
     frame = pl.concat(result.frames) if result.frames else empty(dtypes(query.schema))
     books = {}
     for name, ledger in ledgers.items():
-        # What was landed is all accepted; that some of it is late is said where it is read.
+        # All landed readings are accepted; late ones are reported where they are read.
         late = result.counts.late_of.get(name, 0)
         ledger += Ledger(late=late, accepted=-late)
         books[name] = {"read": ledger.received} | ledger.as_dict()
@@ -51,8 +52,8 @@ def run_on_spark(query: Query, finished: bool, batch_rows: int | None) -> Answer
 
 
 def dataframe(query: Query, *, streaming: bool) -> DataFrame:
-    """The answer as a typed DataFrame. Streams that have a log in the data directory are read from it, and go on; data at hand are landed in
-    logs that live as long as the process, and end."""
+    """The answer as a typed DataFrame. Streams with a log in the data directory are read from it and
+    continue. Other data is landed in logs that live as long as the process, and ends."""
     from nilometer.spark.job import partitions_of, refuse_refresh
     from nilometer.spark.pipeline import packets
     from nilometer.spark.typed import typed
@@ -80,7 +81,7 @@ def dataframe(query: Query, *, streaming: bool) -> DataFrame:
 def job_over_logs(
     query: Query, buckets: int, partitions: int, place: str, *, ends: bool, max_rows: int | None
 ) -> Job:
-    """A query over whole logs, from their beginning on."""
+    """A query over whole logs, from their start."""
     from nilometer.spark.job import Job, TablesAtHand, log_starts
 
     return Job(
@@ -97,7 +98,7 @@ def job_over_logs(
 
 
 def _session(database: Database) -> tuple[Any, SparkSettings]:
-    """The session, and the settings of the data directory that it was asked for with."""
+    """The session, and the settings of the data directory that it was created with."""
     from nilometer.spark.session import spark_session
     from nilometer.spark.settings import SparkSettings
 
@@ -106,7 +107,7 @@ def _session(database: Database) -> tuple[Any, SparkSettings]:
 
 
 def land_query(query: Query, place: str) -> dict[str, Ledger]:
-    """Write the data at hand of a query's streams into logs at a place; gives each stream's books."""
+    """Write the available data of a query's streams into logs at a place; returns each stream's books."""
     from nilometer.spark.landing import land
 
     sources = query.extents
@@ -130,7 +131,7 @@ def stream_from(database: Database, frame: DataFrame, name: str, *, available_no
 
 
 def _scratch() -> str:
-    """A directory for as long as the process lives."""
+    """A directory that lives as long as the process."""
     folder = tempfile.mkdtemp(prefix="nilometer-")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     return folder

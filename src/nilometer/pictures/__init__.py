@@ -1,6 +1,8 @@
-"""Pictures of what happens in the network: routing tree and fragments, agenda, energy, lifetime against expectations.
+"""Drawings of what happens in the network: routing tree and fragments, agenda, energy, lifetime against
+expectations.
 
-Each is an SVG file, drawn by matplotlib; `draw_placement` and `draw_simulation` draw all that there is to draw of one.
+Each drawing is an SVG file made with matplotlib. `draw_placement` and `draw_simulation` make all drawings of
+a placement or a simulation.
 """
 
 from nilometer.pictures.all_pictures import draw_placement, draw_simulation

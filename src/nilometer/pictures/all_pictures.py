@@ -1,4 +1,4 @@
-"""Everything that there is to draw of a placement, and of a simulation, into a directory."""
+"""All drawings of a placement, and of a simulation, written into a directory."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from nilometer.sensornet.simulation import SimulationResult
 
 
 def draw_placement(placement: Placement, directory: str | Path) -> list[Path]:
-    """`routing.svg`, `agenda.svg` and `energy.svg` (of one period, as estimated)."""
+    """Draw `routing.svg`, `agenda.svg` and `energy.svg` (the estimate for one period)."""
     folder = Path(directory)
     folder.mkdir(parents=True, exist_ok=True)
     paths = [folder / name for name in ("routing.svg", "agenda.svg", "energy.svg")]
@@ -24,7 +24,7 @@ def draw_placement(placement: Placement, directory: str | Path) -> list[Path]:
 
 
 def draw_simulation(result: SimulationResult, directory: str | Path) -> list[Path]:
-    """`simulated-energy.svg`, and `repaired-routing.svg` if there was a repair."""
+    """Draw `simulated-energy.svg`, and `repaired-routing.svg` if there was a repair."""
     folder = Path(directory)
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / "simulated-energy.svg"

@@ -1,4 +1,5 @@
-"""Measures against an expectation -> curves (SNEE Figs. 29 to 31): energy and lifetime against acquisition interval or delivery time."""
+"""Measures against an expectation -> curves (SNEE Figs. 29 to 31): energy and lifetime against acquisition
+interval or delivery time."""
 
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ from nilometer.pictures.colours import FRAGMENTS
 
 @dataclass(frozen=True)
 class Curve:
-    """A panel: a line for each name, through (x, y) points; a point that is not feasible is left out."""
+    """A panel with one line per name, through (x, y) points. Points that are not feasible are left out."""
 
     title: str
     x: str

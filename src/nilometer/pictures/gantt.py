@@ -1,4 +1,5 @@
-"""An agenda -> a Gantt chart: a row for each site, with what it computes, sends and receives in the last evaluation of a period."""
+"""An agenda -> a Gantt chart: one row per site, with its computing, sending and receiving in the last
+evaluation of a period."""
 
 from __future__ import annotations
 
@@ -8,11 +9,11 @@ from nilometer.pictures.colours import INK, RADIO, RELAY, fragment_colour
 from nilometer.placement import FragmentTask, Placement
 
 MOST_ROWS = 60
-"""Of a large network, the sites nearest to the sink."""
+"""For a large network, only this many sites are drawn: those nearest to the sink."""
 
 
 def draw_agenda(placement: Placement, path: Path) -> None:
-    """Draw it. Acquisitions of earlier evaluations look like those of the last, and are left out."""
+    """Draw the chart. Acquisitions of earlier evaluations look like those of the last and are left out."""
     from matplotlib.figure import Figure
     from matplotlib.patches import Patch
 

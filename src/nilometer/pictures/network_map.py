@@ -1,4 +1,4 @@
-"""A placement -> a map: nodes at their places, the routing tree, and which fragments run where."""
+"""A placement -> a map: nodes at their positions, the routing tree, and the fragments at each site."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from nilometer.pictures.colours import INK, LINK, RADIO, RELAY, UNUSED, fragment
 from nilometer.placement import Placement
 
 MOST_LABELS = 120
-"""Nodes of larger networks have no names, and their sources no rings."""
+"""In a network with more nodes than this, nodes have no names, and sources have no rings."""
 
 
 def draw_network(placement: Placement, path: Path) -> None:
-    """Draw it."""
+    """Draw the map."""
     from matplotlib.figure import Figure
     from matplotlib.lines import Line2D
 
@@ -45,7 +45,7 @@ def draw_network(placement: Placement, path: Path) -> None:
     size = 260 if small else 24
     for node in network.nodes:
         fragments = placement.placed.fragments_at.get(node.id, ())
-        # The fragment nearest to the answer gives the colour, the others are in the label.
+        # The fragment nearest to the answer gives the colour; the label names the others.
         colour = (
             fragment_colour(fragments[-1].number) if fragments else RELAY if node.id in routing else UNUSED
         )
@@ -102,7 +102,8 @@ def _words(operators: tuple[object, ...]) -> str:
 
 
 def _places(placement: Placement) -> dict[NodeId, tuple[float, float]]:
-    """Where the nodes are; a network that does not say is drawn as its tree, with the others beside it."""
+    """The positions of the nodes. A network without positions is drawn as its tree, with the other nodes
+    beside it."""
     network = placement.network
     known = {node.id: node.location for node in network.nodes if node.location is not None}
     if len(known) == len(network.nodes):

@@ -1,4 +1,4 @@
-"""Joules of nodes by component -> stacked bars (SNEE Fig. 26): all of it, and the radio by itself."""
+"""Joules of nodes by component -> stacked bars (SNEE Fig. 26): all components, and the radio by itself."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MOST_NODES = 60
 def draw_energy(
     energies: Mapping[NodeId, Energy], path: Path, title: str, stock: float | None = None
 ) -> None:
-    """Draw it; `stock` is a line across, the energy of a node's battery."""
+    """Draw the bars. `stock`, the energy of a node's battery, is a horizontal line."""
     from matplotlib.figure import Figure
 
     chosen = sorted(energies.items(), key=lambda entry: -entry[1].total)[:MOST_NODES]

@@ -1,7 +1,9 @@
-"""A query's own placement against what else could be expected of it -> lifetime and energy over delivery time and acquisition interval.
+"""A query's own placement and its alternatives -> lifetime and energy over delivery time and acquisition
+interval.
 
-How long answers may wait is how much is buffered: the same plan is scheduled for other buffering factors, as far as memory and time allow.
-How often readings are taken may change the plan itself: it is planned anew. What cannot be is left out.
+The delivery time depends on the buffering: the same plan is scheduled for other buffering factors, as far as
+memory and time allow. The acquisition interval may change the plan itself, so the query is planned again.
+Infeasible plans are left out.
 """
 
 from __future__ import annotations
@@ -18,17 +20,18 @@ from nilometer.placement.site_plan import Estimate
 from nilometer.types import DAY, HOUR, MINUTE, SECOND
 
 Replan = Callable[[int], Placement]
-"""The placement of the same query at another acquisition interval, in microseconds; raises where there is none."""
+"""Returns the placement of the same query at another acquisition interval, in microseconds; raises if there
+is none."""
 
 Point = tuple[float, Estimate]
-"""Seconds, and what is estimated there."""
+"""Seconds, and the estimate at that value."""
 
 OCTAVES = range(-4, 6)
-"""Acquisition intervals that are drawn: powers of two times the plan's own."""
+"""The acquisition intervals that are drawn: these powers of two, times the plan's own interval."""
 
 
 def draw_trade_offs(placement: Placement, replan: Replan, path: Path) -> None:
-    """Four panels. The plan itself is the point called so."""
+    """Draw four panels. A labelled point marks the plan itself."""
     own = placement.estimate
     deliveries = by_delivery(placement)
     intervals = by_interval(placement, replan)
@@ -40,13 +43,13 @@ def draw_trade_offs(placement: Placement, replan: Replan, path: Path) -> None:
 
 
 def by_delivery(placement: Placement) -> list[Point]:
-    """The same plan, buffered for less and for longer."""
+    """The same plan with less and with more buffering."""
     estimates = [scheduled.estimate for scheduled in buffered_otherwise(placement.scheduler)]
     return [(estimate.delivery_time, estimate) for estimate in estimates]
 
 
 def by_interval(placement: Placement, replan: Replan) -> list[Point]:
-    """Plans for readings that are taken more often, and less."""
+    """Plans that take readings more often, and less often."""
     found: list[Point] = []
     for octave in OCTAVES:
         interval = round(placement.interval * 2.0**octave)
@@ -88,7 +91,7 @@ def _panels(what: str, points: Sequence[Point], own: Point) -> list[Curve]:
 
 
 def _unit(seconds: Sequence[float]) -> tuple[str, float]:
-    """The unit in which most of them are numbers that one can read."""
+    """The unit in which most of the values are easy to read."""
     middle = median(seconds or [1.0])
     for name, length in (("days", DAY), ("hours", HOUR), ("minutes", MINUTE)):
         if middle >= 2 * length / SECOND:

@@ -1,7 +1,8 @@
-"""Which physical operators a mote can run: a table, and a reason for every operator that it cannot.
+"""Which physical operators a mote can run: a table, and a reason for every operator that it cannot run.
 
-A mote keeps what an evaluation needs in a few kilobytes, and works tick by tick: windows whose ends are whole evaluations, joins
-and aggregates over them, numbers. What it cannot run is run at the gateway, with all that is above it.
+A mote keeps the state of an evaluation in a few kilobytes and works tick by tick. It can run windows whose
+ends are whole evaluations, joins and aggregates over them, and arithmetic. The gateway runs every other
+operator, and all operators above it.
 """
 
 from __future__ import annotations
@@ -70,11 +71,13 @@ MOTE_FUNCTIONS = frozenset(
 """The scalar functions that the mote runtime has."""
 
 MOTE_AGGREGATES = frozenset(("count", "sum", "avg", "min", "max", "stdev", "variance"))
-"""The aggregates that the mote runtime has; the last two of INT only, whose squares it can sum up exactly."""
+"""The aggregates that the mote runtime has. It has `stdev` and `variance` for INT only, whose squares it can
+sum exactly."""
 
 MOTE_KINDS = frozenset((Kind.INT, Kind.FLOAT, Kind.TIME, Kind.BOOLEAN, Kind.DURATION))
-"""The kinds of value that fit into a mote's tuple. A STRING is there only as the id of a sensor: motes know nodes by number, and
-the gateway knows their names. Such an id can be passed on, grouped by, and compared with another one; no more."""
+"""The kinds of value that fit into a mote's tuple. A STRING fits only as the id of a sensor: motes know nodes
+by number, and the gateway knows their names. A mote can forward such an id, group by it, and compare it with
+another id, but nothing else."""
 
 
 def why_not_on_a_mote(node: physical.Node, sources: Sources) -> str | None:
@@ -124,13 +127,15 @@ def why_not_on_a_mote(node: physical.Node, sources: Sources) -> str | None:
 
 
 Ability = Callable[[physical.Node, Sources], str | None]
-"""Why an operator itself cannot run on a mote; None if it can. `why_not_on_a_mote`, or a runtime that can do less."""
+"""Returns why an operator itself cannot run on a mote, or None if it can: `why_not_on_a_mote`, or the
+function of a runtime that can do less."""
 
 
 def forced_to_the_gateway(
     plan: physical.Node, sources: Sources, why_not: Ability = why_not_on_a_mote
 ) -> dict[NodePath, str]:
-    """The operators that must run at the gateway, by path, each with the reason: its own, or that of one below it."""
+    """The operators that must run at the gateway, by path, each with the reason: its own, or that of an
+    operator below it."""
     found: dict[NodePath, str] = {}
 
     def visit(path: NodePath, node: physical.Node) -> str | None:
@@ -146,8 +151,10 @@ def forced_to_the_gateway(
 
 
 def windows_behind(plan: physical.Node, at_gateway: Container[NodePath]) -> dict[NodePath, str]:
-    """The windows that must be made at the gateway, as somebody there asks what a mote's tuple does not say, with all that is between,
-    by path: of rows, which window a row is of (several may end at one tick); for COMPLETENESS, who was heard."""
+    """The windows that must be computed at the gateway, and the operators between each of them and the
+    operator that needs it there, by path. That operator needs something that a mote's tuple does not say: for
+    a row window, which window a row belongs to (several may end at one tick); for COMPLETENESS, which sensors
+    were heard."""
     found: dict[NodePath, str] = {}
 
     def move(path: NodePath, node: physical.Node, windows: type[physical.Node], reason: str) -> bool:
@@ -186,14 +193,14 @@ def _why_not(part: Expression) -> str | None:
     children = part.children()
     match part:
         case Call("=" | "!=", arguments) if all(map(_is_name, arguments)):
-            return None  # decided by their numbers
+            return None  # compared by their numbers
         case Call(function) if function not in MOTE_FUNCTIONS:
             return f"motes have no function {function}"
         case Now() | Aggregate():
             return f"motes have no {type(part).__name__.upper()}"
         case Case(conditions, values, otherwise):
             arms = tuple(arm for arm in (*values, otherwise) if not _is_null(arm))
-            children = (*conditions, *(arms or (otherwise,)))  # an arm of NULL is no value, and costs none
+            children = (*conditions, *(arms or (otherwise,)))  # a NULL arm has no value and costs nothing
         case Literal() if _is_null(part):
             return "motes have no constant NULL"
         case Literal() | ColumnReference() if part.type.kind not in MOTE_KINDS:
@@ -208,7 +215,7 @@ def _is_null(expression: Expression) -> bool:
 
 
 def _is_name(expression: Expression) -> bool:
-    """Whether it is a column of names; those that are acquired are ids."""
+    """Whether the expression is a column of names. The only names that are acquired are ids."""
     return isinstance(expression, ColumnReference) and expression.type.kind is Kind.STRING
 
 

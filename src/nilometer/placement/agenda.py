@@ -1,10 +1,12 @@
-"""The agenda (SNEE step 7, Fig. 22): which site does what, and when, as a matrix of sites and times that repeats.
+"""The agenda (SNEE step 7, Fig. 22): which site does what, and when, as a matrix of sites and times that
+repeats.
 
-Times are whole ticks of a timer of `tick_rate` ticks a second: 1024 as TinyOS has it under `snee-2010`, 32768 (a watch
-crystal) else. An agenda covers `beta` evaluations, `alpha` ticks apart, and then begins anew. What is done in every
-evaluation (`acquisitions`) is kept once, with times from the beginning of an evaluation; what is done once in a period
-(`tasks`, `transfers`) with times from the beginning of the period. So an agenda of 2,000 sites and a thousand evaluations
-is small, and a simulator can multiply instead of repeating.
+Times are whole ticks of a timer with `tick_rate` ticks a second: 1024 under `snee-2010`, as in TinyOS, and
+otherwise 32768 (a watch crystal). An agenda covers `beta` evaluations, `alpha` ticks apart, and then starts
+again. It stores the tasks of every evaluation (`acquisitions`) once, with times relative to the start of an
+evaluation. It stores the tasks of a period (`tasks`, `transfers`) with times relative to the start of the
+period. So the agenda of 2,000 sites and a thousand evaluations stays small, and a simulator can multiply
+instead of repeating.
 """
 
 from __future__ import annotations
@@ -20,7 +22,8 @@ from nilometer.placement.placed_plan import Flow
 
 @dataclass(frozen=True, slots=True)
 class FragmentTask:
-    """The evaluation of a fragment at a site: of one evaluation if it acquires, else of all `beta` that have gathered."""
+    """One run of a fragment at a site: for one evaluation if the fragment acquires, otherwise for all `beta`
+    evaluations of a period."""
 
     site: NodeId
     fragment: int
@@ -30,10 +33,11 @@ class FragmentTask:
 
 @dataclass(frozen=True, slots=True)
 class Transfer:
-    """`source` transmits to its parent `target`, which receives: the tuples of all `flows`, `beta` evaluations of them, in
-    `packets` packets. Both radios are on from `start` to `end`; what it takes to turn them on and off is before and after
-    that (`Agenda.turn_on`, `turn_off`), or, under `snee-2010`, within. `reserved`: how many sendings there is time for,
-    where packets are acknowledged and sent again, each taking `beat` milliseconds; None: each is sent once."""
+    """`source` sends to its parent `target` the tuples of all `flows`, for `beta` evaluations, in `packets`
+    packets. Both radios are on from `start` to `end`. The time to turn them on and off lies before and after
+    that (`Agenda.turn_on`, `turn_off`), or, under `snee-2010`, within it. `reserved`: how many transmissions,
+    of `beat` milliseconds each, the slot has time for where packets are acknowledged and retried; None: each
+    packet is sent once."""
 
     source: NodeId
     target: NodeId
@@ -46,7 +50,7 @@ class Transfer:
 
     @property
     def sendings(self) -> int:
-        """The sendings of packets that the slot has time for."""
+        """The number of packet transmissions that the slot has time for."""
         return self.packets if self.reserved is None else self.reserved
 
 
@@ -64,11 +68,12 @@ Task = FragmentTask | Transfer | Sleep
 
 @dataclass(frozen=True)
 class Agenda:
-    """What the sites (`sites`: the columns, in their order) do in a period of `alpha * beta` ticks.
+    """The tasks of the sites (`sites`: the columns, in their order) in a period of `alpha * beta` ticks.
 
-    `sleeps_alone`: every site sleeps whenever it has nothing to do; else (SNEE 2010) all sleep together, in `sleeps`, and
-    a site that waits in between is idle. `delivery` is when the last task of the period ends. `turn_on` and `turn_off`: how
-    long before a transfer its radios must begin to wake, and how long after it they are off; see `radio_intervals`.
+    `sleeps_alone`: every site sleeps whenever it has nothing to do. Otherwise (SNEE 2010) all sites sleep
+    together, in `sleeps`, and a site that waits in between is idle. `delivery` is the end of the last task of
+    the period. `turn_on` and `turn_off`: how long before a transfer its radios must start to wake, and how
+    long after it they are off; see `radio_intervals`.
     """
 
     sites: tuple[NodeId, ...]
@@ -84,23 +89,23 @@ class Agenda:
 
     @property
     def period(self) -> int:
-        """After how many ticks it begins anew."""
+        """The number of ticks after which the agenda repeats."""
         return self.alpha * self.beta
 
     @property
     def last_evaluation(self) -> int:
-        """When the last evaluation of a period begins: nothing is sent before it."""
+        """The start of the last evaluation of a period. No site sends before it."""
         return self.alpha * (self.beta - 1)
 
     @cached_property
     def delivery(self) -> int:
-        """When the last task ends: the longest that an answer to the first evaluation waits."""
+        """The end of the last task: the longest time that the answer to the first evaluation waits."""
         ends = [task.end for task in self.tasks] + [transfer.end for transfer in self.transfers]
         return max(ends, default=self.last_evaluation + self.acquired)
 
     @cached_property
     def acquired(self) -> int:
-        """When, in an evaluation, the last acquisition ends."""
+        """The end of the last acquisition, relative to the start of its evaluation."""
         return max((task.end for task in self.acquisitions), default=0)
 
     def milliseconds(self, ticks: int) -> int:
@@ -113,7 +118,8 @@ class Agenda:
 
     @property
     def sleeps(self) -> tuple[Sleep, ...]:
-        """When the whole network sleeps: after the acquisitions of each evaluation but the last, and after the delivery."""
+        """The times when the whole network sleeps: after the acquisitions of each evaluation but the last,
+        and after the delivery."""
         between = (
             Sleep(None, number * self.alpha + self.acquired, (number + 1) * self.alpha)
             for number in range(self.beta - 1)
@@ -121,7 +127,8 @@ class Agenda:
         return (*between, Sleep(None, self.delivery, self.period))
 
     def all_tasks(self) -> Iterator[Task]:
-        """Every task of a period, acquisitions of every evaluation spelled out, by start; long for a large beta."""
+        """Every task of a period by start time, with the acquisitions of every evaluation listed. The result
+        is long for a large beta."""
         spelled = [
             FragmentTask(task.site, task.fragment, task.start + offset, task.end + offset)
             for offset in range(0, self.period, self.alpha)
@@ -133,7 +140,7 @@ class Agenda:
 
     @cached_property
     def acquisitions_at(self) -> Mapping[NodeId, tuple[FragmentTask, ...]]:
-        """What each site does in every evaluation, by start."""
+        """The tasks of each site in every evaluation, by start time."""
         found: dict[NodeId, list[FragmentTask]] = {site: [] for site in self.sites}
         for task in self.acquisitions:
             found[task.site].append(task)
@@ -143,8 +150,9 @@ class Agenda:
 
     @cached_property
     def radio_intervals(self) -> Mapping[NodeId, tuple[tuple[int, int], ...]]:
-        """When the radio of each site is on in a period, waking and going to sleep included. Between two transfers that are
-        closer than it takes to turn it off and on again it stays on."""
+        """The intervals of a period in which the radio of each site is on, including waking and going to
+        sleep. The radio stays on between two transfers if the gap is too short to turn it off and on
+        again."""
         found: dict[NodeId, list[tuple[int, int]]] = {site: [] for site in self.sites}
         for transfer in sorted(self.transfers, key=lambda transfer: transfer.start):
             for site in (transfer.source, transfer.target):
@@ -157,7 +165,8 @@ class Agenda:
 
     @cached_property
     def column(self) -> Mapping[NodeId, tuple[FragmentTask | Transfer, ...]]:
-        """What each site does once in a period, by start; a transfer stands in the column of both its ends."""
+        """The tasks of each site once in a period, by start time. A transfer appears in the columns of both
+        its ends."""
         found: dict[NodeId, list[FragmentTask | Transfer]] = {site: [] for site in self.sites}
         for task in self.tasks:
             found[task.site].append(task)

@@ -2,9 +2,9 @@
 
     SP_ACQUIRE[id, depth, kind]  =>  PROJECT[id, depth, CASE WHEN id IN (1, 4) THEN 'gauge' ELSE 'radar' END AS kind](SP_ACQUIRE[id, depth])
 
-An attribute never changes, so that a node need not send it: its id says as much, in a byte or two. What no mote can hold, a sensor's name
-or its place, is then put to the readings at the gateway. A mote computes the others itself; in its program the id is a constant, and
-so is the attribute.
+An attribute never changes, so a node need not send it: its id says the same in a byte or two. The gateway
+adds to the readings those attributes that no mote can hold, such as a sensor's name or place. A mote computes
+the others itself: in its program the id is a constant, and so is the attribute.
 """
 
 from __future__ import annotations
@@ -23,16 +23,18 @@ from nilometer.plan.logical import Projection
 from nilometer.types import Column, Kind
 
 Sites = Mapping[NodeId, Sensor | None]
-"""The nodes that sense, each with what was declared of it."""
+"""The nodes that sense, each with its declared sensor."""
 
 MOST_VALUES = 256
-"""Distinct values of an attribute that a CASE may tell apart: it is tried arm by arm, for every reading."""
+"""The most distinct values of an attribute that a CASE may distinguish, since each reading tries the arms one
+by one."""
 
 
 def attributes_by_id(
     plan: physical.Node, network: Network, sensors: Sensors, sent: Container[Kind] = ()
 ) -> physical.Node:
-    """The plan, without static attributes in its acquisitions in the network, but for those of the kinds in `sent`."""
+    """Returns the plan whose acquisitions in the network read no static attributes, except those of the kinds
+    in `sent`."""
 
     def change(node: physical.Node) -> physical.Node:
         if not isinstance(node, physical.SpAcquire) or not node.stream.sensed:
@@ -85,7 +87,7 @@ def _computed(node: physical.SpAcquire, static: dict[str, Column], sensors: Site
 
 
 def _case(identity: ColumnReference, column: Column, sensors: Sites) -> Expression:
-    """The attribute as an expression over the id; the value that most nodes have is what is ELSE."""
+    """The attribute as an expression over the id. The value that most nodes have becomes the ELSE."""
     ids: dict[Any, list[NodeId]] = {}
     for site, sensor in sensors.items():
         value = attribute_of(sensor, column.name.lower())

@@ -1,9 +1,11 @@
-"""A workload and expectations -> the buffering factor beta and its agenda (SNEE Fig. 20), or a refusal that names what binds.
+"""A workload and expectations -> the buffering factor beta and its agenda (SNEE Fig. 20), or a refusal that
+names the binding limit.
 
-Memory bounds beta: a site keeps what it sends, passes on and consumes for beta evaluations. Time bounds it: the last task must end
-within the period, and within the delivery time. Both bounds hold for all smaller values too, so that the largest beta that
-keeps them is found by bisection. SNEE takes that one. Where nothing else is asked for, we take the smallest whose network
-lives 99.95 % as long: what is buffered beyond that makes answers late and saves nothing.
+Memory limits beta: for beta evaluations a site keeps the tuples that it sends, forwards and consumes. Time
+limits it, too: the last task must end within the period and within the delivery time. If a beta keeps both
+limits, every smaller one does, so bisection finds the largest. SNEE takes the largest. If the query asks for
+nothing else, we take the smallest beta whose network lives 99.95 % as long, because more buffering delays the
+answers and saves nothing.
 """
 
 from __future__ import annotations
@@ -30,7 +32,7 @@ LARGEST_BETA = 9999
 """SNEE's own cap."""
 
 GOOD_ENOUGH = 0.9995
-"""The share of the longest lifetime at which more buffering is not worth later answers."""
+"""The share of the longest lifetime above which more buffering is not worth the later answers."""
 
 
 BOARD = "its sensor board, which is always on"
@@ -38,7 +40,7 @@ BOARD = "its sensor board, which is always on"
 
 @dataclass(frozen=True)
 class Scheduled:
-    """An agenda and what it costs."""
+    """An agenda and its costs."""
 
     agenda: Agenda
     sites: Mapping[NodeId, SitePlan]
@@ -47,7 +49,7 @@ class Scheduled:
 
 @dataclass(frozen=True)
 class Scheduler:
-    """Everything that a schedule depends on but beta."""
+    """Everything that a schedule depends on, except beta."""
 
     work: Workload
     network: Network
@@ -56,18 +58,18 @@ class Scheduler:
     profile: PlacementProfile
 
     def agenda(self, beta: int) -> Agenda:
-        """The agenda of that many evaluations a period."""
+        """The agenda with `beta` evaluations in a period."""
         return build_agenda(self.work, self.network, self.interval, beta, self.costs, self.profile)
 
     def scheduled(self, beta: int) -> Scheduled:
-        """The agenda, and what it costs."""
+        """The agenda and its costs."""
         agenda = self.agenda(beta)
         sites = estimate_sites(agenda, self.work, self.network, self.costs, self.profile)
         return Scheduled(agenda, sites, estimate_network(agenda, sites, self.network.sink))
 
 
 def choose_buffering(scheduler: Scheduler, quality: QualityOfService) -> Scheduled:
-    """The agenda that keeps all expectations and is best at the goal."""
+    """The agenda that meets all expectations and is best at the goal."""
     scheduled = lru_cache(maxsize=64)(scheduler.scheduled)
     largest = _memory_bound(scheduler)
     numbered = min(LARGEST_BETA, scheduler.profile.wire.evaluations)
@@ -99,7 +101,8 @@ def choose_buffering(scheduler: Scheduler, quality: QualityOfService) -> Schedul
 
 
 def buffered_otherwise(scheduler: Scheduler) -> list[Scheduled]:
-    """The same work with other buffering factors, whatever is expected: 1, 2, 4 ... and the largest that memory and time allow."""
+    """The same work with other buffering factors, regardless of expectations: 1, 2, 4 ... and the largest
+    that memory and time allow."""
     largest = min(_memory_bound(scheduler), LARGEST_BETA, scheduler.profile.wire.evaluations)
     if _too_late(scheduler, 1, QualityOfService()) is not None:
         return []
@@ -109,8 +112,8 @@ def buffered_otherwise(scheduler: Scheduler) -> list[Scheduled]:
 
 
 def worth(estimate: Estimate) -> float:
-    """What is made large where nothing else is asked for: the lifetime of sites whose sensor boards sleep, or, where no
-    energy is known, the inverse of the power."""
+    """The value to maximize if the query states no goal: the lifetime of sites whose sensor boards sleep, or,
+    where no energy is known, the inverse of the power."""
     if estimate.lifetime_without_board is not None:
         return estimate.lifetime_without_board
     return estimate.period / estimate.energy_without_board if estimate.energy_without_board else inf
@@ -152,7 +155,7 @@ def _check_factor(factor: int, largest: int, memory_binds: bool) -> None:
 
 
 def _too_late(scheduler: Scheduler, beta: int, quality: QualityOfService) -> InfeasibleError | None:
-    """Why the agenda of that buffering factor is too long; None if it is not."""
+    """Why the agenda of that buffering factor takes too long; None if it is short enough."""
     agenda, interval = scheduler.agenda(beta), scheduler.interval
     length = _microseconds(agenda, agenda.delivery - agenda.last_evaluation)
     if agenda.delivery > agenda.period:
@@ -177,7 +180,7 @@ def _too_late(scheduler: Scheduler, beta: int, quality: QualityOfService) -> Inf
 def _check_energy(best: Scheduled, quality: QualityOfService, sink: NodeId) -> None:
     if quality.lifetime and best.estimate.lifetime is None and any(site != sink for site in best.sites):
         raise UnsupportedError(
-            "a lifetime cannot be planned for where no node says how much energy it has",
+            "a lifetime cannot be planned, because no node says how much energy it has",
             detail=f"nodes that take part: {join_names(map(str, filter(lambda site: site != sink, best.sites)), 'and')}",
             hint="declare it, in joules: energy = 31320 in the entry of each node of the network, or once under [defaults]",
         )
@@ -212,7 +215,7 @@ def _check_energy(best: Scheduled, quality: QualityOfService, sink: NodeId) -> N
 
 
 def _unmet(estimate: Estimate, quality: QualityOfService) -> Measure | None:
-    """The expectation of energy that a plan does not keep."""
+    """The energy expectation that a plan does not meet."""
     low = quality.lifetime.low
     if low is not None and estimate.lifetime is not None and estimate.lifetime * SECOND < low:
         return Measure.LIFETIME
@@ -223,7 +226,7 @@ def _unmet(estimate: Estimate, quality: QualityOfService) -> Measure | None:
 
 
 def _wants_most(scheduler: Scheduler, quality: QualityOfService) -> bool:
-    """Whether the largest beta is the one to take."""
+    """Whether to take the largest beta."""
     if quality.goal is None:
         return scheduler.profile.paper_arithmetic
     if quality.goal.measure is Measure.DELIVERY_TIME:
@@ -235,7 +238,7 @@ def _wants_most(scheduler: Scheduler, quality: QualityOfService) -> bool:
 
 
 def _last(low: int, high: int, holds: Callable[[int], bool]) -> int:
-    """The largest value that holds, given that `low` does and that what is below one that does holds too."""
+    """The largest value that holds. `low` must hold, and every value below one that holds must hold too."""
     if holds(high):
         return high  # memory binds more often than time
     while low < high:
@@ -245,7 +248,7 @@ def _last(low: int, high: int, holds: Callable[[int], bool]) -> int:
 
 
 def _first(low: int, high: int, holds: Callable[[int], bool]) -> int:
-    """The smallest value that holds, given that `high` does and that what is above one that does holds too."""
+    """The smallest value that holds. `high` must hold, and every value above one that holds must hold too."""
     while low < high:
         middle = (low + high) // 2
         low, high = (low, middle) if holds(middle) else (middle + 1, high)
@@ -260,7 +263,8 @@ def _microseconds(agenda: Agenda, ticks: int) -> int:
 
 
 def _whole(microseconds: int) -> int:
-    """Rounded up to what one would write: milliseconds, above a minute seconds, above an hour minutes."""
+    """Rounds up to a unit that people would write: milliseconds, above a minute seconds, above an hour
+    minutes."""
     unit = MILLISECOND if microseconds < MINUTE else SECOND if microseconds < HOUR else MINUTE
     return -(-microseconds // unit) * unit
 
@@ -288,7 +292,7 @@ def _of(agenda: Agenda) -> str:
 
 
 def _slowest(agenda: Agenda) -> str:
-    """What takes most of the last evaluation, in words."""
+    """The task that takes most of the last evaluation, in words."""
     radio = sum(transfer.end - transfer.start for transfer in agenda.transfers)
     computing = sum(task.end - task.start for task in agenda.tasks)
     if agenda.acquired > max(radio, computing):

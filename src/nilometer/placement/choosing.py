@@ -1,4 +1,5 @@
-"""Placements that were tried -> the best by what is expected, and what EXPLAIN says of the others."""
+"""The placements that were tried -> the best one by the expectations, and what EXPLAIN says about the
+others."""
 
 from __future__ import annotations
 
@@ -13,16 +14,17 @@ from nilometer.placement.quality import Measure, QualityOfService
 from nilometer.placement.site_plan import Estimate
 
 PlacementOrRefusal = Placement | InfeasibleError | UnsupportedError
-"""A placement, or why there is none."""
+"""A placement, or the reason why there is none."""
 
 ALIKE = 0.01
-"""Estimates that differ by less are taken for equal."""
+"""Estimates that differ by a smaller share count as equal."""
 
 
 def best_of(
     tried: Sequence[tuple[Cut, PlacementOrRefusal]], quality: QualityOfService
 ) -> tuple[Cut, Placement]:
-    """The best that may be chosen; raises the refusal that is nearest to what was expected if there is none."""
+    """The best placement that may be chosen. If there is none, raises the refusal that comes nearest to the
+    expectations."""
     found: tuple[Cut, PlacementOrRefusal] | None = None
     for cut, outcome in tried:
         if cut.control:
@@ -50,7 +52,7 @@ def nearer(
 def alternatives_of(
     tried: Sequence[tuple[Cut, PlacementOrRefusal]], chosen: Placement, quality: QualityOfService
 ) -> tuple[Alternative, ...]:
-    """What was tried, and what speaks for or against each."""
+    """The placements that were tried, with the reasons for or against each."""
     return tuple(_alternative(cut, outcome, chosen, quality) for cut, outcome in tried)
 
 
@@ -76,7 +78,7 @@ def _alternative(
 
 
 def _better(one: Estimate, other: Estimate, quality: QualityOfService) -> bool:
-    """Whether one is better by what is asked for, or as good to within a percent and takes less energy."""
+    """Whether `one` is better at the goal, or is within one percent of `other` and takes less energy."""
     _, value, sign = _measure(quality)
     mine, its = value(one), value(other)
     if abs(mine - its) > ALIKE * max(abs(mine), abs(its)):
@@ -85,7 +87,7 @@ def _better(one: Estimate, other: Estimate, quality: QualityOfService) -> bool:
 
 
 def _measure(quality: QualityOfService) -> tuple[str, Callable[[Estimate], float], int]:
-    """What is compared: its name, how it is read, and 1 if more is better."""
+    """The quantity to compare: its name, how to read it, and 1 if more is better."""
     goal = quality.goal
     if goal is None or goal.measure in (Measure.LIFETIME, Measure.ACQUISITION_INTERVAL):
         return "lifetime", worth, 1

@@ -1,11 +1,11 @@
-"""Transfers that must follow each other up a tree -> when each begins, many at a time.
+"""Transfers that must follow each other up a tree -> the start of each, with many at the same time.
 
 Two transfers disturb each other if they share a site, or if the receiver of one hears the sender of the other
-(SNEE section 5.2.4 names the idea, after Zadorozhny). List scheduling (Graham, 1966) by the critical path, in
-a topological order that Kahn's algorithm finds: of the sites that have all they wait for, the one that has
-been ready longest goes first, in the earliest gap that disturbs nobody; of several, the one with the longest
-way to go. Where packets are acknowledged both ends send and both receive: then no end of one may hear an end
-of the other.
+(SNEE section 5.2.4 names the idea, after Zadorozhny). The algorithm is list scheduling (Graham, 1966) by the
+critical path, in a topological order that Kahn's algorithm finds. Among the sites whose inputs are complete,
+the one that has been ready longest goes first, in the earliest gap in which it disturbs nobody. Ties go to
+the site with the longest way to go. Where packets are acknowledged, both ends send and receive, so no end of
+one transfer may hear an end of the other.
 """
 
 from __future__ import annotations
@@ -26,8 +26,9 @@ def schedule_transfers(
     thinking: Mapping[NodeId, int],
     lengths: Mapping[NodeId, int],
 ) -> dict[NodeId, int]:
-    """When each site of `lengths` begins to send to its parent. `free`: when a site has done what needs no other;
-    `thinking`: how long it computes once all has come in; `lengths`: how long it sends."""
+    """The time at which each site of `lengths` starts to send to its parent. `free`: when a site has finished
+    the tasks that need no other site; `thinking`: how long it computes once all its inputs have arrived;
+    `lengths`: how long it sends."""
     remaining = _remaining(routing, thinking, lengths)
     rank = {site: number for number, site in enumerate(routing.post_order)}
     waits_for = {
@@ -83,7 +84,7 @@ def _first_gap(earliest: int, length: int, taken: list[Interval]) -> int:
 def _remaining(
     routing: RoutingTree, thinking: Mapping[NodeId, int], lengths: Mapping[NodeId, int]
 ) -> dict[NodeId, int]:
-    """How long it takes at least from a site's sending to the answer."""
+    """The shortest time from the start of a site's transfer to the answer."""
     found: dict[NodeId, int] = {}
     for site in reversed(routing.post_order):
         parent = routing.parents.get(site)

@@ -1,9 +1,11 @@
-"""A plan -> the ways to divide it between the network and the gateway (SNEE's future work b), each as the operators at the gateway.
+"""A plan -> the ways to divide it between the network and the gateway (SNEE's future work b), each as the
+operators at the gateway.
 
-What a mote cannot run is at the gateway in all of them. Beyond that there is one for each operator at which rows meet or
-multiply, and for AGGR_INIT and PROJECT, whose results may be wider than the readings they are made of, and than a packet: it
-and all above it go to the gateway, the rest stays in the network. The last ships every reading as it was
-sensed, with all its columns and unfiltered: nobody should want that, and EXPLAIN says what it would cost.
+Every cut leaves to the gateway the operators that a mote cannot run. Beyond that there is one cut for each
+operator at which rows meet or multiply, and for AGGR_INIT and PROJECT, whose results may be wider than the
+readings they come from, and wider than a packet. That operator and all above it go to the gateway; the rest
+stays in the network. The last cut ships every reading as it was sensed, with all columns and unfiltered.
+Nobody should want that one, but EXPLAIN says what it would cost.
 """
 
 from __future__ import annotations
@@ -41,7 +43,7 @@ class Cut:
 
 
 def cuts_of(plan: physical.Node, forced: frozenset[NodePath], sources: Sources) -> tuple[Cut, ...]:
-    """The ways to divide a plan, that with most in the network first."""
+    """The ways to divide a plan. The first has the most operators in the network."""
     found = {forced: Cut("as much as can be in the network", plan, forced)}
     top = int(isinstance(plan, physical.Deliver))
     for path, node in walk_with_paths(plan):
@@ -56,7 +58,7 @@ def cuts_of(plan: physical.Node, forced: frozenset[NodePath], sources: Sources) 
 
 
 def _everything_shipped(plan: physical.Node, sources: Sources) -> Cut:
-    """Every reading whole and unfiltered to the gateway."""
+    """The cut that sends every reading to the gateway, whole and unfiltered."""
 
     def widen(node: physical.Node) -> physical.Node:
         if not isinstance(node, physical.SpAcquire) or source_key(node) not in sources.sensed_at:

@@ -1,9 +1,10 @@
 """An agenda -> memory, time and energy of each site in a period, and of the network.
 
-The processor is active while a site has a task, idle while the network is awake without it (only where all sleep together), and
-asleep else. The radio of both ends is on around a transfer: it listens, but for the sender's packets. The sensor board works
-while an acquisition reads. Where packets are acknowledged and sent again, the means over what the links may lose are
-taken. Energy is voltage times current times time, by component (SNEE sections 4.6 and 6.1).
+The processor is active while a site has a task, idle while only the rest of the network is awake (only where
+all sites sleep together), and otherwise asleep. The radios of both ends are on around a transfer; they
+listen, except while the sender transmits. The sensor board works during an acquisition. Where packets are
+acknowledged and retried, the estimate is the mean over the losses of the links. Energy is voltage times
+current times time, by component (SNEE sections 4.6 and 6.1).
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from nilometer.placement.workload import SiteWork, Workload
 def estimate_sites(
     agenda: Agenda, work: Workload, network: Network, costs: CostParameters, profile: PlacementProfile
 ) -> Mapping[NodeId, SitePlan]:
-    """Every site of the routing tree, in post-order."""
+    """The plan of every site of the routing tree, in post-order."""
     active, radio, sent, received, transmitting = _usage(agenda, work, network, costs, profile)
     awake = agenda.acquired * (agenda.beta - 1) + agenda.delivery - agenda.last_evaluation
     found: dict[NodeId, SitePlan] = {}
@@ -55,7 +56,7 @@ def estimate_sites(
 
 
 def estimate_network(agenda: Agenda, sites: Mapping[NodeId, SitePlan], sink: NodeId) -> Estimate:
-    """The sums over all sites but the sink, which is tethered, and the shortest lifetime."""
+    """The sums over all sites except the sink, which does not run on a battery, and the shortest lifetime."""
     others = [plan for site, plan in sites.items() if site != sink]
     return Estimate(
         period=agenda.seconds(agenda.period),
@@ -76,7 +77,8 @@ def _usage(
 ) -> tuple[
     dict[NodeId, float], dict[NodeId, float], dict[NodeId, int], dict[NodeId, int], dict[NodeId, float]
 ]:
-    """Per site: ticks with a task, ticks with the radio on, packets sent, packets received, seconds on the air."""
+    """For each site: ticks with a task, ticks with the radio on, packets sent, packets received, seconds on
+    the air."""
     active: dict[NodeId, float] = dict.fromkeys(agenda.sites, 0)
     radio: dict[NodeId, float] = dict.fromkeys(agenda.sites, 0)
     sent = dict.fromkeys(agenda.sites, 0)
@@ -99,10 +101,10 @@ def _usage(
             hop = hop_of(network, transfer.source, transfer.target)
             sendings = hop.expected(transfer.packets, transfer.reserved)
             often = sendings / transfer.packets
-            # Each packet that arrives is acknowledged (Wald: of a mean number of sendings the share that arrives).
+            # Each packet that arrives is acknowledged (Wald: the mean number of transmissions times the share that arrives).
             answers = sendings * hop.forward
             transmitting[transfer.target] += answers * costs.transmit_acknowledgement / 1000
-            if agenda.sleeps_alone:  # whoever is done before the slot is over
+            if agenda.sleeps_alone:  # a sender that finishes before the slot ends sleeps
                 spared = (transfer.reserved - sendings) * transfer.beat * agenda.tick_rate / 1000
                 radio[transfer.source] -= spared
                 active[transfer.source] -= spared

@@ -1,9 +1,9 @@
 """A plan -> the same plan, with acquisitions that motes can run.
 
-    SP_ACQUIRE[p AND q]  =>  PROJECT(SELECT[q](SP_ACQUIRE[p]))     when motes have p, and not q
+    SP_ACQUIRE[p AND q]  =>  PROJECT(SELECT[q](SP_ACQUIRE[p]))     when motes can test p, but not q
 
-The gateway then tests q. A column that no mote can hold cannot be acquired at all (a sensor's name or its place need not be:
-`attributes_by_id`).
+The gateway then tests q. A column that no mote can hold cannot be acquired at all. (A sensor's name and place
+need not be acquired: see `attributes_by_id`.)
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ from nilometer.plan.logical import Projection
 def fit_acquisitions(
     plan: physical.Node, sources: Sources, why_not: Ability = why_not_on_a_mote
 ) -> physical.Node:
-    """The plan, its acquisitions in the network changed where they must be. `why_not`: what motes cannot run."""
+    """Returns the plan with its acquisitions in the network changed where necessary. `why_not` says what
+    motes cannot run."""
 
     def change(node: physical.Node) -> physical.Node:
         if isinstance(node, physical.SpAcquire) and source_key(node) in sources.sensed_at:

@@ -13,12 +13,13 @@ from nilometer.plan import physical
 
 @dataclass(frozen=True)
 class Fragment:
-    """A piece of the plan. `root` is its topmost operator; an `Exchange` below it is where rows of another fragment come
-    in, and what is below that Exchange belongs to the other. `producers` are the fragments behind those Exchanges, left
-    to right; `consumer` is the one that this one feeds (None: it delivers).
+    """A piece of the plan. `root` is its topmost operator. An `Exchange` below it is where the rows of
+    another fragment come in; the operators below that Exchange belong to the other fragment. `producers` are
+    the fragments behind those Exchanges, left to right. `consumer` is the fragment that this one feeds (None:
+    it delivers).
 
-    Fragment 0 always delivers at the sink. It may hold more than DELIVER: what no mote can run, or what is dearer in the
-    network than at the gateway; `host` then says `gateway` or `spark`, else `mote`.
+    Fragment 0 always delivers at the sink. Besides DELIVER it may hold operators that no mote can run, or
+    that cost more in the network than at the gateway. `host` is then `gateway` or `spark`, otherwise `mote`.
     """
 
     number: int
@@ -35,7 +36,8 @@ class Fragment:
 
     @cached_property
     def with_paths(self) -> tuple[tuple[NodePath, physical.Node], ...]:
-        """Its operators and the EXCHANGEs that feed them, parents first, by where they are below its root."""
+        """Its operators and the EXCHANGEs that feed them, parents first, each with its path below the
+        root."""
         return tuple(_until_exchange((), self.root))
 
     @property
@@ -45,7 +47,7 @@ class Fragment:
 
     @property
     def exchanges(self) -> tuple[physical.Exchange, ...]:
-        """Where its producers' rows come in, left to right."""
+        """The EXCHANGEs that bring its producers' rows, left to right."""
         return tuple(node for node in self.with_exchanges if isinstance(node, physical.Exchange))
 
     @property
@@ -55,17 +57,17 @@ class Fragment:
 
     @property
     def mote_operators(self) -> tuple[physical.Node, ...]:
-        """Those of its operators that a mote runs: of the fragment that is the gateway's, none."""
+        """The operators that a mote runs: none for the fragment of the gateway."""
         return self.operators if self.host == "mote" else ()
 
     @property
     def is_leaf(self) -> bool:
-        """Whether it acquires: nobody feeds it."""
+        """Whether it acquires readings, so that no fragment feeds it."""
         return not self.producers
 
     @property
     def delivers(self) -> bool:
-        """Whether it is the one that gives the answer."""
+        """Whether it delivers the answer."""
         return self.consumer is None
 
     @property
@@ -80,7 +82,7 @@ class Fragment:
 
     @property
     def name(self) -> str:
-        """As the paper has it: F3."""
+        """Its name as in the paper: F3."""
         return f"F{self.number}"
 
     def __str__(self) -> str:
@@ -89,7 +91,8 @@ class Fragment:
 
 @dataclass(frozen=True)
 class FragmentTree:
-    """All fragments of a plan, by number: 0 delivers, and a fragment's number is below those of its producers."""
+    """All fragments of a plan, by number. Fragment 0 delivers, and a fragment's number is smaller than those
+    of its producers."""
 
     fragments: tuple[Fragment, ...]
 

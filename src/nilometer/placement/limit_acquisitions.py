@@ -1,9 +1,11 @@
-"""A plan and a network -> the same plan, its acquisitions limited to the nodes that can satisfy their conditions.
+"""A plan and a network -> the same plan, its acquisitions limited to the nodes that can satisfy their
+conditions.
 
-    SP_ACQUIRE[p AND q]  =>  SP_ACQUIRE[q; SENSORS those nodes for which p]     when p reads what never changes about a node
+    SP_ACQUIRE[p AND q]  =>  SP_ACQUIRE[q; SENSORS those nodes for which p]     when p reads only constants of a node
 
-That is its id, and the static attributes of its sensor. The optimizer leaves a condition on the id alone to the readings, since it does
-not know who there is; a network does. The other nodes are then neither routed to nor woken.
+The constants of a node are its id and the static attributes of its sensor. The optimizer tests a condition on
+the id alone on every reading, because it does not know which nodes exist; a network does. The other nodes
+then need no route and stay asleep.
 """
 
 from __future__ import annotations
@@ -27,7 +29,8 @@ Sensors = Mapping[str, tuple[Sensor, ...]]
 def limit_acquisitions(
     plan: physical.Node, network: Network, sensors: Sensors | None = None
 ) -> physical.Node:
-    """The plan; refuses one that reads nobody. Without `sensors` only conditions on the id choose nodes."""
+    """Returns the limited plan; refuses a plan that reads no node. Without `sensors`, only conditions on the
+    id select nodes."""
 
     def change(node: physical.Node) -> physical.Node:
         if isinstance(node, physical.SpAcquire) and node.predicate is not None and node.stream.sensed:
@@ -40,7 +43,8 @@ def limit_acquisitions(
 
 
 def attribute_of(sensor: Sensor | None, name: str) -> Any:
-    """A sensor's location or static attribute, by its lower-case name; NULL of a node that was not declared as one."""
+    """A sensor's location or static attribute, by its lower-case name; NULL for a node without a declared
+    sensor."""
     if sensor is None:
         return None
     if name == "location":
@@ -72,7 +76,7 @@ def _limited(
 
     try:
         found = frozenset(h for h in hosts if all(evaluate(c, row(h), None) is True for c in chosen))
-    except NilometerError:  # an overflow: let it be the query's, when such a reading comes
+    except NilometerError:  # an overflow: the query reports it when such a reading arrives
         return node
     if not found:
         raise UnsupportedError(

@@ -1,8 +1,10 @@
-"""A fragment and what it is fed -> how many rows an evaluation of it gives on average, while every condition holds.
+"""A fragment and its inputs -> how many rows one evaluation of it gives on average, while every condition
+holds.
 
-`volume` says what there can be at most in one evaluation: slots and memory are planned for that. How long a site is busy follows
-from what there is: a row window closes once in SLIDE rows, however they fall on evaluations, and a time window that slides is
-evaluated once in its stride. Means are of a stream that has run for a while, so that windows are full.
+`volume` gives the most rows of one evaluation, for which slots and memory are planned. The mean decides how
+long a site is busy: a row window closes once in SLIDE rows, however they fall on evaluations, and a time
+window that slides is evaluated once in its stride. The means are those of a stream that has run for a while,
+so that its windows are full.
 """
 
 from __future__ import annotations
@@ -23,19 +25,20 @@ Place = tuple[int, NodeId]
 
 @dataclass(frozen=True, slots=True)
 class MeanVolume:
-    """`rows` of an evaluation, and the `windows` that are evaluated in it: less than one where they slide by more."""
+    """The `rows` of an evaluation, and the `windows` that are evaluated in it: less than one if they slide by
+    several evaluations."""
 
     rows: float
     windows: float = 1
 
 
 def mean_volumes(placed: PlacedPlan, interval: int) -> Mapping[Place, MeanVolume]:
-    """What each instance of a fragment gives."""
+    """The mean volume of each instance of a fragment."""
     found: dict[Place, MeanVolume] = {}
-    for instance in placed.instances:  # what feeds stands before what is fed
+    for instance in placed.instances:  # producers come before their consumers
         fragment = placed.fragments[instance.fragment]
         if fragment.host != "mote":
-            continue  # the gateway's time is not the network's
+            continue  # the gateway's time does not count for the network
         fed = mean_fed(placed, fragment, instance.site, found)
         found[instance.fragment, instance.site] = mean_volume_of(fragment.root, interval, iter(fed))
     return found
@@ -44,8 +47,8 @@ def mean_volumes(placed: PlacedPlan, interval: int) -> Mapping[Place, MeanVolume
 def mean_fed(
     placed: PlacedPlan, fragment: Fragment, site: NodeId, given: Mapping[Place, MeanVolume]
 ) -> tuple[MeanVolume, ...]:
-    """What comes in by each EXCHANGE of a fragment at a site; what other instances of itself send (AGGR_MERGE) comes in with
-    what its producer sends."""
+    """The mean volume that each EXCHANGE brings to a fragment at a site. The rows of other instances of the
+    same fragment (AGGR_MERGE) come in together with those of its producer."""
     found: dict[int, MeanVolume] = {}
     for flow in placed.incoming[site]:
         if flow.consumer != fragment.number:
@@ -66,7 +69,8 @@ def mean_volume_of(node: physical.Node, interval: int, fed: Iterator[MeanVolume]
 def mean_rows(
     root: physical.Node, interval: int, fed: tuple[MeanVolume, ...]
 ) -> list[tuple[physical.Node, Rows]]:
-    """The operators from `root` down to what feeds them, inputs first, each with the rows of a mean evaluation."""
+    """The operators from `root` down to their inputs, inputs first, each with the rows of a mean
+    evaluation."""
     return operator_rows(root, fed, lambda node, below: _given(node, interval, below))
 
 

@@ -1,6 +1,7 @@
-"""Where a node occurs in a plan: the inputs to take from the root down to it.
+"""The place of a node in a plan: which input to take at each step from the root down to it.
 
-Equal sub-plans may occur twice in a plan, and even the same object may; what is said of one occurrence is kept by its path.
+Equal sub-plans, and even the same object, may occur twice in a plan. Facts about one occurrence are therefore
+kept by its path.
 
     Deliver ()
       NlJoin (0,)
@@ -15,7 +16,8 @@ from collections.abc import Iterator
 from nilometer.plan import physical
 
 NodePath = tuple[int, ...]
-"""The number of the input at each step; () is the root. A node's path begins with those of all nodes above it."""
+"""The number of the input at each step; () is the root. A node's path begins with the paths of all nodes
+above it."""
 
 
 def inputs_with_paths(path: NodePath, node: physical.Node) -> Iterator[tuple[NodePath, physical.Node]]:

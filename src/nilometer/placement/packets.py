@@ -1,7 +1,8 @@
-"""What crosses a hop in a period -> how many packets it takes.
+"""The tuples that cross a hop in a period -> how many packets they take.
 
-Under `snee-2010` every flow fills packets of its own. Else tuples of one kind (one fragment's, for one consumer) follow each other
-whatever site they are from, and kinds share packets, one segment each. A tuple is never divided.
+Under `snee-2010` every flow fills packets of its own. Otherwise tuples of one kind (from one fragment, for
+one consumer) follow each other, whichever site they come from, and kinds share packets, with one segment
+each. A tuple is never split.
 """
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ from nilometer.placement.wire_format import WireFormat
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """Tuples of one kind that cross a hop: `flows` of them alike, each of `rows` tuples in an evaluation of `stride`."""
+    """Tuples of one kind that cross a hop: `flows` flows, each of `rows` tuples in one evaluation of every
+    `stride`."""
 
     rows: int
     size: int
@@ -28,7 +30,7 @@ class Load:
 
 
 def loads_of(flows: Iterable[Flow], wire: WireFormat) -> tuple[Load, ...]:
-    """The loads that fill packets apart from each other."""
+    """The loads that fill separate packets."""
     if not wire.shared:
         return tuple(Load(flow.rows, flow.size, flow.stride) for flow in flows)
     kinds: dict[tuple[int, int, int], Load] = {}
@@ -66,13 +68,13 @@ def packets_for(loads: Sequence[Load], beta: int, room: int, wire: WireFormat) -
 
 
 def bytes_for(loads: Sequence[Load], beta: int, packets: int, overhead: float, wire: WireFormat) -> float:
-    """The bytes of those packets: the tuples, and in each packet its overhead and the head of a segment."""
+    """The bytes of those packets: the tuples, and for each packet its overhead and the head of a segment."""
     content = sum(load.tuples(beta) * load.size for load in loads)
     return content + packets * (overhead + wire.segment_size)
 
 
 def check_fits(fragment: str, size: int, room: int, wire: WireFormat, *, fixed: bool = False) -> None:
-    """Refuse a tuple that no packet can hold. `fixed`: packets are as long as they are."""
+    """Refuse a tuple that no packet can hold. `fixed`: the packet size cannot be changed."""
     largest = room - wire.segment_size
     if size > largest:
         longer = "" if fixed else ", or raise the network's packet_payload"

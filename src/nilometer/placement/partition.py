@@ -1,8 +1,10 @@
-"""A physical plan -> fragments (SNEE step 5, Fig. 16): EXCHANGE where rows must meet, or where fewer of them are.
+"""A physical plan -> fragments (SNEE step 5, Fig. 16): an EXCHANGE where rows must meet, or where there are
+fewer of them.
 
-The rule is that of the released code: an EXCHANGE below an operator that must see all tuples of its extent, below AGGR_MERGE and
-DELIVER, above AGGR_EVAL, and below an operator that gives more rows than it gets. A projection stays with the operator whose
-output it is (Table 1 gives that operator a projection list). What is to run at the sink is one fragment with DELIVER.
+The rule is that of the released code: an EXCHANGE goes below an operator that must see all tuples of its
+extent, below AGGR_MERGE and DELIVER, above AGGR_EVAL, and below an operator that gives more rows than it
+gets. A projection stays with the operator whose output it projects (Table 1 gives that operator a projection
+list). The operators that run at the sink form one fragment with DELIVER.
 """
 
 from __future__ import annotations
@@ -24,8 +26,9 @@ def partition(
     every_growth: bool = False,
     rest_on: str = "gateway",
 ) -> FragmentTree:
-    """The fragments of a plan. `at_sink` holds the paths of operators that run with DELIVER, on the host `rest_on`.
-    `every_growth`: EXCHANGE also below a window that holds several readings (the paper's pragmatic criterion)."""
+    """The fragments of a plan. `at_sink` holds the paths of operators that run with DELIVER, on the host
+    `rest_on`. `every_growth`: also puts an EXCHANGE below a window that holds several readings (the paper's
+    pragmatic criterion)."""
     found: dict[int, Fragment] = {}
     _collect(_cut((), plan, interval, at_sink, every_growth), None, found)
     fragments = [found[number] for number in range(len(found))]
@@ -61,8 +64,8 @@ def _exchanges(node: physical.Node, child: physical.Node, interval: int, every_g
 def _collect(
     root: physical.Node, consumer: int | None, found: dict[int, Fragment], number: int = 0
 ) -> tuple[physical.Node, int]:
-    """Number a fragment and then those below it, left to right (Fig. 17). Gives its root, in which each EXCHANGE knows whose rows it brings,
-    and the next number that is free."""
+    """Number a fragment and then those below it, left to right (Fig. 17). Returns its root, in which each
+    EXCHANGE knows its producer, and the next free number."""
     free, producers = number + 1, []
 
     def numbered(node: physical.Node) -> physical.Node:

@@ -1,4 +1,5 @@
-"""A physical plan, a network and expectations -> a placement: SNEE's steps 4 to 7, with the alternatives weighed."""
+"""A physical plan, a network and expectations -> a placement: SNEE's steps 4 to 7, with a comparison of the
+alternatives."""
 
 from __future__ import annotations
 
@@ -29,7 +30,8 @@ from nilometer.plan import physical
 from nilometer.types import MILLISECOND
 
 GATEWAY_ROWS_PER_SECOND = 100_000.0
-"""Readings that one gateway process is trusted with; it measures several times that (`nilometer bench operators`)."""
+"""The readings per second that placement trusts one gateway process with. Measured, it takes several times as
+many (`nilometer bench operators`)."""
 
 
 def place(
@@ -42,11 +44,11 @@ def place(
     sensors: Sensors | None = None,
     why_not: Ability = why_not_on_a_mote,
 ) -> Placement:
-    """Decide who does what, where and when. `rates`: readings a second of streams that are read outside the network, by
-    alias; what is left to do there goes to Spark if they are more than one gateway takes. `sensors`: those that are declared, whose
-    attributes may choose nodes. `why_not`: what motes cannot run. Refuses, with the binding reason and
-    the nearest value that can be kept, what cannot be (`InfeasibleError`), and with `UnsupportedError` what the network
-    cannot do at all."""
+    """Decide which site does what, and when. `rates`: readings per second of the streams outside the network,
+    by alias. If one gateway cannot take them all, Spark runs the rest of the plan. `sensors`: the declared
+    sensors, whose attributes may select nodes. `why_not`: what motes cannot run. Raises `InfeasibleError` if
+    an expectation cannot be met, with the binding reason and the nearest value that can be met, and
+    `UnsupportedError` if the network cannot run the query at all."""
     problem = _Problem(network, _within(plan, quality or QualityOfService()), profile, rates or {}, why_not)
     plan = limit_acquisitions(plan, network, sensors)
     if sensors is not None:  # a mote may know its own attributes, but can only send numbers
@@ -59,8 +61,9 @@ def place(
 
 
 def _intervals(plan: physical.Node, quality: QualityOfService) -> tuple[int, int]:
-    """The acquisition intervals between which the shortest that can be kept is wanted: from what the streams declare, as far
-    as it is allowed, to the longest that is; under a goal that a longer one serves, the longest."""
+    """The range in which to search for the shortest feasible acquisition interval. It normally starts at the
+    interval that the streams declare, as far as the bounds allow, and ends at the longest allowed. If the
+    goal favours a longer interval, the range is only the longest."""
     declared, bounds, goal = declared_interval(plan), quality.acquisition_interval, quality.goal
     low, high = round(bounds.low or MILLISECOND), round(bounds.high or max(declared, bounds.low or 0))
     match goal:
@@ -73,7 +76,7 @@ def _intervals(plan: physical.Node, quality: QualityOfService) -> tuple[int, int
 
 
 def _within(plan: physical.Node, quality: QualityOfService) -> QualityOfService:
-    """The expectations with the query's own DELIVER WITHIN, unless a shorter delivery time is expected."""
+    """The expectations with the query's own DELIVER WITHIN, unless they ask for a shorter delivery time."""
     within = plan.within if isinstance(plan, physical.Deliver) else None
     high = quality.delivery_time.high
     if within is None or (high is not None and high <= within):
@@ -82,7 +85,8 @@ def _within(plan: physical.Node, quality: QualityOfService) -> QualityOfService:
 
 
 def _at_the_shortest(plan: physical.Node, problem: _Problem, low: int, high: int) -> Placement:
-    """The placement at the shortest acquisition interval from `low` to `high` that can be kept, to the millisecond."""
+    """The placement at the shortest feasible acquisition interval from `low` to `high`, to the
+    millisecond."""
     try:
         return problem.solved(at_interval(plan, low))
     except InfeasibleError:
@@ -102,7 +106,7 @@ def _at_the_shortest(plan: physical.Node, problem: _Problem, low: int, high: int
 
 @dataclass(frozen=True)
 class _Problem:
-    """What a placement is made for, besides the plan."""
+    """The inputs of a placement, besides the plan."""
 
     network: Network
     quality: QualityOfService
@@ -111,26 +115,26 @@ class _Problem:
     why_not: Ability
 
     def solved(self, plan: physical.Node) -> Placement:
-        """The best placement of a plan at the acquisition interval that it has."""
+        """The best placement of a plan at its own acquisition interval."""
         sources = sources_of(plan, self.network)
         plan = fit_acquisitions(plan, sources, self.why_not)
         forced = forced_to_the_gateway(plan, sources, self.why_not)
         cuts = cuts_of(plan, frozenset(forced), sources)
         if self.profile.paper_arithmetic:
-            cuts = cuts[:1]  # SNEE has no other way
+            cuts = cuts[:1]  # SNEE knows only this cut
         trees = routing_trees(self.network, sources.sites(self.network), self.costs, self.profile)
         tried: list[tuple[Cut, PlacementOrRefusal]] = []
         for cut in cuts:
             tried.append((cut, self._on_the_best_of(trees, cut, sources)))
             if self.profile.in_network and not forced and isinstance(tried[0][1], Placement):
-                break  # it can be in the network as a whole
+                break  # the whole plan fits into the network
         chosen_cut, chosen = best_of(tried, self.quality)
         reasons = _reasons(chosen_cut, forced, tried[0][1])
         return replace(chosen, alternatives=alternatives_of(tried, chosen, self.quality), at_gateway=reasons)
 
     @property
     def costs(self) -> CostParameters:
-        """What the network's motes take for their actions."""
+        """The costs of the actions of the network's motes."""
         return cost_parameters(self.network.profile)
 
     def _on_the_best_of(
@@ -178,7 +182,8 @@ class _Problem:
 def _reasons(
     cut: Cut, forced: Mapping[NodePath, str], most: PlacementOrRefusal
 ) -> tuple[tuple[str, str], ...]:
-    """Why each operator that a cut leaves to the gateway is there. `most`: what became of as much as can be in the network."""
+    """The reason for each operator that a cut leaves to the gateway. `most`: the result of the cut with the
+    most in the network."""
 
     def reason(path: NodePath, node: physical.Node) -> str:
         if path in forced:

@@ -1,4 +1,5 @@
-"""The distributed-algebraic form (SNEE step 6, Figs. 17 and 18): which fragment runs where, and who sends what to whom."""
+"""The distributed-algebraic form (SNEE step 6, Figs. 17 and 18): which fragment runs where, and which site
+sends what to which."""
 
 from __future__ import annotations
 
@@ -15,8 +16,9 @@ from nilometer.placement.routing_tree import RoutingTree
 
 @dataclass(frozen=True)
 class Instance:
-    """A fragment at a site. `rows` is the most that one evaluation of it can give (every predicate true); it gives them in
-    one evaluation of `stride` (a window that slides by more than the acquisition interval)."""
+    """A fragment at a site. `rows` is the most that one evaluation of it can give (every predicate true). It
+    gives them in one evaluation of every `stride` (for a window that slides by more than the acquisition
+    interval)."""
 
     fragment: int
     site: NodeId
@@ -26,10 +28,11 @@ class Instance:
 
 @dataclass(frozen=True)
 class Flow:
-    """What an instance sends to the instance that consumes it, in one evaluation of `stride`: `rows` tuples at most, of `size`
-    bytes on the air, along `path` (from the producing site to the consuming one; a path of one site stays in its memory).
+    """The tuples that an instance sends to its consumer in one evaluation of every `stride`: at most `rows`
+    tuples of `size` bytes on the air, along `path` (from the producing site to the consuming one; a path of
+    one site stays in its memory).
 
-    The consumer of an AGGR_MERGE instance may be another instance of the same fragment nearer to the sink.
+    The consumer of an AGGR_MERGE instance may be another instance of the same fragment, nearer to the sink.
     """
 
     fragment: int
@@ -46,24 +49,24 @@ class Flow:
 
     @property
     def source(self) -> NodeId:
-        """Where it begins."""
+        """The site at which it starts."""
         return self.path[0]
 
     @property
     def target(self) -> NodeId:
-        """Where it is consumed."""
+        """The site that consumes it."""
         return self.path[-1]
 
     @property
     def local(self) -> bool:
-        """Whether it never goes on the air."""
+        """Whether it stays at one site and is never sent by radio."""
         return len(self.path) == 1
 
 
 @dataclass(frozen=True)
 class PlacedPlan:
-    """`instances` and `flows` in post-order of the routing tree, so that what feeds stands before what is fed. `population`: how
-    many sites sense what."""
+    """`instances` and `flows` are in post-order of the routing tree, so that producers come before their
+    consumers. `population`: how many sites sense each source."""
 
     routing: RoutingTree
     fragments: FragmentTree
@@ -81,7 +84,7 @@ class PlacedPlan:
 
     @cached_property
     def fragments_at(self) -> Mapping[NodeId, tuple[Fragment, ...]]:
-        """The fragments of every site of the tree, producers first; none where it only relays."""
+        """The fragments of every site of the tree, producers first; none at a site that only relays."""
         placed: dict[NodeId, set[int]] = {site: set() for site in self.routing.post_order}
         for instance in self.instances:
             placed[instance.site].add(instance.fragment)
@@ -92,7 +95,8 @@ class PlacedPlan:
 
     @cached_property
     def outgoing(self) -> Mapping[NodeId, tuple[Flow, ...]]:
-        """The flows that each site sends to its parent, its own and those that it relays, in the order of `flows`."""
+        """The flows that each site sends to its parent, its own and those it relays, in the order of
+        `flows`."""
         found: dict[NodeId, list[Flow]] = {site: [] for site in self.routing.post_order}
         for flow in self.flows:
             for site in flow.path[:-1]:
@@ -101,7 +105,7 @@ class PlacedPlan:
 
     @cached_property
     def incoming(self) -> Mapping[NodeId, tuple[Flow, ...]]:
-        """The flows that are consumed at each site, also those that never left it."""
+        """The flows that each site consumes, including those that never left it."""
         found: dict[NodeId, list[Flow]] = {site: [] for site in self.routing.post_order}
         for flow in self.flows:
             found[flow.target].append(flow)

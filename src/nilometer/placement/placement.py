@@ -1,4 +1,4 @@
-"""A placement: everything that steps 4 to 7 decide about a query, and what it costs."""
+"""A placement: everything that steps 4 to 7 decide about a query, and the costs."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from nilometer.plan import physical
 
 @dataclass(frozen=True)
 class Alternative:
-    """Another way to divide the plan between the network and the gateway: `in_network` names the operators that run on
-    motes. `estimate` is None, and `reason` says why, where it cannot be."""
+    """Another way to divide the plan between the network and the gateway: `in_network` names the operators
+    that run on motes. If this way is not feasible, `estimate` is None and `reason` says why."""
 
     name: str
     in_network: tuple[str, ...]
@@ -33,8 +33,9 @@ class Alternative:
 
 @dataclass(frozen=True)
 class Placement:
-    """`plan` is the physical plan as it was placed (after choices that depend on the network). `sites` has an entry for
-    every site of the routing tree, in post-order. `at_gateway` are the operators that the gateway runs, each with the reason."""
+    """`plan` is the physical plan as it was placed (after the choices that depend on the network). `sites`
+    has an entry for every site of the routing tree, in post-order. `at_gateway` lists the operators that the
+    gateway runs, each with the reason."""
 
     plan: physical.Node
     network: Network

@@ -1,6 +1,8 @@
-"""How many sites sense each source, and how often -> the most rows that a plan below an operator can have in one evaluation.
+"""How many sites sense each source, and how often -> the most rows that an operator's input can have in one
+evaluation.
 
-What is bounded can be narrow: a count of at most 254 readings takes one byte, a sum of a few of them little more than a reading.
+A bounded value can be narrow: a count of at most 254 readings takes one byte, a sum of a few readings little
+more than one reading.
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ class Population:
     interval: int
 
     def rows(self, node: physical.Node) -> int:
-        """The most rows of one evaluation, of all sites together; looks through EXCHANGE."""
+        """The most rows of one evaluation, over all sites together; looks through EXCHANGE."""
         match node:
             case physical.SpAcquire():
                 return self.sites.get(source_key(node), 0)

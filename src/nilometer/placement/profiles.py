@@ -1,7 +1,8 @@
-"""Ways to place: which heuristics and which format. Data, not code, like the optimizer's profiles of the same names.
+"""Ways to place: which heuristics and which format. They are data, not code, like the optimizer's profiles of
+the same names.
 
-`snee-2010` is the compiler that printed the figures of the SNEE paper, faults included; `default` is ours. What a mote's
-actions take is another matter, and the network's (`Network.profile`, `cost_parameters`).
+`snee-2010` is the compiler that printed the figures of the SNEE paper, faults included; `default` is ours.
+The costs of a mote's actions are separate and belong to the network (`Network.profile`, `cost_parameters`).
 """
 
 from __future__ import annotations
@@ -18,11 +19,12 @@ from nilometer.placement.wire_format import COMPACT_FORMAT, SNEE_2010_FORMAT, Wi
 class PlacementProfile:
     """A way to place a plan.
 
-    `routing`: `takahashi-matsuyama`, or `random` with `seed` (Fig. 14 as the released code has it). `serial`: one transfer
-    at a time in the whole network, else as many as do not disturb each other. `sleeps_alone`: each site sleeps when it
-    has nothing to do. `keeps_exchanges`: an EXCHANGE between fragments of the same sites stays. `paper_arithmetic`: costs
-    are truncated, and a join's left input is counted twice, as in the code behind Fig. 22. `in_network`: programs are to
-    be built, so that a plan that motes can run as a whole is never left to the gateway, even where that would be cheaper.
+    `routing`: `takahashi-matsuyama`, or `random` with `seed` (Fig. 14 as in the released code). `serial`: one
+    transfer at a time in the whole network; otherwise as many as do not disturb each other. `sleeps_alone`:
+    each site sleeps when it has nothing to do. `keeps_exchanges`: an EXCHANGE between fragments at the same
+    sites stays. `paper_arithmetic`: costs are truncated, and a join's left input counts twice, as in the code
+    behind Fig. 22. `in_network`: programs will be built, so a plan that motes can run as a whole never goes
+    to the gateway, even if that would be cheaper.
     """
 
     name: str
@@ -51,7 +53,7 @@ SNEE_2010 = PlacementProfile(
 )
 
 MOTES = replace(DEFAULT, name="motes", in_network=True)
-"""For programs that are to be built and run: as much on motes as they can do."""
+"""For programs that will be built and run: motes run as much as they can."""
 
 PLACEMENT_PROFILES: Mapping[str, PlacementProfile] = MappingProxyType(
     {profile.name: profile for profile in (DEFAULT, SNEE_2010, MOTES)}

@@ -1,4 +1,5 @@
-"""Expectations of the quality of service (SNEE Fig. 5): what a plan must keep, and what it shall be best at."""
+"""Expectations of the quality of service (SNEE Fig. 5): the bounds that a plan must meet, and the goal at
+which it should be best."""
 
 from __future__ import annotations
 
@@ -9,11 +10,11 @@ from nilometer.errors import ConfigurationError
 from nilometer.types import SECOND, format_duration
 
 SIX_MONTHS = 15_778_463 * SECOND
-"""As the paper's section 6 counts them."""
+"""Six months as section 6 of the paper counts them."""
 
 
 class Measure(StrEnum):
-    """What can be expected of a plan."""
+    """The quantities that an expectation can be about."""
 
     ACQUISITION_INTERVAL = "acquisition interval"
     DELIVERY_TIME = "delivery time"
@@ -22,7 +23,7 @@ class Measure(StrEnum):
 
 
 class Direction(StrEnum):
-    """Which way a goal lies."""
+    """Whether a goal minimizes or maximizes."""
 
     MINIMIZE = "minimize"
     MAXIMIZE = "maximize"
@@ -30,7 +31,8 @@ class Direction(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """At least `low`, at most `high`, both included; None is no bound. Times are microseconds, energies joules."""
+    """At least `low` and at most `high`, both inclusive; None means no bound. Times are microseconds,
+    energies joules."""
 
     low: float | None = None
     high: float | None = None
@@ -44,7 +46,7 @@ class Bounds:
 
 @dataclass(frozen=True, slots=True)
 class Goal:
-    """What the plan shall be best at, among those that keep every bound."""
+    """The quantity at which the plan should be best, among the plans that meet every bound."""
 
     direction: Direction
     measure: Measure
@@ -52,8 +54,9 @@ class Goal:
 
 @dataclass(frozen=True)
 class QualityOfService:
-    """What is expected of a plan. `total_energy` is that of all battery-powered sites over `duration`; `buffering_factor`
-    fixes beta. Without a goal the plan buffers no more than pays; under profile `snee-2010` as much as it may.
+    """The expectations of a plan. `total_energy` is the energy of all battery-powered sites over `duration`;
+    `buffering_factor` fixes beta. Without a goal the plan buffers only as much as pays off; under profile
+    `snee-2010`, as much as it may.
 
     >>> QualityOfService.of(delivery_time=24 * 3600 * SECOND).delivery_time
     Bounds(low=None, high=86400000000)
@@ -71,7 +74,9 @@ class QualityOfService:
         for measure, bounds in self.bounds.items():
             for value in (bounds.low, bounds.high):
                 if value is not None and not value > 0:
-                    raise ConfigurationError(f"a {measure} of {value} cannot be", hint="give more than 0")
+                    raise ConfigurationError(
+                        f"a {measure} of {value} is not possible", hint="give more than 0"
+                    )
             if bounds.low is not None and bounds.high is not None and bounds.low > bounds.high:
                 raise ConfigurationError(
                     f"the expectations of the {measure} contradict each other",
@@ -80,7 +85,7 @@ class QualityOfService:
                 )
         if self.buffering_factor is not None and self.buffering_factor < 1:
             raise ConfigurationError(
-                f"a buffering factor of {self.buffering_factor} cannot be",
+                f"a buffering factor of {self.buffering_factor} is not possible",
                 hint="it is the number of evaluations that are sent together: 1 or more",
             )
 
@@ -95,8 +100,8 @@ class QualityOfService:
         buffering_factor: int | None = None,
         goal: Goal | None = None,
     ) -> QualityOfService:
-        """The usual expectations: an acquisition interval that is met exactly, a delivery time and an energy that are not
-        exceeded, a lifetime that is reached."""
+        """The usual expectations: the acquisition interval is met exactly, the delivery time and the energy
+        are upper bounds, and the lifetime is a lower bound."""
         return cls(
             Bounds(acquisition_interval, acquisition_interval),
             Bounds(high=delivery_time),
@@ -107,12 +112,12 @@ class QualityOfService:
         )
 
     def at_interval(self, interval: int) -> QualityOfService:
-        """The same expectations at another acquisition interval; how much is buffered is then chosen anew."""
+        """The same expectations at another acquisition interval. The buffering factor is then chosen anew."""
         return replace(self, acquisition_interval=Bounds(interval, interval), buffering_factor=None)
 
     @property
     def bounds(self) -> dict[Measure, Bounds]:
-        """The bounds, by what they bound."""
+        """The bounds, by measure."""
         return {
             Measure.ACQUISITION_INTERVAL: self.acquisition_interval,
             Measure.DELIVERY_TIME: self.delivery_time,

@@ -1,4 +1,4 @@
-"""The routing tree (SNEE step 4, Fig. 15): which sites take part, and to whom each hands what it has."""
+"""The routing tree (SNEE step 4, Fig. 15): which sites take part, and the parent to which each sends."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from nilometer.errors import InternalError
 
 @dataclass(frozen=True)
 class RoutingTree:
-    """`edges` are (child, parent) in the order in which they joined the tree; that order decides the order of siblings.
+    """`edges` are (child, parent) in the order in which they joined the tree, which is also the order of
+    siblings.
 
     >>> tree = RoutingTree(0, ((1, 0), (3, 1), (2, 1)), (3, 2))
     >>> tree.post_order, tree.path(3, 0)
@@ -62,7 +63,7 @@ class RoutingTree:
 
     @cached_property
     def depths(self) -> Mapping[NodeId, int]:
-        """How many hops each site is from the sink."""
+        """The number of hops from each site to the sink."""
         found = {self.sink: 0}
         for site in reversed(self.post_order):
             for child in self.children[site]:
@@ -70,7 +71,7 @@ class RoutingTree:
         return MappingProxyType(found)
 
     def path(self, site: NodeId, ancestor: NodeId) -> tuple[NodeId, ...]:
-        """The sites from one to its ancestor, both included."""
+        """The sites from `site` to its ancestor, both included."""
         found = [site]
         while found[-1] != ancestor:
             if found[-1] not in self.parents:

@@ -1,4 +1,5 @@
-"""What a plan costs: for each site its memory, its time and its energy by component; for the network the sums."""
+"""The costs of a plan: the memory, time and energy by component of each site, and the sums over the
+network."""
 
 from __future__ import annotations
 
@@ -22,12 +23,12 @@ class Energy:
 
     @property
     def total(self) -> float:
-        """All of it, with the sensor board that is always on."""
+        """All components, including the sensor board that is always on."""
         return self.without_board + self.sensor_board
 
     @property
     def without_board(self) -> float:
-        """What a site spends whose sensor board can be switched off."""
+        """The energy of a site whose sensor board can be switched off."""
         return self.cpu + self.radio + self.sensor
 
     @property
@@ -43,9 +44,9 @@ class Energy:
 
 @dataclass(frozen=True, slots=True)
 class SitePlan:
-    """A site in one period. RAM is in bytes: `fixed_ram` of the runtime, `operator_ram` of its fragments, `buffer_ram` of
-    what it keeps for `beta` evaluations. Times are seconds. `lifetime` (seconds, with the sensor board always on) and
-    `lifetime_without_board` are None where the energy is not limited."""
+    """A site in one period. RAM is in bytes: `fixed_ram` for the runtime, `operator_ram` for its fragments,
+    `buffer_ram` for the tuples of `beta` evaluations. Times are seconds. `lifetime` (seconds, with the sensor
+    board always on) and `lifetime_without_board` are None if the energy is not limited."""
 
     site: NodeId
     fragments: tuple[int, ...]
@@ -65,13 +66,14 @@ class SitePlan:
 
     @property
     def ram(self) -> int:
-        """All of it."""
+        """All RAM together."""
         return self.fixed_ram + self.operator_ram + self.buffer_ram
 
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """The network in one period; seconds and joules. The sink is tethered: its energy counts in no sum."""
+    """The network in one period, in seconds and joules. The sink does not run on a battery: its energy counts
+    in no sum."""
 
     period: float
     delivery_time: float
@@ -84,12 +86,12 @@ class Estimate:
 
     @property
     def packets_per_day(self) -> float:
-        """Packets of a day, to compare plans of different periods."""
+        """Packets per day, to compare plans with different periods."""
         return self.packets * 86400 / self.period
 
     @property
     def radio_time_per_day(self) -> float:
-        """Seconds a day in which a radio is on, added up over the sites."""
+        """Seconds per day in which a radio is on, summed over the sites."""
         return self.radio_time * 86400 / self.period
 
     @property

@@ -12,25 +12,26 @@ from nilometer.plan import physical
 from nilometer.types import SECOND, Kind, format_duration
 
 SourceKey = tuple[str, str, frozenset[int | str] | None]
-"""What tells acquisitions apart: alias, stream and sensors (the branches of a UNION may use one alias twice)."""
+"""The key of an acquisition: alias, stream and sensors (the branches of a UNION may use one alias twice)."""
 
 
 def source_key(node: physical.SpAcquire) -> SourceKey:
-    """The key of an acquisition; another selection of columns is the same source."""
+    """The key of an acquisition. Acquisitions that differ only in their columns have the same key."""
     return node.alias, node.stream.name, node.sensors
 
 
 @dataclass(frozen=True)
 class Sources:
-    """`sensed_at`: the sites of each acquisition that happens in the network. `elsewhere`: those that do not (a pushed
-    stream, or one of another network), each with the reason. `interval`: microseconds."""
+    """`sensed_at`: the sites of each acquisition in the network. `elsewhere`: the acquisitions outside it (a
+    pushed stream, or a stream of another network), each with the reason. `interval`: microseconds."""
 
     sensed_at: Mapping[SourceKey, frozenset[NodeId]]
     elsewhere: Mapping[SourceKey, str]
     interval: int
 
     def rows_per_second(self, elsewhere: Mapping[str, float]) -> float:
-        """The most readings that the query reads in a second; `elsewhere` has the rates of streams outside the network."""
+        """The most readings per second that the query reads; `elsewhere` has the rates of streams outside the
+        network."""
         sensed = sum(map(len, self.sensed_at.values())) * SECOND / self.interval
         return sensed + sum(elsewhere.get(alias, 0.0) for alias, _, _ in self.elsewhere)
 
@@ -41,7 +42,8 @@ class Sources:
 
 
 def sources_of(plan: physical.Node, network: Network) -> Sources:
-    """Where a plan's readings come from; refuses a plan that reads nothing of the network, or at several intervals."""
+    """The sources of a plan's readings. Refuses a plan that reads nothing from the network, or at several
+    intervals."""
     sensed_at: dict[SourceKey, frozenset[NodeId]] = {}
     elsewhere: dict[SourceKey, str] = {}
     intervals: dict[int, str] = {}
@@ -77,7 +79,8 @@ def sources_of(plan: physical.Node, network: Network) -> Sources:
 
 
 def check_ids(plan: physical.Node, network: Network) -> None:
-    """Refuse a stream whose ids cannot be those of the nodes that sense it: names here, numbers there."""
+    """Refuse a stream whose ids cannot be those of the nodes that sense it, because one side has names and
+    the other numbers."""
     for node in physical.walk_plan(plan):
         if not isinstance(node, physical.SpAcquire) or not node.stream.sensed:
             continue
@@ -113,7 +116,7 @@ def _sites(node: physical.SpAcquire, network: Network, hosts: tuple[NodeId, ...]
 
 
 def at_interval(plan: physical.Node, interval: int) -> physical.Node:
-    """The plan with all its sensed streams acquired at another interval."""
+    """The plan with another acquisition interval for all its sensed streams."""
 
     def change(node: physical.Node) -> physical.Node:
         if isinstance(node, physical.SpAcquire) and node.stream.sensed and node.stream.every != interval:

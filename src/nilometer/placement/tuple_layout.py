@@ -1,8 +1,9 @@
-"""A physical operator -> the layout of the tuples it gives, in a mote's memory and on the air.
+"""A physical operator -> the layout of its output tuples, in a mote's memory and on the air.
 
-Widths are those that the columns declare (`INT(16)`, `FLOAT(32)`), else SNEE's: INT 2, FLOAT 4, TIME 4, BOOLEAN 1, STRING
-4 (Types.xml of the released code). A sum takes 4 bytes, for it outgrows its terms; a computed INT takes 4. In a format that is
-`bounded`, a sum of INT is only as much wider than its terms as there can be terms, and a count no wider than it must be.
+Columns have their declared widths (`INT(16)`, `FLOAT(32)`), otherwise SNEE's: INT 2, FLOAT 4, TIME 4, BOOLEAN
+1, STRING 4 (Types.xml of the released code). A sum takes 4 bytes, because it outgrows its terms; so does a
+computed INT. In a `bounded` format, a sum of INT is only as much wider than its terms as their greatest
+number requires, and a count is no wider than necessary.
 """
 
 from __future__ import annotations
@@ -27,12 +28,12 @@ _SIZES = {
 }
 
 COMPUTED_INT = 4
-"""Bytes of an INT that is not a reading as it was sensed: sums and products outgrow their operands."""
+"""Bytes of an INT that is not an unchanged reading: sums and products outgrow their operands."""
 
 
 @dataclass(frozen=True, slots=True)
 class TupleField:
-    """A column's place in a tuple; the evaluation's is named `@evaluation`."""
+    """The place of a column in a tuple. The field of the evaluation is named `@evaluation`."""
 
     name: str
     offset: int
@@ -41,8 +42,8 @@ class TupleField:
 
 @dataclass(frozen=True, slots=True)
 class TupleLayout:
-    """Where each field is, and the bytes of the whole. `derived` are the columns that are in no field, because they are the
-    tick of the evaluation less a fixed number of microseconds: (name, microseconds)."""
+    """The place of each field, and the bytes of the whole. `derived` are the columns without a field: each is
+    the tick of the evaluation minus a fixed number of microseconds: (name, microseconds)."""
 
     fields: tuple[TupleField, ...]
     size: int
@@ -50,8 +51,8 @@ class TupleLayout:
 
 
 def tuple_layout(node: physical.Node, wire: WireFormat, population: Population) -> TupleLayout:
-    """The layout of what the operator gives: the evaluation first, then the columns, large ones before small ones so that
-    alignment wastes least."""
+    """The layout of the operator's output: the evaluation first, then the columns, large before small, so
+    that alignment wastes the least."""
     derived = derived_times(node) if wire.derives_time else {}
     columns = column_sizes(node, population if wire.bounded else None)
     sizes = [(name, size) for name, size in columns.items() if name not in derived]
@@ -74,8 +75,8 @@ def _layout(columns: tuple[tuple[str, int], ...], wire: WireFormat) -> TupleLayo
 
 
 def column_sizes(node: physical.Node, population: Population | None) -> dict[str, int]:
-    """The bytes of each column of an operator's output; with a population, partial counts and sums are as narrow as it lets
-    them be."""
+    """The bytes of each column of an operator's output. With a population, partial counts and sums are as
+    narrow as it allows."""
     match node:
         case physical.Project(input, items):
             below = column_sizes(input, population)
@@ -110,8 +111,8 @@ def column_sizes(node: physical.Node, population: Population | None) -> dict[str
 
 
 def derived_times(node: physical.Node) -> dict[str, int]:
-    """The `time` columns that are the evaluation's tick less a fixed number of microseconds: those of a stream as it is
-    acquired, and of a window that holds one instant ([NOW], [AT NOW - 15 MINUTES])."""
+    """The `time` columns that equal the evaluation's tick minus a fixed number of microseconds: those of an
+    acquired stream, and those of a window that holds one instant ([NOW], [AT NOW - 15 MINUTES])."""
     match node:
         case physical.SpAcquire(alias=alias, columns=columns):
             times = (c for c in columns if c.name.lower() == "time" and c.type.kind is Kind.TIME)
@@ -186,7 +187,7 @@ def _is_integer(argument: Expression | None) -> bool:
 
 
 def count_size(rows: int) -> int:
-    """The bytes that count to `rows`, with one value to spare for NULL.
+    """The bytes of a count up to `rows`, with one value to spare for NULL.
 
     >>> [count_size(rows) for rows in (1, 254, 255, 65534, 65535)]
     [1, 1, 2, 2, 4]

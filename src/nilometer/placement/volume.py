@@ -1,7 +1,7 @@
-"""A fragment and what it is fed -> how many rows an evaluation of it can give, at most (every predicate true).
+"""A fragment and its inputs -> the most rows that one evaluation of it can give (every predicate true).
 
-Capacity is planned for the worst case, as SNEE does: an acquisition gives 1 row a site, a selection what it gets, a join the
-product, a window the readings that it covers.
+Capacity is planned for the worst case, as in SNEE: an acquisition gives one row per site, a selection as many
+rows as it gets, a join the product, a window the readings that it covers.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from nilometer.plan import physical
 
 @dataclass(frozen=True, slots=True)
 class Volume:
-    """`rows` in all of an evaluation, in `windows` windows (a row window may close several times in one evaluation), in one
-    evaluation of `stride`."""
+    """`rows` in one evaluation of every `stride`, in `windows` windows (a row window may close several times
+    in one evaluation)."""
 
     rows: int
     windows: int = 1
@@ -26,7 +26,8 @@ class Volume:
 
 
 def volume_of(node: physical.Node, interval: int, fed: Iterator[Volume]) -> Volume:
-    """The volume of an operator; `fed` gives that of each EXCHANGE below it, left to right. `interval`: between evaluations."""
+    """The volume of an operator. `fed` gives that of each EXCHANGE below it, left to right. `interval` is the
+    time between evaluations."""
     match node:
         case physical.Exchange():
             return next(fed)
@@ -67,7 +68,8 @@ def volume_of(node: physical.Node, interval: int, fed: Iterator[Volume]) -> Volu
 
 
 def groups_by_source(node: physical.Node) -> bool:
-    """Whether all that a site has to aggregate is of one group: what it acquired itself, grouped by the id of its source."""
+    """Whether all rows that a site aggregates fall into one group: its own readings, grouped by the id of
+    their source."""
     if not isinstance(node, physical.Aggregate | physical.AggregateInit | physical.AggregateMerge):
         return False
     below = node.input
@@ -81,7 +83,7 @@ def groups_by_source(node: physical.Node) -> bool:
 
 
 def readings_covered(window: physical.TimeWindow, interval: int) -> int:
-    """How many readings of one source a window holds, at most."""
+    """The most readings of one source that a window holds."""
     if window.start is None:
         return 1  # UNBOUNDED: no mote runs it; see `abilities`
     length = window.start - window.end
@@ -91,7 +93,7 @@ def readings_covered(window: physical.TimeWindow, interval: int) -> int:
 
 
 def readings_kept(window: physical.TimeWindow, interval: int) -> int:
-    """How many readings of one source a window must remember, the newest included."""
+    """The number of readings of one source that a window must remember, including the newest."""
     if window.elided or window.start is None:
         return 0
     return window.start // interval + (0 if window.open_start and window.start % interval == 0 else 1)

@@ -1,9 +1,10 @@
 """A workload and a buffering factor -> an agenda (SNEE step 7, when-scheduling, Fig. 21).
 
-`serial_agenda` is SNEE's as its released code has it: a transfer begins when the last task anywhere in the network has ended, and
-costs in milliseconds are added to times in 1/1024 s as they are. `concurrent_agenda` is ours: a transfer begins as soon as
-its sender has all it needs, both ends are free, and nobody whom it would disturb is on the air. Radios wake before their slot, and
-stay on from one slot to the next.
+`serial_agenda` is SNEE's, as in its released code: a transfer starts when the last task anywhere in the
+network has ended, and costs in milliseconds are added to times in 1/1024 s without conversion.
+`concurrent_agenda` is ours: a transfer starts as soon as its sender has all its inputs, both ends are free,
+and no site that it would disturb is on the air. Radios wake before their slot and stay on from one slot to
+the next.
 """
 
 from __future__ import annotations
@@ -31,7 +32,8 @@ def build_agenda(
     costs: CostParameters,
     profile: PlacementProfile,
 ) -> Agenda:
-    """The agenda of a period of `beta` evaluations, `interval` microseconds apart. It may be too long for its period."""
+    """The agenda of a period of `beta` evaluations, `interval` microseconds apart. It may take longer than
+    its period."""
     clock = _Clock(network, costs, profile)
     alpha = -(-interval * profile.tick_rate // SECOND)
     if profile.serial:
@@ -40,8 +42,8 @@ def build_agenda(
 
 
 class _Sending(NamedTuple):
-    """The packets of a hop, the ticks of its slot; the sendings that are reserved for them (None: one each), and the
-    milliseconds of each."""
+    """The packets of a hop and the ticks of its slot; the transmissions reserved for them (None: one each),
+    and the milliseconds of each."""
 
     packets: int
     length: int
@@ -49,7 +51,7 @@ class _Sending(NamedTuple):
     beat: float = 0.0
 
     def between(self, site: NodeId, parent: NodeId, start: int, flows: tuple[Flow, ...]) -> Transfer:
-        """The transfer, from a time on."""
+        """The transfer that starts at that time."""
         end = start + self.length
         return Transfer(site, parent, start, end, flows, self.packets, self.reserved, self.beat)
 
@@ -64,13 +66,13 @@ class _Clock:
         self.shortest = self.ticks(costs.minimum_timer_interval)
         self.turn_on, self.turn_off = self.ticks(costs.turn_on_radio), self.ticks(costs.turn_off_radio)
         guard = costs.call_method + costs.signal_event + 2 * costs.radio_sync_window
-        if profile.serial:  # SNEE counts waking and sleeping in every slot
+        if profile.serial:  # SNEE adds waking and sleeping to every slot
             guard += costs.turn_on_radio + costs.turn_off_radio
             self.turn_on = self.turn_off = 0
         self.overhead = self.ticks(guard)
 
     def ticks(self, milliseconds: float) -> int:
-        """Rounded up. The paper's code takes a millisecond for a tick of 1/1024 s."""
+        """Rounded up. The paper's code takes one millisecond for one tick of 1/1024 s."""
         exact = (
             milliseconds if self.profile.paper_arithmetic else milliseconds * self.profile.tick_rate / 1000
         )
@@ -82,7 +84,7 @@ class _Clock:
         return max(self.shortest, self.ticks(reserved)) if milliseconds > 0 else 0
 
     def transfer(self, work: Workload, site: NodeId, beta: int) -> _Sending:
-        """The packets of a hop, and the ticks that they take."""
+        """The packets of a hop and the ticks that they take."""
         costs, loads = self.costs, work.sites[site].loads
         packets = packets_for(loads, beta, costs.packet_room, self.profile.wire)
         sent = bytes_for(loads, beta, packets, costs.packet_overhead, self.profile.wire)
@@ -95,18 +97,18 @@ class _Clock:
         return _Sending(packets, self.slot(reserved * beat), reserved, beat)
 
     def slot(self, milliseconds: float) -> int:
-        """The length of a slot in which something is sent for that long."""
+        """The length of a slot in which a site sends for that long."""
         costs = self.costs
         return self.overhead + self.ticks(milliseconds * (1 + costs.slot_margin) + costs.slot_slack)
 
     def job(self, work: Workload, job: Job, beta: int) -> int:
-        """The length of what is done once for all evaluations of a period."""
+        """The length of a task that runs once for all evaluations of a period."""
         if job.fragment != 0:
             return self.task(job.together(beta))
         return self._delivery(work, job, beta)
 
     def _delivery(self, work: Workload, job: Job, beta: int) -> int:
-        """The length of DELIVER's task: what it computes, and the serial line."""
+        """The length of DELIVER's task: its computation and the serial line."""
         costs = self.costs
         if self.profile.paper_arithmetic:
             rows = work.delivered[0].rows

@@ -1,10 +1,11 @@
-"""Fragments and a routing tree -> which fragment runs where (SNEE step 6, where-scheduling, Fig. 19), and who feeds whom.
+"""Fragments and a routing tree -> which fragment runs where (SNEE step 6, where-scheduling, Fig. 19), and
+which feeds which.
 
-A fragment that acquires runs wherever its extent is sensed. One that must see all tuples of its inputs runs
-at the deepest confluence site: the first, from the leaves, that all of them pass (their lowest common
-ancestor in the routing tree). AGGR_MERGE is recursive: it runs wherever two branches meet, or where a branch
-passes a site that contributes itself; AGGR_EVAL follows the last of them. A fragment with one producer and no
-such need runs where its producer runs. Fragment 0 is at the sink.
+A fragment that acquires runs wherever its extent is sensed. A fragment that must see all tuples of its inputs
+runs at the deepest confluence site: the first site, from the leaves, that all of them pass (their lowest
+common ancestor in the routing tree). AGGR_MERGE is recursive: it runs wherever two branches meet, or where a
+branch passes a site that contributes itself. AGGR_EVAL runs at the last of these sites. A fragment with one
+producer and no such need runs where its producer runs. Fragment 0 runs at the sink.
 """
 
 from __future__ import annotations
@@ -35,8 +36,8 @@ def place_fragments(
     wire: WireFormat,
     pinned: Mapping[int, NodeId] | None = None,
 ) -> PlacedPlan:
-    """Every fragment at its sites. `sensed_at`: the sites of each acquisition. `pinned`: where a fragment of one site shall stay, if
-    all that it consumes passes there."""
+    """Every fragment at its sites. `sensed_at`: the sites of each acquisition. `pinned`: the site at which a
+    single-site fragment should stay, if all its inputs pass there."""
     sites = _sites(fragments, routing, sensed_at, pinned or {})
     targets = _targets(fragments, routing, sites)
     volumes = _volumes(fragments, routing, sites, targets, interval)
@@ -102,7 +103,7 @@ def deepest_confluence(routing: RoutingTree, sites: Iterable[NodeId]) -> NodeId:
 
 
 def _meetings(routing: RoutingTree, contributors: frozenset[NodeId]) -> frozenset[NodeId]:
-    """Where at least two contributions meet; if they never do, where the only one is."""
+    """The sites where at least two contributions meet; if none meet, the site of the only contribution."""
     meetings: set[NodeId] = set()
     passes: dict[NodeId, bool] = {}
     for site in routing.post_order:
@@ -119,7 +120,7 @@ def _meetings(routing: RoutingTree, contributors: frozenset[NodeId]) -> frozense
 def _targets(
     fragments: FragmentTree, routing: RoutingTree, sites: Sites
 ) -> dict[tuple[int, NodeId], tuple[int, NodeId]]:
-    """For each instance the fragment and the site that consume what it gives."""
+    """For each instance, the fragment and the site that consume its rows."""
     found: dict[tuple[int, NodeId], tuple[int, NodeId]] = {}
     for fragment in fragments:
         if fragment.consumer is None:
@@ -137,7 +138,7 @@ def _targets(
 
 
 def _nearest(routing: RoutingTree, wanted: frozenset[NodeId]) -> dict[NodeId, NodeId | None]:
-    """For each site the nearest of the wanted ones on its way to the sink, itself included."""
+    """For each site, the nearest wanted site on its way to the sink, itself included."""
     found: dict[NodeId, NodeId | None] = {}
     for site in reversed(routing.post_order):
         parent = routing.parents.get(site)
@@ -155,8 +156,9 @@ def _required(site: NodeId | None) -> NodeId:
 
 
 def fed_volumes(fragment: Fragment, incoming: Iterable[tuple[int, Volume]]) -> tuple[Volume, ...]:
-    """What comes in by each EXCHANGE of a fragment's instance, from (fragment, volume) of each flow. What other instances of
-    itself send (AGGR_MERGE) comes in with what its producer sends."""
+    """The volume that each EXCHANGE brings to a fragment's instance, from the (fragment, volume) of each
+    flow. The rows of other instances of the same fragment (AGGR_MERGE) come in together with those of its
+    producer."""
     found: dict[int, Volume] = {}
     for number, volume in incoming:
         key = fragment.producers[0] if number == fragment.number else number

@@ -1,4 +1,5 @@
-"""A placed plan -> what each site has to do and to keep, in numbers: everything that scheduling asks, whatever beta is."""
+"""A placed plan -> the work and the memory of each site, in numbers: everything that scheduling needs and
+that beta does not change."""
 
 from __future__ import annotations
 
@@ -25,8 +26,9 @@ from nilometer.plan import physical
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A fragment at a site: milliseconds of one evaluation, in how many of which the sensor board works; bytes it keeps.
-    `scanning`: milliseconds to pass, in one evaluation, the waiting tuples of one evaluation."""
+    """A fragment at a site: the milliseconds of one evaluation, those of them in which the sensor board
+    works, and the bytes it keeps. `scanning`: milliseconds that one evaluation takes to skip the waiting
+    tuples of one other evaluation."""
 
     fragment: int
     milliseconds: float
@@ -35,14 +37,16 @@ class Job:
     scanning: float = 0.0
 
     def together(self, beta: int) -> float:
-        """Milliseconds of all evaluations of a period: for each of them, those of all of them are looked through."""
+        """Milliseconds of all evaluations of a period. Each evaluation looks through the waiting tuples of
+        all of them."""
         return (self.milliseconds + self.scanning * beta) * beta
 
 
 @dataclass(frozen=True, slots=True)
 class SiteWork:
-    """What a site has to do. `leaves` in every evaluation, `others` once in a period for all of its evaluations; `loads` cross the
-    hop to its parent; `buffer` are the bytes it keeps for each evaluation of a period."""
+    """The work of a site. `leaves` run in every evaluation, `others` once in a period for all its
+    evaluations. `loads` cross the hop to its parent. `buffer` is the number of bytes it keeps per evaluation
+    of a period."""
 
     leaves: tuple[Job, ...]
     others: tuple[Job, ...]
@@ -51,13 +55,13 @@ class SiteWork:
 
     @property
     def ram(self) -> int:
-        """The bytes of its fragments, whatever beta is."""
+        """The bytes of its fragments, which do not depend on beta."""
         return sum(job.ram for job in (*self.leaves, *self.others))
 
 
 @dataclass(frozen=True)
 class Workload:
-    """The work of every site, in post-order. `delivered` is what goes over the sink's serial line."""
+    """The work of every site, in post-order. `delivered` is the load of the sink's serial line."""
 
     placed: PlacedPlan
     sites: Mapping[NodeId, SiteWork]
@@ -66,7 +70,7 @@ class Workload:
 
 
 def workload(placed: PlacedPlan, costs: CostParameters, profile: PlacementProfile) -> Workload:
-    """What each site has to do; refuses a tuple that no packet can hold."""
+    """The work of each site; refuses a tuple that no packet can hold."""
     wire = profile.wire
     for fragment in placed.fragments:
         if any(flow.fragment == fragment.number and not flow.local for flow in placed.flows):
@@ -119,7 +123,7 @@ def _job(
     paper, interval = profile.paper_arithmetic, population.interval
     total, sensing, ram = 0.0, 0.0, 0
     if fragment.host != "mote":
-        return Job(fragment.number, 0.0, 0.0, 0)  # the gateway's time and memory are not the network's
+        return Job(fragment.number, 0.0, 0.0, 0)  # the gateway's time and memory do not count for the network
     for node, rows in _rows(fragment, fed, interval):
         total += duration(node, rows, interval, costs, paper=paper)
         if paper:
@@ -138,9 +142,9 @@ def _job(
 
 
 def _looked_through(fed: tuple[Volume, ...]) -> tuple[int, int]:
-    """How often one evaluation looks for its tuples among those that wait, and the tuples that it looks at, if one evaluation's
-    are waiting: of a join, those of the right again for each of the left. What came by radio may wait apart from what was made
-    at the site."""
+    """How often one evaluation searches for its tuples among those that wait, and how many tuples it looks at
+    while those of one evaluation wait. A join looks at the right tuples again for each left one. Tuples that
+    came by radio may wait apart from those made at the site."""
     opened, looked, outer = 0, 0, 1
     for volume in fed:
         opened += 2 * outer

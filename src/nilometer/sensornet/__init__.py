@@ -1,2 +1,2 @@
-"""A simulated radio network and what runs in it: virtual time, seeded randomness, no I/O and no wall
-clock."""
+"""A simulated radio network and the programs that run in it: virtual time, seeded randomness, no I/O and no
+wall clock."""

@@ -1,5 +1,5 @@
-"""Actions and the virtual times they are due at -> the actions done, in the order of (time, order in which
-they were asked for).
+"""Actions with virtual due times -> the actions run, in the order of (time, order of the calls that scheduled
+them).
 
 That order is total, so a run depends on nothing but its seed.
 
@@ -23,7 +23,7 @@ Action = Callable[[], None]
 
 
 class Events:
-    """The virtual clock, in microseconds, and what is still to be done."""
+    """The virtual clock, in microseconds, and the pending actions."""
 
     def __init__(self, start: int = 0) -> None:
         self.now = start
@@ -31,19 +31,20 @@ class Events:
         self._waiting: list[tuple[int, int, Action]] = []
 
     def at(self, time: int, action: Action) -> None:
-        """Do it at that time, after all that was asked for earlier for the same time."""
+        """Schedule an action for that time, after all actions that were scheduled earlier for the same
+        time."""
         if time < self.now:
             raise InternalError(f"an event for {time}, which is past", detail=f"it is {self.now}")
         heapq.heappush(self._waiting, (time, self._asked, action))
         self._asked += 1
 
     def after(self, delay: int, action: Action) -> None:
-        """Do it so much later."""
+        """Schedule an action for `delay` microseconds from now."""
         self.at(self.now + delay, action)
 
     def run(self, until: int | None = None) -> int:
-        """Do what is due, up to and including `until` (None: until nothing waits); returns how much was
-        done."""
+        """Run all actions that are due up to and including `until` (None: until none are left), and return
+        their number."""
         done = 0
         while self._waiting and (until is None or self._waiting[0][0] <= until):
             self.now, _, action = heapq.heappop(self._waiting)

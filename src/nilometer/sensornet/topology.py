@@ -1,8 +1,8 @@
 """Positions and a radio range -> which nodes hear each other, and how well.
 
 A link's quality is the probability that a packet arrives. It is 1 in the near half of the range and falls
-towards its edge, with noise of its own in each direction: the connected and the transitional region that Woo,
-Tong and Culler measured (the routing that SNJoin section 7.2.3 refers to). Links are held by their first
+towards its edge, with separate noise in each direction: the connected and the transitional region that Woo,
+Tong and Culler measured (the routing that SNJoin section 7.2.3 refers to). Links are stored by their first
 node: those of node i are `starts[i]:starts[i + 1]`.
 """
 
@@ -17,7 +17,7 @@ from nilometer.errors import ConfigurationError
 from nilometer.kernels.arrays import Floats, Integers
 
 EDGE_QUALITY = 0.5
-"""How many packets arrive at the very edge of the range."""
+"""The share of packets that arrive at the very edge of the range."""
 
 NOISE = 0.1
 LEAST_QUALITY = 0.05
@@ -25,8 +25,8 @@ LEAST_QUALITY = 0.05
 
 @dataclass(frozen=True, eq=False)
 class Topology:
-    """Nodes 0 ... n - 1 and their links. `forward` is the quality from the node that holds the link,
-    `backward` that towards it."""
+    """Nodes 0 ... n - 1 and their links. `forward` is the quality from the node that stores the link,
+    `backward` the quality towards it."""
 
     positions: Floats
     starts: Integers
@@ -36,7 +36,7 @@ class Topology:
 
     @property
     def nodes(self) -> int:
-        """How many nodes there are."""
+        """The number of nodes."""
         return len(self.positions)
 
     def neighbours(self, node: int) -> Integers:
@@ -44,11 +44,11 @@ class Topology:
         return self.targets[self.starts[node] : self.starts[node + 1]]
 
     def distances(self, node: int) -> Floats:
-        """From this node to every node."""
+        """The distances from this node to every node."""
         return distances_from(self.positions, node)
 
     def without(self, dead: Iterable[int]) -> Topology:
-        """The same nodes, but nobody hears the dead any more."""
+        """The same nodes, but no node hears the dead ones any more."""
         gone = np.zeros(self.nodes, dtype=np.bool_)
         gone[list(dead)] = True
         owners = np.repeat(np.arange(self.nodes), np.diff(self.starts))
@@ -87,7 +87,7 @@ def placed_topology(positions: Floats, radio_range: float, seed: int) -> Topolog
 
 
 def linked_topology(count: int, links: Iterable[tuple[int, int, float, float]]) -> Topology:
-    """Nodes without a place, with these links: (from, to, quality there, quality back)."""
+    """Nodes without positions, with these links: (from, to, quality there, quality back)."""
     rows = list(links)
     for source, target, there, back in rows:
         if not (0 <= source < count and 0 <= target < count and source != target):
@@ -108,13 +108,13 @@ def linked_topology(count: int, links: Iterable[tuple[int, int, float, float]]) 
 
 
 def uniform_positions(count: int, seed: int) -> Floats:
-    """So many places in the unit square."""
+    """That many random positions in the unit square."""
     return np.random.default_rng((seed, 0)).random((count, 2))
 
 
 def least_range(positions: Floats) -> float:
-    """The shortest radio range with which everyone reaches everyone: the longest edge of the minimum spanning
-    tree."""
+    """The shortest radio range at which every node reaches every other: the longest edge of the minimum
+    spanning tree."""
     count = len(positions)
     if count < 2:
         return 0.0
@@ -131,8 +131,8 @@ def least_range(positions: Floats) -> float:
 
 
 def distances_from(positions: Floats, node: int) -> Floats:
-    """From one place to all of them."""
-    # In this order for every pair and both directions: a node that hears must be heard.
+    """The distances from one position to all of them."""
+    # The order is the same for every pair and both directions: a node that hears another must be heard by it.
     offsets = np.abs(positions - positions[node])
     away: Floats = np.hypot(offsets[:, 0], offsets[:, 1])
     return away

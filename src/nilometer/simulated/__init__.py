@@ -1,6 +1,6 @@
-"""Simulated sensors that obey: worlds, sensors with batteries that do what they are told, in process or over MQTT.
+"""Simulated sensors that obey commands: worlds, and sensors with batteries, in process or over MQTT.
 
-`Generators()` is what `adapter_for(..., generators=...)` takes for `generate://` URLs.
+Pass `Generators()` to `adapter_for(..., generators=...)` for `generate://` URLs.
 """
 
 from nilometer.simulated.field import Energy, SimulatedField

@@ -1,7 +1,7 @@
-"""Readings in order of time -> readings as they arrive: lost, silent, doubled, shuffled within a bound, late.
+"""Readings in time order -> readings as they arrive: lost, silent, duplicated, shuffled within a bound, late.
 
-The law: the same seed gives the same frame; with `late` 0 no reading arrives more than `delay` behind one of a later
-time, so that a stream declared with that DELAY has no late tuple.
+The law: the same seed gives the same frame; with `late` 0 no reading arrives more than `delay` behind one
+with a later time, so a stream declared with that DELAY has no late tuple.
 
 >>> import polars as pl
 >>> calm = pl.DataFrame({"time": [0, 1, 2], "id": [1, 1, 1], "value": [1.0, 2.0, 3.0]})
@@ -24,8 +24,9 @@ _ARRIVAL = "@arrival"
 
 @dataclass(frozen=True, slots=True)
 class Disorder:
-    """The dials. Fractions are of the readings, but `silent`: the part of its time that a sensor is silent, in runs of
-    `silence`. Durations are microseconds; late readings come up to `lateness` (default: `delay` and a minute) too late."""
+    """The parameters. Fractions are shares of the readings, except `silent`: the share of its time in which a
+    sensor is silent, in runs of `silence`. Durations are microseconds. Late readings come up to `lateness`
+    (default: `delay` plus a minute) too late."""
 
     delay: int = 0
     drop: float = 0.0
@@ -77,7 +78,7 @@ def _nulled(rows: pl.DataFrame, dials: Disorder, random: np.random.Generator) ->
 
 
 def _silenced(frame: pl.DataFrame, dials: Disorder, random: np.random.Generator) -> pl.DataFrame:
-    """Without the readings that fall into a run of silence of their sensor."""
+    """The frame without the readings that fall into a silent run of their sensor."""
     if not dials.silent or not frame.height:
         return frame
     first, last = int(frame["time"].min() or 0), int(frame["time"].max() or 0)  # type: ignore[arg-type]

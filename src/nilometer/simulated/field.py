@@ -1,13 +1,15 @@
-"""Simulated sensors that obey: a world (physics.py), what each sensor was told (sensors.py) -> readings and presences.
+"""Simulated sensors that obey: a world (physics.py) and the commands to each sensor (sensors.py) -> readings
+and presences.
 
-Time is whoever's calls `advance`: there is no clock here, and the same calls give the same readings. At each step the sensors
-first listen, then sample, then say that they are there:
+The caller of `advance` sets the time: there is no clock here, and the same calls give the same readings. At
+each step the sensors first listen, then sample, then report that they are alive:
 
-    a sensor that reads a command says so, and sends its first reading after it whatever the filter and the rate
-    a sensor that sent nothing for its heartbeat says that nothing earlier will come
-    a battery that is empty makes a last will
+    a sensor that reads a command acknowledges it, and sends its next reading whatever the filter and the rate
+    a sensor that has sent nothing for its heartbeat interval says that nothing earlier will come
+    a sensor whose battery is empty leaves a last will
 
-The law: what is sent is among what sensors without any command would have sent, and holds all that the commands ask for.
+The law: the readings sent are a subset of those that sensors without any command would send, and include all
+that the commands ask for.
 """
 
 from __future__ import annotations
@@ -32,12 +34,13 @@ WINDOW = 50 * MILLISECOND
 """How long a radio listens: "a few tens of milliseconds" (fjords.txt section 3.2)."""
 
 STEPS = 1_000
-"""Steps at a time: whoever asks after a long pause gets the rest the next time."""
+"""The most steps of one call. A caller that asks after a long pause gets the rest in its next calls."""
 
 
 @dataclass(frozen=True)
 class Energy:
-    """What a field has used up so far: joules in all, and the seconds that a battery lasts at the mean draw since the start."""
+    """The energy that a field has used so far: joules in all, and the seconds that a battery lasts at the
+    mean power since the start."""
 
     joules: float
     watts: float
@@ -46,7 +49,8 @@ class Energy:
 
 
 class SimulatedField:
-    """Sensors 1, 2, 3 ... in a world. `mailbox`: a command waits until its sensor listens; else it is lost on one that does not."""
+    """Sensors 1, 2, 3 ... in a world. `mailbox`: a command waits until its sensor listens; otherwise a sensor
+    that does not listen misses it."""
 
     def __init__(
         self,
@@ -77,16 +81,16 @@ class SimulatedField:
         self._listening = np.zeros(count, bool)
         self._born = False
         self.fixed = False
-        """Whether its start is its own, whatever the time."""
+        """Whether the field has its own start time, whatever the clock says."""
 
     # ---- what it is --------------------------------------------------------------------------------------------------
 
     def begin(self, start: int, after: int | None = None) -> int:
-        """Start at this time, unless it has begun or has a start of its own, and in any case with readings later than `after`; the time that
-        it is there now."""
+        """Start at this time, unless the field has started or has a start time of its own, and in any case
+        with readings later than `after`. Returns the field's present time."""
         step = self.physics.step
         present = self.now if self._born else self.start if self.fixed else start
-        # The step at T brings readings later than T - step; where sensors are off the grid, some up to T + step.
+        # The step at T brings readings later than T - step; if sensors are off the grid, some up to T + step.
         first = self.next_tick if self._born else -(-present // step) * step
         if after is not None and (after >= first if self._born else after > first - step):
             present = after + step
@@ -106,7 +110,7 @@ class SimulatedField:
         return self.sensors.columns
 
     def stream(self, name: str, url: str | None = None, *, sensed: bool = False) -> Stream:
-        """The extent that a user would declare for this field."""
+        """The stream that a user would declare for this field."""
         every = self.physics.step
         expect = None if sensed or self.physics.programs else every
         return Stream(
@@ -123,18 +127,19 @@ class SimulatedField:
         return self.physics.sensors(stream)
 
     def program_for(self, demands: tuple[Demand, ...]) -> str | None:
-        """The program that answers all these demands with the least energy; None where there is but one."""
+        """The program that answers all these demands with the least energy; None if the sensors have only
+        one."""
         return program_for(demands) if isinstance(self.physics, Road) else None
 
     # ---- what it does ------------------------------------------------------------------------------------------------
 
     @property
     def next_tick(self) -> int:
-        """When something happens next."""
+        """The time of the next step."""
         return self.now + self.physics.step
 
     def command(self, sensor: int | str, command: Command) -> bool:
-        """Give a sensor a command: it obeys from the next step on, or when it listens."""
+        """Give a sensor a command. It obeys from the next step on, or when it listens."""
         try:
             place = int(sensor) - 1
         except ValueError:
@@ -146,11 +151,11 @@ class SimulatedField:
         return True
 
     def restart(self, sensor: int) -> None:
-        """Put a new battery in: the sensor has forgotten all."""
+        """Put in a new battery: the sensor forgets all commands."""
         self.sensors.forget(sensor - 1)
 
     def advance(self, until: int, steps: int = STEPS) -> tuple[pl.DataFrame, tuple[Presence, ...]]:
-        """All that is sent in the steps up to this time, in the order it is sent."""
+        """Everything that is sent in the steps up to this time, in the order of sending."""
         frames: list[pl.DataFrame] = []
         presences: list[Presence] = []
         while self.next_tick <= until and steps:
@@ -164,7 +169,7 @@ class SimulatedField:
         return pl.concat(frames) if len(frames) > 1 else frames[0], tuple(presences)
 
     def energy(self) -> Energy:
-        """What was used up so far."""
+        """The energy used so far."""
         joules = float(self.sensors.spent.sum())
         seconds = max(1e-9, (self.now - self.start + self.physics.step) / 1e6)
         watts = joules / seconds / len(self.sensors.spent)
@@ -185,11 +190,9 @@ class SimulatedField:
         return frame, presences
 
     def _listen(self, tick: int, statuses: Integers, presences: list[Presence]) -> None:
-        """Birth, commands and their acknowledgement; on the radio also the news that somebody listens."""
+        """Births, commands and their acknowledgements; on the radio, also the news that a sensor listens."""
         sensors = self.sensors
-        begins = (
-            tick - self.physics.step + self.physics.every
-        )  # the first moment that this step brings readings of
+        begins = tick - self.physics.step + self.physics.every  # the earliest time of this step's readings
         self._listening = sensors.listening(tick)
         waiting, self._waiting = self._waiting, {}
         for place, command in waiting.items():
@@ -212,7 +215,7 @@ class SimulatedField:
                 presences.append(Presence(place + 1, True, tick, listening=until, command=number))
 
     def _sample(self, tick: int, readings: Readings) -> tuple[Integers, pl.DataFrame, Integers]:
-        """How often each sensor sampled, the rows that are sent, and how many by each sensor."""
+        """How often each sensor sampled, the rows that are sent, and the number of rows by each sensor."""
         sensors, place = self.sensors, readings.place
         step, every = self.physics.step, self.physics.every
         running = sensors.alive & ~sensors.asleep
@@ -246,7 +249,7 @@ class SimulatedField:
         return samples, frame.filter(pl.Series(sent)) if not sent.all() else frame, messages
 
     def _passes(self, frame: pl.DataFrame, place: Integers) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-        """Each row by its own sensor's filter: one evaluation for each distinct filter."""
+        """Tests each row against its own sensor's filter: one evaluation per distinct filter."""
         numbers = self.sensors.filter[place]
         passes = np.ones(len(place), bool)
         for number in np.unique(numbers):
@@ -257,7 +260,8 @@ class SimulatedField:
         return passes
 
     def _beat(self, tick: int, messages: Integers, statuses: Integers, presences: list[Presence]) -> None:
-        """Heartbeats of those who have said nothing for long: nothing before the next step will come from them."""
+        """Heartbeats of the sensors that have sent nothing for long: nothing before the next step will come
+        from them."""
         sensors = self.sensors
         sensors.said[(messages > 0)] = tick
         silent = sensors.alive & ~sensors.asleep & (sensors.heartbeat > 0)

@@ -1,13 +1,14 @@
-"""`generate://` URLs -> simulated fields whose sensors obey.
+"""`generate://` URLs -> simulated fields whose sensors obey commands.
 
     generate://plume?sensors=64&seed=7&speed=60        smoke over a field: concentration
     generate://diurnal?sensors=10&every=60s            weather: temperature, humidity
     generate://traffic?sensors=8                       loops along a road: reading, t0 ... t3, speed, length, vehicles
 
-Options of all: `sensors`, `seed`, `every` (a sensor's own interval; a road's is fixed), `jitter` (each sensor off the grid by up to
-that part of it), `start` (ISO-8601; else the clock when first opened), `radio=1` (commands are lost on sensors that do not
-listen), `listen` (how often a sensor that sleeps listens before it is told), `battery` (the part of Table 1's battery that is
-left), `width` and `height` in metres. `speed` is the adapter's own.
+All fields have these options: `sensors`, `seed`, `every` (a sensor's own interval; that of a road is fixed),
+`jitter` (each sensor is off the grid by up to that share of the interval), `start` (ISO-8601; by default the
+clock when first opened), `radio=1` (a sensor that does not listen misses commands), `listen` (how often a
+sleeping sensor listens before it has a command), `battery` (the share of Table 1's battery that is left),
+`width` and `height` in metres. The adapter itself handles `speed`.
 """
 
 from __future__ import annotations
@@ -88,7 +89,7 @@ KINDS: dict[str, Callable[[Address, int], Physics]] = {
 
 
 def simulated_field(name: str, options: Mapping[str, str]) -> SimulatedField:
-    """A field by the name and the options of its URL."""
+    """The field with the name and the options of its URL."""
     address = Address.parse(f"generate://{name}?{urlencode(options)}")
     address.check(OPTIONS)
     given = options.get("start")
@@ -112,7 +113,8 @@ def simulated_field(name: str, options: Mapping[str, str]) -> SimulatedField:
 
 
 class Generators(Mapping[str, Callable[[Mapping[str, str]], SimulatedField]]):
-    """The fields of one process. The same URL is the same field: sensors do not begin anew because a source was reopened."""
+    """The fields of one process. The same URL is the same field, so sensors do not start again because a
+    source was reopened."""
 
     def __init__(self) -> None:
         self._fields: dict[tuple[str, tuple[tuple[str, str], ...]], SimulatedField] = {}
@@ -123,7 +125,7 @@ class Generators(Mapping[str, Callable[[Mapping[str, str]], SimulatedField]]):
         return lambda options: self.field(name, options)
 
     def field(self, name: str, options: Mapping[str, str]) -> SimulatedField:
-        """The field of that name and these options (`speed` and `batch` left out)."""
+        """The field with that name and these options (`speed` and `batch` do not count)."""
         chosen = {key: value for key, value in options.items() if key not in ("speed", "batch")}
         key = name, tuple(sorted(chosen.items()))
         if key not in self._fields:
@@ -136,7 +138,8 @@ class Generators(Mapping[str, Callable[[Mapping[str, str]], SimulatedField]]):
         return self.field(address.host, address.options)
 
     def program_for(self, stream: Stream, demands: tuple[Demand, ...]) -> str | None:
-        """The cheapest program of a simulated stream's sensors that answers the demands; None for any other stream."""
+        """The cheapest program of a simulated stream's sensors that answers the demands; None for any other
+        stream."""
         if stream.url is None or Address.parse(stream.url).scheme != "generate":
             return None
         return self.at(stream.url).program_for(demands)

@@ -1,6 +1,7 @@
-"""The worlds of our generators with one reading per sensor and tick: a moving plume, the weather of the day.
+"""The worlds of our generators with one reading per sensor and tick: a moving plume, and the weather of the
+day.
 
-Each tick has its own random numbers, so that a tick's values need none before it.
+Each tick has its own random numbers, so its values do not depend on earlier ticks.
 """
 
 from __future__ import annotations
@@ -25,7 +26,8 @@ Values = dict[str, npt.NDArray[np.generic]]
 
 @dataclass(frozen=True)
 class Grid:
-    """One reading per sensor and interval. `generator.jitter` puts each sensor off the grid, always by the same part."""
+    """One reading per sensor and interval. `generator.jitter` puts each sensor off the grid, always by the
+    same share of the interval."""
 
     generator: Generator
 
@@ -33,7 +35,7 @@ class Grid:
 
     @property
     def sensor_count(self) -> int:
-        """How many sensors there are."""
+        """The number of sensors."""
         return self.generator.sensor_count
 
     @property
@@ -43,15 +45,15 @@ class Grid:
 
     @property
     def step(self) -> int:
-        """The same."""
+        """The time between two steps, which equals `every`."""
         return self.generator.interval
 
     def columns(self) -> tuple[Column, ...]:
-        """Those of the generator."""
+        """The columns of the generator."""
         return self.generator.columns()
 
     def sensors(self, stream: str) -> list[Sensor]:
-        """Those of the generator."""
+        """The sensors of the generator."""
         return replace(self.generator, name=stream).sensors()
 
     def readings(self, tick: int, level: Integers) -> Readings:  # noqa: ARG002
@@ -64,11 +66,11 @@ class Grid:
         return Readings(order, times[order], np.zeros(len(order), np.int64), frame)
 
     def values(self, times: Integers, random: np.random.Generator) -> Values:
-        """The values of each column at one time for each sensor."""
+        """The values of each column at one time per sensor."""
         return self.generator.values(times[None, :], random)
 
     def masked(self, values: pl.DataFrame, level: Integers) -> pl.DataFrame:  # noqa: ARG002
-        """There is one program, and it knows all."""
+        """The values unchanged: there is one program, and it knows all columns."""
         return values
 
     def _offsets(self) -> Integers:
@@ -79,7 +81,7 @@ class Grid:
 
 @dataclass(frozen=True)
 class PlumeGrid(Grid):
-    """Puffs without end: only those that can still be over the field are looked at."""
+    """Puffs without end. Only those that can still be over the field are computed."""
 
     def values(self, times: Integers, random: np.random.Generator) -> Values:
         plume = self.generator

@@ -1,7 +1,7 @@
-"""What there is to be sensed, whoever senses it: a tick -> what every sensor would read up to it.
+"""The world that sensors measure: a tick -> what every sensor would read up to it.
 
-The law: what `step` gives for a sensor and a moment does not depend on what any sensor was told, so that sensors that obey
-and sensors that do not see the same world.
+The law: the result of `readings` for a sensor and a moment does not depend on any command, so sensors that
+obey and sensors that do not see the same world.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from nilometer.types import Column
 
 @dataclass(frozen=True)
 class Readings:
-    """What could be sent in one step, in the order (time, sensor). `place` is the sensor's, from 0; `level` is the least program
-    (0 sends the least) that sends the row."""
+    """The readings that could be sent in one step, in the order (time, sensor). `place` is the sensor's
+    place, from 0. `level` is the lowest program (0 sends the least) that sends the row."""
 
     place: Integers
     time: Integers
@@ -29,12 +29,13 @@ class Readings:
 
 
 class Physics(Protocol):
-    """A world with sensors in it. `every` is a sensor's own sampling interval, `step` the time between two steps (a multiple of
-    it); `programs` are what a sensor can run, from the one that sends the least to the one that sends all (empty: one)."""
+    """A world with sensors in it. `every` is a sensor's own sampling interval, `step` the time between two
+    steps (a multiple of it). `programs` are those that a sensor can run, from the one that sends the least to
+    the one that sends all (empty: there is only one)."""
 
     @property
     def sensor_count(self) -> int:
-        """How many sensors there are; their ids are 1, 2, 3 ..."""
+        """The number of sensors; their ids are 1, 2, 3 ..."""
 
     @property
     def every(self) -> int:
@@ -46,17 +47,17 @@ class Physics(Protocol):
 
     @property
     def programs(self) -> tuple[Program, ...]:
-        """What a sensor can run."""
+        """The programs that a sensor can run."""
 
     def columns(self) -> tuple[Column, ...]:
-        """The declared columns beside time and id."""
+        """The declared columns besides time and id."""
 
     def sensors(self, stream: str) -> list[Sensor]:
         """The sensors, as sensors of that stream."""
 
     def readings(self, tick: int, level: Integers) -> Readings:
-        """What the sensors see in the step that ends (or, with one reading a step, stands) at the tick; rows above a sensor's
-        level may be left out."""
+        """The readings of the step that ends at the tick (or, with one reading per step, lies at it). Rows
+        above a sensor's level may be left out."""
 
     def masked(self, values: pl.DataFrame, level: Integers) -> pl.DataFrame:
-        """The values without what a program of that level, row by row, does not know."""
+        """The values without the columns that a program of that level, row by row, does not know."""

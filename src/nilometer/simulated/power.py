@@ -1,4 +1,5 @@
-"""Table 1 of the Fjords paper as data, and a mote's power as a formula of what its program does (fjords.txt section 5.2).
+"""Table 1 of the Fjords paper as data, and a mote's power as a formula of what its program does (fjords.txt
+section 5.2).
 
     power = transmit + processor + A-to-D + idle                                                     (watts)
     transmit  = bits per second x 4.31 uJ
@@ -6,8 +7,8 @@
     A-to-D    = samples per second x latch time x 0.6 mW
     idle      = the rest of the time x 30 uW
 
-The battery gives 100 mAh at the processor's 5 V: the paper's 13 mW are its 2.6 mA. Energy is in joules, time in seconds
-here: these are physics, not event times.
+The battery gives 100 mAh at the processor's 5 V: the paper's 13 mW are its 2.6 mA. Energy is in joules and
+time in seconds, because these are physical quantities, not event times.
 
 >>> power = draw(TABLE_1, samples=180, cycles=50, bits=180 * 16)
 >>> round(power.total * 1e3), round(TABLE_1.lifetime(power.total) / 86_400, 1)
@@ -38,11 +39,11 @@ class Hardware:
         return self.battery * 3_600 * self.processor_voltage
 
     def current(self, watts: float) -> float:
-        """The amperes of a draw."""
+        """The current in amperes at a power."""
         return watts / self.processor_voltage
 
     def lifetime(self, watts: float) -> float:
-        """How many seconds the battery lasts."""
+        """The number of seconds that the battery lasts."""
         return self.battery_energy / watts
 
 
@@ -56,12 +57,12 @@ TABLE_1 = Hardware(
     latch_time=60e-6,
     battery=0.1,
 )
-"""Atmel 8515 and RFM TR100 (fjords.txt Table 1; what it calls currents are in mW, and are powers)."""
+"""Atmel 8515 and RFM TR100 (fjords.txt Table 1; its "currents" are in mW, so they are powers)."""
 
 
 @dataclass(frozen=True)
 class Power:
-    """Where the watts go: the parts of Figure 11."""
+    """Watts by consumer: the parts of Figure 11."""
 
     transmit: float
     processor: float
@@ -70,7 +71,7 @@ class Power:
 
     @property
     def total(self) -> float:
-        """All of it."""
+        """The sum of all parts."""
         return self.transmit + self.processor + self.converter + self.idle
 
     def as_dict(self) -> dict[str, float]:
@@ -79,8 +80,8 @@ class Power:
 
 
 def draw(hardware: Hardware, *, samples: float, cycles: float, bits: float) -> Power:
-    """What a program draws that takes so many samples a second, works so many cycles on each (an instruction a cycle) and
-    sends so many bits a second."""
+    """The power of a program that takes `samples` samples per second, spends `cycles` cycles on each (one
+    instruction per cycle) and sends `bits` bits per second."""
     busy = samples * (cycles / hardware.processor_speed + hardware.latch_time)
     if busy > 1:
         raise ValueError(f"{samples:g} samples a second keep the processor busy {busy:.0%} of the time")

@@ -43,7 +43,8 @@ STAMPS = frozenset({"time", "id"})
 
 @dataclass(frozen=True)
 class Program:
-    """A program of the sensor: the columns it can answer for, the work it does on a sample, the payload of a message."""
+    """A program of the sensor: the columns it can answer for, its cycles per sample, and the payload of a
+    message."""
 
     name: str
     columns: frozenset[str]
@@ -51,7 +52,7 @@ class Program:
     payload_bits: int
 
     def messages(self, samples: float, vehicles: float) -> float:
-        """How many it sends a second."""
+        """The number of messages per second."""
         return {"raw samples": samples, "vehicle times": vehicles, "counts": 1.0}[self.name]
 
     def power(
@@ -60,13 +61,13 @@ class Program:
         vehicles: float = MOST_VEHICLES,
         hardware: Hardware = TABLE_1,
     ) -> Power:
-        """What it draws at a sample rate."""
+        """Its power at a sample rate."""
         bits = self.messages(samples, vehicles) * (HEADER_BITS + self.payload_bits)
         return draw(hardware, samples=samples, cycles=self.cycles, bits=bits)
 
 
-# The cycles are not in the paper: they were counted in a simulator and not printed. These are the round numbers, growing
-# with the work, that give its figures; the bits follow from one rule, a header byte and the payload.
+# The paper counted the cycles in a simulator but does not print them. These are the round numbers, growing
+# with the work, that give its figures. The bits follow from one rule: a header byte and the payload.
 RAW_SAMPLES = Program("raw samples", READING | VEHICLE | COUNT, cycles=50, payload_bits=8)
 VEHICLE_TIMES = Program("vehicle times", VEHICLE | COUNT, cycles=150, payload_bits=2 * 16)
 COUNTS = Program("counts", COUNT, cycles=195, payload_bits=8)
@@ -75,7 +76,7 @@ PROGRAMS = (RAW_SAMPLES, VEHICLE_TIMES, COUNTS)
 
 
 def answers(program: Program, demand: Demand) -> bool:
-    """Whether the program's messages hold what the demand needs."""
+    """Whether the program's messages contain what the demand needs."""
     wanted = _wanted(demand)
     if not wanted <= program.columns:
         return False
@@ -99,7 +100,7 @@ def _wanted(demand: Demand) -> frozenset[str]:
 
 
 def _counts_vehicles(demand: Demand) -> bool:
-    """Whether COUNT(*) of the vehicles is all that is needed."""
+    """Whether the demand needs only COUNT(*) of the vehicles."""
     summary = demand.aggregate
     if summary is None or demand.predicate is not None:
         return False
@@ -112,7 +113,7 @@ def cheapest(
     vehicles: float = MOST_VEHICLES,
     hardware: Hardware = TABLE_1,
 ) -> Program:
-    """The program that draws the least of those that answer the demand."""
+    """The program with the least power among those that answer the demand."""
     able = [program for program in PROGRAMS if answers(program, demand)]
     return min(able, key=lambda program: program.power(samples, vehicles, hardware).total)
 
@@ -121,16 +122,17 @@ def cheapest(
 
 
 def sample_rate(accuracy: float, speed: float) -> float:
-    """Samples per second for a length to `accuracy` feet at `speed` feet per second: t0 and t2 may each be late by one
-    sample, so a vehicle may travel half of the accuracy between samples (section 5.1). One time alone needs half of it."""
+    """Samples per second that measure a length to `accuracy` feet at `speed` feet per second. Both t0 and t2
+    may be late by one sample, so a vehicle may travel half of the accuracy between samples (section 5.1). A
+    single time needs half of that rate."""
     return speed / (accuracy / 2)
 
 
 def speed(t0: float, t1: float, *, distance: float) -> float:
-    """Feet per second, of sensors `distance` feet apart."""
+    """Speed in feet per second, from sensors `distance` feet apart."""
     return distance / (t1 - t0)
 
 
 def length(t0: float, t1: float, t2: float, *, distance: float) -> float:
-    """Feet."""
+    """Length in feet."""
     return speed(t0, t1, distance=distance) * (t2 - t0)

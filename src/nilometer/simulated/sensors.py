@@ -1,7 +1,7 @@
-"""What simulated sensors were told and do, as columns: one entry a sensor, no loop over them.
+"""The commands and the state of simulated sensors, as columns: one entry per sensor, and no loop over them.
 
-Sampling, sending and idling draw from each battery as Table 1 of fjords.txt has it (power.py); listening is not counted, as in
-the paper. Before any command a sensor samples at its own rate and sends all.
+Sampling, sending and idling draw from each battery by Table 1 of fjords.txt (power.py). Listening is not
+counted, as in the paper. Before any command a sensor samples at its own rate and sends every reading.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from nilometer.types import SECOND, Column
 VALUE_BITS = 16
 STATUS_BITS = HEADER_BITS + 4 * 8
 CYCLES = 50
-"""Per sample, where a sensor has but one program: as many as for sending raw samples."""
+"""Cycles per sample of a sensor with only one program: as many as for sending raw samples."""
 
 
 class Sensors:
@@ -56,7 +56,7 @@ class Sensors:
         self.said: Integers = np.full(count, now)
         self.sent: Integers = np.zeros(count, np.int64)
         self.spent: Floats = np.zeros(count)
-        """Joules."""
+        """Joules spent so far."""
         self.energy: Floats = np.full(count, hardware.battery_energy * battery)
         cycles = [program.cycles for program in programs] or [CYCLES]
         busy = np.array(cycles) / hardware.processor_speed + hardware.latch_time
@@ -66,7 +66,8 @@ class Sensors:
         self._message_energy = (HEADER_BITS + np.array(payload)) * hardware.transmit_bit
 
     def obey(self, place: int, command: Command) -> bool:
-        """A command has reached its sensor. One that it cannot make sense of, or has obeyed already, changes nothing."""
+        """Apply a command that has reached its sensor. A command that it cannot understand, or has already
+        obeyed, changes nothing."""
         if command.number is not None and command.number == self.number[place]:
             return False
         number = self.filter[place]
@@ -91,20 +92,21 @@ class Sensors:
         return True
 
     def forget(self, place: int) -> None:
-        """A new battery: it knows nothing of what it was told."""
+        """Put in a new battery: the sensor forgets all commands."""
         self.interval[place] = self.number[place] = self.heartbeat[place] = self.filter[place] = 0
         self.level[place] = max(0, len(self.programs) - 1)
         self.asleep[place], self.alive[place], self.first[place] = False, True, True
         self.spent[place] = 0.0
 
     def listening(self, now: int) -> Booleans:
-        """Who has the receiver on at this moment: those awake each step, those asleep now and then."""
+        """Which sensors have the receiver on at this moment: those awake at each step, those asleep now and
+        then."""
         turn = self.alive & (~self.asleep | (now - self.listened >= self.listen))
         self.listened[turn] = now
         return turn
 
     def draw(self, duration: int, samples: Integers, messages: Integers, statuses: Integers) -> Booleans:
-        """Take from the batteries what a step cost; who died of it."""
+        """Take the cost of a step from the batteries, and return which sensors died of it."""
         joules = np.full(len(self.spent), duration / SECOND * self.hardware.processor_idle)
         joules += samples * self._sample_energy[self.level]
         joules += messages * self._message_energy[self.level]

@@ -1,9 +1,11 @@
-"""The road of fjords.txt section 5: loops that see vehicles pass, and the three programs, from counts to raw samples.
+"""The road of fjords.txt section 5: loops that see vehicles pass, and the three programs, from counts to raw
+samples.
 
-A row is a sample. Where a vehicle left both sensors since the sample before, it has t0 ... t3, speed and length; at each whole
-second it has the number of vehicles that left in that second. The programs are nested: `counts` sends the rows of whole
-seconds, `vehicle times` also those with a vehicle, `raw samples` all of them. So a query that only looks at rows where a
-column of the cheaper program is not NULL has the same answer whichever runs; `program_for` chooses by that.
+A row is a sample. If a vehicle has left both sensors since the previous sample, the row has t0 ... t3, speed
+and length. At each whole second it has the number of vehicles that left in that second. The programs are
+nested: `counts` sends the rows of whole seconds, `vehicle times` also those with a vehicle, `raw samples` all
+of them. So a query that only looks at rows in which a column of the cheaper program is not NULL has the same
+answer with either program; `program_for` chooses by that.
 
 >>> from nilometer.live.proxies import Demand, Summary
 >>> from nilometer.expressions import Aggregate, ColumnReference
@@ -49,7 +51,8 @@ DISTANCE = 8.8
 """Feet between the two sensors of a loop."""
 
 PASSING = 4
-"""No vehicle takes so many seconds to pass: the slowest makes 20 feet a second, the longest has 50 feet."""
+"""Every vehicle passes in less than this many seconds: the slowest makes 20 feet per second, and the longest
+has 50 feet."""
 
 KILOMETRE_PER_HOUR = MILE_PER_HOUR / 1.609344
 LEVELS = (COUNTS, VEHICLE_TIMES, RAW_SAMPLES)
@@ -57,12 +60,13 @@ KNOWS = (COUNT, COUNT | VEHICLE, COUNT | VEHICLE | READING)
 
 
 def program_for(demands: tuple[Demand, ...]) -> str:
-    """The program that sends the least of those that answer all these demands, whatever other programs would send."""
+    """The program that sends the least among those that answer all these demands, whatever the other programs
+    would send."""
     return LEVELS[max(map(_level, demands), default=0)].name
 
 
 def _level(demand: Demand) -> int:
-    """The least level whose rows are all that the demand looks at."""
+    """The lowest level that sends every row that the demand looks at."""
     reads = frozenset() if demand.predicate is None else columns_of(demand.predicate)
     wanted = frozenset(name.lower() for name in demand.columns | reads) - STAMPS
     for level, knows in enumerate(KNOWS):
@@ -72,14 +76,14 @@ def _level(demand: Demand) -> int:
 
 
 def _rejects_null(demand: Demand) -> bool:
-    """Whether the filter keeps no row in which all that it reads is NULL."""
+    """Whether the filter drops every row in which all columns that it reads are NULL."""
     if demand.predicate is None:
         return False
     return not asks_for(demand, dict.fromkeys(columns_of(demand.predicate)))
 
 
 def _sums(demand: Demand) -> bool:
-    """Whether rows whose columns are NULL change nothing: aggregates of whole seconds, all of them of some column."""
+    """Whether rows with NULL columns change nothing: aggregates over whole seconds, each of some column."""
     summary = demand.aggregate
     if summary is None or summary.every % SECOND or demand.predicate is not None:
         return False
@@ -88,7 +92,7 @@ def _sums(demand: Demand) -> bool:
 
 @dataclass(frozen=True)
 class Road:
-    """Loops along a road; `generator` says how dense and how fast traffic is at a time of the day."""
+    """Loops along a road. `generator` says how dense and how fast traffic is at a time of day."""
 
     generator: TrafficLoop
 
@@ -98,17 +102,17 @@ class Road:
 
     @property
     def sensor_count(self) -> int:
-        """How many loops there are."""
+        """The number of loops."""
         return self.generator.sensor_count
 
     def columns(self) -> tuple[Column, ...]:
-        """A sample, a vehicle, a count."""
+        """The columns of a sample, a vehicle and a count."""
         times = tuple(Column(name, TIME) for name in ("t0", "t1", "t2", "t3"))
         vehicle = (Column("speed", FLOAT, "[mi_i]/h"), Column("length", FLOAT, "[ft_i]"))
         return (Column("reading", INT), *times, *vehicle, Column("vehicles", INT))
 
     def sensors(self, stream: str) -> list[Sensor]:
-        """Evenly spaced along the road."""
+        """Sensors evenly spaced along the road."""
         loops = self.generator
         return [
             Sensor(place + 1, stream, (float(x), float(y)), (("post", float(x)),))
@@ -141,7 +145,7 @@ class Road:
         return Readings(place[order], times[order], rank[order], pl.DataFrame(values)[order])
 
     def masked(self, values: pl.DataFrame, level: Integers) -> pl.DataFrame:
-        """Below raw samples there is no reading, below vehicle times no vehicle."""
+        """The values without the reading below raw samples, and without the vehicle below vehicle times."""
         able = pl.Series(level)
         return values.with_columns(
             pl.when(able >= (2 if name == "reading" else 1)).then(pl.col(name)).alias(name)
@@ -150,7 +154,8 @@ class Road:
         )
 
     def _leaving(self, tick: int) -> dict[str, np.ndarray[tuple[int], np.dtype[np.generic]]]:
-        """The vehicles that leave their loop in the second that ends with the tick, at most one a sample."""
+        """The vehicles that leave their loop in the second that ends with the tick, at most one per
+        sample."""
         place, t0, speed, length = self._about(tick)
         pace = speed * MILE_PER_HOUR
         marks = np.stack([t0, t0 + DISTANCE / pace * SECOND, t0 + length / pace * SECOND])
@@ -169,7 +174,7 @@ class Road:
         }
 
     def _about(self, tick: int) -> tuple[Integers, Floats, Floats, Floats]:
-        """Those that may be on a loop in that second."""
+        """The vehicles that may be on a loop in that second."""
         parts = [self._entering(tick - back * SECOND) for back in range(PASSING)]
         places = np.concatenate([part[0] for part in parts])
         t0, speed, length = (np.concatenate([part[n] for part in parts]) for n in (1, 2, 3))
@@ -191,7 +196,7 @@ class Road:
         return place, np.sort(t0), miles, random.uniform(12.0, 50.0, len(place))
 
     def _light(self, tick: int, keys: Integers) -> Integers:
-        """What the light sensor reads at these samples: dark under a vehicle, with some noise."""
+        """The light sensor's values at these samples: dark under a vehicle, with some noise."""
         place, t0, speed, length = self._about(tick)
         enter = place * SLOTS + np.clip((t0 - (tick - SECOND)) // SAMPLE, 0, SLOTS).astype(np.int64)
         gone = t0 + length / (speed * MILE_PER_HOUR) * SECOND
@@ -205,7 +210,7 @@ class Road:
 
 
 def _scattered(values: np.ndarray[tuple[int], np.dtype[np.generic]], at: Integers, size: int) -> pl.Series:
-    """The values at these places, NULL elsewhere."""
+    """The values at these places, and NULL elsewhere."""
     column = np.zeros(size, values.dtype)
     column[at] = values
     there = np.zeros(size, bool)

@@ -287,5 +287,5 @@ def test_what_cannot_be_is_refused(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_nesc_does_not_wait(tmp_path: Path) -> None:
     compilation = compiled(QUERIES["aggregation (Q2)"], tmp_path)
-    with pytest.raises(UnsupportedError, match="waits for nobody"):
+    with pytest.raises(UnsupportedError, match="cannot wait for the start"):
         write_nesc(compilation, tmp_path)

@@ -206,7 +206,7 @@ def test_what_cannot_be_killed() -> None:
         simulate(placement, DAY, Conditions(kills=(Kill(0, HOUR),)))
     with pytest.raises(CatalogError, match="has no node 'nobody'"):
         simulate(placement, DAY, Conditions(kills=(Kill("nobody", HOUR),)))
-    with pytest.raises(ConfigurationError, match="does not say who dies when"):
+    with pytest.raises(ConfigurationError, match="does not say which node dies, and when"):
         parse_kill("7 at noon")
     with pytest.raises(ConfigurationError, match="no repair 'prayer'"):
         simulate(placement, DAY, Conditions(repair="prayer"))

@@ -1,7 +1,7 @@
-"""An aggregation -> how long an evaluation of it takes, in milliseconds.
+"""An aggregation -> how long one evaluation of it takes, in milliseconds.
 
-SNEE counts one calculation for each row. On a mote that is not all of it: every state is brought up to date by itself (AVG has
-two, STDEV three), with FLOATs by subroutines, and the row's group is searched for among those that there are.
+SNEE counts one calculation per row. A mote does more: it updates every state separately (AVG has two, STDEV
+three), computes FLOATs in subroutines, and searches the existing groups for the row's group.
 """
 
 from __future__ import annotations
@@ -17,11 +17,12 @@ from nilometer.plan.logical import AggregateItem
 Aggregation = physical.Aggregate | physical.AggregateInit | physical.AggregateMerge
 
 INIT_WORDS: Final = {"count": 1, "avg": 3, "stdev": 7, "variance": 7, "sum": 4, "min": 2, "max": 2}
-"""Words of 16 bits that a row asks for or changes: counts, MIN and MAX have one, sums two where they are of many rows. A square is a
-product of two more; SUM, MIN and MAX, which are NULL of nothing, are first asked whether they have a value."""
+"""The 16-bit words that a row reads or changes. Counts, MIN and MAX have one word; sums of many rows have
+two. A square is a product of two more. SUM, MIN and MAX are NULL for no rows, so the mote first checks
+whether they have a value."""
 
 MERGE_WORDS: Final = {"count": 2, "avg": 6, "stdev": 10, "variance": 10, "sum": 6, "min": 3, "max": 3}
-"""The same for a partial result: it is read from memory, too, and asked whether it is NULL."""
+"""The same for a partial result, which the mote also reads from memory and checks for NULL."""
 
 OF_NOTHING: Final = ("sum", "min", "max")
 
@@ -34,7 +35,7 @@ def aggregation(node: Aggregation, rows: Rows, costs: CostParameters) -> float:
     for item in node.items:
         each += costs.combine_state * words.get(
             item.aggregate.function, 0
-        )  # what has no states runs at the gateway
+        )  # an aggregate without states runs at the gateway
         each += costs.calculate_float * _float_steps(item, merges)
     total = costs.copy_tuple * rows.windows
     if node.keys:
@@ -44,8 +45,8 @@ def aggregation(node: Aggregation, rows: Rows, costs: CostParameters) -> float:
 
 
 def kept_float_steps(node: physical.Node) -> int:
-    """Of one result, the FLOATs that are asked, when it is kept, whether they are NULL: SUM, MIN and MAX of an aggregation (which
-    may wait, whole, for its AGGR_EVAL)."""
+    """The FLOATs of one result that the mote checks for NULL when it stores the result: SUM, MIN and MAX of
+    an aggregation (which may wait, whole, for its AGGR_EVAL)."""
     while not isinstance(node, physical.AggregateInit | physical.AggregateMerge):
         if len(node.inputs) != 1:
             return 0
@@ -55,14 +56,15 @@ def kept_float_steps(node: physical.Node) -> int:
 
 
 def passed_over(rows: Rows) -> float:
-    """The groups that are not a row's and are looked at before its own is found, in tables that are searched from their beginning: if
-    every row has a group for itself, or all have the same."""
+    """The number of other groups that the mote looks at before it finds a row's own, in a table that it
+    searches from the beginning. The model assumes that every row has a group of its own, or that all rows
+    share one group."""
     groups = rows.output / rows.windows if rows.windows else 0.0
     return rows.all_in * max(groups - 1, 0.0) / 2
 
 
 def _passing(node: Aggregation, costs: CostParameters) -> float:
-    """A group that is not the row's."""
+    """Milliseconds to skip a group that is not the row's."""
     return costs.compare_key + costs.calculate_float * sum(is_float(key.expression) for key in node.keys)
 
 
@@ -71,7 +73,7 @@ def _key_steps(node: Aggregation) -> int:
 
 
 def _float_steps(item: AggregateItem, merges: bool) -> int:
-    """Questions whether there is a value, comparisons and sums of FLOATs; what the argument itself takes."""
+    """The NULL checks, comparisons and sums of FLOATs, and the steps of the argument itself."""
     argument, function = item.aggregate.argument, item.aggregate.function
     if argument is None or function == "count":
         return 0

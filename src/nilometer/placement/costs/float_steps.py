@@ -1,5 +1,5 @@
-"""An expression -> how many of its steps are done by subroutines: those with FLOATs, and divisions, for which a mote's processor has
-no instructions."""
+"""An expression -> how many of its steps run in subroutines: steps with FLOATs, and divisions, for which a
+mote's processor has no instructions."""
 
 from __future__ import annotations
 
@@ -8,18 +8,19 @@ from nilometer.plan import physical
 from nilometer.types import Kind
 
 CONVERTED = 2
-"""A reading of a converter becomes a FLOAT, and is multiplied by what a count stands for."""
+"""A raw reading of a converter becomes a FLOAT and is multiplied by the value of one count: two steps."""
 
 
 DIVIDED = 4
-"""A division of INTs takes as long as so many of an average step with FLOATs: 230 cycles for 16 bits."""
+"""A division of INTs takes as long as this many average steps with FLOATs: 230 cycles for 16 bits."""
 
 SLOW = 7
 """The same for a division of FLOATs, and for a root: 450 to 500 cycles."""
 
 
 def float_steps(expression: Expression | None) -> int:
-    """The comparisons and computations that have a FLOAT among their operands, the divisions of INTs, and roots; slow ones as many."""
+    """The number of comparisons and computations with a FLOAT operand, divisions of INTs, and roots. A slow
+    step counts several times."""
     if expression is None:
         return 0
     return sum(_steps(part) for part in walk(expression) if isinstance(part, Call))
@@ -35,7 +36,7 @@ def _steps(call: Call) -> int:
 
 
 def acquired_float_steps(node: physical.SpAcquire) -> int:
-    """The steps of making FLOATs of what was sensed."""
+    """The steps that turn sensed values into FLOATs."""
     sensed = (c for c in (*node.columns, *node.reads) if c.name.lower() not in ("id", "time"))
     return CONVERTED * sum(column.type.kind is Kind.FLOAT for column in sensed)
 

@@ -1,6 +1,7 @@
 """An operator -> the bytes it keeps on a mote: the memory models of SNEE section 4.6, for all operators.
 
-The sum of the sizes of what the pseudocode declares as state: the tuples of its result, and what a window remembers.
+The model adds up the sizes of the state that the pseudocode declares: the tuples of the result, and those
+that a window remembers.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from nilometer.plan import physical
 def memory(
     node: physical.Node, rows: Rows, population: Population, costs: CostParameters, wire: WireFormat
 ) -> int:
-    """Bytes that the operator keeps for itself, whatever is buffered."""
+    """Bytes that the operator keeps for itself, without what is buffered."""
     own = int(costs.operator_ram)
     size = tuple_layout(node, wire, population).size
     output, incoming = int(rows.output), int(rows.all_in)

@@ -1,9 +1,10 @@
-"""An operator -> how long an evaluation of it takes, in milliseconds: the duration models of SNEE section 4.6, for all operators.
+"""An operator -> how long one evaluation of it takes, in milliseconds: the duration models of SNEE section
+4.6, for all operators.
 
-Each model adds up the steps of the operator's pseudocode that cost something, times how often they run: a call, a reading, a
-tuple copied, a predicate applied. `paper` asks for the models as the code behind Fig. 22 has them, faults included: a
-predicate is counted whether there is one or not, a join counts its left input squared, and DELIVER rounds down (reference:
-SNEE source report, section 1.3).
+Each model adds up the steps of the operator's pseudocode that cost something, times how often they run: a
+call, a reading, a copied tuple, an applied predicate. `paper` selects the models of the code behind Fig. 22,
+faults included: they count a predicate whether there is one or not, a join counts its left input squared, and
+DELIVER rounds down (reference: SNEE source report, section 1.3).
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ def duration(
         case physical.Deliver():
             return call  # the serial line is counted by `serial_line`
         case physical.RowWindow():
-            # Those of one evaluation are put in the order of their sites: of two that meet, every other time one moves.
+            # The rows of one evaluation are sorted by site: in half of all comparisons a row moves.
             moved = rows.all_in * max(rows.all_in - 1, 0) / 4
             return (
                 call
@@ -88,19 +89,21 @@ def duration(
 
 
 def acquisition(node: physical.SpAcquire, costs: CostParameters) -> float:
-    """Milliseconds in which the sensor board works; it does not where only a reading's time and source are asked for."""
+    """Milliseconds in which the sensor board works: none if the query needs only a reading's time and
+    source."""
     sensed = len(sensed_columns(node))
     return costs.acquire_data + costs.sense_attribute * sensed if sensed else 0.0
 
 
 def sensed_columns(node: physical.SpAcquire) -> tuple[str, ...]:
-    """The columns that need a reading: all but the tuple's time and source."""
+    """The columns that need a reading: all except the tuple's time and source."""
     names = [column.name for column in (*node.columns, *node.reads)]
     return tuple(name for name in names if name.lower() not in ("id", "time"))
 
 
 def is_projection_list(node: physical.Project) -> bool:
-    """Whether the projection only picks and names columns, and so costs nothing beside the operator below."""
+    """Whether the projection only picks and names columns, so that it costs nothing beyond the operator
+    below."""
     return all(isinstance(item.expression, ColumnReference) for item in node.items)
 
 

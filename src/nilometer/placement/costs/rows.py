@@ -1,4 +1,4 @@
-"""How many rows an operator is given and gives: what all its cost models multiply by."""
+"""The number of rows that enter and leave an operator: the factor in all its cost models."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from nilometer.plan import physical
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """The rows of one evaluation: of each input, and of the output; in how many windows they are. The most that can be, or
-    what there is on average (`mean_volume`)."""
+    """The rows of one evaluation: of each input and of the output, and in how many windows they are. Either
+    the most that are possible, or the mean (`mean_volume`)."""
 
     inputs: tuple[float, ...]
     output: float
@@ -25,15 +25,15 @@ class Rows:
 
 
 class HasRows(Protocol):
-    """A volume, the most or the mean."""
+    """A volume, either the most or the mean."""
 
     @property
     def rows(self) -> float:
-        """Of an evaluation."""
+        """The rows of an evaluation."""
 
     @property
     def windows(self) -> float:
-        """That they are in."""
+        """The number of windows that hold them."""
 
 
 V = TypeVar("V", bound=HasRows)
@@ -42,8 +42,9 @@ V = TypeVar("V", bound=HasRows)
 def operator_rows(
     root: physical.Node, fed: Iterable[V], given: Callable[[physical.Node, tuple[V, ...]], V]
 ) -> list[tuple[physical.Node, Rows]]:
-    """The operators from `root` down to what feeds them, inputs first, each with its rows. `fed` is what comes in by each EXCHANGE,
-    left to right; `given` says what an operator gives for what its inputs give."""
+    """The operators from `root` down to their inputs, inputs first, each with its rows. `fed` is the volume
+    that each EXCHANGE brings, left to right; `given` computes an operator's output from its inputs'
+    outputs."""
     found: list[tuple[physical.Node, Rows]] = []
     volumes = iter(fed)
 

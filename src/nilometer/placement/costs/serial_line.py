@@ -1,7 +1,8 @@
-"""What is delivered -> packets of the sink's serial line.
+"""The delivered tuples -> packets on the sink's serial line.
 
-The paper's DELIVER prints a tuple as text: the names and five characters a value, and the number of packets is rounded down (a
-slip of integer division in the released code, confirmed by Fig. 22). Ours passes packets on as they are.
+The paper's DELIVER prints a tuple as text, with the names and five characters per value. It rounds the number
+of packets down (a slip of integer division in the released code, confirmed by Fig. 22). Our DELIVER passes
+packets on unchanged.
 """
 
 from __future__ import annotations
@@ -13,14 +14,15 @@ from nilometer.types import Kind
 
 
 def serial_packets_per_row(deliver: physical.Node, costs: CostParameters) -> int:
-    """The packets of a tuple, as the released code counts them."""
+    """The packets per tuple, as the released code counts them."""
     names = ["evalEpoch", *_display_names(deliver)]
     characters = costs.serial_tuple_overhead + sum(len(name) + costs.serial_value_size for name in names)
     return int(characters // costs.serial_payload)
 
 
 def _display_names(node: physical.Node) -> list[str]:
-    """The names as the old code prints them: a tuple's time is `<extent>Epoch`, anything else its bare name."""
+    """The names as the old code prints them: a tuple's time is `<extent>Epoch`, every other column has its
+    bare name."""
     top = node
     while isinstance(top, physical.Deliver | physical.Exchange):
         top = top.input

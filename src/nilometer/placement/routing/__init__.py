@@ -15,15 +15,17 @@ from nilometer.placement.routing_tree import RoutingTree
 __all__ = ["routing_trees"]
 
 LEANINGS = (0.3, 0.6)
-"""How far the trees between lean towards shortest paths. More of them find little more, and take longer to weigh."""
+"""How far the trees in between lean towards shortest paths. More values find little more and take longer to
+compare."""
 
 
 def routing_trees(
     network: Network, sources: tuple[NodeId, ...], costs: CostParameters, profile: PlacementProfile
 ) -> tuple[RoutingTree, ...]:
-    """The trees that are worth weighing, the profile's own first. A Steiner tree has the fewest links, which is best where
-    tuples are merged on their way; shortest paths have the fewest hops for a tuple, which is best where all are shipped; those
-    between save up to a quarter of the energy of shortest paths in large networks, for the same lifetime."""
+    """The trees that are worth comparing, the profile's own first. A Steiner tree has the fewest links, which
+    is best if tuples are merged on their way. Shortest paths have the fewest hops per tuple, which is best if
+    all tuples are shipped. The trees in between save up to a quarter of the energy of shortest paths in large
+    networks, for the same lifetime."""
     if profile.routing == "random":
         return (random_tree(network, sources, profile.seed),)
     weights = link_weights(network, costs)

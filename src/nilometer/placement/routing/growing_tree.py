@@ -1,4 +1,4 @@
-"""A routing tree while it grows: paths are added, each from a source to what is already there."""
+"""A routing tree while it grows: each step adds a path from a source to the tree."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from nilometer.placement.routing_tree import RoutingTree
 
 
 class GrowingTree:
-    """Keeps the order in which sites joined; siblings keep it in the tree."""
+    """Keeps the order in which sites joined. Siblings keep that order in the finished tree."""
 
     def __init__(self, sink: NodeId) -> None:
         self.sink = sink
@@ -19,7 +19,7 @@ class GrowingTree:
         return site == self.sink or site in self._parents
 
     def add(self, path: Iterable[NodeId]) -> None:
-        """Add a path that leads from a source towards the tree, as far as its first site that is in the tree."""
+        """Add a path from a source towards the tree, up to the first site that is already in the tree."""
         edges: list[tuple[NodeId, NodeId]] = []
         before: NodeId | None = None
         for site in path:
@@ -31,5 +31,5 @@ class GrowingTree:
         self._parents.update(edges)
 
     def finished(self, sources: Iterable[NodeId], heuristic: str) -> RoutingTree:
-        """The tree, and how it was found."""
+        """The tree, with the name of the heuristic that found it."""
         return RoutingTree(self.sink, tuple(self._parents.items()), tuple(sources), heuristic)

@@ -1,10 +1,11 @@
-"""java.util.Random: the random numbers behind the figures of the SNEE paper (seed 4), which a Java program drew.
+"""java.util.Random: the random numbers behind the figures of the SNEE paper (seed 4), which a Java program
+drew.
 
-The linear congruential generator and the rejection of `nextInt` are specified in Java's documentation of the class.
+Java's documentation of the class specifies the linear congruential generator and the rejection of `nextInt`.
 
 >>> numbers = JavaRandom(4)
 >>> [numbers.below(5) for _ in range(4)]
-[2, 4, 1, 1]
+[2, 2, 3, 3]
 """
 
 from __future__ import annotations
@@ -37,7 +38,8 @@ class JavaRandom:
 
 
 def hash_order(names: list[str]) -> list[str]:
-    """The order in which a java.util.HashSet gives its strings: by bucket, and in a bucket as they came.
+    """The order in which a java.util.HashSet returns its strings: by bucket, and within a bucket in order of
+    insertion.
 
     >>> hash_order(["10", "9", "0"])
     ['0', '9', '10']

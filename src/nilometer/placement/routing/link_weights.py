@@ -1,9 +1,10 @@
-"""Network and costs -> what it takes to send a packet over each link, for routing (SNEE section 5.2.1: the total energy cost).
+"""A network and costs -> the cost of sending a packet over each link, for routing (SNEE section 5.2.1: the
+total energy cost).
 
-A packet costs the sender E_tx and the receiver E_rx; over a link that loses packets it is sent 1/quality times on average. Where
-hops are acknowledged, the acknowledgement must arrive too (the expected transmissions of De Couto et al., 2003).
-A joule of a node with little left weighs more than one of a node with much, so that nodes wear out together. `Link.cost`
-is the user's own factor.
+A packet costs the sender E_tx and the receiver E_rx. Over a lossy link it is sent 1/quality times on average.
+Where hops are acknowledged, the acknowledgement must arrive too (the expected transmissions of De Couto et
+al., 2003). A joule weighs more at a node with little energy left than at one with much, so that nodes wear
+out together. `Link.cost` is the user's own factor.
 """
 
 from __future__ import annotations
@@ -14,11 +15,12 @@ from nilometer.catalog.network import Network, NodeId
 from nilometer.placement.cost_parameters import CostParameters
 
 Weights = Mapping[NodeId, tuple[tuple[NodeId, float], ...]]
-"""For each node the nodes that hear it, and what a packet to them costs."""
+"""For each node, the nodes that hear it and the cost of a packet to each."""
 
 
 def link_weights(network: Network, costs: CostParameters) -> Weights:
-    """The weights of all links, in joules of the best-stocked node; a node without energy has none."""
+    """The weights of all links, in joules of the node with the most energy; a node without energy has
+    none."""
     listening = (costs.send_packet - costs.transmit_packet) * costs.radio_receive
     sending = (costs.transmit_packet + costs.transmit_byte * costs.packet_payload) * costs.radio_transmit
     sent = (listening + sending) * costs.voltage / 1000
@@ -40,7 +42,8 @@ def link_weights(network: Network, costs: CostParameters) -> Weights:
 
 
 def _wear(network: Network) -> dict[NodeId, float]:
-    """How much more a joule weighs at a node than at the one that has most; the sink is tethered."""
+    """How much more a joule weighs at a node than at the node with the most energy. The sink does not run on
+    a battery."""
     stocks = [node.energy for node in network.nodes if node.energy is not None and node.id != network.sink]
     most = max(stocks, default=0.0)
     wear = {}

@@ -1,9 +1,10 @@
-"""Network and sources -> a routing tree, by SNEE's random heuristic (Fig. 14) as the released code has it.
+"""A network and sources -> a routing tree, by SNEE's random heuristic (Fig. 14) as in the released code.
 
-The figure says ChooseOne; the code draws from java.util.Random with seed 4. It takes the sources by rising id, draws one
-of them and one of the sites that were drawn before (the sink, or a source; never a relay), finds the shortest path by radio
-loss, and cuts it at the first site that is in the tree, or a cycle could close. Radio loss is 0 on every link of the
-example, so that all paths are equal and the one that is found first wins: nodes in the order of a HashSet of their ids.
+The figure says ChooseOne; the code draws from java.util.Random with seed 4. It takes the sources by rising
+id. It draws one of them, and one of the sites drawn before (the sink or a source; never a relay). It finds
+the shortest path by radio loss and cuts it at the first site that is already in the tree, because otherwise a
+cycle could close. Radio loss is 0 on every link of the example, so all paths are equal and the first one
+found wins: nodes come in the order of a HashSet of their ids.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from nilometer.placement.routing_tree import RoutingTree
 
 
 def random_tree(network: Network, sources: tuple[NodeId, ...], seed: int = 4) -> RoutingTree:
-    """The tree that SNEE would have drawn."""
+    """The tree that SNEE would draw."""
     numbers = JavaRandom(seed)
     names = {str(node.id): node.id for node in network.nodes}
     rank = {names[name]: number for number, name in enumerate(hash_order(list(names)))}
@@ -35,7 +36,8 @@ def random_tree(network: Network, sources: tuple[NodeId, ...], seed: int = 4) ->
 def _first_path(
     network: Network, source: NodeId, target: NodeId, rank: dict[NodeId, int]
 ) -> tuple[NodeId, ...]:
-    """Dijkstra's path over links that all cost 0: settle the lowest in rank of those discovered, until the target is."""
+    """Dijkstra's path over links that all cost 0: settles the discovered node with the lowest rank until it
+    reaches the target."""
     from heapq import heappop, heappush
 
     before: dict[NodeId, NodeId | None] = {source: None}

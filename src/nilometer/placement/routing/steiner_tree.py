@@ -1,9 +1,11 @@
-"""Network and sources -> routing trees of low weight: by Takahashi and Matsuyama's heuristic (1980), by shortest paths, and between.
+"""A network and sources -> routing trees of low weight: by Takahashi and Matsuyama's heuristic (1980), by
+shortest paths, and in between.
 
-A Steiner tree begins as the sink; again and again the source that is nearest to the tree is joined to it by its shortest path. The
-weight is at most 2 (1 - 1/terminals) times that of the best tree. One Dijkstra serves all rounds: a path that joins the tree
-sets its sites' distances to 0, and the search goes on from there. Set to a share of their way to the sink instead (Alpert, Hu, Huang,
-Kahng and Karger, 1995, blend Prim's algorithm and Dijkstra's so), they make a tree with somewhat more links and shorter ways.
+A Steiner tree starts as the sink. Each round joins the source nearest to the tree by its shortest path. The
+weight is at most 2 (1 - 1/terminals) times that of the best tree. One Dijkstra search serves all rounds: a
+path that joins the tree sets the distances of its sites to 0, and the search continues from there. If the
+distances are instead set to a share of the way to the sink, the tree has somewhat more links and shorter
+paths (Alpert, Hu, Huang, Kahng and Karger, 1995, blend Prim's and Dijkstra's algorithms in this way).
 """
 
 from __future__ import annotations
@@ -22,8 +24,9 @@ from nilometer.placement.routing_tree import RoutingTree
 def steiner_tree(
     network: Network, sources: tuple[NodeId, ...], weights: Weights, leaning: float = 0.0
 ) -> RoutingTree:
-    """The tree; sources that no node with energy leads to are left out, and the caller must say so. `leaning`: the share of
-    a tree site's way to the sink that counts, from 0 (Takahashi and Matsuyama) to 1 (shortest paths)."""
+    """The tree. It leaves out sources that cannot reach the sink over nodes with energy, and the caller must
+    report them. `leaning`: the share of a tree site's way to the sink that counts, from 0 (Takahashi and
+    Matsuyama) to 1 (shortest paths)."""
     search = _Search(network, weights)
     tree = GrowingTree(network.sink)
     ways: dict[NodeId, float] = {network.sink: 0.0}
@@ -49,7 +52,8 @@ def _weight(weights: Weights, sender: NodeId, hearer: NodeId) -> float:
 
 
 def shortest_path_tree(network: Network, sources: tuple[NodeId, ...], weights: Weights) -> RoutingTree:
-    """Each source by its own shortest path to the sink: fewer hops for a tuple, more links in all."""
+    """The tree in which each source takes its own shortest path to the sink: fewer hops per tuple, more links
+    in all."""
     search = _Search(network, weights)
     reached = set(search.settled())
     tree = GrowingTree(network.sink)
@@ -60,7 +64,8 @@ def shortest_path_tree(network: Network, sources: tuple[NodeId, ...], weights: W
 
 
 class _Search:
-    """Dijkstra's search from the sink against the direction of the packets; equal distances in the order of the network."""
+    """Dijkstra's search from the sink, against the direction of the packets. Ties follow the order of the
+    network."""
 
     def __init__(self, network: Network, weights: Weights) -> None:
         self._rank = {node.id: number for number, node in enumerate(network.nodes)}
@@ -74,7 +79,7 @@ class _Search:
         self.begin_at(network.sink)
 
     def begin_at(self, site: NodeId, distance: float = 0.0) -> None:
-        """Let the search (also) begin at a site, at that distance."""
+        """Add a site as a start of the search, at that distance."""
         self._reach(site, distance)
 
     def _reach(self, site: NodeId, distance: float) -> None:
@@ -82,7 +87,8 @@ class _Search:
         heappush(self._waiting, (distance, self._rank[site], site))
 
     def settled(self) -> Iterator[NodeId]:
-        """The sites by their distance from where the search begins; a site may come again, nearer, if that changes."""
+        """The sites by their distance from the starts of the search. A site comes again if a new start brings
+        it nearer."""
         while self._waiting:
             distance, _, site = heappop(self._waiting)
             if distance > self._distance[site]:
@@ -95,7 +101,7 @@ class _Search:
                     self._reach(sender, distance + weight)
 
     def path_into(self, tree: GrowingTree, site: NodeId) -> list[NodeId]:
-        """The shortest path from a site, as far as it is not in the tree, and the site at which it joins."""
+        """The shortest path from a site up to and including the site at which it joins the tree."""
         path = [site]
         while path[-1] not in tree:
             path.append(self._next[path[-1]])

@@ -1,4 +1,4 @@
-"""A placement -> text for EXPLAIN, one stage a file, and JSON for whoever draws it."""
+"""A placement -> text for EXPLAIN, one stage per file, and JSON for programs that draw it."""
 
 from nilometer.placement.text.agenda import agenda_text
 from nilometer.placement.text.as_json import placement_json

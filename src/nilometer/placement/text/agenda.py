@@ -1,4 +1,4 @@
-"""The stage `agenda`: the matrix of sites and times (SNEE Fig. 22); for a wide network, a list by time instead."""
+"""The stage `agenda`: the matrix of sites and times (SNEE Fig. 22); for a wide network, a list by time."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from nilometer.placement.text.tables import table
 from nilometer.types import SECOND, format_duration
 
 WIDEST = 24
-"""Above so many sites the agenda is a list."""
+"""An agenda with more sites than this is printed as a list."""
 
 MOST_HOPS = 24
-"""Of a large network, only the longest slots are listed with what is reserved for retries."""
+"""For a large network, the reservations for retries are listed only for this many slots, the longest ones."""
 
 
 def agenda_text(placement: Placement) -> str:
@@ -36,7 +36,7 @@ def _again(placement: Placement) -> str:
 
 
 def _reservations(placement: Placement) -> list[str]:
-    """Of each hop whose packets are acknowledged: how good its links are, and what its slot has time for."""
+    """The link qualities of each acknowledged hop, and the transmissions that its slot has time for."""
     rows = []
     for transfer in placement.agenda.transfers:
         if transfer.reserved is not None:
@@ -99,7 +99,7 @@ def _matrix(agenda: Agenda) -> list[str]:
 
 
 def _list(agenda: Agenda) -> list[str]:
-    """What is done once in a period, by start; what is done in every evaluation, once."""
+    """The tasks of a period by start time; the tasks of every evaluation are listed once."""
     first = [
         (
             agenda.milliseconds(task.start),

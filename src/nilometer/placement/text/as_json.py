@@ -1,4 +1,4 @@
-"""A placement as JSON: everything a picture or another program needs."""
+"""A placement as JSON: everything that a drawing or another program needs."""
 
 from __future__ import annotations
 

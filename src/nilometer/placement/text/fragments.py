@@ -1,4 +1,5 @@
-"""The stage `fragments`: the plan with its EXCHANGEs, and which fragment each operator belongs to (SNEE Fig. 17)."""
+"""The stage `fragments`: the plan with its EXCHANGEs, and the fragment that each operator belongs to (SNEE
+Fig. 17)."""
 
 from __future__ import annotations
 
@@ -10,7 +11,7 @@ from nilometer.plan.explain.text import operator_name, print_parameters
 
 
 def fragments_text(placement: Placement) -> str:
-    """Each fragment under its name, producers further in."""
+    """Each fragment under its name, with its producers indented."""
     lines: list[str] = []
     _fragment(placement, placement.fragments[0], 0, lines)
     return "\n".join(lines)

@@ -1,4 +1,5 @@
-"""The stage `placed`: which fragment runs where and why, what crosses which hop, and what the alternatives would cost."""
+"""The stage `placed`: which fragment runs where and why, what crosses which hop, and what the alternatives
+would cost."""
 
 from __future__ import annotations
 
@@ -53,7 +54,8 @@ def _why(fragment: Fragment) -> str:
 
 
 def _alternatives(placement: Placement) -> list[str]:
-    """What was weighed: energy of all sites but the sink in a day, without the sensor boards."""
+    """The alternatives that were compared: energy per day of all sites except the sink, without the sensor
+    boards."""
     rows = []
     for option in placement.alternatives:
         estimate = option.estimate

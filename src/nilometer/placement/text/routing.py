@@ -1,4 +1,4 @@
-"""The stage `routing`: the tree, the sink first, children further in."""
+"""The stage `routing`: the tree from the sink down, with children indented."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from nilometer.placement.text.tables import listed
 
 
 def routing_text(placement: Placement) -> str:
-    """The routing tree; a site that senses is marked, and so is the sink."""
+    """The routing tree, with marks for the sink and for the sites that sense."""
     tree, network = placement.routing, placement.network
     sources = set(tree.sources)
     unused = [node.id for node in network.nodes if node.id not in tree]
@@ -26,7 +26,7 @@ def routing_text(placement: Placement) -> str:
         lines.append("  " * depth + str(site) + (f" ({', '.join(marks)})" if marks else ""))
 
     waiting = [(tree.sink, 1)]
-    while waiting:  # no recursion: a chain of 2,000 nodes is deeper than Python likes
+    while waiting:  # no recursion: a chain of 2,000 nodes is deeper than Python's recursion limit
         site, depth = waiting.pop()
         show(site, depth)
         waiting.extend((child, depth + 1) for child in reversed(tree.children[site]))

@@ -1,4 +1,4 @@
-"""What a plan costs, site by site, and the network as a whole: what `nilometer plan` ends with."""
+"""The costs of a plan, site by site and for the whole network: the end of the output of `nilometer plan`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from nilometer.placement.placement import Placement
 from nilometer.placement.text.tables import UNKNOWN_LIFETIME, days, joules, seconds, table
 
 MOST_SITES = 24
-"""Of a large network, only those that die first are listed."""
+"""For a large network, only this many sites are listed: those that run out of energy first."""
 
 
 def summary_text(placement: Placement) -> str:

@@ -6,7 +6,8 @@ from collections.abc import Container, Iterable, Sequence
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[object]], *, left: Container[int]) -> list[str]:
-    """Aligned lines under a header; the columns of these numbers to the left, the others to the right."""
+    """Aligned lines under a header. The columns whose numbers are in `left` are left-aligned, the others
+    right-aligned."""
     cells = [[str(cell) for cell in row] for row in rows]
     widths = [max([len(name), *(len(row[i]) for row in cells)]) for i, name in enumerate(columns)]
 
@@ -34,12 +35,12 @@ def seconds(value: float) -> str:
 
 
 def joules(value: float) -> str:
-    """An energy, in millijoules below ten joules."""
+    """An energy; below ten joules, in millijoules."""
     return f"{value * 1000:.3f} mJ" if value < 10 else f"{value:.1f} J"
 
 
 def listed(sites: Iterable[object], most: int = 24) -> str:
-    """Sites in braces; of many, the first ones and how many more there are."""
+    """Sites in braces; if there are many, the first ones and the number of the rest."""
     names = [str(site) for site in sites]
     if len(names) > most:
         return "{" + ", ".join(names[:most]) + f", and {len(names) - most} more" + "}"

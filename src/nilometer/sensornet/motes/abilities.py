@@ -1,7 +1,7 @@
-"""Why our runtime for motes cannot run an operator that a mote could run, and leaves it to the gateway.
+"""Why our mote runtime cannot run an operator that a mote could run, so that the gateway runs it.
 
-`placement.abilities` has what any mote is able to do. A program of ours does less: it puts AGGR_EVAL off to the gateway
-(`finishing`), keeps windows only of what its own site acquires, and its numbers have 32 bits.
+`placement.abilities` says what any mote can do. Our programs do less: they leave AGGR_EVAL to the gateway
+(`finishing`), they keep windows only over what their own site acquires, and their numbers have 32 bits.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from nilometer.sensornet.motes.scalars import NOW, conditions_of, is_true
 from nilometer.sensornet.motes.values import TIME_FIELD, Value
 
 MOST = 255
-"""One byte counts the readings of a window, and the evaluations that its SLIDE leaves out."""
+"""One byte counts the readings of a window, and the evaluations that its SLIDE skips."""
 
 _ROW_BY_ROW = (physical.AggregateEvaluate, physical.Project, physical.Select, physical.Rename)
-"""AGGR_EVAL, and what can follow it at the gateway row by row."""
+"""AGGR_EVAL, and the operators that can follow it at the gateway row by row."""
 
 
 def our_runtime(converters: Converters | None = None) -> Ability:
@@ -66,8 +66,8 @@ def _is_acquired(node: physical.Node) -> bool:
 
 
 def _numbers(node: physical.Node, typing: Typing) -> str | None:
-    """Whether every number that the operator makes, or asks about, has a type in C. What is acquired is refused elsewhere: it can be
-    nobody else's."""
+    """Why a number that the operator computes or tests has no type in C; None if all have one. Acquired
+    columns are checked elsewhere, because no other host could acquire them."""
     if isinstance(node, physical.SpAcquire) or is_deferred(node):
         return None
     try:

@@ -1,7 +1,7 @@
 """AGGR_INIT and AGGR_MERGE in C (SNEE section 4.5): states of constant size, merged on the way to the sink.
 
-Ungrouped, the states are local variables; grouped, a small table that is searched from its beginning. AGGR_EVAL runs at
-the gateway: it is one division for each answer, and a mote has no double.
+Without grouping, the states are local variables; with grouping, they are a small table that is searched from
+its beginning. AGGR_EVAL runs at the gateway: it is one division per answer, and a mote has no double.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def emit_aggregate(emitter: Emitter, node: Aggregation, above: Consumer) -> Line
 
 
 def combine(node: Aggregation, row: Row, target: str, states: Fields) -> Lines:
-    """One row into the states: a row of the extent at INIT, a partial result at MERGE."""
+    """Add one row to the states: a row of the extent at INIT, a partial result at MERGE."""
     into = _merge if isinstance(node, physical.AggregateMerge) else _init
     return [line for item in node.items for line in into(item, row, target, states)]
 
@@ -53,8 +53,8 @@ Update = Callable[[Row, str], Lines]
 
 
 def _ungrouped(emitter: Emitter, node: Aggregation, states: Fields, update: Update, above: Consumer) -> Lines:
-    # An INIT answers for an empty window too; a MERGE only if some site has sent anything: between the evaluations of a
-    # window that slides nobody does.
+    # An INIT answers for an empty window, too; a MERGE only if some site has sent something. Between the evaluations of
+    # a sliding window no site sends.
     state = emitter.name("state")
     emitter.declarations += [*struct(state, ["uint8_t any;"], states), f"static struct {state} {state};"]
     merging = isinstance(node, physical.AggregateMerge)
@@ -129,7 +129,8 @@ def _grouped(
 def once(
     found: dict[str, Value], expressions: Mapping[str, Expression], states: Fields
 ) -> tuple[dict[str, Value], Lines]:
-    """The keys of a row, and what computes those that are more than a column: once, not for every group that is looked at."""
+    """The keys of a row, and the statements that compute those keys that are not plain columns: once, not for
+    every group that is looked at."""
     made = {n: states[n] for n, e in expressions.items() if not isinstance(e, ColumnReference)}
     lines = [
         f"const {field.ctype} {line}"
@@ -139,7 +140,7 @@ def once(
 
 
 def same(value: Value, member: str, state: Field) -> str:
-    """The condition of C that a key of a row is that of a group."""
+    """The C condition that a row's key equals a group's key."""
     if not state.nullable:
         return f"{member} == {value.text}"
     null = value.null or "0"
@@ -147,12 +148,12 @@ def same(value: Value, member: str, state: Field) -> str:
 
 
 def nulls(states: Fields, target: str) -> Lines:
-    """SUM, MIN and MAX of nothing are NULL."""
+    """SUM, MIN and MAX of no rows are NULL."""
     return [f"{target}{identifier(name)} = {field.null};" for name, field in states.items() if field.nullable]
 
 
 def _init(item: AggregateItem, row: Row, target: str, states: Fields) -> Lines:
-    """One row into the state."""
+    """Add one row to the state."""
     argument, function = item.aggregate.argument, item.aggregate.function
 
     def member(part: str) -> str:
@@ -178,7 +179,7 @@ def _init(item: AggregateItem, row: Row, target: str, states: Fields) -> Lines:
 
 
 def _merge(item: AggregateItem, row: Row, target: str, states: Fields) -> Lines:
-    """One partial state into another."""
+    """Merge one partial state into another."""
     parts = {
         "avg": ("sum", "count"),
         "stdev": ("count", "sum", "squares"),
@@ -197,7 +198,7 @@ def _merge(item: AggregateItem, row: Row, target: str, states: Fields) -> Lines:
 
 
 def _combined(function: str, member: str, value: str, state: Field) -> Lines:
-    """SUM, MIN or MAX of a state that may be NULL (of nothing) and a value that is not."""
+    """SUM, MIN or MAX of a state that may be NULL (no rows yet) and a value that is not NULL."""
     null = state.is_null(member)
     if function == "sum":
         return [f"{member} = {null} ? {value} : {member} + {value};"]

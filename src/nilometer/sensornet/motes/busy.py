@@ -1,8 +1,10 @@
-"""How long each task of a site takes in a period, on average: what it should be busy with, not what is reserved for it.
+"""The mean time that each task of a site takes in a period: its expected work, not the time reserved for it.
 
-The agenda reserves time for the most rows that an evaluation can have, and every slot has some slack. Here, the same models of the
-operators are given the rows that there are while every condition holds (`placement.mean_volume`), and a slot takes what is sent in
-it: where packets are acknowledged, the mean over what the links may lose, and at the receiver all of the slot. Tasks are told apart as the emulator does, by their marks.
+The agenda reserves time for the most rows that an evaluation can have, and every slot has some slack. This
+module gives the same operator models the rows that occur while every condition holds
+(`placement.mean_volume`), and a slot takes only as long as its transmissions. Where packets are acknowledged,
+that is the mean over the losses of the links, and at the receiver the whole slot. Tasks are distinguished by
+their marks, as in the emulator.
 """
 
 from __future__ import annotations
@@ -31,11 +33,11 @@ from nilometer.sensornet.motes.site import AgendaStep, Delivered, Motes
 from nilometer.sensornet.motes.timekeeping import TICKS
 
 Milliseconds = Mapping[int, float]
-"""Of the tasks of a site, by mark, in one period."""
+"""The time of each task of a site in one period, by mark."""
 
 
 def expected_times(motes: Motes, costs: CostParameters | None = None) -> Mapping[NodeId, Milliseconds]:
-    """What the tasks of every site take in a period."""
+    """The time that the tasks of every site take in a period."""
     work = _Work(
         motes, costs or motes.placement.costs, mean_volumes(motes.placement.placed, motes.typing.interval)
     )
@@ -46,7 +48,7 @@ def expected_times(motes: Motes, costs: CostParameters | None = None) -> Mapping
         times = {f.number + 1: work.computing(f, identifier) for f in (*site.leaves, *site.inner)}
         if site.sends:
             times[SEND_MARK] = sent[identifier]
-        # A receiver listens from the beginning of the slot to the end of the last packet: as long as its child sends. One that
+        # A receiver listens from the start of the slot to the end of the last packet: as long as its child sends. One that
         # acknowledges listens to the end of the slot.
         for at, step in enumerate(step for step in site.steps if step.what == "receive"):
             times[RECEIVE_MARK + at] = _length(step) if motes.retries else sent[step.other]
@@ -55,8 +57,8 @@ def expected_times(motes: Motes, costs: CostParameters | None = None) -> Mapping
 
 
 def expected_energy(motes: Motes, times: Milliseconds) -> float:
-    """Joules that processor and radio of a site take in a period, given how long its tasks take: it computes in its fragments, waits
-    while its radio is on, and sleeps the rest."""
+    """Joules that the processor and radio of a site take in a period, given how long its tasks take. The
+    processor computes in fragments, waits while the radio is on, and otherwise sleeps."""
     costs, agenda = motes.placement.costs, motes.placement.agenda
     sending = times.get(SEND_MARK, 0.0) / 1000
     receiving = sum(time for mark, time in times.items() if mark >= RECEIVE_MARK) / 1000
@@ -83,7 +85,8 @@ class _Work:
         return self.motes.placement
 
     def computing(self, fragment: Fragment, site: NodeId) -> float:
-        """All evaluations of a fragment; of the one that delivers, what is below the gateway's part, and the serial line."""
+        """Milliseconds of all evaluations of a fragment. For the fragment that delivers, those of the part
+        below the gateway's, and of the serial line."""
         fed = mean_fed(self.placement.placed, fragment, site, self.given)
         trays = [
             len(self.motes.site(site).feeding(fragment.number, producers_of(fragment, number)))
@@ -100,14 +103,16 @@ class _Work:
         return self.placement.beta * (once + kept * mean_volume_of(root, interval, iter(fed)).rows)
 
     def _handing_over(self, kind: Delivered, fed: MeanVolume, trays: int) -> float:
-        """All evaluations of one kind of rows that the sink gives to the gateway: the next row is looked for while the last one is on the line."""
+        """Milliseconds of all evaluations of one kind of rows that the sink hands to the gateway. The search
+        for the next row overlaps with the transmission of the last one."""
         costs, beta = self.costs, self.placement.beta
         looking = beta * _looking((fed,), [trays], beta, costs)
         size = tuple_size(self.motes.typing.stored(kind.node, kind.ordered))
         return max(costs.deliver_tuple * (beta * fed.rows * size + costs.serial_frame), looking)
 
     def sending(self, site: NodeId) -> float:
-        """A slot: between two numbers of tuples that a period can have, in proportion."""
+        """Milliseconds of a slot, interpolated between the two nearest possible numbers of tuples in a
+        period."""
         placed, beta = self.placement.placed, self.placement.beta
         tuples: dict[int, float] = {}
         for flow in placed.outgoing[site]:
@@ -122,7 +127,7 @@ class _Work:
 
     def _slot(self, site: NodeId, loads: list[Load]) -> float:
         costs, wire = self.costs, self.placement.profile.wire
-        # A slot in which nothing is to be said still has a packet that says that it is the last.
+        # A slot without tuples still has one packet, which says that it is the last.
         packets = max(packets_for(loads, 1, costs.packet_room, wire), 1)
         content = bytes_for(loads, 1, packets, costs.packet_overhead, wire)
         once = packets * costs.send_packet + content * costs.transmit_byte
@@ -132,12 +137,15 @@ class _Work:
         return 2 * (costs.radio_sync_window - apart) + once
 
     def _again(self, site: NodeId, packets: int, once: float) -> float:
-        """Packets that are sent until they are acknowledged; `once`: what each of them takes once, together."""
+        """Milliseconds of packets that are sent until they are acknowledged. `once`: the time to send each of
+        them once, in total."""
         costs = self.costs
         hop = hop_of(self.placement.network, site, self.placement.routing.parents[site])
         reserved = next(s.sendings for s in self.motes.site(site).steps if s.what == "send")
         sendings = hop.expected(packets, reserved or packets)
-        answered = sendings * hop.success  # Wald: of a mean number of sendings the share that succeeds
+        answered = (
+            sendings * hop.success
+        )  # Wald: the mean number of transmissions times the share that succeeds
         waiting = answered * costs.transmit_acknowledgement
         waiting += (sendings - answered) * costs.await_acknowledgement
         return once * sendings / packets + waiting
@@ -148,8 +156,8 @@ def _length(step: AgendaStep) -> float:
 
 
 def _looking(fed: tuple[MeanVolume, ...], trays: list[int], beta: int, costs: CostParameters) -> float:
-    """Milliseconds in which one evaluation looks for its tuples among those of `beta` that wait: of a join, in the trays of the
-    right again for each tuple of the left."""
+    """Milliseconds that one evaluation takes to find its tuples among the waiting tuples of `beta`
+    evaluations. A join searches the right trays again for each left tuple."""
     total, outer = 0.0, 1.0
     for volume, number in zip(fed, trays, strict=True):
         each = number * costs.open_tray + volume.rows * (costs.take_tuple + (beta - 1) * costs.scan_waiting)

@@ -12,7 +12,7 @@ Lines = list[str]
 
 
 def indented(lines: Iterable[str]) -> Lines:
-    """One level deeper; preprocessor lines and empty ones stay where they are."""
+    """Indents the lines by one level; preprocessor lines and empty lines stay as they are."""
     return [f"    {line}" if line and not line.startswith("#") else line for line in lines]
 
 
@@ -27,12 +27,12 @@ _RESERVED = frozenset(
     " long module new norace nx_struct nx_union offsetof post provides register restrict return short signal signed sizeof"
     " static struct switch task typedef union unsigned uses void volatile while".split()
 )
-"""Words of C and of nesC."""
+"""Keywords of C and nesC."""
 
 
 def identifier(name: str) -> str:
-    """A name of C for a column. Words of C and what could be a register's name get a line at their end, as do hidden columns;
-    what C has no letters for is written by its number.
+    """The C name of a column. Keywords of C, possible register names and hidden columns get an underscore at
+    the end. A character that C does not allow is written as its number.
 
     >>> [identifier(name) for name in ("River.rain", "avg_1#sum", "@site", "long", "ADC", "débit")]
     ['River_rain', 'avg_1_sum', 'site_', 'long_', 'ADC_', 'd_e9bit']
@@ -44,7 +44,7 @@ def identifier(name: str) -> str:
 
 
 def struct(name: str, first: Lines, fields: Mapping[str, Field]) -> Lines:
-    """A struct without gaps."""
+    """A packed struct."""
     columns = [field.member(identifier(name)) for name, field in fields.items()]
     if len(set(map(identifier, fields))) < len(fields):
         raise UnsupportedError(

@@ -1,4 +1,4 @@
-"""A placement to programs on disk: one C file and one ELF file for each site, and what they take of a mote."""
+"""A placement -> programs on disk: one C file and one ELF file per site, and the flash and RAM they take."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ from nilometer.sensornet.motes.sizing import sized
 from nilometer.sensornet.motes.toolchain import RAM, Built, build_all
 
 START = 1_767_225_600_000_000
-"""When the first evaluation of an emulated run is, unless it is said otherwise: 2026-01-01."""
+"""The time of the first evaluation of an emulated run, unless another is given: 2026-01-01."""
 
 STACK = 128
-"""Bytes that a program must leave free: the deepest stacks that were measured take 98."""
+"""Bytes that a program must leave free. The deepest stack measured takes 98."""
 
 
 @dataclass(frozen=True)
 class Compilation:
-    """The programs of all sites of a plan. `names`: what the nodes of these numbers are called, where they have names."""
+    """The programs of all sites of a plan. `names`: the names of nodes by number, for those that have one."""
 
     motes: Motes
     start: int
@@ -53,8 +53,9 @@ class Compilation:
 
 @dataclass(frozen=True)
 class EmulatedRun:
-    """An emulated run: the answer, and what every mote measured. `lossy`: links lost packets by their quality. `lost`: packets of
-    which no sending arrived at the next hop. `untold`: motes that waited for the start in vain."""
+    """An emulated run: the answer, and the measurements of every mote. `lossy`: links lost packets by their
+    quality. `lost`: packets of which no transmission reached the next hop. `untold`: motes that were never
+    told the start."""
 
     answer: pl.DataFrame
     measured: Mapping[NodeId, Measured]
@@ -65,8 +66,8 @@ class EmulatedRun:
 
     @property
     def sound(self) -> bool:
-        """Whether no mote met a fault, a collision or a sleep from which hardware would not wake; and, where links lose nothing,
-        no packet had to be sent again, and every mote was told the start."""
+        """Whether no mote met a fault, a collision, or a sleep from which hardware would not wake. Where
+        links lose nothing, also whether no packet was retried and every mote was told the start."""
         every = self.measured.values()
         heard = all(one.hops.sendings == one.hops.packets and not one.hops.given_up for one in every)
         sound = all(one.sound or (self.untold and one.sound_but_unheard) for one in every)
@@ -84,10 +85,11 @@ def compile_placement(
     drift: float = 0.0,
     waiting: bool = False,
 ) -> Compilation:
-    """Write and build the program of every site, and beside them a table of names, if there are `names`. `start` is the time of
-    the first evaluation, or a little before: evaluations are at multiples of the acquisition interval. `emulated`: they are
-    to be run here, and refused, before anything is written, if their answers could not be finished. `drift`: the share by which
-    clocks may be fast or slow. `waiting`: after their reset motes wait until they are told when to begin."""
+    """Write and build the program of every site, and beside them a table of names, if there are `names`.
+    `start` is the time of the first evaluation, or a little before: evaluations are at multiples of the
+    acquisition interval. `emulated`: the programs will run here, so the plan is refused, before anything is
+    written, if the gateway could not finish its answers. `drift`: the share by which clocks may be fast or
+    slow. `waiting`: after their reset, motes wait until they are told when to start."""
     if emulated:
         check_finishing(placement)
     motes = sized(placement, converters, drift, waiting=waiting)
@@ -109,10 +111,10 @@ def compile_placement(
     for site, program in programs.items():
         sources.append(directory / f"site_{re.sub(r'[^A-Za-z0-9]', '_', str(site))}.c")
         sources[-1].write_text(program.text, "utf-8")
-    (directory / "names.csv").unlink(missing_ok=True)  # of an earlier query
+    (directory / "names.csv").unlink(missing_ok=True)  # left by an earlier query
     if names:
         with (directory / "names.csv").open("w", encoding="utf-8", newline="") as table:
-            writer = csv.writer(table, lineterminator="\n")  # a name may have a comma
+            writer = csv.writer(table, lineterminator="\n")  # a name may contain a comma
             writer.writerows([("number", "id"), *((n, names[n]) for n in sorted(names) if n in programs)])
     built = dict(zip(programs, build_all(sources), strict=True))
     for site, made in built.items():
@@ -133,12 +135,14 @@ def compile_placement(
 
 
 def first_evaluation(start: int, interval: int) -> int:
-    """The time of the first evaluation from a time on: evaluations are at multiples of the acquisition interval."""
+    """The time of the first evaluation at or after a time. Evaluations are at multiples of the acquisition
+    interval."""
     return -(-start // interval) * interval
 
 
 def _remove_earlier(directory: Path) -> None:
-    """Programs of an earlier query, which may have had other sites, would be taken for this one's. Only what we wrote goes."""
+    """Delete the programs of an earlier query: it may have had other sites, and they would pass for this
+    query's. Only files that we wrote are deleted."""
     for source in directory.glob("site_*.c"):
         if WRITTEN in source.read_text("utf-8", errors="replace").partition("\n")[0]:
             source.unlink()
@@ -146,7 +150,8 @@ def _remove_earlier(directory: Path) -> None:
 
 
 def run(compilation: Compilation, readings: Readings, extents: Extents, air: Air = CALM) -> EmulatedRun:
-    """Run the programs on these readings, as many whole periods as there are. `extents`: the tables that the gateway's part reads."""
+    """Run the programs on these readings, for as many whole periods as the readings cover. `extents`: the
+    tables that the gateway's part reads."""
     motes, placement = compilation.motes, compilation.placement
     evaluations = min(len(series) for sites in readings.values() for series in sites.values())
     periods = evaluations // placement.beta
@@ -180,7 +185,8 @@ def _untold(motes: Motes, measured: Mapping[NodeId, Measured]) -> tuple[NodeId, 
 
 
 def _lost(motes: Motes, measured: Mapping[NodeId, Measured]) -> int:
-    """Where packets are acknowledged, those that were not taken; else every sending that was missed, but by who still waits for the start."""
+    """Where packets are acknowledged, the packets that the receiver did not take. Otherwise every missed
+    transmission, except those missed by a mote that still waits for the start."""
     if motes.retries:
         return sum(one.hops.packets - one.hops.taken for one in measured.values())
     return sum(one.missed for one in measured.values() if one.began is not None)
@@ -194,8 +200,8 @@ def expected_rows(
     tables: Tables | None = None,
     sensors: Sensors | None = None,
 ) -> list[tuple[object, ...]]:
-    """What the reference evaluator answers on the same readings (and tables, and with the attributes of declared sensors), up to the
-    last evaluation of the run."""
+    """The answer of the reference evaluator over the same readings (and tables, and attributes of declared
+    sensors), up to the last evaluation of the run."""
     count = periods * compilation.placement.beta
     feeds = feeds_of(compilation.motes, readings, compilation.start, count, compilation.names)
     return [tuple(row) for row in evaluate(plan, feeds, tables, sensors, finished=False).rows]

@@ -1,7 +1,8 @@
-"""What a count of a mote's 10-bit converter means: a column's value is `low` + `step` x count.
+"""The meaning of a count of a mote's 10-bit converter: a column's value is `low` + `step` x count.
 
-Where nothing is known of a column, an INT is the count itself and a FLOAT a sixteenth of it. For recorded readings the finest scale is
-taken on which all of them lie. Steps are powers of two and `low` is a multiple of them, so that values are exact in a mote's `float`.
+If nothing is known about a column, an INT is the count itself and a FLOAT a sixteenth of it. Recorded
+readings get the finest scale that covers all of them. Steps are powers of two and `low` is a multiple of the
+step, so values are exact in a mote's `float`.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ RAW_MAXIMUM = 1023
 
 @dataclass(frozen=True, slots=True)
 class Converter:
-    """The scale of a column; `whole`: of an INT."""
+    """The scale of a column. `whole`: the column is an INT."""
 
     low: float
     step: float
@@ -31,11 +32,11 @@ class Converter:
         return self.low + self.step * RAW_MAXIMUM
 
     def value(self, count: int) -> float:
-        """What a count stands for."""
+        """The value that a count stands for."""
         return self.low + self.step * count
 
     def nearest(self, value: float) -> int:
-        """The count whose value is nearest, of those that there are.
+        """The possible count whose value is nearest.
 
         >>> converter = Converter(-40.0, 0.125)
         >>> converter.value(converter.nearest(19.5376)), converter.nearest(1000.0)
@@ -62,14 +63,15 @@ class Converter:
 
 
 PLAIN: Mapping[Kind, Converter] = {Kind.INT: Converter(0, 1, True), Kind.FLOAT: Converter(0.0, 1 / 16)}
-"""Where nothing else is known."""
+"""The converters of columns about which nothing else is known."""
 
 Converters = Mapping[tuple[str, str], Converter]
-"""By stream and column, both in lower case; a column that is not here has the plain one of its kind."""
+"""Converters by stream and column, both in lower case. A column that is missing has the plain converter of
+its kind."""
 
 
 def fitted(values: Iterable[float], kind: Kind, what: str) -> Converter:
-    """The finest scale for these values; the plain one if they are all on it.
+    """The finest scale for these values; the plain one if it represents all of them.
 
     >>> fitted([18.9, 21.3], Kind.FLOAT, "temperature"), fitted([-5, 400], Kind.INT, "level")
     (Converter(low=18.8984375, step=0.00390625, whole=False), Converter(low=-5, step=1, whole=True))

@@ -1,8 +1,9 @@
-"""Physical operators to C, in the push style: a source pushes each row through everything above it, in nested blocks.
+"""Physical operators -> C, in the push style: a source pushes each row through everything above it, in nested
+blocks.
 
-Every operator is a function of its node and of a `Consumer`, what the operator above wants written when an evaluation
-begins, for each of its rows, and when it ends. State that outlives an evaluation becomes a static variable. In scope are
-`epoch` (the evaluation in this period) and `evaluation` (since the start).
+Every operator is a function of its node and of a `Consumer`: the code that the operator above wants at the
+start of an evaluation, for each row, and at the end. State that outlives an evaluation becomes a static
+variable. In scope are `epoch` (the evaluation within this period) and `evaluation` (since the start).
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from nilometer.sensornet.motes.values import TIME_FIELD, Value
 
 @dataclass(frozen=True)
 class Consumer:
-    """What the operator above writes."""
+    """The code that the operator above contributes."""
 
     row: Callable[[Row], Lines]
     open: Callable[[], Lines] = list
@@ -31,9 +32,9 @@ class Consumer:
 
 @dataclass
 class Emitter:
-    """Writes one fragment at one site. `trays` has, by the producer of each EXCHANGE, the (row struct, tray) names that feed it;
-    `arrivals` is the most rows that they bring for one evaluation; `offset` is the number of the first evaluation since the
-    Unix epoch, by which slides are aligned."""
+    """Writes one fragment at one site. `trays` has, by the producer of each EXCHANGE, the (row struct, tray)
+    names that feed it. `arrivals` is the most rows that they bring for one evaluation. `offset` is the number
+    of the first evaluation since the Unix epoch, to which slides are aligned."""
 
     typing: Typing
     site: NodeId
@@ -94,7 +95,7 @@ class Emitter:
         raise cannot_run(node)
 
     def name(self, what: str) -> str:
-        """A name for a variable of this fragment that no other has."""
+        """A variable name that is unique in this fragment."""
         self.used += 1
         return f"{self.prefix}_{what}_{self.used}"
 
@@ -185,7 +186,7 @@ class Emitter:
         return [comment, *block("", taking), *self._sliding(node, [*above.open(), *looking, *above.close()])]
 
     def _sliding(self, node: physical.TimeWindow, evaluating: Lines) -> Lines:
-        """The evaluation of a window, left out where its SLIDE says so."""
+        """The evaluation of a window, skipped where its SLIDE says so."""
         if node.slide is None or node.slide == self.typing.interval:
             return evaluating
         every, over = divmod(node.slide, self.typing.interval)
@@ -194,7 +195,7 @@ class Emitter:
                 "a mote evaluates a window at acquisitions only",
                 hint="give a SLIDE of at most 255 acquisition intervals",
             )
-        # A window that keeps nothing must still acquire nothing between its evaluations: it has no use for the reading.
+        # A window that keeps nothing also acquires nothing between its evaluations, because it would not use the reading.
         counter = self.name("slide")
         self.declarations.append(f"static uint8_t {counter} = {self.offset % every};")
         return [
@@ -213,7 +214,7 @@ class Emitter:
             )
 
     def _row_window(self, node: physical.RowWindow, above: Consumer) -> Lines:
-        """The rows of a tick are gathered, put in the order of their sites, and counted one by one."""
+        """Gathers the rows of a tick, sorts them by site, and counts them one by one."""
         depth = self.typing.rows(node)
         assert node.start is not None
         if max(depth + node.end, node.slide, self.arrivals) > 255:

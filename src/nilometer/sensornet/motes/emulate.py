@@ -1,4 +1,5 @@
-"""All motes of a plan in lock step under libsimavr, in a process of its own; what they measured and what the sink delivered."""
+"""Runs all motes of a plan in lock step under libsimavr, in a separate process; returns their measurements
+and what the sink delivered."""
 
 from __future__ import annotations
 
@@ -26,8 +27,9 @@ COUNTS = {1: "packets", 2: "sendings", 3: "given_up", 4: "taken", 5: "duplicates
 
 @dataclass(frozen=True)
 class Air:
-    """What is left to chance. `lossy`: links lose packets, by their quality and the seed. `drift`: by which share of itself the
-    clocks of each site are fast. `boots`: after how many seconds each site is switched on; else at once."""
+    """The random influences. `lossy`: links lose packets, by their quality and the seed. `drift`: the share
+    by which each site's clock is fast. `boots`: after how many seconds each site is switched on; without it,
+    at once."""
 
     seed: int = 0
     lossy: bool = False
@@ -41,7 +43,7 @@ CALM = Air()
 
 @dataclass(frozen=True)
 class TaskTimes:
-    """How often a task ran, and cycles: in all, and the longest."""
+    """How often a task ran, and its cycles: in total, and in the longest run."""
 
     count: int
     total: int
@@ -49,15 +51,15 @@ class TaskTimes:
 
     @property
     def mean(self) -> float:
-        """Cycles of one run."""
+        """Mean cycles of one run."""
         return self.total / self.count
 
 
 @dataclass(frozen=True)
 class HopCounts:
-    """What a mote counts where packets are acknowledged: to its parent `packets` in so many `sendings`, of which it has `given_up`
-    some (they may have arrived nevertheless, if only acknowledgements were lost); from its children packets that it has `taken`,
-    and `duplicates`, whose acknowledgement was lost."""
+    """The counts of a mote where packets are acknowledged. To its parent it sent `packets` in `sendings`
+    transmissions and has `given_up` some (they may still have arrived, if only acknowledgements were lost).
+    From its children it has `taken` packets, and got `duplicates`, whose acknowledgement was lost."""
 
     packets: int = 0
     sendings: int = 0
@@ -68,10 +70,12 @@ class HopCounts:
 
 @dataclass(frozen=True)
 class Measured:
-    """One mote's run: cycles by state, radio cycles, bytes, and what went wrong (`faults`, `collisions`, `wrong_sleeps`: a
-    sleep from which hardware would not wake). `missed`: packets (acknowledgements, too) that links lost while it listened, `missed_start`
-    those before the first evaluation, where motes wait for that: then only what went wrong is also of the time before it.
-    `began`: cycles of true time from the sink's first evaluation to the first task; None: it never had one."""
+    """One mote's run: cycles by state, radio cycles, bytes, and what went wrong (`faults`, `collisions`,
+    `wrong_sleeps`: a sleep from which hardware would not wake). `missed`: packets, including
+    acknowledgements, that links lost while the mote listened; `missed_start`: those lost before the first
+    evaluation. If motes wait for the start, all other figures begin at the first evaluation, except those of
+    what went wrong. `began`: cycles of true time from the sink's first evaluation to this mote's first task;
+    None: it never had a task."""
 
     site: NodeId
     state: str
@@ -99,12 +103,13 @@ class Measured:
 
     @property
     def sound(self) -> bool:
-        """Whether nothing went wrong. That nothing was heard of a child is no wonder if links lose packets."""
+        """Whether nothing went wrong. An unheard child is a fault, unless links lost packets on the way to
+        this mote."""
         return self.sound_but_unheard and (bool(self.missed) or "unheard" not in self.faults)
 
     @property
     def sound_but_unheard(self) -> bool:
-        """Whether nothing went wrong here, whatever became of the children."""
+        """Whether nothing went wrong at this mote, whether or not it heard its children."""
         faults = self.faults.keys() - {"unheard"}
         return self.state == "running" and not (faults or self.collisions or self.wrong_sleeps)
 
@@ -120,9 +125,10 @@ def emulate(
     waiting: bool = False,
     air: Air = CALM,
 ) -> dict[NodeId, Measured]:
-    """Run the programs for so many ticks after the first evaluation, which is at tick `first` of the sink. `readings` are raw counts by
-    (site, channel); every two nodes that have a link hear each other, also where the plan has no use for it. `waiting`: the motes wait
-    for the first evaluation, and what they take is measured from then on."""
+    """Run the programs for `ticks` ticks after the first evaluation, which is at tick `first` of the sink.
+    `readings` are raw counts by (site, channel). Any two linked nodes hear each other, even where the plan
+    does not use the link. `waiting`: the motes wait for the first evaluation, and measurement starts
+    there."""
     boots = {site: round(seconds * FREQUENCY) for site, seconds in air.boots.items()}
     start = boots.get(network.sink, 0) + first * CYCLES_PER_TICK
     lines = [
@@ -131,7 +137,7 @@ def emulate(
         f"end {start + ticks * CYCLES_PER_TICK}",
         *(
             [f"measure {start - CYCLES_PER_TICK}"] if waiting else []
-        ),  # clocks are nearly, not quite, the same
+        ),  # clocks are nearly, but not quite, equal
         *(f"node {site} {elf.resolve()}" for site, elf in elves.items()),
         *(f"boot {site} {cycles}" for site, cycles in boots.items() if site in elves),
     ]

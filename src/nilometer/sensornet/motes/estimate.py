@@ -1,7 +1,7 @@
-"""What a site's program will take of a mote, before it is built: flash and RAM, part by part.
+"""The flash and RAM that a site's program will take on a mote, before it is built, part by part.
 
-Durations are the business of `placement` (profile `avr`). The figures here were fitted, like that profile, to micro-programs
-(`calibration`), none of which is a query that is measured against them.
+`placement` estimates durations (profile `avr`). Like that profile, the figures here were fitted to
+micro-programs (`calibration`), none of which is a query that is measured against them.
 """
 
 from __future__ import annotations
@@ -50,7 +50,8 @@ FLASH: Final[Mapping[str, float]] = {
     "float addition": 184,
     "float comparison": 175,
 }
-"""Bytes of program memory for each part. A program that does not send delivers: its serial line is in the base."""
+"""Bytes of program memory per part. A program that does not send delivers, and its serial line is in the
+base."""
 
 RAM: Final[Mapping[str, float]] = {
     "base": 69.1,
@@ -77,7 +78,7 @@ RAM: Final[Mapping[str, float]] = {
     "float addition": 0.5,
     "float comparison": 1.3,
 }
-"""Bytes of RAM for each part beside its tuples, the stack included; what is not here takes less than one."""
+"""Bytes of RAM per part besides its tuples, including the stack. A missing part takes less than one."""
 
 
 def flash_estimate(motes: Motes, identifier: NodeId) -> int:
@@ -91,7 +92,7 @@ def ram_estimate(motes: Motes, identifier: NodeId) -> int:
 
 
 def held_bytes(motes: Motes, site: Site) -> int:
-    """Bytes of the tuples that a site keeps: in trays, and in the state of operators."""
+    """Bytes of the tuples that a site keeps, in trays and in the state of operators."""
     return sum(tray.size for tray in site.trays) + state_bytes(motes, site)
 
 
@@ -100,7 +101,7 @@ def _priced(found: Mapping[str, int], prices: Mapping[str, float]) -> float:
 
 
 def parts(motes: Motes, identifier: NodeId) -> Counter[str]:
-    """The parts of a site's program, and how many of each."""
+    """The number of each part in a site's program."""
     site = motes.site(identifier)
     found: Counter[str] = Counter(base=1, tray=len(site.trays))
     found["send"] = int(site.sends)
@@ -114,7 +115,7 @@ def parts(motes: Motes, identifier: NodeId) -> Counter[str]:
     if motes.starting is not None and (site.sends or site.receives):
         found["hear the start"] = int(site.sends)
         found["tell the start"] = int(site.receives)
-        # Where nothing is acknowledged, a leaf listens to nothing else, and the sink sends nothing else.
+        # Without acknowledgements, a leaf listens to nothing else, and the sink sends nothing else.
         found["listen at all"] = int(not site.receives and not motes.retries)
         found["send at all"] = int(not site.sends and not motes.retries)
     if identifier == motes.placement.routing.sink:
@@ -130,7 +131,7 @@ def parts(motes: Motes, identifier: NodeId) -> Counter[str]:
 
 
 def _acknowledging(site: Site) -> str:
-    """Who sends and receives anyway has most of what acknowledgements need."""
+    """The part for acknowledgements. A site that both sends and receives already has most of it."""
     if site.sends and site.receives:
         return "give and hear acknowledgements"
     return "hear acknowledgements" if site.sends else "give acknowledgements"
@@ -161,8 +162,8 @@ def _operator(motes: Motes, node: physical.Node) -> Counter[str]:
 
 
 def _float_routines(motes: Motes, fragments: tuple[Fragment, ...]) -> Counter[str]:
-    """The routines of avr-libc for `float` that a program has, once each: to make one of a reading, to add, and what both of
-    these need; to compare (also with itself: NULL is not a number)."""
+    """The routines of avr-libc for `float` in a program, once each: to convert a reading, to add, and the
+    part that both need; to compare (also with itself, because NULL is not a number)."""
     found: Counter[str] = Counter()
     for fragment in fragments:
         kinds = (
@@ -178,12 +179,13 @@ def _float_routines(motes: Motes, fragments: tuple[Fragment, ...]) -> Counter[st
             for function in _float_functions(node):
                 routine = "addition" if function in ("+", "-", "sum", "avg") else "comparison"
                 found["float reading" if function == "read" else f"float {routine}"] = 1
-    found["float"] = int(bool(found["float reading"] or found["float addition"]))  # what both have in common
+    found["float"] = int(bool(found["float reading"] or found["float addition"]))  # the part that both share
     return found
 
 
 def _float_functions(node: physical.Node) -> Iterator[str]:
-    """What a node does with FLOATs: operators and functions of its expressions, aggregates, `read` for what it senses."""
+    """A node's uses of FLOATs: operators and functions of its expressions, aggregates, and `read` for sensed
+    columns."""
     if isinstance(node, physical.SpAcquire) and acquired_float_steps(node):
         yield "read"
     for expression in _expressions(node):
@@ -208,7 +210,7 @@ def _expressions(node: physical.Node) -> list[Expression]:
 
 
 def state_bytes(motes: Motes, site: Site) -> int:
-    """Bytes of what operators remember: rings of windows, states and groups of aggregates."""
+    """Bytes of the state of operators: rings of windows, states and groups of aggregates."""
     total = 0
     for fragment in (*site.leaves, *site.inner):
         for node in fragment.mote_operators:

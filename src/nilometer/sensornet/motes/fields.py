@@ -1,6 +1,8 @@
-"""What is known of the columns of a plan, from the converter upwards: their C types and ranges, and how many rows there can be.
+"""The compile-time facts about a plan's columns, from the converter upwards: C types, ranges, and the most
+rows.
 
-Runs over `plan.physical` and looks through EXCHANGE, so that the two ends of a radio hop lay out a tuple alike.
+The functions run over `plan.physical` and look through EXCHANGE, so that both ends of a radio hop lay out a
+tuple alike.
 """
 
 from __future__ import annotations
@@ -23,15 +25,16 @@ from nilometer.sensornet.motes.values import TIME_FIELD, CType, Field, Value, bo
 from nilometer.types import Column, Kind
 
 SITE = "@site"
-"""A hidden column: where a row was acquired. Row windows count the rows of one tick in the order of their sites."""
+"""A hidden column: the site that acquired a row. Row windows count the rows of one tick in the order of their
+sites."""
 
 Fields = Mapping[str, Field]
 
 
 @dataclass(frozen=True)
 class Typing:
-    """The facts that types depend on: how many sites acquire what and how often, the greatest site, and the scales of what is
-    sensed."""
+    """The facts that types depend on: how many sites acquire each source and how often, the greatest site
+    number, and the scales of sensed columns."""
 
     population: Population
     greatest_site: int
@@ -43,7 +46,7 @@ class Typing:
         return self.population.interval
 
     def ages(self, window: physical.TimeWindow) -> range:
-        """Which acquisitions are in a window, as ages: 0 is that of the evaluation itself."""
+        """The acquisitions in a window, as ages. Age 0 is the acquisition of the evaluation itself."""
         if window.start is None:
             raise UnsupportedError("a mote cannot keep an UNBOUNDED window", hint="give the window a RANGE")
         start, over = divmod(window.start, self.interval)
@@ -52,18 +55,19 @@ class Typing:
         return range(newest, oldest + 1)
 
     def rows(self, node: physical.Node) -> int:
-        """The most rows that an evaluation of the whole plan below can have."""
+        """The most rows that an evaluation of the plan below can have."""
         return self.population.rows(node)
 
     def groups(self, node: physical.AggregateInit | physical.AggregateMerge, arrivals: int) -> int:
-        """The most groups of one window at a site to which so many rows come (0: it acquires them itself)."""
+        """The most groups of one window at a site that receives `arrivals` rows (0: it acquires them
+        itself)."""
         if groups_by_source(node):
             return 1
         below = node.input
         while isinstance(below, physical.Select | physical.Project | physical.Rename):
             below = below.inputs[0]
         if isinstance(below, physical.RowWindow | physical.NlJoin | physical.HashJoin):
-            return max(self.rows(below), 1)  # more than come: rows of earlier evaluations, or pairs
+            return max(self.rows(below), 1)  # more than arrive: rows of earlier evaluations, or pairs
         return max(arrivals or volume_of(below, self.interval, iter(())).rows, 1)
 
     def fields(self, node: physical.Node, ordered: bool = False) -> Fields:
@@ -97,12 +101,13 @@ class Typing:
         raise cannot_run(node)
 
     def stored(self, node: physical.Node, ordered: bool = False) -> Fields:
-        """The columns that a tuple of the node carries: all but the times that follow from its evaluation."""
+        """The columns that a tuple of the node carries: all except the times that follow from its
+        evaluation."""
         derived = self.derived(node)
         return {name: field for name, field in self.fields(node, ordered).items() if name not in derived}
 
     def derived(self, node: physical.Node) -> dict[str, int]:
-        """The times that follow from the evaluation: how many acquisitions before it they are."""
+        """The times that follow from the evaluation, each as the number of acquisitions before it."""
         while is_deferred(node):
             node = node.inputs[0]
         return {name: distance // self.interval for name, distance in derived_times(node).items()}
@@ -110,7 +115,7 @@ class Typing:
     def acquired(
         self, node: physical.SpAcquire, columns: tuple[Column, ...], ordered: bool
     ) -> dict[str, Field]:
-        """What an acquisition finds out."""
+        """The columns that an acquisition provides."""
         found = {f"{node.alias}.{column.name}": self._sensed(node, column) for column in columns}
         return found | ({SITE: self._site()} if ordered else {})
 
@@ -118,7 +123,7 @@ class Typing:
         return integer(0, self.greatest_site, "a site's id")
 
     def converter(self, node: physical.SpAcquire, column: Column) -> Converter:
-        """What a count stands for in a column that is sensed."""
+        """The converter of a sensed column."""
         key = node.stream.name.lower(), column.name.lower()
         return self.converters.get(key, PLAIN.get(column.type.kind, PLAIN[Kind.INT]))
 
@@ -152,8 +157,9 @@ class Typing:
         return found
 
     def _state(self, item: AggregateItem, below: Fields, rows: int) -> list[tuple[str, Field]]:
-        """The state of one aggregate as a mote keeps it: `physical.partial_columns`, but with sums of INT as whole numbers
-        (also for AVG, STDEV and VARIANCE, which are then divided at the gateway: their answers are exact)."""
+        """The state of one aggregate on a mote: `physical.partial_columns`, except that sums of INT are whole
+        numbers. This also holds for AVG, STDEV and VARIANCE: the gateway divides, and their answers are
+        exact."""
         aggregate, name = item.aggregate, item.name
         count = (f"{name}#count", bounded(0, rows, f"the count in {aggregate}"))
         if aggregate.function == "count":
@@ -197,7 +203,7 @@ class Typing:
 
 
 def cannot_run(node: physical.Node) -> UnsupportedError:
-    """The refusal of an operator."""
+    """The error that refuses an operator."""
     return UnsupportedError(
         f"motes cannot run {node.operator}",
         hint="place it at the gateway: what is below it can stay in the network",
@@ -205,7 +211,8 @@ def cannot_run(node: physical.Node) -> UnsupportedError:
 
 
 def is_deferred(node: physical.Node) -> bool:
-    """Whether a node waits for the gateway: AGGR_EVAL, and what only rearranges its rows. On motes it passes on what it gets."""
+    """Whether a node is left to the gateway: AGGR_EVAL, and operators that only rearrange its rows. On a mote
+    they pass rows through."""
     while len(node.inputs) == 1:
         if isinstance(node, physical.AggregateEvaluate):
             return True
@@ -214,24 +221,25 @@ def is_deferred(node: physical.Node) -> bool:
 
 
 def tuple_size(fields: Fields) -> int:
-    """The bytes of a tuple: the number of its evaluation in the period, and its columns without gaps. One that has no columns has a
-    byte to spare, so that no packet has room for more than the 15 tuples that half a byte counts."""
+    """The bytes of a tuple: the number of its evaluation in the period, and its columns without gaps. A tuple
+    without columns has one byte to spare, so that a packet never has room for more than 15 tuples, the most
+    that half a byte counts."""
     return 1 + max(sum(field.size for field in fields.values()), 1)
 
 
 def tuple_head(fields: Fields) -> list[str]:
-    """What a tuple's struct in C has before its columns."""
+    """The members of a tuple's C struct before its columns."""
     return ["uint8_t epoch;"] if fields else ["uint8_t epoch, spare;"]
 
 
 def has_row_window(node: physical.Node) -> bool:
-    """Whether rows are counted somewhere below (looking through EXCHANGE)."""
+    """Whether an operator below counts rows (looks through EXCHANGE)."""
     return any(isinstance(below, physical.RowWindow) for below in physical.walk_plan(node))
 
 
 def passes_on(node: physical.Node) -> bool:
-    """Whether a node does nothing on a mote: what waits for the gateway, and a MERGE above a row window, which has seen the whole
-    extent at one site, so that its partial results are whole."""
+    """Whether a node does nothing on a mote: a node that is left to the gateway, or a MERGE above a row
+    window. The row window has seen the whole extent at one site, so its partial results are complete."""
     return is_deferred(node) or (isinstance(node, physical.AggregateMerge) and has_row_window(node))
 
 
@@ -243,7 +251,7 @@ def _init_of(node: physical.Node) -> physical.AggregateInit:
 
 
 def check_sites(sites: list[NodeId]) -> None:
-    """Sites are addressed by one byte on the air."""
+    """Refuse site numbers that do not fit into the one byte that addresses a site on the air."""
     if len(sites) > 255:
         raise UnsupportedError(
             "a byte on the air addresses a mote, and tells at most 255 of them apart",

@@ -1,7 +1,8 @@
-"""A tuple as motes send it -> the row that their fragment gives: what motes put off is made up for (AGGR_EVAL, and what only rearranges
-its rows).
+"""A tuple as motes send it -> the row of their fragment, after the steps that motes deferred (AGGR_EVAL, and
+operators that only rearrange its rows).
 
-Motes have no double, so that an average travels as a sum and a count; sums of INT are whole numbers, and the answer is exact.
+Motes have no double, so an average travels as a sum and a count. Sums of INT are whole numbers, so the answer
+is exact.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from nilometer.sensornet.motes.fields import is_deferred
 
 
 def finished(node: physical.Node, row: dict[str, Any], tick: int) -> Iterator[dict[str, Any]]:
-    """A row of what is below the operators that were put off, through these up to `node`; none if one of them drops it."""
+    """Passes a row through the deferred operators up to `node`; gives no row if one of them drops it."""
     if not is_deferred(node):
         yield row
         return
@@ -57,7 +58,8 @@ def _evaluated(item: AggregateItem, row: dict[str, Any]) -> Any:
 
 
 def with_gateway_states(node: physical.Node, row: dict[str, Any]) -> dict[str, Any]:
-    """Partial results of STDEV and VARIANCE as the gateway merges them, by mean and squared deviations, where motes sent sums."""
+    """Partial results of STDEV and VARIANCE in the form that the gateway merges (mean and squared
+    deviations), from the sums that motes sent."""
     if not isinstance(node, physical.AggregateInit | physical.AggregateMerge):
         return row
     made: dict[str, Any] = {}

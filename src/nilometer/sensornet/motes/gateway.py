@@ -1,7 +1,7 @@
-"""The gateway's end of the sink's serial line: frames through the part of the plan that is the gateway's, to answers.
+"""The gateway's end of the sink's serial line: frames -> the gateway's part of the plan -> answers.
 
-That part is run by the gateway's own dataflow, as the simulator does it: everything that a plan may leave there works. Up to it, rows are
-Python values: a line of 57,600 Bd brings some hundreds of them in a second.
+The gateway's own dataflow runs that part, as in the simulator, so every operator that a plan may leave there
+works. Before that, rows are Python values: a line of 57,600 Bd brings some hundreds of rows per second.
 """
 
 from __future__ import annotations
@@ -33,7 +33,8 @@ Rows = list[dict[str, Any]]
 
 
 def check_finishing(placement: Placement) -> None:
-    """Refuse a plan whose other part also reads what no mote of the network senses: nothing of that comes by the sink's line."""
+    """Refuse a plan whose gateway part also reads a source outside the network, because the sink's line does
+    not carry it."""
     elsewhere = placement.fragments[0].acquires
     if elsewhere:
         names = ", ".join(dict.fromkeys(acquire.stream.name for acquire in elsewhere))
@@ -45,8 +46,8 @@ def check_finishing(placement: Placement) -> None:
 
 
 def frame_reader(motes: Motes, start: int) -> FrameReader:
-    """Reads what the sink of these motes sends, if their first evaluation was compiled to be at `start`, or multiples of
-    `Motes.alignment` from it."""
+    """Reads the output of these motes' sink, if their first evaluation was compiled for `start` or for a time
+    that is a multiple of `Motes.alignment` away from it."""
     sink = motes.site(motes.placement.routing.sink)
     kinds = []
     for kind in motes.delivered:
@@ -65,11 +66,11 @@ def answers(
     extents: Extents,
     names: Mapping[int, NodeId] | None = None,
 ) -> pl.DataFrame:
-    """The answer to so many evaluations, whose frames are all there, in the columns that are delivered."""
+    """The answer to that many evaluations, in the delivered columns. All their frames must be there."""
     reader, end = frame_reader(motes, start), GatewayEnd(motes, start, extents, names)
     for frame in reader.feed(serial):
         end.take(frame)
-    # A run may end within a frame; that is not garbled.
+    # A run may end within a frame; such a frame is not garbled.
     if reader.skipped:
         raise DataError(
             "the sink's serial line is garbled",
@@ -80,8 +81,9 @@ def answers(
 
 
 class GatewayEnd:
-    """The gateway's part in progress. `start` is the time of evaluation 0, in microseconds; the `first` that comes is another one, if
-    the gateway is late. `names` are those of nodes: what is a STRING on a mote is a node's number."""
+    """The running gateway part. `start` is the time of evaluation 0, in microseconds. `first` is the first
+    evaluation that arrives, which is a later one if the gateway started late. `names` are the names of nodes:
+    a STRING on a mote is a node's number."""
 
     def __init__(
         self,
@@ -108,22 +110,23 @@ class GatewayEnd:
 
     @property
     def watermark(self) -> int:
-        """Everything before that time has been answered."""
+        """The time before which everything has been answered."""
         return self.time_of(self._next)
 
     def time_of(self, evaluation: int) -> int:
-        """When an evaluation is."""
+        """The time of an evaluation."""
         return self._start + evaluation * self._motes.typing.interval
 
     def restart(self, start: int, first: int) -> None:
-        """Evaluation 0 is at another time, as motes have begun anew, or their clock runs apart from ours; the next to come is
-        `first`. What is before the watermark has been answered, and is passed over."""
+        """Set another time for evaluation 0, because the motes started again or their clock drifted from
+        ours. The next evaluation to arrive is `first`. Rows before the watermark have been answered and are
+        skipped."""
         answered = self.watermark
         self._start = start
         self._next = first + max(0, -(-(answered - self.time_of(first)) // self._motes.typing.interval))
 
     def take(self, frame: Frame) -> int:
-        """Rows of evaluations that have not been answered; gives how many are of others."""
+        """Take the rows of evaluations that have not been answered, and return the number of other rows."""
         kind, interval = frame.kind, self._motes.typing.interval
         node = self._motes.delivered[kind].node
         late = 0
@@ -141,7 +144,7 @@ class GatewayEnd:
         return late
 
     def advance(self, evaluation: int) -> pl.DataFrame:
-        """All rows before that evaluation have come: what follows from them."""
+        """Return the answers that follow once all rows before that evaluation have arrived."""
         interval = self._motes.typing.interval
         ticks = np.arange(self.watermark, self.time_of(evaluation), interval, dtype=np.int64)
         inputs = [
@@ -155,7 +158,7 @@ class GatewayEnd:
         return answer.rows.drop(SITE)
 
     def _output(self, kind: Delivered, rows: Rows, ticks: Ticks) -> Output:
-        """Rows as the gateway's dataflow takes them: with system columns, in order of their ticks."""
+        """Rows in the form that the gateway's dataflow takes: with system columns, in tick order."""
         node = kind.node.input
         columns = row_columns(node)
         rows = sorted(rows, key=lambda row: row[TICK])
@@ -167,7 +170,7 @@ class GatewayEnd:
             self._position += len(rows)
             evaluations = no_evaluations()
         else:
-            # Several windows of rows may end at one tick; only operators that do not care are above them (`placement.abilities`).
+            # Several row windows may end at one tick; operators that tell them apart are never above (`placement.abilities`).
             values[EVALUATION] = values[TICK]
             took_place = _evaluated(node, ticks, np.array(values[TICK], dtype=np.int64))
             evaluations = pl.DataFrame({EVALUATION: took_place, TICK: took_place})
@@ -186,7 +189,8 @@ def _numbered(node: physical.Node) -> list[str]:
 
 
 def _evaluated(node: physical.Node, ticks: Ticks, of_rows: Ticks) -> Ticks:
-    """The ticks of the evaluations that took place, also of those that gave no row: sensed streams have one at every acquisition."""
+    """The ticks of the evaluations that took place, including those without rows: a sensed stream has one at
+    every acquisition."""
     match node:
         case physical.TimeWindow(slide=slide):
             return ticks if slide is None else ticks[ticks % slide == 0]

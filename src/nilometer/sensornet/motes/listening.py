@@ -1,10 +1,12 @@
-"""What a sink's serial line says, as it comes -> answers, with times of this world.
+"""The bytes of a sink's serial line, as they arrive -> answers with wall-clock times.
 
-Motes count evaluations from their reset and know no calendar. When a period has come it is known when its evaluations were, to within the time
-that a delivery takes; these times are rounded to multiples of `Motes.alignment`, so that windows end where the query says. A frame may be
-held up on its way, and never comes early: a period that seems earlier than was thought sets the time at once, one that seems later only if
-those after it do, too. So the times follow the sink's crystal, however long it runs; what a jump back makes come again is passed over, and counted. A
-sink that was reset begins anew, after everything that was answered.
+Motes count evaluations from their reset and know no calendar. The arrival of a period tells when its
+evaluations took place, to within the time of a delivery. These times are rounded to multiples of
+`Motes.alignment`, so that windows end where the query says. A frame may be delayed on its way but never
+arrives early. So a period that seems earlier than expected corrects the time at once; one that seems later
+corrects it only if those after it seem later, too. In this way the times follow the sink's crystal, however
+long it runs. Rows that a jump back would bring again are skipped and counted. A sink that was reset continues
+after everything that was already answered.
 """
 
 from __future__ import annotations
@@ -23,16 +25,19 @@ from nilometer.sensornet.motes.serial_frames import Frame
 from nilometer.sensornet.motes.site import Motes
 
 MOST_MISSING = 1_000_000
-"""Evaluations that may be missing between two frames of a recorded line; a number that is further away is another count."""
+"""The most evaluations that may be missing between two frames of a recorded line. A larger jump means that
+the sink was reset."""
 
 LATE_PERIODS = 16
-"""So many in a row must seem later than was thought before the time is set anew: lines may be held up for a while."""
+"""The number of consecutive periods that must seem late before the time is corrected, because a line may be
+delayed for a while."""
 
 
 @dataclass
 class Heard:
-    """What came by the line. `missing`: frames that did not, of periods that are over; `resets`: how often the sink began anew;
-    `corrections`: how often its clock was found to be an evaluation off; `late`: tuples of evaluations that had been answered."""
+    """Counts of what the line brought. `missing`: frames that never came, of periods that are over. `resets`:
+    how often the sink started again. `corrections`: how often its clock was found to be an evaluation off.
+    `late`: tuples of evaluations that had already been answered."""
 
     frames: int = 0
     tuples: int = 0
@@ -43,8 +48,8 @@ class Heard:
 
 
 class Listener:
-    """`aligned`: a time at which evaluation 0 may be. `start`: when it is, if that is known, as of a line that was recorded: then
-    nothing depends on when bytes come."""
+    """`aligned`: a possible time of evaluation 0. `start`: the actual time, if it is known, as for a recorded
+    line. Then nothing depends on when bytes arrive."""
 
     def __init__(
         self,
@@ -74,8 +79,8 @@ class Listener:
         return self._reader.skipped
 
     def hear(self, data: bytes, now: int, *, recorded: bool = False) -> list[pl.DataFrame]:
-        """What came until `now` (microseconds); the answers to the periods that are whole now. `recorded`: it came some other time, so
-        that `now` says nothing beyond the first frame."""
+        """Take the bytes that came until `now` (microseconds), and return the answers to the periods that are
+        now complete. `recorded`: the bytes came at some other time, so `now` dates only the first frame."""
         self._follows = self._start is None and not recorded
         frames = self._reader.feed(data)
         if self._end is None and frames:
@@ -87,12 +92,13 @@ class Listener:
         return [rows for rows in found if rows.height]
 
     def close(self) -> list[pl.DataFrame]:
-        """The line is closed: the answer to a period of which some frames came."""
+        """Close the line, and return the answer to a period of which only some frames came."""
         self._reader.close()
         return [rows for rows in self._finish() if rows.height]
 
     def _take(self, frame: Frame, now: int | None) -> list[pl.DataFrame]:
-        """A frame. `now`: it has just come; None: some time ago, together with others after it, or from a file."""
+        """Take a frame. `now`: the frame has just come; None: it came some time ago, together with later
+        ones, or from a file."""
         found: list[pl.DataFrame] = []
         self.heard.frames += 1
         self.heard.tuples += len(frame.tuples)
@@ -117,7 +123,8 @@ class Listener:
         return found if self._waiting else found + self._finish()
 
     def _is_of_another_count(self, frame: Frame, now: int | None) -> bool:
-        """Whether the sink has been reset: it counts from the beginning, or from where it cannot have come to."""
+        """Whether the sink has been reset: it counts from the beginning again, or from a number that it
+        cannot have reached."""
         assert self._end is not None
         if frame.first < self._period or (frame.first == self._period and frame.kind not in self._waiting):
             return True
@@ -127,14 +134,14 @@ class Listener:
         return self._end.time_of(0) - self._began(frame, now) > 2 * period + self._motes.alignment
 
     def _follow(self, frame: Frame, now: int) -> None:
-        """Set the time anew where the sink's clock has run apart from ours."""
+        """Correct the time if the sink's clock has drifted from ours."""
         assert self._end is not None
         step = self._motes.alignment
         self._delays.append(self._began(frame, now) - self._end.time_of(0))
         apart = self._delays[-1] if self._delays[-1] < 0 else min(self._delays)
         late = apart > 3 * step / 4 and len(self._delays) == LATE_PERIODS
         if not late and not -7 * step / 4 <= apart < -3 * step / 4:
-            return  # what is earlier than a clock can have run was held up at first; to go back there would lose rows
+            return  # a jump back further than clocks drift: the first frame was delayed, and going there would lose rows
         self.heard.corrections += 1
         self._delays.clear()
         self._end.restart(self._end.time_of(0) + round(apart / step) * step, frame.first)
@@ -144,7 +151,7 @@ class Listener:
         self._waiting = set(range(len(self._motes.delivered)))
 
     def _finish(self) -> list[pl.DataFrame]:
-        """All that will come of the period has come."""
+        """Answer the period: no more of it will arrive."""
         if self._end is None:
             return []
         end = self._period + self._motes.placement.beta
@@ -154,21 +161,22 @@ class Listener:
         return [self._end.advance(end)]
 
     def _anchored(self, frames: Sequence[Frame], now: int) -> int:
-        """When evaluation 0 was, given what has come first: of several periods at once, the last was held up least."""
+        """The time of evaluation 0 from the first frames. If several periods came at once, the last was
+        delayed least."""
         counted = takewhile(lambda pair: pair[0].first <= pair[1].first, pairwise([frames[0], *frames]))
         return self._rounded(min(self._began(frame, now) for _, frame in counted))
 
     def _began(self, frame: Frame, now: int) -> int:
-        """When evaluation 0 was, given that a frame has just come, and was not held up."""
+        """The time of evaluation 0, if this frame has just come and was not delayed."""
         agenda = self._motes.placement.agenda
         delivered = round(agenda.seconds(agenda.delivery) * 1e6)
         return now - delivered - frame.first * self._motes.typing.interval
 
     def _rounded(self, time: int) -> int:
-        """The nearest time at which evaluation 0 may be."""
+        """The nearest possible time of evaluation 0."""
         return self._aligned + round((time - self._aligned) / self._motes.alignment) * self._motes.alignment
 
     def _after(self, time: int) -> int:
-        """The next time at which evaluation 0 may be."""
+        """The next possible time of evaluation 0."""
         step = self._motes.alignment
         return self._aligned - (self._aligned - time) // step * step

@@ -1,5 +1,5 @@
-"""A site's share of a plan to one self-contained C program: the runtime's parts that it needs, its trays, its fragments, and
-the controller that runs its agenda (SNEE section 5.3, Figs. 23 and 24)."""
+"""A site's share of a plan -> one self-contained C program: the parts of the runtime that it needs, its
+trays, its fragments, and the controller that runs its agenda (SNEE section 5.3, Figs. 23 and 24)."""
 
 from __future__ import annotations
 
@@ -21,16 +21,17 @@ from nilometer.sensornet.motes.starting import AIRTIME
 DELIVER_MARK = 1
 SEND_MARK = 32
 RECEIVE_MARK = 33
-"""Marks of tasks in the emulator: a fragment's is its number and one, a child's is its place after this one."""
+"""The marks of tasks in the emulator: a fragment's mark is its number plus one; a child's mark is this value
+plus its place."""
 
 
 WRITTEN = "Written by nilometer compile"
-"""In the first line of every program."""
+"""The mark in the first line of every program."""
 
 
 @dataclass(frozen=True)
 class Program:
-    """The C of one site; `tasks` says what the emulator's marks mean."""
+    """The C code of one site. `tasks` says what the emulator's marks mean."""
 
     site: NodeId
     text: str
@@ -59,7 +60,7 @@ def _tasks(site: Site) -> dict[int, str]:
 
 
 def children(site: Site) -> list[int]:
-    """Whom a site listens to, in the order of their marks."""
+    """The sites that a site listens to, in the order of their marks."""
     return [step.other for step in site.steps if step.what == "receive"]
 
 
@@ -103,7 +104,7 @@ def _program(motes: Motes, site: Site, offset: int) -> Lines:
 
 
 def _radio_parts(motes: Motes, site: Site) -> list[str]:
-    """What a site needs of the radio, and, where motes wait for the start, what that takes besides."""
+    """The parts of the radio that a site needs, and those for the start, if motes wait for it."""
     parts = _transfer_parts(motes, site)
     if motes.starting is None or not parts:
         return parts
@@ -116,7 +117,8 @@ def _radio_parts(motes: Motes, site: Site) -> list[str]:
 
 
 def _transfer_parts(motes: Motes, site: Site) -> list[str]:
-    """Where packets are acknowledged, either end needs what the other needs to send and to hear a packet."""
+    """The parts for transfers. Where packets are acknowledged, each end must be able both to send and to hear
+    a packet."""
     if not (site.sends or site.receives):
         return []
     if motes.retries:
@@ -257,7 +259,7 @@ def _kept(motes: Motes, site: Site, fragment: Fragment, emitter: Emitter) -> Lin
 
 
 def _handed_over(motes: Motes, emitter: Emitter, number: int) -> Lines:
-    """An evaluation of what the sink hands to the gateway in one kind of frames."""
+    """An evaluation of the rows that the sink hands to the gateway in one kind of frames."""
     delivered = motes.delivered[number]
     fields = motes.typing.stored(delivered.node, delivered.ordered)
     name = f"answer_{number}" if number else "answer"
@@ -278,7 +280,7 @@ def _handed_over(motes: Motes, emitter: Emitter, number: int) -> Lines:
 
 
 def _feeding_trays(site: Site, fragment: Fragment) -> dict[int | None, list[tuple[str, str]]]:
-    """By producer, the row structs and the names of the trays whose tuples come in by its EXCHANGE."""
+    """By producer, the row structs and the names of the trays whose tuples its EXCHANGE brings."""
     found: dict[int | None, list[tuple[str, str]]] = {}
     for producer in fragment.producers:
         wanted = site.feeding(fragment.number, producers_of(fragment, producer))
@@ -287,12 +289,13 @@ def _feeding_trays(site: Site, fragment: Fragment) -> dict[int | None, list[tupl
 
 
 def producers_of(fragment: Fragment, producer: int) -> tuple[int, ...]:
-    """Whose tuples come in by the EXCHANGE of a producer: instances of a fragment that merges feed one another, too."""
+    """The fragments whose tuples the EXCHANGE of a producer brings. Instances of a merging fragment also feed
+    one another."""
     return (producer, fragment.number) if fragment.merges else (producer,)
 
 
 def _controller(motes: Motes, site: Site, parts: list[str]) -> Lines:
-    """Fig. 24, with the site's own column of the agenda only."""
+    """Fig. 24, with only the site's own column of the agenda."""
     lines = [
         "/* Sleep until a task is due; an agenda that leaves too little time is a fault of the compiler. */",
         *block(
@@ -315,7 +318,7 @@ def _controller(motes: Motes, site: Site, parts: list[str]) -> Lines:
     heard = children(site)
     guard = motes.timekeeping.guard
     for step in site.steps:
-        # A child's clock and its parent's may be apart by the guard: so much later it begins, and that much earlier it is through.
+        # The clocks of child and parent may differ by the guard, so the child starts and ends that far within the slot.
         begin = step.start + (guard if step.what == "send" else 0)
         stepping.append(f"due(period + {begin}UL);")
         if motes.timekeeping.drifts and step.what != "run":

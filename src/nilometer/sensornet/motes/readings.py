@@ -1,4 +1,4 @@
-"""Readings for the emulated converters: values of columns to raw 10-bit counts, by site and channel."""
+"""Readings for the emulated converters: column values -> raw 10-bit counts, by site and channel."""
 
 from __future__ import annotations
 
@@ -14,11 +14,12 @@ from nilometer.sensornet.motes.converters import Converter
 from nilometer.sensornet.motes.site import Motes
 
 Readings = Mapping[str, Mapping[NodeId, Sequence[Mapping[str, Any]]]]
-"""By stream (lower case) and site: the readings of consecutive evaluations, columns by lower-case name, without time and id."""
+"""By stream (lower case) and site: the readings of consecutive evaluations, with columns by lower-case name,
+without time and id."""
 
 
 def raw_counts(motes: Motes, readings: Readings) -> dict[tuple[NodeId, int], list[int]]:
-    """What each channel of each converter must find for these readings."""
+    """The counts that each channel of each converter must return for these readings."""
     found: dict[tuple[NodeId, int], list[int]] = {}
     for fragment in motes.placement.fragments.leaves:
         for node in fragment.acquires:
@@ -39,8 +40,9 @@ def raw_counts(motes: Motes, readings: Readings) -> dict[tuple[NodeId, int], lis
 def feeds_of(
     motes: Motes, readings: Readings, start: int, evaluations: int, names: Mapping[Any, NodeId]
 ) -> dict[str, Feed]:
-    """The same readings as logs for the reference evaluator: each taken at its tick, by the sensor of its site, under its name if
-    it has one. The streams go on: at their ends is a promise that there is no more before the next evaluation."""
+    """The same readings as logs for the reference evaluator: each at its tick, from the sensor of its site,
+    under its name if it has one. The streams continue: each ends with a heartbeat that promises nothing more
+    before the next evaluation."""
     feeds = {}
     for name, sites in readings.items():
         stream = next(
@@ -65,7 +67,7 @@ def _count(value: float, scale: Converter, node: physical.SpAcquire, column: str
     count = scale.nearest(value)
     if scale.value(count) != value:
         raise DataError(
-            f"no converter of 10 bits finds {value!r}",
+            f"a 10-bit converter cannot give {value!r}",
             detail=f"column '{column}' of '{node.stream.name}' at node {site}",
             hint=f"give multiples of {scale.step:g} from {scale.low:g} to {scale.high:g}",
         )
@@ -75,8 +77,8 @@ def _count(value: float, scale: Converter, node: physical.SpAcquire, column: str
 def random_readings(
     motes: Motes, evaluations: int, seed: int, most: Mapping[str, int] | None = None
 ) -> Readings:
-    """Seeded readings for every source. `most` bounds the raw counts of a column (by lower-case name); 31 where it is silent,
-    so that conditions on small numbers are sometimes true."""
+    """Seeded readings for every source. `most` bounds the raw counts of a column (by lower-case name). The
+    default is 31, so that conditions on small numbers are sometimes true."""
     random = Random(seed)
     found: dict[str, dict[NodeId, list[dict[str, Any]]]] = {}
     for fragment in motes.placement.fragments.leaves:

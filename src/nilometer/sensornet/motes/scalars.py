@@ -1,7 +1,8 @@
-"""Bound expressions to C: a value and the condition under which it is NULL; a predicate as "is true" and "is false".
+"""Bound expressions -> C: a value with the condition under which it is NULL; a predicate as "is true" and "is
+false".
 
-The meaning is `plan.scalar`'s. What a mote cannot compute as the reference does is refused, not approximated, but for
-the precision of `float` (see `values`).
+The meaning is that of `plan.scalar`. An expression that a mote cannot compute as the reference does is
+refused, not approximated, except for the precision of `float` (see `values`).
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ NOW = "@now"
 
 
 def conditions_of(node: physical.Node) -> list[Expression]:
-    """What an operator asks of a row, or of a pair of rows."""
+    """The conditions that an operator tests on a row, or on a pair of rows."""
     match node:
         case physical.Select(predicate=predicate) | physical.NlJoin(predicate=predicate):
             return [] if predicate is None else [predicate]
@@ -66,12 +67,12 @@ def value_of(expression: Expression, row: Row) -> Value:
 
 
 def is_true(predicate: Expression, row: Row) -> str:
-    """A condition of C: the predicate is true (and not NULL)."""
+    """The C condition that the predicate is true (and not NULL)."""
     return _truth(predicate, row, True)
 
 
 def is_false(predicate: Expression, row: Row) -> str:
-    """A condition of C: the predicate is false (and not NULL)."""
+    """The C condition that the predicate is false (and not NULL)."""
     return _truth(predicate, row, False)
 
 
@@ -126,7 +127,7 @@ def _case(expression: Case, row: Row) -> Value:
 
 
 def joined(fields: list[Field], what: str) -> Field:
-    """A field for values of any of these."""
+    """A field that can hold values of any of these fields."""
     low, high = min(f.low for f in fields), max(f.high for f in fields)
     nullable = any(f.nullable for f in fields)
     if all(f.is_time for f in fields):
@@ -160,7 +161,7 @@ def _text(call: Call, texts: list[str], field: Field, null: str | None) -> str:
         case "+" | "-" | "*" as symbol:
             return f"({wide}{texts[0]} {symbol} {texts[1]})"
         case "/" | "%" | "mod" as name:
-            # Not narrowed to the result's type beforehand: of both operands the wider one counts.
+            # The operands are not narrowed to the result's type first: the wider of the two decides.
             division = f"{texts[0]} {'/' if name == '/' else '%'} {texts[1]}"
             return f"({division})" if null is None else f"({null} ? 0 : {division})"
         case "negative":
@@ -177,7 +178,7 @@ def _text(call: Call, texts: list[str], field: Field, null: str | None) -> str:
 
 
 def _range(call: Call, fields: list[Field]) -> tuple[int, int]:
-    """The least and the greatest result. Of FLOATs too, as a bound on overflow."""
+    """The least and the greatest result; for FLOATs, too, as a bound on overflow."""
     corners = [(f.low, f.high) for f in fields]
     match call.function:
         case "+":

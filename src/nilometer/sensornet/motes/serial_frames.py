@@ -1,8 +1,9 @@
-"""The bytes of the sink's serial line, as they come -> frames of tuples.
+"""The bytes of the sink's serial line, as they arrive -> frames of tuples.
 
-A frame is `0x70 | n` (which of the sink's inputs its tuples are of), the number of the period's first evaluation, the tuples, `0xFF`, CRC-16
-(`runtime/serial.c`). A tuple begins with its evaluation in the period. The checksum begins with the plan's fingerprint: what another program
-sends is never taken for an answer. Bytes that belong to no frame are skipped and counted, and the next frame is found.
+A frame is `0x70 | n` (the sink's input that its tuples belong to), the number of the period's first
+evaluation, the tuples, `0xFF`, CRC-16 (`runtime/serial.c`). A tuple begins with its evaluation in the period.
+The checksum starts from the plan's fingerprint, so the output of another program never passes for an answer.
+The reader skips and counts bytes that belong to no frame, and finds the next frame.
 """
 
 from __future__ import annotations
@@ -18,14 +19,15 @@ from nilometer.sensornet.motes.values import MEDIUM, CType
 
 FRAME, FRAME_END = 0x70, 0xFF
 HEAD, TAIL = 5, 3
-"""Bytes before the tuples and after them."""
+"""Bytes before and after the tuples."""
 
 _FORMATS = {CType.BYTE: "B", CType.SHORT: "h", CType.LONG: "i", CType.NUMBER: "I", CType.FLOAT: "f"}
 
 
 @dataclass(frozen=True)
 class Frame:
-    """Tuples of one kind and one period: of each, its evaluation in the period and its values as they were sent."""
+    """Tuples of one kind and one period: for each, its evaluation in the period and its values as they were
+    sent."""
 
     kind: int
     first: int
@@ -34,7 +36,7 @@ class Frame:
 
 @dataclass(frozen=True)
 class FrameKind:
-    """What frames of one kind hold: tuples of these fields, at most so many."""
+    """The contents of one kind of frames: the fields of its tuples, and their greatest number."""
 
     fields: Fields
     most: int
@@ -54,7 +56,7 @@ class FrameReader:
         self.skipped = 0
 
     def feed(self, data: bytes) -> list[Frame]:
-        """What came; gives the frames that are whole now."""
+        """Take the bytes that came, and return the frames that are now complete."""
         self._bytes += data
         found: list[Frame] = []
         at = 0
@@ -70,12 +72,13 @@ class FrameReader:
         return found
 
     def close(self) -> None:
-        """No more will come: what waits for the rest of a frame is in none."""
+        """End the input: bytes that wait for the rest of a frame count as skipped."""
         self.skipped += len(self._bytes)
         self._bytes.clear()
 
     def _next_frame(self, at: int) -> tuple[int, int, Frame] | None:
-        """The next whole frame from here on: where it begins and ends. Noise that looks like the beginning of one does not hold it up."""
+        """The start and end of the next complete frame from here on. Noise that looks like the start of a
+        frame does not delay it."""
         for begin in range(at, len(self._bytes)):
             end = self._end(begin)
             frame = self._frame(begin, end) if end else None
@@ -85,7 +88,8 @@ class FrameReader:
         return None
 
     def _end(self, at: int) -> int | None:
-        """Where the tuples of a frame that begins here end; 0 if none can begin here, None if that is not known yet."""
+        """The end of the tuples of a frame that starts here; 0 if no frame can start here, None if that is
+        not known yet."""
         data, kind = self._bytes, self._bytes[at] - FRAME
         if not 0 <= kind < len(self._layouts):
             return 0
@@ -115,7 +119,7 @@ def _layout(fields: Fields) -> struct.Struct:
 
 
 def unpacked(values: Sequence[Any], fields: Fields, start: int, interval: int) -> dict[str, Any]:
-    """The columns of a tuple. TIME is in microseconds: `start` is that of the first evaluation."""
+    """The columns of a tuple. TIME is in microseconds; `start` is the time of the first evaluation."""
     row: dict[str, Any] = {}
     for (name, field), value in zip(fields.items(), values, strict=True):
         if field.narrow:

@@ -1,4 +1,5 @@
-"""A site's share of a placed plan, as its program needs it: trays, what feeds whom, and the steps of its agenda in ticks."""
+"""A site's share of a placed plan, as its program needs it: trays, which feeds which, and the steps of its
+agenda in ticks."""
 
 from __future__ import annotations
 
@@ -20,19 +21,20 @@ from nilometer.sensornet.motes.timekeeping import EXACT, TICKS, Timekeeping
 from nilometer.types import format_duration
 
 GUARD = 2
-"""Ticks between the opening of a slot, when the receiver begins to listen, and the first byte."""
+"""Ticks between the opening of a slot, when the receiver starts to listen, and the first byte."""
 
 MAXIMUM_BETA = 254
-"""One byte says which evaluation of the period a tuple is of; the last value ends a frame of the serial line."""
+"""One byte names the evaluation of the period that a tuple belongs to. Its last value ends a frame of the
+serial line."""
 
 MAXIMUM_FRAGMENTS = 16
-"""Half a byte says which fragment made the tuples of a run."""
+"""Half a byte names the fragment that made the tuples of a run."""
 
 
 @dataclass(frozen=True)
 class Tray:
-    """Tuples of a fragment that wait at a site for the fragment `consumer` that runs there, or for the radio (None). `local`:
-    made there and consumed there."""
+    """Tuples of a fragment that wait at a site for the fragment `consumer` that runs there, or for the radio
+    (None). `local`: the tuples are made and consumed at that site."""
 
     fragment: int
     consumer: int | None
@@ -42,14 +44,15 @@ class Tray:
 
     @property
     def name(self) -> str:
-        """In the C program: `f3_for_f1`, `f3_for_radio`, and `f2_within` for what never leaves the site."""
+        """Its name in the C program: `f3_for_f1`, `f3_for_radio`, and `f2_within` for tuples that never leave
+        the site."""
         if self.local:
             return f"f{self.fragment}_within"
         return f"f{self.fragment}_for_{'radio' if self.consumer is None else f'f{self.consumer}'}"
 
     @property
     def row(self) -> str:
-        """Its struct in the C program."""
+        """Its row struct in the C program."""
         return f"row_{self.fragment}"
 
     @property
@@ -60,8 +63,8 @@ class Tray:
 
 @dataclass(frozen=True)
 class AgendaStep:
-    """What a site does once in a period: `what` is `run` (a fragment), `send`, or `receive` (from `other`). `sendings`: for so many
-    the slot has time, where packets are acknowledged and sent again."""
+    """A step of a site once in a period: `what` is `run` (a fragment), `send`, or `receive` (from `other`).
+    `sendings`: how many transmissions the slot has time for, where packets are acknowledged and retried."""
 
     start: int
     end: int
@@ -72,7 +75,7 @@ class AgendaStep:
 
 @dataclass(frozen=True)
 class Site:
-    """Everything that a program is written from."""
+    """Everything that a program is generated from."""
 
     id: NodeId
     parent: NodeId | None
@@ -85,12 +88,13 @@ class Site:
     beta: int
 
     def received(self, fragment: int) -> Tray | None:
-        """Where tuples of a fragment go that come in by radio: to the fragment that consumes them here, else on."""
+        """The tray for a fragment's tuples that arrive by radio: that of the fragment that consumes them
+        here, otherwise the radio's."""
         arriving = [t for t in self.trays if t.fragment == fragment and not t.local]
         return next((t for t in arriving if t.consumer is not None), arriving[0] if arriving else None)
 
     def made(self, fragment: int) -> Tray:
-        """Where tuples of a fragment go that are made here."""
+        """The tray for a fragment's tuples that are made here."""
         made = [t for t in self.trays if t.fragment == fragment and (t.local or t.consumer is None)]
         if len(made) != 1:
             raise InternalError(
@@ -99,7 +103,7 @@ class Site:
         return made[0]
 
     def feeding(self, fragment: int, producers: tuple[int, ...]) -> list[Tray]:
-        """The trays of some producers that a fragment empties."""
+        """The trays of the given producers that a fragment empties."""
         return [t for t in self.trays if t.consumer == fragment and t.fragment in producers]
 
     @property
@@ -109,14 +113,14 @@ class Site:
 
     @property
     def receives(self) -> bool:
-        """Whether it listens to anybody."""
+        """Whether it listens to any other site."""
         return any(step.what == "receive" for step in self.steps)
 
 
 @dataclass(frozen=True)
 class Delivered:
-    """Rows that the sink hands to the gateway: those that come in by an EXCHANGE of the fragment that delivers. `ordered`: they say
-    where they were acquired."""
+    """Rows that the sink hands to the gateway: those that an EXCHANGE brings to the fragment that delivers.
+    `ordered`: each row names the site that acquired it."""
 
     node: physical.Exchange
     producer: int
@@ -125,7 +129,8 @@ class Delivered:
 
 @dataclass(frozen=True)
 class Motes:
-    """A placement seen by the code generator. `starting`: how motes are told when to begin; None: they count from their reset."""
+    """A placement as the code generator sees it. `starting`: how motes are told when to start; None: they
+    count from their reset."""
 
     placement: Placement
     typing: Typing
@@ -136,25 +141,27 @@ class Motes:
 
     @property
     def first(self) -> int:
-        """The tick of the first evaluation; of motes that wait, by the sink's clock."""
+        """The tick of the first evaluation; if motes wait for the start, by the sink's clock."""
         return START if self.starting is None else self.starting.first
 
     @property
     def retries(self) -> int:
-        """How often a packet that was not acknowledged is sent again; 0: packets are sent once, and not acknowledged."""
+        """How often a packet that was not acknowledged is sent again; 0: packets are sent once and not
+        acknowledged."""
         return self.placement.network.retries
 
     @property
     def delivered(self) -> tuple[Delivered, ...]:
-        """What the sink hands to the gateway, which does the rest: AGGR_EVAL, and what motes cannot run."""
+        """The rows that the sink hands to the gateway, which does the rest: AGGR_EVAL, and what motes cannot
+        run."""
         first = self.placement.fragments[0]
         fed = zip(first.exchanges, first.producers, strict=True)
         return tuple(Delivered(node, number, number in self.ordered) for node, number in fed)
 
     @property
     def alignment(self) -> int:
-        """Microseconds: programs know when a window that slides is due by counting from their first evaluation, so that this may be at
-        any other time that is whole multiples of it away, and at no other."""
+        """Microseconds. Programs count from their first evaluation to know when a sliding window is due. So
+        the first evaluation may move by whole multiples of this time, and by nothing else."""
         slides = [
             node.slide
             for fragment in self.placement.fragments
@@ -164,8 +171,8 @@ class Motes:
         return lcm(self.typing.interval, *slides)
 
     def fingerprint(self, start: int) -> int:
-        """Two bytes that differ between most programs of different queries, so that the gateway notices which one it hears. `start`:
-        the time of the first evaluation."""
+        """Two bytes that differ between most programs of different queries, so that the gateway notices which
+        one it hears. `start`: the time of the first evaluation."""
         agenda = self.placement.agenda
         layouts = [sorted(self.typing.stored(k.node, k.ordered).items()) for k in self.delivered]
         facts = (
@@ -225,12 +232,12 @@ class Motes:
         return tuple(sorted(steps, key=lambda step: step.start))
 
     def ticks(self, agenda_ticks: int) -> int:
-        """A time of the agenda on the mote's clock, rounded up: both ends of a slot round alike."""
+        """A time of the agenda on the mote's clock, rounded up. Both ends of a slot round alike."""
         return -(-agenda_ticks * TICKS // self.placement.agenda.tick_rate)
 
 
 def motes_of(placement: Placement, converters: Converters | None = None) -> Motes:
-    """The code generator's view of a placement; refuses what no mote can do."""
+    """The code generator's view of a placement; refuses a plan that motes cannot run."""
     agenda = placement.agenda
     sites = list(placement.routing.post_order)
     check_sites(sites)
@@ -270,8 +277,8 @@ def motes_of(placement: Placement, converters: Converters | None = None) -> Mote
 
 
 def _ordered(placement: Placement) -> frozenset[int]:
-    """The fragments whose tuples say where they were acquired: rows are counted in the order of their sites, or, at the gateway,
-    told apart by their sources."""
+    """The fragments whose tuples name the site that acquired them: their rows are counted in the order of
+    sites, or, at the gateway, distinguished by their sources."""
     waiting: list[int] = []
     for fragment in placement.fragments:
         if fragment.host != "mote":
@@ -290,8 +297,9 @@ def _ordered(placement: Placement) -> frozenset[int]:
 
 
 def _asked_for_sources(node: physical.Node, asked: bool, counts: bool) -> Iterator[bool]:
-    """For each EXCHANGE, left to right, whether somebody above it asks who sent a row of a stream, or in which order rows of one
-    tick came. Windows of time do not, unless it `counts` who was heard (COMPLETENESS)."""
+    """For each EXCHANGE, left to right, whether an operator above it needs the source of a row of a stream,
+    or the order of the rows of one tick. Time windows do not, unless `counts` says that they count which
+    sensors were heard (COMPLETENESS)."""
     if isinstance(node, physical.Exchange):
         yield asked and node.collection is Collection.STREAM
         return
@@ -312,7 +320,7 @@ _SOURCELESS = (
 
 
 def _channels(acquires: list[physical.SpAcquire]) -> dict[tuple[str, str], int]:
-    """A channel of the converter for each column that is sensed, the same at every site."""
+    """A channel of the converter for each sensed column, the same at every site."""
     found: dict[tuple[str, str], int] = {}
     for node in acquires:
         for column in node.columns + node.reads:

@@ -1,7 +1,8 @@
-"""A placement with the very sizes of our tuples: slots and buffers as the programs need them.
+"""A placement with the exact sizes of our tuples, so that slots and buffers fit the programs.
 
-The planner sizes tuples by its own rules. On motes an AVG travels as sum and count up to the gateway, and a row that will be counted
-by a row window says where it was acquired: both take bytes that it does not know of.
+The planner sizes tuples by its own rules. On motes an AVG travels as sum and count up to the gateway, and a
+row that a row window will count names the site that acquired it. The planner does not know of these extra
+bytes.
 """
 
 from __future__ import annotations
@@ -26,8 +27,9 @@ from nilometer.types import format_duration
 def sized(
     placement: Placement, converters: Converters | None = None, drift: float = 0.0, *, waiting: bool = False
 ) -> Motes:
-    """The code generator's view of a placement, its agenda and estimates made anew for the same buffering factor, and for clocks that
-    are off by up to `drift`. `waiting`: motes are told when to begin."""
+    """The code generator's view of a placement, with its agenda and estimates computed anew for the same
+    buffering factor, and for clocks that are off by up to `drift`. `waiting`: motes are told when to
+    start."""
     motes = motes_of(placement, converters)
     starting = starting_for(placement.routing, drift) if waiting else None
     motes = replace(motes, starting=starting)
@@ -40,7 +42,7 @@ def sized(
         for fragment in placement.fragments
         if not fragment.delivers
     }
-    room = placement.costs.packet_room - 1  # a run begins with a byte of its own
+    room = placement.costs.packet_room - 1  # a run starts with a byte of its own
     for number, size in sizes.items():
         if size > room:
             raise UnsupportedError(
@@ -72,7 +74,7 @@ def sized(
 
 
 def _load(motes: Motes, placed: PlacedPlan, kind: Delivered) -> Load:
-    """What the sink has to say on its serial line of one kind of tuples."""
+    """The load of one kind of tuples on the sink's serial line."""
     arriving = [
         flow
         for flow in placed.incoming[placed.routing.sink]

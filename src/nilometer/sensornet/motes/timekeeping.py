@@ -1,10 +1,13 @@
-"""How far clocks may run apart -> how motes keep time: what a slot gets for it, and what is refused.
+"""How far clocks may drift apart -> how motes keep time: the guard of a slot, and the drifts that are
+refused.
 
-A child sets its clock by its parent's once a period, in their slot: the acknowledgement says when the packet came (if none comes, by
-what it drifted in the periods before: `clock_set` in `runtime/send_again.c`). So when they meet again the two are apart by what they drift in a period, twice the drift, and by the ticks to which both round. By then the parent
-has set its own clock, by as much as it drifts: the error of a site against the sink adds up along its path. Neighbours of
-different parents, whose slots follow each other, may be apart by twice the drift for each hop; each of their slots has room for
-half of that at either end.
+A child sets its clock by its parent's once a period, in their slot: the acknowledgement says when the packet
+came. (If none comes, the child corrects by its drift in the periods before: `clock_set` in
+`runtime/send_again.c`.) When the two meet again, they are apart by their drift in a period, at most twice the
+drift of one clock, and by the ticks to which both round. By then the parent has corrected its own clock by
+its own drift, so a site's error against the sink adds up along its path. Neighbours with different parents,
+whose slots follow each other, may be apart by twice the drift per hop. Each of their slots has room for half
+of that at either end.
 """
 
 from __future__ import annotations
@@ -16,33 +19,36 @@ from nilometer.errors import ConfigurationError, UnsupportedError
 from nilometer.placement import CostParameters, Placement
 
 TICKS = 1024
-"""A mote's clock: ticks a second."""
+"""Ticks per second of a mote's clock."""
 
 PATIENCE = 6
-"""Ticks that a sender waits for an acknowledgement. It takes four and a half from the packet's end on, and the tick in which that
-falls may be nearly over. One that tells the time has two bytes more, which take one tick more."""
+"""Ticks that a sender waits for an acknowledgement. It takes four and a half ticks from the end of the
+packet, and the tick in which that falls may be nearly over. An acknowledgement that tells the time has two
+more bytes, which take one tick more."""
 
 MOST_APART = 8
-"""A guard is at most this part of the acquisition interval: readings are of their evaluation, whoever's clock it is by."""
+"""A guard is at most one part in this many of the acquisition interval, so that readings belong to their
+evaluation by any clock."""
 
 LONGEST_GUARD = 1 << 14
-"""Ticks. What an acknowledgement says has 16 bits, in a slot of two guards; so has the difference of two clocks, after a period in which
-none came, too."""
+"""Ticks. The time in an acknowledgement has 16 bits, for a slot with two guards. So has the difference of two
+clocks, even after a period without an acknowledgement."""
 
 MEET = "expect less drift, or let sites meet more often: an earlier delivery, a smaller buffering factor"
-"""A hint."""
+"""The hint of both refusals."""
 
 
 @dataclass(frozen=True)
 class Timekeeping:
-    """`drift`: the share by which a clock may be fast or slow. `guard`: ticks by which a child may be early or late in its slot."""
+    """`drift`: the share by which a clock may be fast or slow. `guard`: ticks by which a child may be early
+    or late in its slot."""
 
     drift: float = 0.0
     guard: int = 0
 
     @property
     def drifts(self) -> bool:
-        """Whether clocks are set at all."""
+        """Whether clocks drift and must be set."""
         return self.drift > 0
 
     @property
@@ -52,11 +58,11 @@ class Timekeeping:
 
     @property
     def guard_milliseconds(self) -> float:
-        """The guard."""
+        """The guard in milliseconds."""
         return self.guard * 1000 / TICKS
 
     def costs(self, costs: CostParameters) -> CostParameters:
-        """A slot has the guard at either end; an acknowledgement says the time."""
+        """The costs with a guard at either end of a slot, and acknowledgements that tell the time."""
         told = 2 * costs.transmit_byte
         return replace(
             costs,
@@ -71,8 +77,8 @@ EXACT = Timekeeping()
 
 
 def timekeeping_for(drift: float, placement: Placement, before: float = 1.0) -> Timekeeping:
-    """How the motes of a placement keep time; refuses what they cannot. `before`: so many seconds before the first evaluation
-    clocks agreed, at the reset or when motes were told the start."""
+    """How the motes of a placement keep time; refuses a drift that they cannot handle. `before`: how many
+    seconds before the first evaluation the clocks agreed, at the reset or when motes were told the start."""
     if not placement.network.retries:
         raise UnsupportedError(
             "motes set their clocks by acknowledgements, and there are none",
@@ -81,8 +87,8 @@ def timekeeping_for(drift: float, placement: Placement, before: float = 1.0) -> 
         )
     agenda = placement.agenda
     depth = max(placement.routing.depths.values())
-    meeting = agenda.seconds(agenda.period) + before  # the first time that they meet, it has been longer
-    # Both ends round to ticks, and so did every site above.
+    meeting = agenda.seconds(agenda.period) + before  # it is longest before the first meeting
+    # Both ends round to ticks, and so does every site above.
     guard = ceil(max(2, depth) * drift * meeting * TICKS) + 2 * depth
     interval = agenda.seconds(agenda.alpha)
     if guard > interval * TICKS / MOST_APART:

@@ -1,6 +1,8 @@
-"""The compilers: avr-gcc for motes, the machine's own C compiler for the emulator, which is built once and kept.
+"""The compilers: avr-gcc for motes, and the machine's own C compiler for the emulator, which is built once
+and kept.
 
-All come from Debian: gcc-avr, avr-libc, binutils-avr for building; libsimavr-dev, libelf-dev and a C compiler for emulating.
+All tools are Debian packages: gcc-avr, avr-libc and binutils-avr to build; libsimavr-dev, libelf-dev and a C
+compiler to emulate.
 """
 
 from __future__ import annotations
@@ -29,8 +31,8 @@ MISTAKES = (
     "sign-compare",
     "uninitialized",
 )
-"""The warnings that would be of a mistake of ours. Others are of what a query may well say: a reading whose value does not matter
-(COUNT(rain)), a condition that always holds (rain < 70000, rain <= rain + 2)."""
+"""The warnings that would show a mistake of ours. Others can come from a valid query: a reading whose value
+does not matter (COUNT(rain)), a condition that always holds (rain < 70000, rain <= rain + 2)."""
 
 FLAGS = (
     "-mmcu=atmega128",
@@ -44,12 +46,12 @@ FLAGS = (
     "-ffunction-sections",
     "-fdata-sections",
     "-mcall-prologues",
-    # This pass of avr-gcc 5.4 may take a register for still having a constant that an addition of 32 bits has overwritten. It
+    # This pass of avr-gcc 5.4 may assume that a register still holds a constant that a 32-bit addition has overwritten. It
     # saves less than 1 % of flash.
     "-fdisable-rtl-postreload",
     "-Wl,--gc-sections,--undefined=_mmcu,--section-start=.mmcu=0x910000",
 )
-"""An unused function of the runtime is left out by the linker, so that a node gets only the code it needs."""
+"""The linker leaves out unused functions of the runtime, so that a node gets only the code it needs."""
 
 FLASH = 128 * 1024
 RAM = 4096
@@ -65,7 +67,7 @@ class Built:
 
 
 def build(source: Path) -> Built:
-    """Compile one program; the ELF file stands beside it."""
+    """Compile one program; the ELF file is written beside it."""
     elf = source.with_suffix(".elf")
     _run([_tool("avr-gcc", "gcc-avr avr-libc"), *FLAGS, str(source), "-o", str(elf), "-lm"], f"{source.name}")
     listing = _run([_tool("avr-size", "binutils-avr"), "-A", str(elf)], elf.name)
@@ -79,7 +81,7 @@ def build(source: Path) -> Built:
 
 
 def build_all(sources: list[Path]) -> list[Built]:
-    """Compile many."""
+    """Compile several programs."""
     with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
         return list(pool.map(build, sources))
 
@@ -97,12 +99,12 @@ def emulator() -> Path:
         text.write_text(source, "utf-8")
         compiler = os.environ.get("CC") or _tool("cc", "gcc")
         _run([compiler, "-O2", "-std=gnu99", str(text), "-o", str(made), "-lsimavr", "-lelf"], "the emulator")
-        made.replace(program)  # two first uses at once: both make the same file
+        made.replace(program)  # if two first uses run at once, both make the same file
     return program
 
 
 def missing_tools() -> str | None:
-    """The Debian packages without which motes can be neither built nor emulated; None if all is there."""
+    """The Debian packages that are missing to build and emulate motes; None if all are there."""
     needed = {"avr-gcc": "gcc-avr avr-libc", "avr-size": "binutils-avr", "cc": "gcc"}
     missing = [packages for tool, packages in needed.items() if shutil.which(tool) is None]
     if not any(Path(root, "simavr", "sim_avr.h").exists() for root in ("/usr/include", "/usr/local/include")):
@@ -111,7 +113,7 @@ def missing_tools() -> str | None:
 
 
 def cache_directory() -> Path:
-    """Where compiled helpers are kept."""
+    """The directory of compiled helpers."""
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "nilometer"
 
 

@@ -1,9 +1,10 @@
-"""Values in a mote's C program: text, type, and the range that the type was chosen by.
+"""Values in a mote's C program: text, type, and the range that decided the type.
 
-The language's INT has 64 bits, an ATmega128 works on 8. So every integer carries the range that it can have, from the
-converter's 10 bits upwards, and gets the narrowest type that holds it: an overflow cannot happen, or the query is
-refused. FLOAT is the 4-byte `float` (avr-gcc has no other): 24 bits of mantissa. TIME is the number of an acquisition since
-the start (4 bytes unsigned), which the gateway turns back into microseconds.
+The language's INT has 64 bits; an ATmega128 works on 8. So every integer carries its possible range, from the
+converter's 10 bits upwards, and gets the narrowest type that holds it. Either an overflow cannot happen, or
+the query is refused. FLOAT is the 4-byte `float` (avr-gcc has no other), with 24 bits of mantissa. TIME is
+the number of an acquisition since the start (4 bytes unsigned), which the gateway turns back into
+microseconds.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from nilometer.errors import UnsupportedError
 
 
 class CType(StrEnum):
-    """The types of C that are used."""
+    """The C types in use."""
 
     BYTE = "uint8_t"
     SHORT = "int16_t"
@@ -30,7 +31,8 @@ class CType(StrEnum):
 
 
 MEDIUM = 3
-"""Bytes of an `int32_t` of which a tuple keeps 24 bits: a member of a struct may have them, a variable has not."""
+"""Bytes of an `int32_t` of which a tuple keeps 24 bits. A member of a struct can be that short, a variable
+cannot."""
 
 _NULLS = {
     (CType.BYTE, 1): ("UINT8_MAX", 2**8 - 1),
@@ -40,7 +42,7 @@ _NULLS = {
     (CType.NUMBER, 4): ("UINT32_MAX", 2**32 - 1),
     (CType.FLOAT, 4): ("NAN", float("nan")),
 }
-"""The value that stands for NULL in a tuple, one that nothing else can have: in C, and in Python."""
+"""The value that stands for NULL in a tuple, in C and in Python. No other value can equal it."""
 
 
 FLOAT_LIMIT = 3e38
@@ -48,8 +50,8 @@ FLOAT_LIMIT = 3e38
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """What is known of a column at compile time. `low` and `high` bound the value; a TIME has neither. `narrow`: a tuple keeps
-    `MEDIUM` bytes of it."""
+    """The compile-time facts about a column. `low` and `high` bound the value; a TIME has neither. `narrow`:
+    a tuple keeps `MEDIUM` bytes of it."""
 
     ctype: CType
     low: float = 0
@@ -64,12 +66,12 @@ class Field:
 
     @property
     def null(self) -> str:
-        """What stands for NULL in a tuple, in C."""
+        """The C value that stands for NULL in a tuple."""
         return _NULLS[self.ctype, self.size][0]
 
     @property
     def null_value(self) -> float:
-        """What stands for NULL in a tuple."""
+        """The value that stands for NULL in a tuple."""
         return _NULLS[self.ctype, self.size][1]
 
     def member(self, name: str) -> str:
@@ -82,13 +84,13 @@ class Field:
         return self.ctype is CType.NUMBER
 
     def is_null(self, text: str) -> str:
-        """The condition of C that a variable of this field holds NULL."""
+        """The C condition that a variable of this field holds NULL."""
         return f"{text} != {text}" if self.ctype is CType.FLOAT else f"{text} == {self.null}"
 
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """An expression of C without side effects. `null` is the condition under which it is NULL (None: never)."""
+    """A C expression without side effects. `null` is the condition under which it is NULL (None: never)."""
 
     text: str
     field: Field
@@ -99,7 +101,8 @@ TIME_FIELD = Field(CType.NUMBER)
 
 
 def integer(low: int, high: int, what: str, *, nullable: bool = False) -> Field:
-    """The narrowest field for a range of integers that a mote computes with; the very lowest value is left to NULL."""
+    """The narrowest field for a range of integers that a mote computes with. The lowest value is reserved for
+    NULL."""
     for ctype, bits in ((CType.SHORT, 15), (CType.LONG, 31)):
         if -(2**bits) < low and high < 2**bits:
             return Field(ctype, low, high, nullable)
@@ -111,7 +114,8 @@ def integer(low: int, high: int, what: str, *, nullable: bool = False) -> Field:
 
 
 def bounded(low: int, high: int, what: str, *, nullable: bool = False) -> Field:
-    """The narrowest field in a tuple: for what is only added to, and not computed with on a mote."""
+    """The narrowest field in a tuple, for values that a mote only adds to and does not otherwise compute
+    with."""
     if low >= 0 and high < 2**8 - 1:
         return Field(CType.BYTE, low, high, nullable)
     wide = integer(low, high, what, nullable=nullable)
@@ -131,5 +135,5 @@ def real(low: float, high: float, what: str, *, nullable: bool = False) -> Field
 
 
 def either(conditions: list[str]) -> str:
-    """The OR of conditions of C."""
+    """The OR of C conditions."""
     return " || ".join(conditions) if conditions else "0"

@@ -1,11 +1,13 @@
-"""The simulator of a placed plan: a `Placement` and readings -> answers at the sink, energy of every node, losses, repairs.
+"""The simulator of a placed plan: a `Placement` and readings -> answers at the sink, energy of every node,
+losses, repairs.
 
     simulate(placement, duration, Conditions(seed=7, losses=True)) -> SimulationResult
 
-The law: where nothing is lost, the answers are those of the reference evaluator over the same readings. The fragments are run by the
-gateway's dataflow, for all sites of one depth and many periods at once (`execution.py`), packets are counted or lost one by one
-(`counting.py`, `hops.py`), energy follows from the agenda and from what was sent (`ledger.py`), a death is answered by the
-best of three repairs (`repair/`). Everything follows from the seed; how long a stretch is run at once changes nothing.
+The law: where nothing is lost, the answers are those of the reference evaluator over the same readings. The
+gateway's dataflow runs the fragments, for all sites of one depth and many periods at once (`execution.py`).
+Packets are counted, or lost one by one (`counting.py`, `hops.py`). Energy follows from the agenda and from
+the packets sent (`ledger.py`). After a death, the best of three repairs is made (`repair/`). Everything
+follows from the seed; the length of the stretches that are run at once changes nothing.
 """
 
 from nilometer.sensornet.simulation.clocks import Clocks

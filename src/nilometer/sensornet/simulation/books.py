@@ -1,4 +1,4 @@
-"""What the radios of a network did: packets and bytes of every site, and what was lost on the way."""
+"""The radio counters of a network: packets and bytes of every site, and the losses on the way."""
 
 from __future__ import annotations
 
@@ -12,9 +12,11 @@ from nilometer.sensornet.simulation.slots import REASONS
 
 @dataclass
 class RadioBooks:
-    """Sums over some periods, by site number. `packets` are different packets, `sent` all sendings of them; `bytes` those of all
-    sendings, with what a packet holds besides tuples; `lost_by` packets that never arrived, [reason, site]; `tuples_lost` those in
-    them; `acknowledged` the acknowledgements that a site sent, and `duplicates` the packets it got once more, and dropped."""
+    """Sums over some periods, by site number. `packets` counts distinct packets, `sent` all their
+    transmissions; `bytes` is the size of all transmissions, including the part of a packet that is not
+    tuples. `lost_by` counts packets that never arrived, [reason, site]; `tuples_lost` the tuples in them.
+    `acknowledged` counts the acknowledgements that a site sent, and `duplicates` the packets that it received
+    again and dropped."""
 
     packets: Integers
     sent: Integers
@@ -26,18 +28,18 @@ class RadioBooks:
 
     @classmethod
     def empty(cls, sites: int) -> RadioBooks:
-        """Nothing yet."""
+        """Books in which nothing is counted yet."""
         packets, sent, tuples, acknowledged, duplicates = (np.zeros(sites, dtype=np.int64) for _ in range(5))
         lost = np.zeros((len(REASONS), sites), dtype=np.int64)
         return cls(packets, sent, np.zeros(sites), lost, tuples, acknowledged, duplicates)
 
     @property
     def lost(self) -> Integers:
-        """Packets that never arrived, for whatever reason."""
+        """Packets that never arrived, for any reason."""
         found: Integers = self.lost_by.sum(axis=0)
         return found
 
     def add_at(self, rows: Integers, other: RadioBooks) -> None:
-        """Count more periods, of a part of the sites: `rows` are their places here."""
+        """Add more periods of some of the sites; `rows` are their places here."""
         for entry in fields(self):
             getattr(self, entry.name)[..., rows] += getattr(other, entry.name)

@@ -1,4 +1,4 @@
-"""Clocks that run apart, and what a receiver does not hear of its children's slots."""
+"""Clocks that drift apart, and the packets of its children's slots that a receiver therefore misses."""
 
 from __future__ import annotations
 
@@ -11,19 +11,20 @@ from nilometer.kernels.arrays import Floats, Integers
 from nilometer.sensornet.simulation.draws import uniform
 
 MOST_DRIFT = 0.01
-"""As a share; what has no crystal is not off by more, once calibrated."""
+"""The greatest drift, as a share. Even a clock without a crystal is not off by more, once calibrated."""
 
 _CLOCK = 2
-"""What a draw is for; `slots.py` has others."""
+"""The purpose of a draw; `slots.py` has others."""
 
 
 @dataclass(frozen=True)
 class Clocks:
-    """Quartz crystals that are off by up to `drift` (1e-6 is one part in a million), each by its own share, drawn once.
+    """Quartz crystals that are off by up to `drift` (1e-6 is one part in a million), each by its own share,
+    drawn once.
 
-    A site sets its clock by its parent's whenever they meet, once in a period. `guard` is how long, in seconds, a
-    receiver listens before and after the slot; None: as long as it takes (`needed_guard`). Beyond the guard packets at the slot's
-    beginning or end are not heard.
+    A site sets its clock by its parent's whenever they meet, once in a period. `guard` is how long, in
+    seconds, a receiver listens before and after the slot; None: as long as necessary (`needed_guard`). If
+    clocks differ by more than the guard, packets at the start or end of the slot are not heard.
     """
 
     drift: float
@@ -38,7 +39,7 @@ class Clocks:
             )
 
     def check(self, interval: float, period: float) -> None:
-        """Refuse clocks for which receivers would have to listen all the time. Both in seconds."""
+        """Refuse clocks for which receivers would have to listen all the time. Both times are in seconds."""
         listening = self.listening(period)
         if listening > interval:
             apart = f"clocks that drift by {self.drift * 1e6:g} ppm are up to {self.needed_guard(period):.1f} s apart"
@@ -56,7 +57,7 @@ class Clocks:
             )
 
     def needed_guard(self, period: float) -> float:
-        """Two clocks drift apart by at most this in a period of so many seconds."""
+        """The most by which two clocks drift apart in a period of that many seconds."""
         return 2 * self.drift * period
 
     def listening(self, period: float) -> float:
@@ -64,18 +65,18 @@ class Clocks:
         return 2 * (self.needed_guard(period) if self.guard is None else self.guard)
 
     def rates(self, seed: int, nodes: Integers) -> Floats:
-        """By how much each clock is fast, as a share."""
+        """The share by which each clock is fast."""
         drawn: Floats = (2 * uniform(seed, np.full(len(nodes), _CLOCK), nodes) - 1) * self.drift
         return drawn
 
     def unheard(
         self, seed: int, nodes: Integers, parents: Integers, period: float, packet: float
     ) -> Integers:
-        """How many sendings of each site's slot fall out of what its parent hears: positive ones at the beginning, negative at the
-        end. `packet`: seconds that one takes."""
+        """How many transmissions of each site's slot its parent does not hear: positive at the start of the
+        slot, negative at the end. `packet`: seconds per transmission."""
         early = (
             self.rates(seed, nodes) - self.rates(seed, parents)
-        ) * period  # positive: the sender's clock is fast, it begins too early
+        ) * period  # positive: the sender's clock is fast, so it starts too early
         guard = self.needed_guard(period) if self.guard is None else self.guard
         outside = np.maximum(0.0, np.abs(early) - guard)
         return (np.sign(early) * np.ceil(outside / packet - 1e-9)).astype(np.int64)

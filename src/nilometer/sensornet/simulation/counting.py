@@ -1,7 +1,9 @@
-"""How many tuples each instance gave in each period -> packets and bytes on every hop, where nothing is lost.
+"""The number of tuples that each instance gave in each period -> packets and bytes on every hop, where
+nothing is lost.
 
-A flow's tuples leave its source and are consumed at its target; in between every site passes them on. So what a site sends
-is what it makes and what its children send it, less what is consumed there: one addition for each site, for all periods.
+A flow's tuples leave its source and are consumed at its target; every site in between forwards them. So a
+site sends what it makes plus what its children send it, minus what it consumes: one addition per site, for
+all periods.
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ def count_packets(numbers: SiteNumbers, made: dict[int, Integers], periods: int)
     costs, wire = numbers.placement.costs, numbers.placement.profile.wire
     size = len(numbers)
     tuples = np.zeros((len(numbers.kinds), size, periods), dtype=np.int64)
-    own = np.zeros((size, periods), dtype=np.int64)  # packets, where every flow has its own
+    own = np.zeros((size, periods), dtype=np.int64)  # packets, if every flow has its own
     for fragment, given in made.items():
         kind, target = numbers.kind_of[fragment], numbers.target_of[fragment]
         for place in np.flatnonzero((kind >= 0) & (target != np.arange(size))):
@@ -39,7 +41,7 @@ def count_packets(numbers: SiteNumbers, made: dict[int, Integers], periods: int)
     own[-1], content[-1] = 0, 0
     books.packets += own.sum(axis=1)
     books.sent += books.packets
-    if numbers.placement.network.retries:  # each is acknowledged, once
+    if numbers.placement.network.retries:  # each packet is acknowledged once
         books.acknowledged += np.bincount(numbers.parent[:-1], books.packets[:-1], size).astype(np.int64)
     books.bytes += content.sum(axis=1) + books.packets * packet_head(numbers.placement)
     return books

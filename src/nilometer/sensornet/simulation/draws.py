@@ -1,8 +1,8 @@
-"""Chance, by name: numbers that say what is drawn -> the draw.
+"""Random draws by name: numbers that identify a draw -> the draw.
 
-A counter-based random number generator (Salmon et al., SC 2011), by hashing: a draw depends on the seed and
-on what it is for (this packet of this site in this period), never on the order in which draws are made; so
-how a run is cut into stretches changes nothing.
+A counter-based random number generator (Salmon et al., SC 2011), by hashing. A draw depends on the seed and
+on its purpose (this packet of this site in this period), never on the order of draws. So the cutting of a run
+into stretches changes nothing.
 
 >>> float(uniform(7, np.array([1, 2]), np.array([0, 0]))[1]) == float(
 ...     uniform(7, np.array([2]), np.array([0]))[0]

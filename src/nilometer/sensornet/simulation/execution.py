@@ -1,8 +1,10 @@
-"""A placed plan in progress: readings of some periods -> the answers of those periods at the sink, and the radios' books.
+"""A running placed plan: readings of some periods -> the answers of those periods at the sink, and the
+radios' books.
 
-From the deepest sites to the sink: at each depth every fragment that runs there takes what came for it, for all sites of the
-depth and all evaluations of the stretch at once, and what it gives goes on its way. A stretch is any number of periods in
-which nothing changes; how a run is cut into stretches changes no answer.
+Execution goes from the deepest sites to the sink. At each depth, every fragment that runs there takes its
+input, for all sites of the depth and all evaluations of the stretch at once, and sends its output on. A
+stretch is any number of periods in which nothing changes. The cutting of a run into stretches changes no
+answer.
 """
 
 from __future__ import annotations
@@ -36,7 +38,8 @@ Place = tuple[int, int]
 
 
 class Execution:
-    """The state of the operators between stretches. `begin`: when evaluation 0 is, in microseconds since the epoch."""
+    """The state of the operators between stretches. `begin`: the time of evaluation 0, in microseconds since
+    the epoch."""
 
     def __init__(self, placement: Placement, readings: Readings, extents: Extents, begin: int) -> None:
         _check(placement)
@@ -56,8 +59,8 @@ class Execution:
         self._first = True
 
     def remember(self, sites: Collection[NodeId], since: int) -> None:
-        """Let the windows of these sites hold what they sensed before this plan began, not before `since`: a site that keeps its program
-        keeps its memory. Windows elsewhere begin empty."""
+        """Fill the windows of these sites with what they sensed before this plan began, but not before
+        `since`: a site that keeps its program keeps its memory. Windows at other sites start empty."""
         kept = max(
             (
                 readings_kept(node, self.interval)
@@ -91,12 +94,12 @@ class Execution:
         rows = rows.with_columns(
             times.alias(TICK), times.alias(TIME), ids.cast(dtype(stream.id_type)).alias(ID)
         ).join(known, on=ID, how="left", maintain_order="left")
-        # Any number that tells the rows of one tick apart, the same however the run is cut.
+        # Any number that distinguishes the rows of one tick and does not depend on how the run is cut.
         position = times.to_numpy() // self.interval * len(self.numbers) + rows.get_column(SITE).to_numpy()
         return rows.with_columns(pl.Series(POSITION, position))
 
     def run(self, first: int, periods: int, air: Air) -> tuple[pl.DataFrame, RadioBooks]:
-        """The answers of periods `first` ... `first + periods - 1`, in order, and what the radios did."""
+        """The answers of periods `first` ... `first + periods - 1`, in order, and the radios' books."""
         beta = self.placement.beta
         ticks = self.begin + np.arange(first * beta, (first + periods) * beta, dtype=np.int64) * self.interval
         stretch = _Stretch(self, ticks, first, periods, air)
@@ -106,13 +109,13 @@ class Execution:
 
 
 class _Stretch:
-    """One stretch under way."""
+    """One running stretch."""
 
     def __init__(self, execution: Execution, ticks: Integers, first: int, periods: int, air: Air) -> None:
         self._execution = execution
         self._numbers = execution.numbers
         self._ticks = ticks
-        # Periods are told apart over all placements of a run, so that every packet has a draw of its own.
+        # Period numbers are unique over all placements of a run, so that every packet has a draw of its own.
         self._number = execution.begin // execution.interval + first
         self._periods = periods
         self._air = air
@@ -148,7 +151,7 @@ class _Stretch:
         inputs = []
         come = self._arrived.pop((fragment.number, depth), {})
         for producer in fragment.producers:
-            # What other instances of a merging fragment send comes in with what its producer sends.
+            # The rows of other instances of a merging fragment come in together with those of its producer.
             parts = come.get(producer, []) + (come.get(fragment.number, []) if fragment.merges else [])
             rows = pl.concat(parts) if parts else pl.DataFrame(schema={SITE: pl.Int64})
             if fragment.delivers and rows.height:
@@ -164,7 +167,7 @@ class _Stretch:
         return output
 
     def _sensed(self, stream: Stream, sites: Integers) -> pl.DataFrame:
-        """The readings of sites, as long as they live."""
+        """The readings of sites, while they live."""
         execution = self._execution
         rows = execution.sensed(stream, sites, self._ticks)
         silent = self._air.silent
@@ -177,7 +180,7 @@ class _Stretch:
         return rows.filter(pl.Series((since < 0) | (reads <= since)))
 
     def _give(self, fragment: Fragment, output: Output) -> None:
-        """What a fragment made goes on its way."""
+        """Send a fragment's output on its way."""
         rows, number = output.rows, fragment.number
         if not rows.height:
             return
@@ -204,7 +207,7 @@ class _Stretch:
         self._made[number] += given.reshape(len(self._numbers), self._periods)
 
     def _arrive(self, fragment: Fragment, rows: pl.DataFrame, origin: Integers, target: Integers) -> None:
-        """Rows are at their targets: hand them to who consumes them there."""
+        """Hand rows that have reached their targets to their consumers."""
         if not rows.height:
             return
         rows = rows.drop(ORIGIN, PERIOD, strict=False)
@@ -217,7 +220,7 @@ class _Stretch:
             self._arrived.setdefault((consumer, depth), {}).setdefault(fragment.number, []).append(part)
 
     def _carry(self, depth: int) -> None:
-        """Everything that the sites of this depth have for their parents."""
+        """Carry everything that the sites of this depth have for their parents."""
         assert self._hops is not None
         held = {kind: pl.concat(parts) for kind, parts in self._passing.pop(depth, {}).items()}
         for kind, rows in self._hops.cross(held, self.books).items():
@@ -232,7 +235,7 @@ class _Stretch:
 
 
 def _check(placement: Placement) -> None:
-    """Refuse a plan that also reads what the network does not sense."""
+    """Refuse a plan that also reads a source outside the network."""
     for fragment in placement.fragments:
         if fragment.delivers and fragment.acquires and len(placement.fragments) > 1:
             names = ", ".join(acquire.stream.name for acquire in fragment.acquires)

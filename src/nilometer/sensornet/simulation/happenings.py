@@ -1,4 +1,4 @@
-"""What befell a simulated network, for its report: deaths, and what was done about them."""
+"""The events of a simulated network, for its report: deaths and repairs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from nilometer.plan.bind.parameters import given_duration
 
 @dataclass(frozen=True)
 class Kill:
-    """A node that dies `after` so many microseconds of the run."""
+    """A node that is killed `after` that many microseconds of the run."""
 
     node: NodeId
     after: int
@@ -19,7 +19,7 @@ class Kill:
 
 @dataclass(frozen=True)
 class Death:
-    """A node that died, microseconds after the beginning, and why: `killed`, or `battery`."""
+    """A node that died, the time in microseconds after the start, and the reason: `killed`, or `battery`."""
 
     node: NodeId
     after: int
@@ -35,7 +35,8 @@ def parse_kill(text: str) -> Kill:
     node, at, time = text.rpartition("@")
     if not node or not at:
         raise ConfigurationError(
-            f"'{text}' does not say who dies when", hint="write NODE@TIME, such as 3@40d or '3@40 DAYS'"
+            f"'{text}' does not say which node dies, and when",
+            hint="write NODE@TIME, such as 3@40d or '3@40 DAYS'",
         )
     return Kill(
         int(node) if node.lstrip("-").isdigit() else node, given_duration(time, f"the time of '{text}'")

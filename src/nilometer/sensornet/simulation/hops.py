@@ -1,7 +1,7 @@
-"""Rows at the sites of one depth -> those of them that reach the parents, hop by hop, packet by packet.
+"""Rows at the sites of one depth -> the rows that reach the parents, hop by hop, packet by packet.
 
-Used where something may be lost. Where nothing is, rows go straight to their targets, and packets are only counted
-(`counting.py`).
+This module runs if something may be lost. If nothing can be, rows go straight to their targets, and packets
+are only counted (`counting.py`).
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ from nilometer.sensornet.simulation.site_rows import SITE
 from nilometer.sensornet.simulation.slots import REASONS, Link, Packets, send
 
 ORIGIN = "@origin"
-"""The site where a row was made; with its fragment that names the flow."""
+"""The site where a row was made. Together with the fragment, it identifies the flow."""
 PERIOD = "@period"
-"""The number of its period, from the beginning of the run."""
+"""The number of a row's period, from the start of the run."""
 
 
 @dataclass(frozen=True)
 class Air:
-    """What may happen. `lossy`: links lose packets, by their quality. `silent`: for each site the time of its period
-    (ticks; -1: never) from which it is dead, in the periods that are being run."""
+    """The possible losses. `lossy`: links lose packets, by their quality. `silent`: for each site, the time
+    in the period (ticks; -1: never) from which it is dead, in the periods being run."""
 
     seed: int
     lossy: bool = False
@@ -45,7 +45,7 @@ class Air:
 
 
 class Hops:
-    """The hops of a placement, under some air."""
+    """The hops of a placement, with some losses."""
 
     def __init__(self, numbers: SiteNumbers, air: Air) -> None:
         placement = numbers.placement
@@ -83,7 +83,8 @@ class Hops:
         return clocks.unheard(self._air.seed, self._nodes, parents, agenda.seconds(agenda.period), packet)
 
     def cross(self, held: dict[int, pl.DataFrame], books: RadioBooks) -> dict[int, pl.DataFrame]:
-        """Of the rows of each kind, at sites of one depth, those that arrive, now at the parents; the books are kept."""
+        """Of the rows of each kind at sites of one depth, returns those that arrive, now at the parents;
+        updates the books."""
         held = {kind: rows for kind, rows in held.items() if rows.height}
         if not held:
             return {}
@@ -130,9 +131,9 @@ class Hops:
         span: int,
         books: RadioBooks,
     ) -> Booleans:
-        """Which rows arrive; each packet is drawn once."""
+        """Which rows arrive. Each packet is drawn once."""
         starts = np.cumsum(packets) - packets
-        number = starts[slot] + packet  # of the packet, over all slots
+        number = starts[slot] + packet  # packet number over all slots
         total = int(packets.sum())
         slots = np.repeat(np.arange(len(packets)), packets)
         place = np.arange(total) - starts[slots]

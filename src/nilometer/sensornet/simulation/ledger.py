@@ -1,8 +1,8 @@
-"""Who spent what: joules of every node by component, from the agenda (which says when processor and radio are on) and from what
-was really sent in its slots.
+"""The energy that each node spent: joules by component, from the agenda (which says when processor and radio
+are on) and from the packets that were actually sent.
 
-A period costs a site the same as every other, but for its packets: so a stretch of many periods is one multiplication. Nodes that
-take no part in the plan are switched off and cost nothing, as in SNEE's figures.
+Every period costs a site the same, except for its packets, so a stretch of many periods is one
+multiplication. Nodes that take no part in the plan are switched off and cost nothing, as in SNEE's figures.
 """
 
 from __future__ import annotations
@@ -27,20 +27,22 @@ _ACTIVE, _RECEIVE, _TRANSMIT = map(COMPONENTS.index, ("cpu_active", "radio_recei
 
 
 class EnergyLedger:
-    """Joules by node (in the network's order) and component. The sink is tethered: its joules are counted, its stock has no end."""
+    """Joules by node (in the network's order) and component. The sink does not run on a battery: its joules
+    are counted, but its stock is unlimited."""
 
     def __init__(self, network: Network) -> None:
         self.nodes: tuple[NodeId, ...] = tuple(node.id for node in network.nodes)
         self._row = {node: row for row, node in enumerate(self.nodes)}
         self.joules: Floats = np.zeros((len(self.nodes), len(COMPONENTS)))
-        self.once: Floats = np.zeros(len(self.nodes))  # of its joules, what is no part of an agenda
-        self.seconds: Floats = np.zeros(len(self.nodes))  # for which a node took part
+        self.once: Floats = np.zeros(len(self.nodes))  # joules outside any agenda, included in the sum
+        self.seconds: Floats = np.zeros(len(self.nodes))  # the time in which a node took part
         self.stock: Floats = np.array(
             [np.inf if n.energy is None or n.id == network.sink else n.energy for n in network.nodes]
         )
 
     def add(self, numbers: SiteNumbers, books: RadioBooks, periods: Floats, clocks: Clocks | None) -> None:
-        """Count so many periods of each site (by site number; a part of one for a site that died in it)."""
+        """Count `periods` periods of each site (by site number; a fraction for a site that died within
+        one)."""
         rows = self.rows(numbers.sites)
         self.joules[rows] += _joules(numbers, books, periods, clocks)
         self.seconds[rows] += periods * numbers.placement.estimate.period
@@ -50,24 +52,24 @@ class EnergyLedger:
         return np.array([self._row[site] for site in sites], dtype=np.int64)
 
     def spend(self, node: NodeId, **joules: float) -> None:
-        """Count what is no part of an agenda, by component."""
+        """Count energy that no agenda includes, by component."""
         for component, amount in joules.items():
             self.joules[self._row[node], COMPONENTS.index(component)] += amount
             self.once[self._row[node]] += amount
 
     def of(self, node: NodeId) -> Energy:
-        """What a node has spent."""
+        """The energy that a node has spent."""
         return Energy(*map(float, self.joules[self._row[node]]))
 
     def left(self, node: NodeId) -> float:
-        """What its battery still has."""
+        """The energy left in its battery."""
         row = self._row[node]
         return float(self.stock[row] - self.joules[row].sum())
 
 
 def most_in_a_period(numbers: SiteNumbers, clocks: Clocks | None) -> Floats:
-    """The most that each site can spend in a period: it sends as much as it can or nothing, and acknowledges all or
-    nothing. (To listen may be dearer than to send.)"""
+    """The most that each site can spend in a period: the maximum over sending as much as it can or nothing,
+    and acknowledging all or nothing. (Listening may cost more than sending.)"""
     most: Floats = np.zeros(len(numbers))
     for sends in (True, False):
         for answers in (True, False):
@@ -85,7 +87,7 @@ def most_in_a_period(numbers: SiteNumbers, clocks: Clocks | None) -> Floats:
 
 
 def _joules(numbers: SiteNumbers, books: RadioBooks, periods: Floats, clocks: Clocks | None) -> Floats:
-    """[site, component]."""
+    """Joules as [site, component]."""
     placement = numbers.placement
     costs = placement.costs
     plans = [placement.sites[site] for site in numbers.sites]
@@ -102,7 +104,8 @@ def _joules(numbers: SiteNumbers, books: RadioBooks, periods: Floats, clocks: Cl
 
 
 def _sending(numbers: SiteNumbers, books: RadioBooks, periods: Floats) -> Floats:
-    """How much longer than expected each site sends: where packets are acknowledged, it sleeps when it is through with them."""
+    """How much longer than expected each site sends. Where packets are acknowledged, a site sleeps once all
+    are."""
     placement = numbers.placement
     found = np.zeros(len(numbers))
     if placement.agenda.sleeps_alone:
@@ -115,7 +118,8 @@ def _sending(numbers: SiteNumbers, books: RadioBooks, periods: Floats) -> Floats
 
 
 def _listening(placement: Placement, numbers: SiteNumbers, clocks: Clocks | None) -> Floats:
-    """How much longer each site listens in a period because clocks drift: around the slot of each of its children."""
+    """How much longer each site listens in a period because clocks drift: around the slot of each of its
+    children."""
     found = np.zeros(len(numbers))
     if clocks is not None:
         agenda = placement.agenda

@@ -1,7 +1,8 @@
-"""How many tuples of each kind cross a hop -> packets, and in which packet each tuple is.
+"""The number of tuples of each kind that cross a hop -> packets, and the packet of each tuple.
 
-The columnar form of `placement.packets`, for all hops and periods at once: a slot is one hop in one period. A group is what
-fills packets apart from the rest: under `snee-2010` a flow, else a kind, which begins in what the kind before it left.
+This is the columnar form of `placement.packets`, for all hops and periods at once. A slot is one hop in one
+period. A group fills packets apart from the rest: under `snee-2010` it is a flow, otherwise a kind, which
+starts in the room that the kind before it left.
 """
 
 from __future__ import annotations
@@ -21,8 +22,8 @@ def packet_head(placement: Placement) -> float:
 
 @dataclass(frozen=True)
 class Packing:
-    """Of each group: `early` tuples go into the packet before `first`, the others from `first` on, `each` to a packet. `packets`
-    are those of each slot."""
+    """For each group: `early` tuples go into the packet before `first`, the others from `first` on, `each` to
+    a packet. `packets` are those of each slot."""
 
     early: Integers
     first: Integers
@@ -30,7 +31,7 @@ class Packing:
     packets: Integers
 
     def packet(self, group: Integers, number: Integers) -> Integers:
-        """In which packet of its slot the tuple of that number of a group is."""
+        """The packet, within its slot, of a group's tuple with that number."""
         late = number - self.early[group]
         return np.where(late < 0, self.first[group] - 1, self.first[group] + late // self.each[group])
 
@@ -44,12 +45,12 @@ def pack(
     room: int,
     wire: WireFormat,
 ) -> Packing:
-    """Groups, sorted by slot and then rank, with their counts of tuples and bytes a tuple."""
+    """Packs groups, sorted by slot and then rank, given their numbers of tuples and bytes per tuple."""
     if not wire.shared:
         each = room // np.maximum(sizes, 1)
         needed = -(-counts // np.maximum(each, 1))
         before = np.cumsum(needed) - needed
-        begins = np.searchsorted(slots, slots)  # where the slot of each group begins
+        begins = np.searchsorted(slots, slots)  # the first group of each group's slot
         first = before - (before[begins] if len(before) else before)
         packets = np.bincount(slots, weights=needed, minlength=slot_count).astype(np.int64)
         return Packing(np.zeros_like(counts), first, each, packets)

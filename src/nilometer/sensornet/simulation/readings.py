@@ -1,7 +1,7 @@
-"""What the motes sense: a stream, some sites and some ticks -> their readings.
+"""The motes' readings: a stream, some sites and some ticks -> their readings.
 
-`SyntheticReadings` makes them up, from a seed; `RecordedReadings` gives those of a log. Readings have the stream's columns; their
-time is the tick, for a mote reads its sensors when the agenda says.
+`SyntheticReadings` generates them from a seed; `RecordedReadings` takes them from a log. Readings have the
+stream's columns. Their time is the tick, because a mote reads its sensors when the agenda says.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from nilometer.types import DAY, Column, Kind
 
 
 class Readings(Protocol):
-    """What can be sensed."""
+    """A source of readings."""
 
     def read(self, stream: Stream, sites: Sequence[NodeId], ticks: Integers) -> pl.DataFrame:
         """The readings of these sites at these ticks, by tick and then in the order of the sites."""
@@ -31,8 +31,8 @@ class Readings(Protocol):
 
 @dataclass(frozen=True)
 class SyntheticReadings:
-    """Made-up readings. Whole numbers are 0 ... `levels` - 1, each as likely; others go up and down once a day, by site, with
-    some noise."""
+    """Generated readings. Whole numbers are 0 ... `levels` - 1, all equally likely. Other numbers rise and
+    fall once a day, by site, with some noise."""
 
     seed: int = 0
     levels: int = 10
@@ -71,8 +71,8 @@ class SyntheticReadings:
 
 @dataclass(frozen=True)
 class RecordedReadings:
-    """Those of logs, by the stream's lower-case name. A mote senses once at each tick: the first reading from there to the next
-    tick, whatever the interval at which they were recorded; if it has none, nothing."""
+    """The readings of logs, by the stream's lower-case name. A mote senses once at each tick: it gets the
+    first reading from there to the next tick, whatever the recorded interval, or nothing if there is none."""
 
     logs: dict[str, pl.DataFrame]
 

@@ -1,4 +1,5 @@
-"""A simulation -> text for a person, and JSON: how it went, who spent what, who died and what was done about it."""
+"""A simulation -> text for people, and JSON: how it went, the energy of each node, the deaths and the
+repairs."""
 
 from __future__ import annotations
 
@@ -12,7 +13,7 @@ from nilometer.sensornet.simulation.repair import Dissemination, Repair, best_re
 from nilometer.sensornet.simulation.result import Mended, SimulationResult
 
 MOST_NODES = 24
-"""Of a large network, only those that spent most are listed."""
+"""For a large network, only this many nodes are listed: those that spent most."""
 
 
 def report_text(result: SimulationResult) -> str:
@@ -94,7 +95,7 @@ def _summary(result: SimulationResult) -> list[str]:
 
 
 def _why_lost(result: SimulationResult) -> str:
-    """By reason, unless it was the links alone and nothing was sent again."""
+    """The losses by reason, unless only links lost packets and nothing was retried."""
     words = {
         "link": "on the air",
         "slot": "as their slot was over",
@@ -144,7 +145,7 @@ def _mended(mended: Mended) -> list[str]:
 
 
 def _cut_off(mended: Mended) -> list[NodeId]:
-    """The sources that are not dead, and can be heard no more."""
+    """The sources that are alive but can no longer be heard."""
     lost = () if mended.chosen is None else mended.chosen.lost
     return [site for site in lost if site not in mended.dead]
 
@@ -175,7 +176,7 @@ def _who(told: Dissemination) -> str:
 
 
 def report_json(result: SimulationResult) -> dict[str, Any]:
-    """The same, for programs. Times are seconds."""
+    """The same report for programs. Times are seconds."""
     lifetimes, radio = result.lifetimes(), result.radio
     return {
         "seconds": result.duration / 1e6,

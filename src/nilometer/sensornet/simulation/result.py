@@ -1,4 +1,4 @@
-"""What a simulation found."""
+"""The result of a simulation."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from nilometer.sensornet.simulation.slots import REASONS
 
 @dataclass(frozen=True)
 class Mended:
-    """What was done about deaths: the repairs that were weighed, and the one that was chosen (None: none can be, or none was
-    wanted)."""
+    """The reaction to deaths: the repairs that were compared, and the chosen one (None: none is feasible, or
+    none was wanted)."""
 
     after: int
     dead: tuple[NodeId, ...]
@@ -28,8 +28,8 @@ class Mended:
 
 @dataclass
 class SimulationResult:
-    """`answers`: the rows at the sink, unless somebody took them as they came. `radio`: by node, in the order of the ledger. Times are
-    microseconds from the beginning."""
+    """`answers`: the rows at the sink, unless the caller took them as they came. `radio`: by node, in the
+    order of the ledger. Times are microseconds from the start."""
 
     placement: Placement
     ledger: EnergyLedger
@@ -43,11 +43,11 @@ class SimulationResult:
     mended: list[Mended] = field(default_factory=list)
     prepared: Dissemination | None = None
     ended: str | None = None
-    """Why it ended before its time."""
+    """Why the run ended early."""
 
     @property
     def packets(self) -> int:
-        """Sendings of all nodes."""
+        """Transmissions of all nodes."""
         return int(self.radio.sent.sum())
 
     @property
@@ -57,22 +57,23 @@ class SimulationResult:
 
     @property
     def lost_by_reason(self) -> dict[str, int]:
-        """The same, by what became of them."""
+        """Packets that never arrived, by reason."""
         return {name: int(count) for name, count in zip(REASONS, self.radio.lost_by.sum(axis=1), strict=True)}
 
     @property
     def tuples_lost(self) -> int:
-        """Tuples in them."""
+        """Tuples in the packets that never arrived."""
         return int(self.radio.tuples_lost.sum())
 
     def energy(self, *, with_sink: bool = False) -> float:
-        """Joules of all nodes; the sink is tethered."""
+        """Joules of all nodes; without the sink, which does not run on a battery, unless `with_sink`."""
         sink = self.placement.network.sink
         rows = [row for row, node in enumerate(self.ledger.nodes) if with_sink or node != sink]
         return float(self.ledger.joules[rows].sum())
 
     def lifetimes(self) -> dict[NodeId, float]:
-        """Seconds that each node that took part lasts on its stock if it goes on as it did. Programs that were sent are paid once."""
+        """Seconds that the energy of each participating node lasts if it continues as before. Programs that
+        were sent are paid for once."""
         found: dict[NodeId, float] = {}
         for row, node in enumerate(self.ledger.nodes):
             spent, stock = float(self.ledger.joules[row].sum()), float(self.ledger.stock[row])

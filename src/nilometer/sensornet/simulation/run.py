@@ -1,8 +1,9 @@
-"""A placement, readings and a duration -> a simulated run: answers, energy, deaths and repairs, in virtual time.
+"""A placement, readings and a duration -> a simulated run: answers, energy, deaths and repairs, in virtual
+time.
 
-Between two things that happen (a node is killed, a battery runs dry, the end) the agenda repeats itself: such a stretch is run at
-once, its energy a multiplication (`ledger.py`), its tuples columns (`execution.py`). In the period in which a node dies it does what it
-did up to that moment; then the repair is made, and a new stretch begins.
+Between two events (a node is killed, a battery runs out, the end) the agenda repeats. Such a stretch is run
+at once: its energy is a multiplication (`ledger.py`), and its tuples are columns (`execution.py`). In the
+period in which a node dies, it works up to that moment. Then the repair is made, and a new stretch begins.
 """
 
 from __future__ import annotations
@@ -33,22 +34,22 @@ from nilometer.sensornet.simulation.result import Mended, SimulationResult
 from nilometer.types import SECOND
 
 ROWS_AT_ONCE = 2_000_000
-"""Readings of a stretch, at most: the bound of memory."""
+"""The most readings of a stretch, which bounds the memory."""
 
 BEGIN = 1_767_225_600 * SECOND
-"""When a run begins unless told otherwise: 2026-01-01."""
+"""The start of a run, unless another is given: 2026-01-01."""
 
 REPAIRS = ("best", *STRATEGIES, "none")
-"""What may be done about a death."""
+"""The possible reactions to a death."""
 
 Watch = Callable[[int, int], None]
-"""Is told how much of the run is done: microseconds, of how many."""
+"""A callback that gets the progress of the run: microseconds done, and microseconds in all."""
 
 
 @dataclass(frozen=True)
 class Conditions:
-    """What the run is to meet. `losses`: links lose packets, by their quality. `repair`: one of REPAIRS. `spares`:
-    stand-ins prepared for each site (for `best` and `local`)."""
+    """The conditions of the run. `losses`: links lose packets, by their quality. `repair`: one of REPAIRS.
+    `spares`: stand-ins prepared for each site (for `best` and `local`)."""
 
     seed: int = 0
     losses: bool = False
@@ -70,8 +71,8 @@ def simulate(
     take: Callable[[pl.DataFrame], None] | None = None,
     watch: Watch | None = None,
 ) -> SimulationResult:
-    """Run the placement for `duration` microseconds, rounded up to whole periods. `take` is given the answers as they come;
-    without it they are kept in the result."""
+    """Run the placement for `duration` microseconds, rounded up to whole periods. `take` gets the answers as
+    they come; without it they are kept in the result."""
     run = _SimulationRun(
         placement, duration, conditions or Conditions(), readings, extents, begin, take, watch
     )
@@ -99,7 +100,7 @@ class _SimulationRun:
         self._events = Events(begin)
         self._until = begin + duration
         self._kills = sorted(conditions.kills, key=lambda kill: kill.after)
-        self._dead: dict[NodeId, int] = {}  # when, in virtual time
+        self._dead: dict[NodeId, int] = {}  # the virtual time of each death
         radio = RadioBooks.empty(len(placement.network.nodes))
         self.result = SimulationResult(placement, EnergyLedger(placement.network), radio, begin)
         self._overlay = Overlay({})
@@ -108,7 +109,7 @@ class _SimulationRun:
             self._prepare(placement)
 
     def whole(self) -> SimulationResult:
-        """From the beginning to the end."""
+        """Run from the start to the end."""
         self._events.at(self._events.now, self._stretch)
         self._events.run()
         result = self.result
@@ -132,7 +133,7 @@ class _SimulationRun:
         return self._execution.interval * self._placement.beta
 
     def _stretch(self) -> None:
-        """As many whole periods as nothing happens in; else the one in which something does."""
+        """Run all whole periods before the next event, or else the one period in which it happens."""
         now = self._events.now
         if now >= self._until or self.result.ended is not None:
             return
@@ -147,7 +148,7 @@ class _SimulationRun:
             self._events.at(self._run_periods(1), lambda: self._mend(dying))
 
     def _run_periods(self, periods: int) -> int:
-        """Run them, and say when they end."""
+        """Run the periods, and return the time at which they end."""
         now = self._events.now
         air = Air(self._conditions.seed, self._conditions.losses, self._conditions.clocks, self._silent(now))
         answer, books = self._execution.run(self._done, periods, air)
@@ -161,7 +162,7 @@ class _SimulationRun:
         return end
 
     def _silent(self, now: int) -> Integers | None:
-        """For each site the tick of its period from which it is dead."""
+        """For each site, the tick of its period from which it is dead."""
         here = {node: when for node, when in self._dead.items() if node in self._placement.routing}
         if not here:
             return None
@@ -191,7 +192,7 @@ class _SimulationRun:
     # ---- deaths ------------------------------------------------------------------------------------------------------
 
     def _quiet_periods(self, now: int) -> int:
-        """How many periods from now on nobody can die in."""
+        """The number of periods from now on in which no node can die."""
         found = np.iinfo(np.int64).max
         for kill in self._kills:
             if kill.node not in self._dead:
@@ -204,7 +205,7 @@ class _SimulationRun:
         return max(0, int(found))
 
     def _deaths(self, now: int) -> dict[NodeId, int]:
-        """Who dies in the period that begins now, and when."""
+        """The nodes that die in the period that starts now, and when."""
         dying: dict[NodeId, int] = {}
         for kill in self._kills:
             when = self.result.begin + kill.after
@@ -222,7 +223,7 @@ class _SimulationRun:
         return dying
 
     def _prepare(self, placement: Placement) -> None:
-        """Load the programs of sites into their stand-ins, if anyone is going to die in this run."""
+        """Load the programs of sites into their stand-ins, if any node is going to die in this run."""
         lifetime = placement.estimate.lifetime
         dry = lifetime is not None and (self._until - self.result.begin) / SECOND > lifetime
         periods = -(-(self._until - self.result.begin) // self._period)
@@ -234,7 +235,7 @@ class _SimulationRun:
         self._spend(self.result.prepared.joules)
 
     def _mend(self, dying: Collection[NodeId]) -> None:
-        """After the period in which somebody died: repair, and go on."""
+        """Repair after the period in which a node died, and go on."""
         gone = tuple(node for node in dying if node in self._placement.routing)
         if gone:
             self._repair(gone)
@@ -252,7 +253,7 @@ class _SimulationRun:
         weighed = repairs(self._placement, self._dead.keys(), left, self._overlay)
         chosen = best_repair([r for r in weighed if wanted in ("best", r.strategy)])
         if chosen is None and wanted not in ("best", "none"):
-            chosen = best_repair(weighed)  # the wanted one cannot be: rather another than none
+            chosen = best_repair(weighed)  # the wanted repair is not feasible: take another rather than none
         self.result.mended.append(Mended(after, gone, weighed, chosen))
         if chosen is None:
             self.result.ended = weighed[-1].reason
@@ -272,12 +273,12 @@ class _SimulationRun:
             self._overlay = prepare_overlay(repair.placement, self._conditions.spares)
 
     def _check_alive(self) -> None:
-        """End where nobody is left to sense."""
+        """End the run if no node is left that senses."""
         if all(source in self._dead for source in self._placement.routing.sources):
             self.result.ended = "all nodes that sense are dead"
 
     def _spend(self, joules: Mapping[NodeId, float]) -> None:
-        """Nearly all of a dissemination is the radio's."""
+        """Charge a dissemination to the radio, which takes nearly all of it."""
         for node, amount in joules.items():
             self.result.ledger.spend(node, radio_receive=amount)
 
@@ -296,8 +297,8 @@ def _check(placement: Placement, duration: int, conditions: Conditions) -> None:
     for kill in conditions.kills:
         if killed.count(kill.node) > 1:
             raise ConfigurationError(f"node {kill.node!r} is killed twice", hint="say once when it dies")
-        placement.network.node(kill.node)  # refuses a node that is not there
+        placement.network.node(kill.node)  # refuses a node that does not exist
         if kill.node == placement.network.sink:
             raise ConfigurationError(
-                "the sink cannot be killed", hint="without it there is nobody to answer; kill another node"
+                "the sink cannot be killed", hint="without it no answer is delivered; kill another node"
             )

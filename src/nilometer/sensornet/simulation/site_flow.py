@@ -1,6 +1,6 @@
-"""A fragment at all its sites of one depth, in progress: what came in -> what it gives, with the site of every row.
+"""A running fragment at all its sites of one depth: its input -> its output, with the site of every row.
 
-The gateway's dataflow does the work, so that a fragment means the same in the network as anywhere else.
+The gateway's dataflow does the work, so a fragment has the same meaning in the network as anywhere else.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from nilometer.sensornet.simulation.site_rows import SITE, Arrivals, can_be_lift
 
 
 class SiteFlow:
-    """The fragment at `sites` (numbers, ascending). Rows given and taken have the column SITE."""
+    """The fragment at `sites` (numbers, ascending). Input and output rows have the column SITE."""
 
     def __init__(self, fragment: Fragment, sites: Integers, extents: Extents) -> None:
         self.fragment = fragment
@@ -43,7 +43,8 @@ class SiteFlow:
         *,
         first: bool,
     ) -> Output:
-        """One step: what came in by each EXCHANGE (left to right), the readings of the sites, how far event time has come."""
+        """One step: takes the input of each EXCHANGE (left to right), the readings of the sites, and the
+        progress of event time."""
         self._flow.receive(
             [
                 given if site in (None, SITE) else Output(given.rows.rename({SITE: site}), given.evaluations)
@@ -72,8 +73,8 @@ def _ungrouped(root: physical.Node) -> bool:
 def _completed(
     rows: pl.DataFrame, evaluations: pl.DataFrame, sites: Integers, root: physical.Node
 ) -> pl.DataFrame:
-    """A partial result of every site in every evaluation: that of no rows where a site had none (COUNT 0, else NULL), as a
-    mote sends it."""
+    """Adds a partial result for every site in every evaluation. A site without rows gets that of no rows
+    (COUNT 0, otherwise NULL), as a mote sends it."""
     if rows.height == evaluations.height * len(sites):
         return rows
     every = evaluations.join(pl.DataFrame({SITE: sites}), how="cross")
@@ -83,7 +84,7 @@ def _completed(
 
 
 class _CutFlow(FragmentFlow):
-    """`sites` are, for each intake, the name of its column of sites, if it has one."""
+    """`sites` has, for each intake, the name of its column of sites, if it has one."""
 
     def __init__(self, plan: physical.Node, extents: Extents) -> None:
         self.sites: list[str | None] = []

@@ -1,5 +1,6 @@
-"""A placement -> the same as arrays: sites by number (post-order, so that a parent's is above its children's), the kinds of
-tuples that cross hops, and for every fragment and site where its rows go."""
+"""A placement -> the same as arrays: sites by number (in post-order, so that a parent's number is greater
+than its children's), the kinds of tuples that cross hops, and, for every fragment and site, the target of its
+rows."""
 
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ from nilometer.placement import Flow, Placement
 
 @dataclass(frozen=True)
 class Kind:
-    """Tuples of a fragment for a consumer, which share packets with their like; `size` in bytes."""
+    """Tuples of a fragment for a consumer, which share packets; `size` in bytes."""
 
     fragment: int
     consumer: int
@@ -25,7 +26,7 @@ class Kind:
 
 
 class SiteNumbers:
-    """Arrays over the sites of a placement; -1 is none."""
+    """Arrays over the sites of a placement; -1 means none."""
 
     def __init__(self, placement: Placement) -> None:
         routing, placed = placement.routing, placement.placed
@@ -58,7 +59,7 @@ class SiteNumbers:
 
     @property
     def deepest(self) -> int:
-        """How many hops the farthest site is from the sink."""
+        """The number of hops from the farthest site to the sink."""
         return int(self.depth.max())
 
     @cached_property
@@ -68,7 +69,8 @@ class SiteNumbers:
 
     @cached_property
     def rank(self) -> Integers:
-        """In which order the kinds fill the packets of each hop: [kind, site], -1 where a kind does not pass."""
+        """The order in which the kinds fill the packets of each hop: [kind, site], -1 where a kind does not
+        pass."""
         found = np.full((len(self.kinds), len(self.sites)), -1, dtype=np.int64)
         for site, flows in self.placement.placed.outgoing.items():
             order = dict.fromkeys(self._known[_key(flow)] for flow in flows)

@@ -1,11 +1,11 @@
-"""A fragment -> the same fragment for all its sites at once: every row carries the site it is at.
+"""A fragment -> the same fragment for all its sites at once: every row carries its site.
 
-Where a fragment runs on many sites, each of them works on rows of its own. One dataflow does the work of all of them if the site is a
-column that nothing drops and that aggregates group by:
+A fragment that runs at many sites works on separate rows at each of them. One dataflow does the work of all
+sites if the site is a column that no operator drops and that aggregates group by:
 
     AGGR_INIT [keys] · x   =>   AGGR_INIT [keys, site] · x'        PROJECT [items] · x   =>   PROJECT [items, site] · x'
 
-So a step of the simulator costs what its rows cost, however many sites they are at.
+So the cost of a simulator step depends on its rows, not on the number of sites.
 """
 
 from __future__ import annotations
@@ -20,19 +20,20 @@ from nilometer.plan.logical import Projection
 from nilometer.types import INT, Column
 
 SITE = "@site"
-"""The column: a site's number in the post-order of the routing tree."""
+"""The column with a site's number in the post-order of the routing tree."""
 
 
 @dataclass(frozen=True)
 class Arrivals(physical.Single):
-    """Where windows of another fragment come in. Unlike EXCHANGE, nothing looks through it: what is below has happened."""
+    """The place where windows of another fragment come in. Unlike EXCHANGE, nothing looks through it, because
+    the work below is done."""
 
     operator = "ARRIVALS"
 
 
 def can_be_lifted(node: physical.Node) -> bool:
-    """Whether rows of different sites can be kept apart by a column: no operator that brings two inputs together, or that
-    counts rows."""
+    """Whether a column can keep rows of different sites apart: the fragment has no operator that combines two
+    inputs or counts rows."""
     liftable = (
         physical.SpAcquire,
         physical.Select,
@@ -71,8 +72,8 @@ def lifted(node: physical.Node) -> tuple[physical.Node, str]:
 
 
 def with_arrivals(root: physical.Node) -> physical.Node:
-    """The fragment with ARRIVALS in place of the EXCHANGEs of windows. Those of streams stay: a window above one asks it for
-    the stream's interval."""
+    """The fragment with ARRIVALS in place of the EXCHANGEs of windows. EXCHANGEs of streams stay, because a
+    window above one asks it for the stream's interval."""
     if isinstance(root, physical.Exchange):
         return root if root.collection is Collection.STREAM else Arrivals(root.input)
     return root.with_inputs(tuple(map(with_arrivals, root.inputs))) if root.inputs else root

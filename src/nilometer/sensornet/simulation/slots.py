@@ -1,12 +1,13 @@
-"""The packets of many slots -> how often each is sent, whether it arrives, and what became of it if it does not.
+"""The packets of many slots -> how often each is sent, whether it arrives, and why it is lost if it does not.
 
-A slot has time for `reserved` sendings, one after the other. The sender takes its packets in order and sends each until it is
-acknowledged, at most `retries` times again, or until the slot is over. Every sending that arrives is acknowledged; the
-acknowledgement may be lost, and then the packet arrives once more: a duplicate, which the receiver knows by its number and
-drops. Without retries nothing is acknowledged, and a packet is sent once.
+A slot has time for `reserved` transmissions, one after the other. The sender takes its packets in order and
+sends each until it is acknowledged, with at most `retries` retries, or until the slot ends. The receiver
+acknowledges every transmission that arrives. If the acknowledgement is lost, the packet arrives again: a
+duplicate, which the receiver recognizes by its number and drops. Without retries nothing is acknowledged, and
+a packet is sent once.
 
-All slots are worked on at once: the sendings that a packet wants do not depend on the other packets of its slot; when they begin
-does, and that is a running sum.
+All slots are computed at once. The transmissions that a packet needs do not depend on the other packets of
+its slot; only their start does, and that is a running sum.
 """
 
 from __future__ import annotations
@@ -19,17 +20,19 @@ from nilometer.kernels.arrays import Booleans, Floats, Integers
 from nilometer.sensornet.simulation.draws import uniform
 
 _LINK, _ACKNOWLEDGEMENT = 1, 3
-"""What a draw is for; `clocks.py` has another."""
+"""The purposes of draws; `clocks.py` has another."""
 
 REASONS = ("link", "slot", "clock", "death")
-"""Why a packet is lost: no sending of it arrived; its slot was over before it could be sent (again); the receiver did
-not listen yet, or any more; one of the two was dead. The index is the reason's number."""
+"""Why a packet is lost: no transmission of it arrived; its slot ended before it could be sent (again); the
+receiver did not listen yet, or no longer listened; one of the two was dead. The index is the reason's
+number."""
 LINK, SLOT, CLOCK, DEATH = range(len(REASONS))
 
 
 @dataclass(frozen=True)
 class Packets:
-    """The packets, slot by slot and in order: their `slot`, their `place` in it, and what the draws are named by."""
+    """The packets, slot by slot and in order: their `slot`, their `place` in it, and the names of their
+    draws."""
 
     slot: Integers
     place: Integers
@@ -39,9 +42,9 @@ class Packets:
 
 @dataclass(frozen=True)
 class Link:
-    """What each packet meets. `forward` and `backward`: the probability that it, or its acknowledgement, arrives.
-    `reserved`: the sendings of its slot; so many of them at the beginning (`deaf` > 0) or at the end (< 0) are not
-    listened to. `cut`: an end is dead."""
+    """The conditions of each packet. `forward` and `backward`: the probability that it, or its
+    acknowledgement, arrives. `reserved`: the transmissions of its slot; the receiver does not listen to
+    `deaf` of them, at the start (`deaf` > 0) or at the end (< 0). `cut`: an end is dead."""
 
     forward: Floats
     backward: Floats
@@ -52,8 +55,8 @@ class Link:
 
 @dataclass(frozen=True)
 class SendingResult:
-    """Of each packet: how often it was `sent`, how often it was `heard` (all but the first are duplicates), and, if that is 0, the
-    number of the `reason`."""
+    """For each packet: how often it was `sent`, how often it was `heard` (all but the first are duplicates),
+    and, if that is 0, the number of the `reason`."""
 
     sent: Integers
     heard: Integers
@@ -61,9 +64,10 @@ class SendingResult:
 
 
 def send(seed: int, packets: Packets, link: Link, retries: int, *, lossy: bool) -> SendingResult:
-    """What becomes of the packets. Draws are named by site, period, packet and sending: how a run is cut changes nothing."""
+    """The fate of the packets. Draws are named by site, period, packet and transmission, so the cutting of a
+    run changes nothing."""
     most = retries + 1
-    # Whoever is not heard at first sends every packet as often as may be, until the slot is listened to.
+    # A sender that is not heard at first sends every packet as often as allowed, until the receiver listens.
     unheard = np.clip(np.maximum(link.deaf, 0) - packets.place * most, 0, most)
     arrives = np.empty((most, len(packets.slot)), dtype=np.bool_)
     wanted = np.full(len(packets.slot), most, dtype=np.int64)
@@ -79,7 +83,7 @@ def send(seed: int, packets: Packets, link: Link, retries: int, *, lossy: bool) 
         wanted[answered] = again + 1
     before = _running(packets.slot, wanted)
     listened = link.reserved + np.minimum(link.deaf, 0)
-    # What falls behind the listening is not answered, nor is anything after it.
+    # A transmission after the receiver has stopped listening gets no answer, nor does any later one.
     wanted = np.where((before + wanted > listened) & (link.deaf < 0), most, wanted)
     before = _running(packets.slot, wanted)
     sent = np.clip(link.reserved - before, 0, wanted)
@@ -94,7 +98,7 @@ def send(seed: int, packets: Packets, link: Link, retries: int, *, lossy: bool) 
 
 
 def _draw(seed: int, purpose: int, packets: Packets, again: int, *, named: bool = False) -> Floats:
-    """A number for each packet's sending; the first sending needs no number of its own."""
+    """A number for each packet's transmission; the first transmission needs no number of its own."""
     count = len(packets.slot)
     names = [np.full(count, purpose), packets.node, packets.period, packets.place]
     if again or named:
@@ -103,7 +107,7 @@ def _draw(seed: int, purpose: int, packets: Packets, again: int, *, named: bool 
 
 
 def _running(slot: Integers, amounts: Integers) -> Integers:
-    """The sum of what is before each, in its slot."""
+    """For each packet, the sum over the packets before it in its slot."""
     before = np.cumsum(amounts) - amounts
     begins = np.flatnonzero(np.r_[True, slot[1:] != slot[:-1]])
     lengths = np.diff(np.r_[begins, len(slot)])

@@ -1,4 +1,4 @@
-"""Seeds and parameters -> realistic readings: one kind of field a file."""
+"""Seeds and parameters -> realistic readings: one kind of field per file."""
 
 from nilometer.simulated.disorder import Disorder
 from nilometer.simulated.fields.diurnal import Diurnal

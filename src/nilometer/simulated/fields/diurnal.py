@@ -1,4 +1,5 @@
-"""Weather with a daily course: temperature by a sine with its peak in the afternoon, and humidity against it."""
+"""Weather with a daily course: temperature follows a sine with its peak in the afternoon, and humidity goes
+against it."""
 
 from __future__ import annotations
 

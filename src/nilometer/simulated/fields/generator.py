@@ -1,8 +1,9 @@
-"""What all generators share: a field of sensors, times on a grid, dials of disorder, and the extent that they make.
+"""The common part of all generators: a field of sensors, times on a grid, parameters of disorder, and the
+stream that they make.
 
-A generator is a frozen description; `frame()` computes all its readings at once, columnar. The law: equal descriptions give
-equal frames, on any machine. Values are multiples of 1/64, as an analogue-digital converter gives them, so that sums
-are exact in any order.
+A generator is a frozen description; `frame()` computes all its readings at once, as columns. The law: equal
+descriptions give equal frames, on any machine. Values are multiples of 1/64, like those of an
+analogue-digital converter, so sums are exact in any order.
 """
 
 from __future__ import annotations
@@ -27,8 +28,8 @@ GRAIN = 64
 
 @dataclass(frozen=True)
 class Generator:
-    """The base. `jitter` is the part of an interval by which a reading may be off the grid; `width` and `height` are the
-    field's, in metres; `sensed` makes the stream a sensed one."""
+    """The base class. `jitter` is the share of an interval by which a reading may be off the grid; `width`
+    and `height` are the field's, in metres; `sensed` makes the stream a sensed one."""
 
     sensor_count: int = 10
     start: int = START
@@ -51,15 +52,15 @@ class Generator:
     # ---- what a kind of field says -----------------------------------------------------------------------------------
 
     def columns(self) -> tuple[Column, ...]:
-        """The declared columns beside time and id."""
+        """The declared columns besides time and id."""
         raise NotImplementedError
 
     def values(self, times: Integers, random: np.random.Generator) -> dict[str, npt.NDArray[np.generic]]:
-        """For each column the values, one row a moment and one column a sensor, as `times` has them."""
+        """The values of each column, with one row per moment and one column per sensor, like `times`."""
         raise NotImplementedError
 
     def locations(self) -> Floats:
-        """Where the sensors are, one row each: at random in the field."""
+        """The positions of the sensors, one row each: at random in the field."""
         random = np.random.default_rng((self.seed, 2))
         places = random.random((self.sensor_count, 2)) * np.array([self.width, self.height])
         return quantised(places)
@@ -91,7 +92,7 @@ class Generator:
         yield from self.frame().iter_slices(rows)
 
     def stream(self) -> Stream:
-        """The extent: its DELAY is the disorder's, its KEY removes the doubles."""
+        """The stream: its DELAY is the disorder's, and its KEY removes the duplicates."""
         return Stream(
             self.stream_name,
             stream_columns(self.columns()),
@@ -113,15 +114,15 @@ class Generator:
 
     @property
     def stream_name(self) -> str:
-        """The extent's name: the kind of field, unless one was given."""
+        """The stream's name: the kind of field, unless one was given."""
         return self.name or _snake(type(self).__name__)
 
     def identifiers(self) -> Integers:
-        """1, 2, 3 ..."""
+        """The sensors' ids: 1, 2, 3 ..."""
         return np.arange(1, self.sensor_count + 1, dtype=np.int64)
 
     def times(self, random: np.random.Generator) -> Integers:
-        """One row a moment, one column a sensor."""
+        """The times, with one row per moment and one column per sensor."""
         moments = self.start + np.arange(self.duration // self.interval, dtype=np.int64) * self.interval
         times = np.repeat(moments[:, None], self.sensor_count, axis=1)
         if self.jitter:

@@ -1,7 +1,8 @@
-"""A plume over a field: Gaussian puffs released at one edge, carried by the wind and widening on their way.
+"""A plume over a field: Gaussian puffs released at one edge, which the wind carries and which widen on their
+way.
 
-C(x, y, t) = background + sum of strength x (sigma0/sigma)^2 x exp(-d^2 / (2 sigma^2)), d the distance to the puff's
-centre and sigma growing with the square root of its age (a Lagrangian puff model).
+C(x, y, t) = background + sum of strength x (sigma0/sigma)^2 x exp(-d^2 / (2 sigma^2)), where d is the
+distance to the puff's centre and sigma grows with the square root of its age (a Lagrangian puff model).
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ from nilometer.types import FLOAT, HOUR, SECOND, Column
 
 @dataclass(frozen=True)
 class MovingPlume(Generator):
-    """`wind` in metres a second along x and y; a puff starts at `source` (parts of width and height) every `release`."""
+    """`wind` is in metres per second along x and y. A puff starts at `source` (shares of width and height)
+    every `release`."""
 
     wind: tuple[float, float] = (0.5, 0.1)
     source: tuple[float, float] = (0.0, 0.4)
@@ -50,7 +52,7 @@ class MovingPlume(Generator):
         )
 
     def center(self, time: int, puff: int = 0) -> tuple[float, float]:
-        """Where a puff's centre is at a time: what a detector of phenomena should find."""
+        """The position of a puff's centre at a time, which a detector of phenomena should find."""
         age = (time - self.start - puff * self.release) / SECOND
         return (
             self.source[0] * self.width + self.wind[0] * age,

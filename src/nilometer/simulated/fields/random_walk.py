@@ -23,7 +23,7 @@ class RandomWalk(Generator):
     def __post_init__(self) -> None:
         super().__post_init__()
         if not self.low < self.high:
-            raise ValueError("a walk needs room")
+            raise ValueError("a random walk needs low < high")
 
     def columns(self) -> tuple[Column, ...]:
         return (Column("value", FLOAT),)
@@ -35,7 +35,7 @@ class RandomWalk(Generator):
         return {"value": quantised(self._reflected(np.cumsum(steps, axis=0)))}
 
     def _reflected(self, free: Floats) -> Floats:
-        """Fold the free walk back into the room: a walk between mirrors is a free walk seen in them."""
+        """Fold the free walk back between the walls: a walk between mirrors is a free walk seen in them."""
         room = self.high - self.low
         folded = np.mod(free - self.low, 2 * room)
         return self.low + np.where(folded > room, 2 * room - folded, folded)

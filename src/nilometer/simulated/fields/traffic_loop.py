@@ -1,7 +1,8 @@
-"""Induction loops along a road: vehicles counted in each interval and their mean speed, with two rush hours on workdays.
+"""Induction loops along a road: vehicles counted in each interval and their mean speed, with two rush hours
+on workdays.
 
-Speed falls with density as Greenshields has it, v = free x (1 - density / jam); counts are Poisson with mean v x density x
-interval x lanes.
+Speed falls with density by Greenshields' law, v = free x (1 - density / jam). Counts are Poisson with mean v
+x density x interval x lanes.
 """
 
 from __future__ import annotations
@@ -33,12 +34,12 @@ class TrafficLoop(Generator):
         return (Column("speed", FLOAT, "km/h"), Column("vehicles", INT))
 
     def locations(self) -> Floats:
-        """Evenly spaced along the road."""
+        """Positions evenly spaced along the road."""
         x = np.linspace(0.0, self.width, self.sensor_count)
         return quantised(np.column_stack([x, np.full(self.sensor_count, self.height / 2)]))
 
     def attributes(self) -> list[tuple[tuple[str, object], ...]]:
-        """Each loop knows its place on the road, in metres."""
+        """The place of each loop on the road, in metres."""
         return [(("post", float(x)),) for x in self.locations()[:, 0]]
 
     def values(self, times: Integers, random: np.random.Generator) -> dict[str, npt.NDArray[np.generic]]:
@@ -50,7 +51,8 @@ class TrafficLoop(Generator):
         return {"speed": quantised(np.clip(measured, 1.0, None)), "vehicles": vehicles.astype(np.int64)}
 
     def density(self, times: Integers) -> Floats:
-        """The mean density at a time: night, a daytime level, and the rush hours of Monday to Friday."""
+        """The mean density at a time: a night level, a daytime level, and the rush hours of Monday to
+        Friday."""
         clock = (times % DAY) / HOUR
         workday = ((times // DAY + 3) % 7) < 5  # the epoch was a Thursday
         daytime = 12.0 / (1 + np.exp(-(clock - 6.0) * 2)) / (1 + np.exp((clock - 21.0) * 2))

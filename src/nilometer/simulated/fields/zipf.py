@@ -1,4 +1,5 @@
-"""Discrete values by Zipf's law at exponential gaps: what join papers use (DHTJoin section 5: exponents 0.9 to 2)."""
+"""Discrete values by Zipf's law at exponential gaps, as in papers on joins (DHTJoin section 5: exponents 0.9
+to 2)."""
 
 from __future__ import annotations
 
@@ -29,14 +30,14 @@ class Zipf(Generator):
         return (Column("value", INT),)
 
     def probabilities(self) -> Floats:
-        """Of the values 1, 2, 3 ..."""
+        """The probabilities of the values 1, 2, 3 ..."""
         weights: Floats = np.arange(1, self.distinct + 1, dtype=np.float64) ** -self.exponent
         shares: Floats = weights / weights.sum()
         return shares
 
     def times(self, random: np.random.Generator) -> Integers:
         """Sorted arrival times of all sensors together, as one column."""
-        # A Poisson process has, given how many there are, uniform arrivals: no chain of gaps is needed.
+        # Given their number, the arrivals of a Poisson process are uniform, so no chain of gaps is needed.
         count = random.poisson(self.duration / self.interval * self.sensor_count)
         return self.start + np.sort(random.integers(0, max(1, self.duration), count))[:, None]
 

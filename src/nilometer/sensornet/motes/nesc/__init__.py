@@ -1,4 +1,5 @@
-"""The paper's form of a site's program: nesC components for TinyOS 2, one for each node of a diagram like SNEE's Fig. 23."""
+"""The paper's form of a site's program: nesC components for TinyOS 2, one per node of a diagram like SNEE's
+Fig. 23."""
 
 from nilometer.sensornet.motes.nesc.application import application_of
 

@@ -1,7 +1,9 @@
-"""A site's share of a plan to a nesC application: the components of SNEE's Fig. 23, and the configuration that wires them.
+"""A site's share of a plan -> a nesC application: the components of SNEE's Fig. 23, and the configuration
+that wires them.
 
-The names of components and interfaces outside the application are TinyOS 2's (MainC, TimerMilliC, AdcReadClientC, ActiveMessageC,
-AMSenderC, AMReceiverC, SerialActiveMessageC, SerialAMSenderC); those in `tinyos/` are ours and go with it.
+Components and interfaces outside the application have TinyOS 2's names (MainC, TimerMilliC, AdcReadClientC,
+ActiveMessageC, AMSenderC, AMReceiverC, SerialActiveMessageC, SerialAMSenderC). Those in `tinyos/` are ours
+and are copied beside it.
 """
 
 from __future__ import annotations
@@ -22,10 +24,10 @@ from nilometer.sensornet.motes.site import GUARD, Motes, Site
 from nilometer.sensornet.motes.starting import START
 
 TOP = "QueryAppC.nc"
-"""The file of an application that wires all others."""
+"""The file of an application that wires all other files."""
 
 WRITTEN = "written by nilometer compile"
-"""In its first line."""
+"""The mark in the first line of that file."""
 
 RADIO_CHANNEL = 6
 """The active-message type of our messages."""
@@ -33,7 +35,7 @@ RADIO_CHANNEL = 6
 
 @dataclass
 class _Application:
-    """What has been written so far."""
+    """The components written so far."""
 
     motes: Motes
     site: Site
@@ -63,10 +65,10 @@ class _Application:
 
 
 def check_nesc(network: Network, *, waits: bool) -> None:
-    """Refuse what only the programs in C do: to acknowledge packets, and to wait for the start."""
+    """Refuse the features that only the C programs have: acknowledged packets, and waiting for the start."""
     if waits:
         raise UnsupportedError(
-            "the nesC form counts from its reset, and waits for nobody",
+            "the nesC form counts from its reset, and cannot wait for the start",
             detail="the programs in C wait until their parents tell them when to begin",
             hint="leave out --nesc, or --wait-for-start",
         )
@@ -79,8 +81,8 @@ def check_nesc(network: Network, *, waits: bool) -> None:
 
 
 def application_of(motes: Motes, identifier: NodeId, offset: int = 0) -> dict[str, str]:
-    """The files of a site's application, by name; `QueryAppC.nc` is the top. `offset` is the number of the first evaluation since the
-    Unix epoch (for SLIDE)."""
+    """The files of a site's application, by name; `QueryAppC.nc` is the top. `offset` is the number of the
+    first evaluation since the Unix epoch (for SLIDE)."""
     check_nesc(motes.placement.network, waits=motes.starting is not None)
     site = motes.site(identifier)
     made = _Application(motes, site, offset)
@@ -158,7 +160,8 @@ def _fragment(made: _Application, fragment: Fragment) -> None:
 def _operator(
     made: _Application, fragment: Fragment, path: NodePath, node: physical.Node, ordered: bool
 ) -> tuple[str, str]:
-    """The component that gives a node's rows, and their type. `path`: where it is in the fragment. `ordered`: rows say where they were acquired."""
+    """The component that provides a node's rows, and their type. `path`: its place in the fragment.
+    `ordered`: each row names the site that acquired it."""
     if isinstance(node, physical.Exchange):
         assert node.producer is not None
         return _consumer(made, fragment, node.producer)
@@ -206,7 +209,7 @@ def _operator(
 def _sliding(
     made: _Application, node: physical.TimeWindow, name: str, component: str, row: str
 ) -> tuple[str, str]:
-    """A window's component, and before it one that leaves out evaluations where its SLIDE says so."""
+    """A window's component, preceded by one that skips evaluations where its SLIDE says so."""
     every = (node.slide or 0) // made.motes.typing.interval
     if every <= 1:
         return component, row
@@ -217,7 +220,7 @@ def _sliding(
 
 
 def _consumer(made: _Application, fragment: Fragment, producer: int) -> tuple[str, str]:
-    """The component that gives the rows of a producer, and their type."""
+    """The component that provides the rows of a producer, and their type."""
     trays = made.site.feeding(fragment.number, producers_of(fragment, producer))
     name = f"F{fragment.number}ConsumerF{producer}"
     row = f"f{producer}_row"
@@ -282,14 +285,15 @@ def _tasks(made: _Application) -> None:
 
 
 def _firing(acquiring: Lines, doing: Lines) -> Lines:
-    """What to do when the clock fires: acquire until the last evaluation of the period, then the steps of the column."""
+    """The statements for when the clock fires: acquire until the last evaluation of the period, then the
+    steps of the column."""
     if not acquiring:
         return doing
     return [*block("if (now < BETA)", acquiring), *(block("else", doing) if doing else [])]
 
 
 def _agenda(made: _Application) -> None:
-    """Fig. 24: a timer for the next row of the site's column, and what to do when it fires."""
+    """Fig. 24: a timer for the next row of the site's column, and the statements for when it fires."""
     site = made.site
     leaves = [f"F{fragment.number}" for fragment in site.leaves]
     steps: list[tuple[int, str]] = []
@@ -303,7 +307,9 @@ def _agenda(made: _Application) -> None:
     doing: Lines = []
     for at, (_, name) in enumerate(steps):
         doing.append(f"{'else ' if at else ''}if (step == {at}) call {name}.run();")
-    acquiring = [f"call {name}.run();" for name in leaves[:1]]  # each starts the next: the converter is one
+    acquiring = [
+        f"call {name}.run();" for name in leaves[:1]
+    ]  # each starts the next, because there is only one converter
     body = [
         f"enum {{ BETA = {site.beta}, STEPS = {len(steps)} }};",
         f"enum {{ ALPHA = {site.alpha}UL, PERIOD = {site.alpha * site.beta}UL, FIRST = {START}UL }};",
@@ -327,12 +333,12 @@ def _agenda(made: _Application) -> None:
                         f"now = {'0' if leaves else 'BETA'};",
                     ],
                 ),
-                # An enumerator that fits 16 bits is an `int`, whatever is written after it.
+                # An enumerator that fits 16 bits is an `int`, whatever its suffix.
                 "due = period + (now < BETA ? (uint32_t)now * ALPHA : startOf());",
                 "call Clock.startOneShotAt(before, due - before);  // a timer's beginning is in the past",
             ],
         ),
-        # Ticks since the clock began to count, which is the same moment at all sites; to boot takes them different times.
+        # Ticks since the clock started, which is the same moment at all sites; their boot times differ.
         *block("event void Boot.booted()", ["sleepOn();"]),
         *block("event void Clock.fired()", _firing(acquiring, doing)),
     ]

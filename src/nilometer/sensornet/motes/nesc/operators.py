@@ -1,6 +1,7 @@
-"""Physical operators as nesC modules that pull: `begin` begins an evaluation, `open` its next window, `next` gives the rows of it.
+"""Physical operators as nesC modules that pull: `begin` starts an evaluation, `open` its next window, `next`
+returns its rows.
 
-Each function gives a component's text; its name, what feeds it and its row type are decided by `application`.
+Each function returns a component's text. `application` chooses its name, its inputs and its row type.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ def row_struct(row: str, fields: Fields) -> Lines:
 
 
 def scope(target: str, typing: Typing, node: physical.Node, ordered: bool = False) -> dict[str, Value]:
-    """The columns of a row that a pointer holds, with the times that follow from the evaluation."""
+    """The columns of a row behind a pointer, with the times that follow from the evaluation."""
     now = f"call Evaluation.number({target}epoch)"
     found = held(target, typing.stored(node, ordered)) | {NOW: Value(now, TIME_FIELD)}
     for name, distance in typing.derived(node).items():
@@ -107,7 +108,7 @@ def acquire(node: physical.SpAcquire, typing: Typing, name: str, site: object, o
 
 
 _ONCE = ["if (opened) return FALSE;", "opened = TRUE;"]
-"""Of `open`, where an evaluation has one window."""
+"""The body of `open` where an evaluation has one window."""
 
 
 def sensor_name(column: str) -> str:
@@ -282,7 +283,8 @@ def aggregate(
     below: str,
     arrivals: int,
 ) -> Part:
-    """AGGR_INIT and AGGR_MERGE; `arrivals` is the most rows that come for one evaluation (0: it acquires them itself)."""
+    """AGGR_INIT and AGGR_MERGE. `arrivals` is the most rows that arrive for one evaluation (0: the site
+    acquires them itself)."""
     fields = typing.stored(node)
     row = scope("input->", typing, node.input)
     if node.keys:
@@ -326,7 +328,8 @@ def _grouped(
     row: Row,
     arrivals: int,
 ) -> Lines:
-    """A small table that is searched from its beginning. A key that follows from the evaluation tells no groups apart."""
+    """A small table that is searched from its beginning. A key that follows from the evaluation is the same
+    in all groups."""
     fields, capacity = typing.stored(node), typing.groups(node, arrivals)
     merging = isinstance(node, physical.AggregateMerge)
     arguments = {} if merging else {k.name: k.expression for k in node.keys if k.name in fields}
@@ -377,7 +380,7 @@ def _grouped(
 
 
 def row_window(node: physical.RowWindow, typing: Typing, name: str, below: str, arrivals: int) -> Part:
-    """ROW_WINDOW: the rows of a tick are gathered, put in the order of their sites, and counted one by one."""
+    """ROW_WINDOW: gathers the rows of a tick, sorts them by site, and counts them one by one."""
     assert node.start is not None
     fields, kept, size = typing.stored(node), typing.fields(node.input, True), node.start + 1
     site = identifier(SITE)

@@ -1,7 +1,9 @@
-"""The tasks that use the radio and the serial line, as nesC modules: the tx and rx boxes of SNEE's Fig. 23, and DELIVER.
+"""The tasks that use the radio and the serial line, as nesC modules: the tx and rx boxes of SNEE's Fig. 23,
+and DELIVER.
 
-A message is a sequence of runs, as in our own runtime: a byte with the kind of the tuples and their number, then the
-tuples. After the last run of a slot there is a byte `END`: fragment 0 sends nothing by radio.
+A message is a sequence of runs, as in our own runtime: a byte with the kind and the number of the tuples,
+then the tuples. After the last run of a slot comes a byte `END`, which is free because fragment 0 sends
+nothing by radio.
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ END = 0
 
 
 def transmit(name: str, parent: int, kinds: list[int]) -> str:
-    """Sends the tuples of some trays to the parent."""
+    """Sends the tuples of the given trays to the parent."""
     number = len(kinds)
     choose = [f"if (tray == {place}) return call Tray{kind}.{{}};" for place, kind in enumerate(kinds)]
 
@@ -91,7 +93,7 @@ def transmit(name: str, parent: int, kinds: list[int]) -> str:
 
 
 def receive(name: str, kinds: list[int], slot: int) -> str:
-    """Listens to a child until it has sent its last message, or its slot (in ticks) is over."""
+    """Listens to a child until it has sent its last message, or until its slot (in ticks) ends."""
     body = [
         "bool running;  // the radio tells every task that uses it, whoever switched it",
         "bool listening;",
@@ -143,8 +145,8 @@ def receive(name: str, kinds: list[int], slot: int) -> str:
 
 
 def deliver(name: str, rows: list[str], beta: int) -> str:
-    """DELIVER: all rows to the serial line, kind by kind. A message has the kind, the number of the period's first evaluation, and as
-    many rows as fit; each begins with its evaluation in the period."""
+    """DELIVER: sends all rows over the serial line, kind by kind. A message has the kind, the number of the
+    period's first evaluation, and as many rows as fit. Each row begins with its evaluation in the period."""
     begin: Lines = []
     for kind, type_ in enumerate(rows):
         begin += block(

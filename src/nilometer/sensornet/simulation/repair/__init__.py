@@ -1,10 +1,12 @@
-"""After a death (SNEE's open end; the released code's branches of 2011 to 2013): three ways to go on, and which is best.
+"""Repairs after a death (left open by SNEE; the released code's branches of 2011 to 2013): three ways to go
+on, and the best one.
 
-- `global`: the query is compiled anew, without the dead node;
-- `partial`: fragments stay where they are, and only what lost its way finds another;
-- `local`: a spare node that was prepared for it takes the dead one's place (a k-resilient overlay).
+- `global`: the query is compiled again without the dead node;
+- `partial`: fragments stay where they are, and only sites that lost their route get another;
+- `local`: a spare node that was prepared for this takes the dead node's place (a k-resilient overlay).
 
-Each gives a `Repair`: a placement, what it takes to tell the nodes (`Dissemination`), and how long the network then lives.
+Each gives a `Repair`: a placement, the cost of telling the nodes (`Dissemination`), and how long the network
+then lives.
 """
 
 from nilometer.sensornet.simulation.repair.choose import Repair, best_repair, repairs

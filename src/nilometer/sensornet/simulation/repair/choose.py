@@ -1,4 +1,4 @@
-"""A death -> the repairs that can be made, each with what it takes and what it gives, and the best of them."""
+"""A death -> the possible repairs, each with its cost and the lifetime it gives, and the best of them."""
 
 from __future__ import annotations
 
@@ -19,16 +19,17 @@ from nilometer.sensornet.simulation.repair.surviving_plan import surviving_plan
 from nilometer.sensornet.simulation.repair.survivors import survivors
 
 STRATEGIES = ("local", "partial", "global")
-"""The least to be told first."""
+"""The repair that must tell the least comes first."""
 
 ALIKE = 0.001
-"""Lifetimes that differ by less are the same: then the repair that tells less is better."""
+"""Lifetimes that differ by a smaller share count as equal. Then the repair that tells less is better."""
 
 
 @dataclass(frozen=True)
 class Repair:
-    """A way to go on. `lifetime`: seconds until the first node runs dry, from now on and after the dissemination (None: none of them
-    can). `placement` is None, and `reason` says why, where it cannot be done. `lost`: sources that are gone or cut off."""
+    """A way to go on. `lifetime`: seconds from now, after the dissemination, until the first node runs out of
+    energy (None: no node can). If the repair is not feasible, `placement` is None and `reason` says why.
+    `lost`: sources that are dead or cut off."""
 
     strategy: str
     placement: Placement | None
@@ -39,7 +40,7 @@ class Repair:
 
     @property
     def feasible(self) -> bool:
-        """Whether it can be done."""
+        """Whether it is possible."""
         return self.placement is not None
 
 
@@ -49,7 +50,8 @@ def repairs(
     energy: Mapping[NodeId, float] | None = None,
     overlay: Overlay | None = None,
 ) -> tuple[Repair, ...]:
-    """All three, in the order of STRATEGIES. `energy`: joules left, by node; without it, what the network says."""
+    """All three repairs, in the order of STRATEGIES. `energy`: joules left, by node; without it, the
+    network's own figures."""
     network, cut_off = survivors(placement.network, dead, energy)
     alive = {node.id for node in network.nodes}
     lost = tuple(site for site in placement.routing.sources if site not in alive)
@@ -100,7 +102,7 @@ def _sensed(placement: Placement) -> list[str]:
 
 
 def _nobody(gone: list[str], before: Network, cut_off: Collection[NodeId]) -> str:
-    """In words: who senses these streams, and cannot be heard."""
+    """A sentence that says which nodes sense these streams and cannot be heard."""
     stranded = [site for site in before.hosts(gone[0]) if site in cut_off]
     if not stranded:
         return f"nobody senses '{gone[0]}' any more"
@@ -109,7 +111,7 @@ def _nobody(gone: list[str], before: Network, cut_off: Collection[NodeId]) -> st
 
 
 def best_repair(found: Collection[Repair]) -> Repair | None:
-    """The one with which the network lives longest; of those that are alike, the one that tells least."""
+    """The repair with which the network lives longest; among equals, the one that tells least."""
     feasible = [repair for repair in found if repair.feasible]
     if not feasible:
         return None
@@ -123,7 +125,7 @@ def _or_ever(lifetime: float | None) -> float:
 
 
 def _lifetime(placement: Placement, network: Network, told: Dissemination) -> float | None:
-    """Seconds until the first site runs dry."""
+    """Seconds until the first site runs out of energy."""
     period = placement.estimate.period
     found = []
     for site, plan in placement.sites.items():

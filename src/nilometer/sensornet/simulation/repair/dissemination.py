@@ -1,7 +1,9 @@
-"""Two placements -> what it takes to turn one into the other: packets from the sink, hop by hop, and what is written into flash.
+"""Two placements -> the cost of turning one into the other: packets from the sink, hop by hop, and bytes
+written into flash.
 
-A site whose program changes gets it whole. One that only hears from, or sends to, somebody else, that begins or ends to take part, or
-whose times change, is told so in one packet. (The released code of SNEE counts the same way.)
+A site whose program changes gets the whole program. One packet is enough for a site that gets other
+neighbours, starts or stops taking part, or gets other times. (The released code of SNEE counts in the same
+way.)
 """
 
 from __future__ import annotations
@@ -22,12 +24,13 @@ FLASH_CYCLES = 20
 """Processor cycles to write a byte into flash."""
 
 RUNTIME_BYTES, OPERATOR_BYTES = 1500, 250
-"""The program of a mote, roughly, where the code generator has none: its runtime, and each operator."""
+"""The approximate bytes of a mote's program where the code generator has none: runtime, and each operator."""
 
 
 @dataclass(frozen=True)
 class Dissemination:
-    """Who is told what, the packets (each counted on every hop), and the joules of each node, the tethered sink's included."""
+    """Which nodes are told what, the packets (each counted on every hop), and the joules of each node,
+    including the sink."""
 
     reprogrammed: tuple[NodeId, ...] = ()
     redirected: tuple[NodeId, ...] = ()
@@ -63,8 +66,9 @@ def disseminate(
     prepared: Mapping[NodeId, NodeId] | None = None,
     whole: bool = False,
 ) -> Dissemination:
-    """From the old placement to the new one. `prepared`: nodes that have the program of another already, whose slots all keep. `whole`: the compiler made
-    all programs anew, so that every site gets its own again whose neighbours or flows changed."""
+    """The dissemination from the old placement to the new one. `prepared`: nodes that already hold another
+    node's program, so that all slots stay. `whole`: the compiler made all programs again, so every site whose
+    neighbours or flows changed gets its program again."""
     stand_ins = {spare: site for site, spare in (prepared or {}).items()}
     reprogrammed: list[NodeId] = []
     redirected: list[NodeId] = []
@@ -109,7 +113,8 @@ def disseminate(
 
 
 def preloaded(placement: Placement, spares: Mapping[NodeId, tuple[NodeId, ...]]) -> Dissemination:
-    """What it takes to prepare spares: the program of each site, to each of its stand-ins, over the site's parent."""
+    """The cost of preparing spares: the program of each site goes to each of its stand-ins, by way of the
+    site's parent."""
     bill = _Bill(placement)
     told = []
     sizes = program_bytes(placement)
@@ -121,7 +126,7 @@ def preloaded(placement: Placement, spares: Mapping[NodeId, tuple[NodeId, ...]])
 
 
 class _Bill:
-    """Packets and joules, added up along the routing tree."""
+    """Packets and joules, summed along the routing tree."""
 
     def __init__(self, placement: Placement) -> None:
         self._placement = placement
@@ -144,7 +149,7 @@ class _Bill:
             self._spend(site, self._sending)
 
     def image(self, site: NodeId, size: int, last: NodeId | None = None) -> None:
-        """A program to a site (or to a neighbour of it, `last`), and there into flash."""
+        """A program to a site (or to its neighbour `last`), written into flash there."""
         costs = self._placement.costs
         packets = -(-size // costs.packet_room)
         self._carry(site, packets)
@@ -168,18 +173,18 @@ class _Bill:
 
 
 def _program(placement: Placement, site: NodeId) -> frozenset[int]:
-    """What decides a site's code: its fragments. One that is no longer needed (merging what comes from one child only) does
-    no harm, and stays until the compiler makes all programs anew."""
+    """The fragments that decide a site's code. A fragment that is no longer needed (merging what comes from
+    only one child) does no harm, and stays until the compiler makes all programs again."""
     return frozenset(fragment.number for fragment in placement.placed.fragments_at[site])
 
 
 def _hears(placement: Placement, site: NodeId) -> object:
-    """To whom it sends, and from whom it hears."""
+    """The site to which it sends, and those it hears."""
     return placement.routing.parents[site], frozenset(placement.routing.children[site])
 
 
 def _loads(placement: Placement, site: NodeId) -> object:
-    """How many tuples it sends at most."""
+    """The most tuples that it sends."""
     flows = placement.placed.outgoing[site]
     return sorted((flow.fragment, flow.consumer, flow.rows) for flow in flows)
 

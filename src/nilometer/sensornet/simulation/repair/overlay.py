@@ -1,8 +1,9 @@
-"""A k-resilient overlay: for every site that others depend on, up to k spare nodes that could stand in for it, prepared in time.
+"""A k-resilient overlay: for every site that others depend on, up to k spare nodes that could replace it,
+prepared in advance.
 
-A spare is a node outside the routing tree that hears all the site's children and is heard by its parent, with memory for
-what the site does. It has the site's program already, so that it need only be told to begin. A site without children needs no
-stand-in: when it dies its readings are gone, and nobody has lost their way.
+A spare is a node outside the routing tree that hears all the site's children and is heard by its parent, with
+enough memory for the site's work. It already has the site's program, so it need only be told to start. A site
+without children needs no stand-in: when it dies its readings are gone, but no other site loses its route.
 """
 
 from __future__ import annotations
@@ -29,14 +30,14 @@ class Overlay:
     spares: Mapping[NodeId, tuple[NodeId, ...]]
 
     def free(self, site: NodeId, placement: Placement, network: Network) -> NodeId | None:
-        """A stand-in that lives and has nothing else to do."""
+        """A stand-in that is alive and has no other work."""
         alive = {node.id for node in network.nodes}
         found = (spare for spare in self.spares.get(site, ()) if spare in alive)
         return next((spare for spare in found if spare not in placement.routing), None)
 
 
 def prepare_overlay(placement: Placement, k: int) -> Overlay:
-    """The stand-ins of every site but the sink."""
+    """The stand-ins of every site except the sink."""
     network, routing = placement.network, placement.routing
     spares: dict[NodeId, tuple[NodeId, ...]] = {}
     for site, parent in routing.parents.items():
@@ -63,7 +64,8 @@ def _has_room(network: Network, spare: NodeId, placement: Placement, site: NodeI
 def stand_in(
     placement: Placement, network: Network, dead: Collection[NodeId], overlay: Overlay
 ) -> tuple[Placement, dict[NodeId, NodeId]]:
-    """The placement with a stand-in for each dead site that had children, everything else as it was; and who stands in for whom."""
+    """The placement with a stand-in for each dead site that had children, and everything else unchanged; and
+    which node replaces which."""
     routing = placement.routing
     gone = [site for site in routing.post_order if site in dead]
     instead: dict[NodeId, NodeId] = {}
@@ -104,7 +106,7 @@ def stand_in(
 def _renamed(
     routing: RoutingTree, instead: Mapping[NodeId, NodeId], alive: set[NodeId], sources: tuple[NodeId, ...]
 ) -> RoutingTree:
-    """The tree with the stand-ins, without branches that lead to no source any more."""
+    """The tree with the stand-ins, without branches that no longer lead to a source."""
     parents = {
         instead.get(child, child): instead.get(parent, parent)
         for child, parent in routing.edges
@@ -120,7 +122,8 @@ def _renamed(
 
 
 def _as_before(placement: Placement, placed: PlacedPlan, instead: Mapping[NodeId, NodeId]) -> Agenda:
-    """The same times: who stands in does so in the slots of the dead, and a slot that is not needed any more stays empty."""
+    """The agenda with the same times: a stand-in uses the slots of the dead site, and a slot that is no
+    longer needed stays empty."""
     agenda, wire = placement.agenda, placement.profile.wire
 
     def name(site: NodeId) -> NodeId:

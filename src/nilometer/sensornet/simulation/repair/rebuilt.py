@@ -1,4 +1,5 @@
-"""A placement and another routing tree -> the same fragments on that tree, as far as they can where they were."""
+"""A placement and another routing tree -> the same fragments on that tree, at their old sites where
+possible."""
 
 from __future__ import annotations
 
@@ -15,14 +16,14 @@ from nilometer.placement.workload import workload
 
 
 def pinned_sites(placement: Placement) -> dict[int, NodeId]:
-    """Where each fragment is that is at one site only."""
+    """The site of each fragment that runs at one site only."""
     return {number: sites[0] for number, sites in placement.placed.sites_of.items() if len(sites) == 1}
 
 
 def rebuilt(
     placement: Placement, network: Network, routing: RoutingTree, pinned: Mapping[int, NodeId]
 ) -> Placement:
-    """Scheduled anew, with the buffering factor that it had if that can be kept."""
+    """The placement, scheduled again, with its old buffering factor if that is feasible."""
     costs, profile = placement.costs, placement.profile
     sources = sources_of(placement.plan, network)
     placed = place_fragments(

@@ -1,6 +1,8 @@
-"""A routing tree without its dead -> a tree again: each branch that lost its way finds the cheapest one back, by any of its sites.
+"""A routing tree without its dead sites -> a tree again: each branch that lost its route takes the cheapest
+one back, from any of its sites.
 
-Where the way leaves a branch not at its top, the branch is turned round: the hops from its top to there change direction.
+If the route does not leave a branch at its top, the branch is reversed: the hops from its top to that site
+change direction.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ from nilometer.placement import CostParameters, RoutingTree
 from nilometer.placement.routing.link_weights import Weights, link_weights
 
 LOCAL_REPAIR = "local repair"
-"""How such a tree was found, for EXPLAIN."""
+"""The name of this heuristic, for EXPLAIN."""
 
 
 def reroute(
@@ -50,7 +52,7 @@ def reroute(
 
 
 def _below(parents: dict[NodeId, NodeId], sink: NodeId) -> set[NodeId]:
-    """The sites whose way leads to the sink."""
+    """The sites whose route leads to the sink."""
     found = {sink}
     for site in parents:
         way = []
@@ -69,7 +71,8 @@ def _way_back(
     wanted: set[NodeId],
     parents: dict[NodeId, NodeId],
 ) -> list[NodeId] | None:
-    """The cheapest path from a branch that holds a wanted source to the tree: the branch's site first."""
+    """The cheapest path to the tree from a branch that holds a wanted source, starting with the branch's
+    site."""
     lost = {site for source in wanted for site in _branch(source, parents)}
     rank = {node.id: number for number, node in enumerate(network.nodes)}
     towards: dict[NodeId, list[tuple[NodeId, float]]] = {node.id: [] for node in network.nodes}
@@ -98,7 +101,7 @@ def _way_back(
 
 
 def _branch(source: NodeId, parents: dict[NodeId, NodeId]) -> set[NodeId]:
-    """All sites of the branch that a source is in."""
+    """All sites of the branch that holds a source."""
     top = source
     while top in parents:
         top = parents[top]
@@ -115,7 +118,7 @@ def _branch(source: NodeId, parents: dict[NodeId, NodeId]) -> set[NodeId]:
 
 
 def _turn_round(parents: dict[NodeId, NodeId], exit_site: NodeId) -> None:
-    """Let the branch lead to this site instead of to its top."""
+    """Make the branch lead to this site instead of to its top."""
     way = [exit_site]
     while way[-1] in parents:
         way.append(parents[way[-1]])
@@ -125,7 +128,7 @@ def _turn_round(parents: dict[NodeId, NodeId], exit_site: NodeId) -> None:
 
 
 def _needed(parents: dict[NodeId, NodeId], sources: tuple[NodeId, ...], sink: NodeId) -> dict[NodeId, None]:
-    """The sites on the way of a source, in the order of the sources."""
+    """The sites on the routes of the sources, in the order of the sources."""
     found: dict[NodeId, None] = {}
     for source in sources:
         site = source

@@ -1,8 +1,8 @@
-"""A plan and the network that is left -> what can still be asked of it.
+"""A plan and the surviving network -> the part of the plan that can still be answered.
 
-    UNION(a, b)  =>  a      when nobody senses what b reads any more (or b, under a's names)
+    UNION(a, b)  =>  a      when no node senses b's streams any more (or b, under a's names)
 
-Everything else needs all that it reads.
+Every other operator needs all its inputs.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""A network and its dead -> the network of those that live and still reach the sink, with what their batteries have left."""
+"""A network and its dead nodes -> the network of the nodes that live and still reach the sink, with the
+energy left in their batteries."""
 
 from __future__ import annotations
 
@@ -12,7 +13,8 @@ from nilometer.catalog.network import Network, NodeId
 def survivors(
     network: Network, dead: Collection[NodeId], energy: Mapping[NodeId, float] | None = None
 ) -> tuple[Network, tuple[NodeId, ...]]:
-    """The network without the dead and without whom they cut off, and the latter. `energy`: joules left, by node."""
+    """The network without the dead nodes and those they cut off, and the latter. `energy`: joules left, by
+    node."""
     reached, waiting = {network.sink}, deque([network.sink])
     while waiting:
         for neighbour in network.neighbours(waiting.popleft()):
