@@ -1,4 +1,8 @@
-"""UNION -> a Union node: equal arity, INT widened to FLOAT, names of the first query, like collections."""
+"""Binds UNION to a Union node.
+
+Both queries must have equally many columns and the same kind of collection. INT is widened to FLOAT, and the
+names are the first query's.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Window specifications -> TimeWindow and RowWindow nodes, with the rules of the language for missing and mixed units."""
+"""Binds window specifications to TimeWindow and RowWindow nodes; rules for missing and mixed units."""
 
 from __future__ import annotations
 
