@@ -5,6 +5,7 @@ them. language.md defines their meaning: NULL in, NULL out; comparisons are thre
 toward zero; x/0 is NULL; INT overflow is an error. The binder has brought operands to one type, so no host
 coerces anything.
 
+>>> from nilometer.types import INT
 >>> depth = ColumnReference("R.depth", INT)
 >>> str(Call(">", (depth, Literal(10, INT)), BOOLEAN))
 'R.depth > 10'
