@@ -1,5 +1,4 @@
-"""Terms that plans and operators share: kinds of collections, joins, lags, matches, shedding,
-window-to-stream."""
+"""Terms that plans and operators share: kinds of collections, joins, lags, matches, shedding and streams."""
 
 from __future__ import annotations
 

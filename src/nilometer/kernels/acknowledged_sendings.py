@@ -1,5 +1,4 @@
-"""Counts the sendings of packets that are repeated until acknowledged: the number expected, and how many to
-reserve.
+"""Counts the sendings of packets that are repeated until acknowledged: how many to expect and to reserve.
 
 A sending succeeds with probability `success` (packet and acknowledgement both arrive); otherwise the packet
 is sent again, at most `retries` times. So one packet takes A sendings, a geometric variable that is cut off

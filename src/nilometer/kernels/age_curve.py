@@ -1,5 +1,4 @@
-"""Learns the worth of a tuple by its age while a join runs: the age-based model of Srivastava and Widom (VLDB
-2004).
+"""Learns a tuple's worth by its age while a join runs: Srivastava and Widom's age-based model (VLDB 2004).
 
 p(age) is `matches` per age divided by `exposures` (pairs of a kept tuple of that age and an arriving tuple).
 Keeping a tuple from age a to age k brings C(k) - C(a) matches for k - a of memory and time, where C sums p.

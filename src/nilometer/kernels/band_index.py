@@ -1,5 +1,4 @@
-"""A band index over rows in time order: for each probe, the rows of a range of rows whose values lie in a
-range.
+"""A band index over rows in time order: for each probe, the rows of a range whose values lie in a range.
 
 It uses square-root decomposition: the rows are cut into slices of similar length, each sorted by value. A
 probe is a binary search in every slice that its range of rows meets, and a scan of the matching values. So

@@ -1,5 +1,4 @@
-"""A join as one range [low, high) of candidates per probe, whose pairs are enumerated in chunks of bounded
-size.
+"""A join as one range [low, high) of candidates per probe; its pairs are enumerated in bounded chunks.
 
 A probe's candidates lie side by side in an array that was sorted for this purpose. So a join is a pair of
 arrays, and its pairs can be counted without building them. The law: the pairs of all chunks, in order, are

@@ -1,5 +1,4 @@
-"""Aggregates rows to entries, one per slice and group, in one pass over the ticks and one over each
-component.
+"""Aggregates rows to entries, one per slice and group: one pass over the ticks and one per component.
 
 Rows stay in the order of arrival. The slice seldom changes from row to row, so a slice is a *run*: its edges
 are found once, and while rows stay between them, a group is looked up in an array. If rows return to a slice

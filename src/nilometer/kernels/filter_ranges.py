@@ -1,5 +1,4 @@
-"""Finds where each of many ranges begins and ends among sorted values: one search for all filters on a
-column.
+"""Finds where many ranges begin and end among sorted values: one search for all filters on a column.
 
 >>> filter_ranges(np.array([1, 3, 3, 7]), Ranges.of([(3, True, None, True), (3, False, 9, True)]))
 (array([1, 3]), array([4, 4]))

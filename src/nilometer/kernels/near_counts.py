@@ -1,5 +1,4 @@
-"""Counts, for each reading, the near readings in the window and their sources, at a cost independent of their
-number.
+"""Counts the readings near each reading, and their sources, at a cost independent of their number.
 
 The counts equal NearTable's `partners` and `sources`, but no partner is visited. The held readings are sorted
 by value, so the readings within epsilon of one form a run; new readings are merged in, in bulk. A call whose

@@ -1,5 +1,4 @@
-"""One table for all streams and nearly equal values: finds the readings in the window that are near each
-reading.
+"""One table for all streams and nearly equal values: finds the readings in the window near each reading.
 
 It follows SNJoin, section 4, with the cell method for fixed-radius near neighbours (a uniform grid, here in
 one dimension). It works like occurrence_table.py, with cells instead of values. The number line is cut into

@@ -1,5 +1,4 @@
-"""One table for all streams: finds the readings in the window whose value equals each reading's (SNJoin
-section 4).
+"""One table for all streams: finds the readings in the window that equal each reading (SNJoin section 4).
 
 The paper's three lists are columns here: a hash table with separate chaining, whose entries lie in a ring
 buffer. The clean-sweep list is a ring of all occurrences in the window, in time order; expired ones leave at

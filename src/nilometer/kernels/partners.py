@@ -1,5 +1,4 @@
-"""The partners of one probe, as a range of its value's list; details are computed on demand (algorithms,
-section 9.1).
+"""The partners of one probe, as a range of its value's list, computed on demand (algorithms, section 9.1).
 
 `partners(table, probes, row)` costs nothing, for any arity, and knows at once how many partners there are,
 and of how many sources. Everything else is a walk along the list: the partners, the sublist of a stream, all

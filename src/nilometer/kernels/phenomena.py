@@ -1,5 +1,4 @@
-"""Derives phenomena from a similarity join: how each value's group of sensors appears, changes and
-disappears.
+"""Derives phenomena from a similarity join: how each value's group of sensors appears, moves and disappears.
 
 It follows Nile-PDT and SNJoin, section 1. It needs only four columns of the join, one row per probing tuple:
 its time, its value, its source and its arity (the sensors with this value within the join's window, its own

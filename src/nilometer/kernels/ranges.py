@@ -51,6 +51,6 @@ def windows(ticks: Integers, evaluations: Integers, reach: int | None, end: int)
 
 
 def first_size(probes: int, limit: int) -> int:
-    """How many results to allocate at first. Few probes seldom have many results, so little memory is
+    """How many results to allocate at first: few probes seldom have many, and unneeded memory is not
     allocated."""
     return min(limit, max(4_096, 4 * probes))

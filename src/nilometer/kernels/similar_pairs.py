@@ -1,5 +1,4 @@
-"""Similar pairs: for values in time order, the pairs (probe, earlier) of other sources (SNJoin, Definition
-1).
+"""Similar pairs: the pairs (probe, earlier) of readings of different sources (SNJoin, Definition 1).
 
 It is a band join of the readings with themselves, by sorting and binary search. The law: rows 0, 1, ... are
 in the order (time, id, position); probe p pairs with every q < p with source q != source p, time p - time q

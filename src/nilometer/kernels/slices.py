@@ -1,5 +1,4 @@
-"""Cuts time into the slices that overlapping windows share (pairs; Krishnamurthy, Wu and Franklin, SIGMOD
-2006).
+"""Cuts time into slices that overlapping windows share (pairs; Krishnamurthy, Wu, Franklin, SIGMOD 2006).
 
 The windows (T - reach, T - end] at the multiples T of a period have their edges in two residue classes.
 Between two neighbouring edges no window begins or ends, so the rows there can be aggregated once for all

@@ -1,5 +1,4 @@
-"""Sliding aggregates of many groups at constant cost per entry, for any range / slide: the two-stacks
-algorithm.
+"""Sliding aggregates of many groups at constant cost per entry, for any range / slide (two-stacks).
 
 An *entry* is the partial aggregate of one group in one slice; entries are in the order of their slices. A
 window is a range of entries, both of whose ends only move forward. The two stacks (reference/algorithms.md

@@ -1,5 +1,4 @@
-"""Samples a list by rank alone: every element has the same chance, none is taken twice, and they are evenly
-spread.
+"""Samples a list by rank alone: every element has the same chance, none comes twice, evenly spread.
 
 Of m elements it takes the n with the ranks floor((i + u) m / n), i = 0, 1, ... n - 1: a systematic sample,
 whose offset u in [0, 1) decides which. The offset follows from a number that belongs to the list (a reading's

@@ -1,5 +1,4 @@
-"""Joins N streams in hash tables on one attribute: the N-tuples of equal numbers whose times are within every
-width.
+"""Joins N streams in hash tables: the N-tuples of equal numbers whose times are within every width.
 
 It is a symmetric hash join of N streams, like MJoin (Viglas, Naughton and Burger, VLDB 2003): STEAM's HW-join
 (section 6.2.3) as one compiled loop. Arrivals are processed in the order given. Each one probes the others'

@@ -1,9 +1,8 @@
-"""Parses expressions by precedence climbing: OR < AND < NOT < comparison, IN, BETWEEN, IS, LIKE < + - < * / %
-< -x < ^.
+"""Parses expressions by precedence climbing.
 
-Three decisions: a chain `a = b = c` becomes `a = b AND b = c`. A minus directly before a number makes a
-negative constant (`-2`), but `-2 ^ 2` is -(2 ^ 2) as in SQL. A number directly before a unit is a duration
-(`15 MINUTES`).
+The order is OR < AND < NOT < comparison, IN, BETWEEN, IS, LIKE < + - < * / % < -x < ^. Three decisions: a
+chain `a = b = c` becomes `a = b AND b = c`. A minus directly before a number makes a negative constant
+(`-2`), but `-2 ^ 2` is -(2 ^ 2) as in SQL. A number directly before a unit is a duration (`15 MINUTES`).
 
 >>> from nilometer.language.cursor import Cursor
 >>> parse_expression(Cursor("now - 15 MINUTES"))

@@ -1,5 +1,4 @@
-"""Estimates how many rows an evaluation has, by SNEE's rules of thumb (SNEE source report, section 4, item
-2).
+"""Estimates the rows of an evaluation by SNEE's rules of thumb (SNEE source report, section 4, item 2).
 
 A stream counts its sources; a comparison keeps a third, `column = constant` a tenth, `column = column` a
 twentieth. No estimate is below one. The estimates decide only the order of joins.

@@ -1,5 +1,4 @@
-"""Profiles: which rules run, and with which policies. A profile is a value, not code, and EXPLAIN can show
-it.
+"""Profiles: which rules run, and with which policies. A profile is data, and EXPLAIN can show it.
 
 `snee-2010` is the optimizer that printed the figures of the SNEE paper (reference: SNEE source report,
 section 4): it pushes no projection below a join, and takes the extents of a join in the order of their sites.
