@@ -56,7 +56,7 @@ def _expected(name: str, value: float) -> str | None:
 
 def _contradiction(whole: Mapping[str, float], one: str, other: str, why: str) -> CatalogError:
     return CatalogError(
-        f"'{one}' of a cost profile is too much beside its '{other}'",
+        f"'{one}' of a cost profile is too large for its '{other}'",
         detail=f"{one} is {whole[one]:g}, {other} {whole[other]:g}; {why}",
         hint=f"lower {one}, or raise {other}",
     )

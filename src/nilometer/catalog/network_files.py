@@ -160,9 +160,9 @@ def _within(path: Path, nodes: list[NetworkNode], links: list[Link], heard: Any)
     least = least_range([place for _, place in placed]) if placed and not links else 0.0
     if least > distance:
         fail(
-            f"a range of {distance:g} leaves nodes apart",
+            f"a range of {distance:g} does not connect all nodes",
             f"the least that connects all {len(placed)} is {least:.6g}",
-            f"write range = {math.ceil(least * 10) / 10:g}, or list the links that are there besides",
+            f"write range = {math.ceil(least * 10) / 10:g}, or list the additional links",
         )
     return [
         link

@@ -271,7 +271,7 @@ def _type_of_value(who: str, name: str, value: Any) -> Type | None:
         case str():
             return STRING
     raise CatalogError(
-        f"{who} has an attribute '{name}' that is no value of ours",
+        f"{who} has an attribute '{name}' with an unsupported value",
         detail=f"{name} is {value!r}",
         hint="an attribute is a 64-bit integer, a finite number, a string, TRUE, FALSE or NULL",
     )

@@ -418,7 +418,7 @@ class ExpressionBinder:
                 self.context.fail(
                     f"{type_of(value)} does not fit beside {known[0]}",
                     place,
-                    detail="what is chosen between must be of one type, whichever is chosen",
+                    detail="all alternatives must have the same type",
                     hint=f"give a {known[0].plain} here too, or NULL",
                 )
         return [self._typed_null(value, known[0].plain) for value in values]

@@ -36,7 +36,7 @@ def _rows(scope: Scope, bound: ast.MemoryBound) -> int:
             hint="write such as MEMORY = 10000 ROWS",
         )
     if length.value < 1:
-        scope.context.fail("MEMORY without room for a row", bound, hint="such as MEMORY = 10000 ROWS")
+        scope.context.fail("MEMORY must be at least one row", bound, hint="such as MEMORY = 10000 ROWS")
     return length.value
 
 

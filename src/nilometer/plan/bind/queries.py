@@ -30,7 +30,7 @@ def bind(
     named = any(name.lower() == "tick" for name in node.schema.names)
     if bound.windowed and named and not _is_the_tick(node):
         context.fail(
-            "a column of this query is named 'tick', and is not the tick",
+            "a column of this query is named 'tick', but is not the evaluation's tick",
             query,
             detail="the rows of a window query begin with 'tick', the tick of their evaluation",
             hint="give the column another name: ... AS moment",

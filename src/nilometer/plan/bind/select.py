@@ -378,7 +378,7 @@ class SelectBinder:
                 self.context.fail(
                     f"{relation} needs a window",
                     self.select,
-                    detail=f"it emits what has {'come into' if relation == 'ISTREAM' else 'left'} a window since it was last looked at",
+                    detail=f"it emits the rows that have {'entered' if relation == 'ISTREAM' else 'left'} the window since the last evaluation",
                     hint="give the stream a window, such as [NOW] or [RANGE 10 MINUTES]",
                 )
             return Bound(node, False)

@@ -161,7 +161,9 @@ class SourceBinder:
         if len(extents) == 1:
             return (extents[0].alias or extents[0].name).lower()
         self.context.fail(
-            "whose window is this?", node, hint="qualify the column with its stream: AVG(s.speed, 10 MINUTES)"
+            "this window names no stream",
+            node,
+            hint="qualify the column with its stream: AVG(s.speed, 10 MINUTES)",
         )
 
     def _window_amount(self, argument: ast.Expression) -> ast.Amount:

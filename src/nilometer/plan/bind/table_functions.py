@@ -222,7 +222,7 @@ def _own_window(context: Context, amount: ast.Amount, column: Column) -> OwnWind
         return OwnWindow(column.name, MICROSECOND)
     if column.type.kind not in (Kind.INT, Kind.FLOAT):
         context.fail(
-            f"a window of its own is a number, and '{amount.count}' is {column.type}",
+            f"a column used as a window must hold numbers, and '{amount.count}' is {column.type}",
             amount,
             hint="name a column of numbers and its unit: [RANGE patience SECONDS]",
         )

@@ -29,7 +29,7 @@ def amount_length(context: Context, amount: ast.Amount, default_unit: str | None
             context.fail(
                 f"'{amount.count}' has no unit",
                 amount,
-                detail="neither has any other part of the window that could lend it one",
+                detail="no other part of the window has a unit either",
                 hint=f"write {amount.count} SECONDS, MINUTES, HOURS, DAYS or ROWS",
             )
         return length_of(amount.count, unit)
