@@ -91,7 +91,8 @@ class Now(Expression):
 
 @dataclass(frozen=True, slots=True)
 class Call(Expression):
-    """An operator or scalar function, by its lower-case name: '+', '=', 'and', 'is_null', 'abs', 'float' (INT to FLOAT) ..."""
+    """An operator or scalar function, by its lower-case name: '+', '=', 'and', 'is_null', 'abs', 'float' (INT
+    to FLOAT) ..."""
 
     function: str
     arguments: tuple[Expression, ...]

@@ -1,12 +1,12 @@
 """Counts the readings near each reading, and their sources, at a cost independent of their number.
 
-The counts equal NearTable's `partners` and `sources`, but no partner is visited. The held readings are sorted
-by value, so the readings within epsilon of one form a run; new readings are merged in, in bulk. A call whose
-runs are short walks them. Otherwise it sweeps over the new readings in time order, with two Fenwick trees
-over the places by value:
+The counts equal NearTable's `partners` and `sources`, but a sweep visits no partner. The held readings are
+sorted by value, so the readings within epsilon of one form a run; new readings are merged in, in bulk. A call
+whose runs are short walks them. Otherwise it sweeps over the new readings in time order, with two Fenwick
+trees over the places by value:
 
-    alive     1 at the place of every reading in the window            matches  =  sum over the run
-    covered   how many sources have a reading within epsilon of it     sources  =  its value at the reading's own place
+    alive     1 at the place of every reading in the window           matches  =  sum over the run
+    covered   how many sources have a reading within epsilon of it    sources  =  the value at its own place
 
 A source covers the union of its readings' runs. One more reading adds the part that its neighbours by value
 in that source do not cover yet; one less removes the part that they do not cover. Runs rise with the value,

@@ -78,7 +78,7 @@ class OwnWindowTable:
         return sum(array.nbytes for array in arrays)
 
     def probe(self, times: Integers, numbers: Words, sources: Integers, until: Integers) -> OwnProbes:
-        """Finds the matches of each row, and adds each row, until its time, for those after it."""
+        """Finds the matches of each row, and adds each row, up to its `until`, for those after it."""
         count = len(times)
         if count and len(self) >= self._tidy_at:
             self._tidy(int(times[0]))

@@ -7,8 +7,9 @@ node has
 - `schema`: its visible columns, named `alias.column` below the top projection;
 - `inputs`: the nodes below it.
 
-Besides its schema, a row of a STREAM has a tick, an event time, a source id and a position; a row of WINDOWS belongs
-to an evaluation, which has a tick. These are never columns of the schema; expressions reach the tick as `Now`.
+Besides its schema, a row of a STREAM has a tick, an event time, a source id and a position; a row of WINDOWS
+belongs to an evaluation, which has a tick. These are never columns of the schema; expressions reach the tick
+as `Now`.
 """
 
 from __future__ import annotations

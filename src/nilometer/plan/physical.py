@@ -376,7 +376,8 @@ class NlJoin(_Join):
 
 @dataclass(frozen=True)
 class HashJoin(_Join):
-    """Rows whose `keys` (left, right) are equal, looked up by hash, and that satisfy `residual`. NULL keys match nothing."""
+    """Looks up rows with equal `keys` (left, right) by hash, and keeps those that satisfy `residual`. NULL
+    keys match nothing."""
 
     operator = "HASH_JOIN"
 
