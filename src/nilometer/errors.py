@@ -1,7 +1,8 @@
 """Errors with a culprit, a place and a hint.
 
-Every error a user can meet is a `NilometerError`: a message (lower case, no full stop), a detail that says what was
-found, and a hint that says what to do. Errors of query text also carry the text and the place, and print a caret.
+Every error that a user can see is a `NilometerError`: a message (lower case, no full stop), a detail that
+says what was found, and a hint that says what to do. Errors in query text also carry the text and the place,
+and print a caret.
 
 >>> text = "SELECT depht FROM river"
 >>> print(BindError("no column 'depht' in 'river'", hint="did you mean 'depth'?").at(text, Span(7, 12)))
@@ -34,7 +35,7 @@ NOWHERE = Span(0, 0)
 
 
 class NilometerError(Exception):
-    """The base of all our errors; `exit_code` is what the CLI ends with."""
+    """The base of all our errors; `exit_code` is the exit status of the CLI."""
 
     exit_code = 1
 
@@ -47,7 +48,7 @@ class NilometerError(Exception):
         self.span: Span | None = None
 
     def at(self, text: str | None, span: Span | None) -> Self:
-        """The same error, tied to a place in the query text (the first place given wins)."""
+        """The same error, with a place in the query text (the first place given wins)."""
         if self.span is None and span is not None and span != NOWHERE:
             self.span = span
         if self.text is None:
@@ -115,25 +116,29 @@ def _clipped(source: str, start: int) -> tuple[str, int]:
 
 
 class QuerySyntaxError(NilometerError):
-    """The text is not of the language: the author of the query must mend it."""
+    """The text is not in the language; the author of the query must correct it."""
 
 
 class BindError(NilometerError):
-    """The text is well formed but means nothing here: an unknown name, a clash of types, a missing window."""
+    """The text is well formed but has no meaning here: an unknown name, a clash of types, a missing
+    window."""
 
 
 class CatalogError(NilometerError):
-    """A declaration that cannot be taken: a name in use, an impossible network, a unit nobody knows."""
+    """An invalid declaration: a name in use, an impossible network, an unknown unit."""
 
 
 class UnsupportedError(NilometerError):
-    """The query is right, but the chosen host cannot run it."""
+    """The query is valid, but the chosen host cannot run it."""
 
 
 class InfeasibleError(NilometerError):
-    """The query is right, but no plan keeps what is expected of it: the bound that breaks, and the nearest that does not.
+    """The query is valid, but no plan meets its expectations: the bound that fails, and the nearest that
+    holds.
 
-    `gap` is how many times what is expected what can be kept is away: of several refusals the smallest is told."""
+    `gap` is the factor between the expected and the achievable value. Of several refusals, the one with the
+    smallest gap is reported.
+    """
 
     gap: float = float("inf")
 
@@ -144,18 +149,18 @@ class InfeasibleError(NilometerError):
 
 
 class DataError(NilometerError):
-    """The readings are not what was declared: a garbled file, a value of the wrong type, an overflow."""
+    """The readings differ from the declaration: a garbled file, a value of the wrong type, an overflow."""
 
 
 class ResourceError(NilometerError):
-    """Something outside is missing: Java, a database, a package, disk space."""
+    """An external resource is missing: Java, a database, a package, disk space."""
 
 
 class ConfigurationError(NilometerError):
-    """A setting or option that cannot be used."""
+    """A setting or option is invalid."""
 
 
 class InternalError(NilometerError):
-    """A bug of ours: no input should ever cause it."""
+    """A bug in Nilometer: no input should ever cause it."""
 
     exit_code = 70

@@ -1,9 +1,11 @@
 """Bound scalar and aggregate expressions: typed, frozen, and the same for every host. Standard library only.
 
-The binder builds them; the reference evaluator, the columnar operators, Spark and the mote compiler read them. Their
-meaning is language.md's: NULL in, NULL out; comparisons three-valued; INT/INT truncates toward zero; x/0 is NULL;
-INT overflow is an error. Operands have been brought to one type by the binder, so no host coerces anything.
+The binder builds them; the reference evaluator, the columnar operators, Spark and the mote compiler read
+them. language.md defines their meaning: NULL in, NULL out; comparisons are three-valued; INT/INT truncates
+toward zero; x/0 is NULL; INT overflow is an error. The binder has brought operands to one type, so no host
+coerces anything.
 
+>>> from nilometer.types import INT
 >>> depth = ColumnReference("R.depth", INT)
 >>> str(Call(">", (depth, Literal(10, INT)), BOOLEAN))
 'R.depth > 10'
@@ -79,7 +81,7 @@ class ColumnReference(Expression):
 
 @dataclass(frozen=True, slots=True)
 class Now(Expression):
-    """The evaluation tick of the window the row is in (of a stream: the tuple's own tick)."""
+    """The tick of the evaluation whose window holds the row (for a stream: the tuple's own tick)."""
 
     type: Type = TIME
 
@@ -89,7 +91,8 @@ class Now(Expression):
 
 @dataclass(frozen=True, slots=True)
 class Call(Expression):
-    """An operator or scalar function, by its lower-case name: '+', '=', 'and', 'is_null', 'abs', 'float' (INT to FLOAT) ..."""
+    """An operator or scalar function, by its lower-case name: '+', '=', 'and', 'is_null', 'abs', 'float' (INT
+    to FLOAT) ..."""
 
     function: str
     arguments: tuple[Expression, ...]
@@ -140,7 +143,8 @@ class InList(Expression):
 
 @dataclass(frozen=True, slots=True)
 class Case(Expression):
-    """`CASE WHEN condition THEN value ... ELSE otherwise END`; the simple form has been turned into this one."""
+    """`CASE WHEN condition THEN value ... ELSE otherwise END`; the binder rewrites the simple form to this
+    one."""
 
     conditions: tuple[Expression, ...]
     values: tuple[Expression, ...]
@@ -163,7 +167,7 @@ class Case(Expression):
 class Aggregate(Expression):
     """An aggregate call: count, sum, avg, min, max, stdev, variance, median; `argument` None is COUNT(*).
 
-    `completeness` counts the rows of a window against those expected; its parameters are in the window's node.
+    `completeness` divides the rows of a window by those expected; its parameters are in the window's node.
     """
 
     function: str
@@ -204,7 +208,8 @@ def type_of(expression: Expression) -> Type:
 
 
 def _operand(operand: Expression, parent: Expression) -> str:
-    """An operand in text, in parentheses unless it is atomic: plan text is read more than it is written."""
+    """The text of an operand, in parentheses unless it is atomic: plan text is read more often than
+    written."""
     atomic = isinstance(operand, Literal | ColumnReference | Now | Aggregate)
     if isinstance(operand, Call):
         symbolic = operand.function in (*ARITHMETIC, *COMPARISONS, *LOGICAL, "is_null", "negative", "like")
@@ -245,7 +250,7 @@ def uses_now(expression: Expression) -> bool:
 
 
 def conjuncts(predicate: Expression | None) -> tuple[Expression, ...]:
-    """The conditions that AND joins, left to right; none for no predicate."""
+    """The conditions that AND connects, left to right; none for no predicate."""
     match predicate:
         case None:
             return ()
@@ -256,7 +261,8 @@ def conjuncts(predicate: Expression | None) -> tuple[Expression, ...]:
 
 
 def conjunction(parts: Sequence[Expression]) -> Expression | None:
-    """The AND of the parts; None for none. One AND, however the parts were nested: that is what plan text reads back."""
+    """The AND of the parts, None for no parts. It is one flat AND, however the parts were nested, as plan
+    text reads it."""
     parts = tuple(part for nested in parts for part in conjuncts(nested))
     if not parts:
         return None

@@ -166,13 +166,13 @@ UNITS: dict[str, int] = {
 
 @dataclass(frozen=True, slots=True)
 class OwnWindow:
-    """A window that every tuple brings with it: what stands in `column`, in units of so many microseconds."""
+    """A window that each tuple carries itself: the value of `column`, in units of so many microseconds."""
 
     column: str
     unit: int
 
     def length(self, value: int | float | None) -> int | None:
-        """In microseconds; NULL is no window at all."""
+        """The length in microseconds; NULL means no window at all."""
         if value is None or isinstance(value, int):
             return None if value is None else value * self.unit
         return round(min(max(value * self.unit, -(2.0**62)), 2.0**62))

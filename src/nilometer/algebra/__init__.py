@@ -1,4 +1,4 @@
-"""The words that plans and operators share: kinds of collections, joins, lags, matches, shedding and window-to-stream."""
+"""Terms that plans and operators share: kinds of collections, joins, lags, matches, shedding and streams."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from nilometer.types import FLOAT, Type
 
 
 class Collection(StrEnum):
-    """What a node yields (SNEE section 4.1)."""
+    """The kind of collection that a node yields (SNEE section 4.1)."""
 
     STREAM = "STREAM"
     WINDOWS = "WINDOWS"
@@ -27,7 +27,7 @@ class Relation(StrEnum):
 
 
 class JoinKind(StrEnum):
-    """INNER without a predicate is a cross join; SEMI and ANTI keep the left's columns alone."""
+    """INNER without a predicate is a cross join; SEMI and ANTI keep only the left side's columns."""
 
     INNER = "INNER"
     LEFT = "LEFT"
@@ -36,12 +36,12 @@ class JoinKind(StrEnum):
 
     @property
     def pairs(self) -> bool:
-        """Whether the right's columns are in the answer."""
+        """Whether the right side's columns are in the answer."""
         return self in (JoinKind.INNER, JoinKind.LEFT)
 
 
 class SimilarForm(StrEnum):
-    """How a variable-arity join gives its matches."""
+    """The form in which a variable-arity join returns its matches."""
 
     LIST = "LIST"
     PAIRS = "PAIRS"
@@ -51,8 +51,11 @@ class SimilarForm(StrEnum):
 
 
 class ShedPolicy(StrEnum):
-    """Which tuples a join with bounded memory gives up first: any (RANDOM after they probed, SAMPLE before), those whose key is
-    rare in the other streams (PROB), those that are rare or expire soon (LIFE), those of an age that finds little (AGE)."""
+    """Which tuples a join with bounded memory drops first.
+
+    RANDOM: any, after they have probed; SAMPLE: any, before; PROB: those whose key is rare in the other
+    streams; LIFE: those that are rare or expire soon; AGE: those of an age that finds few matches.
+    """
 
     RANDOM = "RANDOM"
     SAMPLE = "SAMPLE"
@@ -86,11 +89,12 @@ class Lagged:
 
 @dataclass(frozen=True)
 class Completeness:
-    """What COMPLETENESS() of one windowed stream needs: a window at T expects sensors x (clipped length / interval) readings,
-    where the window is clipped at the stream's first tick.
+    """The parameters of COMPLETENESS() for one windowed stream.
 
-    `sensors` None: those heard up to T (or 1 when grouped by id). The window's length counts acquisition ticks: a closed end
-    adds one interval, so [NOW] expects one reading a sensor. `name` is the FLOAT output column.
+    A window at T expects sensors x (clipped length / interval) readings; the window is clipped at the
+    stream's first tick. `sensors` None counts the sensors heard up to T (or 1 when grouped by id). The
+    window's length counts acquisition ticks: a closed end adds one interval, so [NOW] expects one reading per
+    sensor. `name` is the FLOAT output column.
     """
 
     name: str

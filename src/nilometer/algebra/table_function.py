@@ -1,10 +1,10 @@
-"""A function in FROM, declared: what it takes and gives, and what planner and hosts must know of it. One of its calls, bound.
+"""The declaration of a table function (a function in FROM), and one bound call of it.
 
     NAME(source [, column]* [OPTION value]*) [window] [alias]
 
-The parser reads its words here, the binder its options, the optimizer what it reads, hosts what divides it, and the operator the
-columns it gives. So a new function is a declaration (`algebra/table_functions`), an operator and a naive twin; nothing between
-them knows it by name.
+A declaration tells the parser the function's words, the binder its options, the optimizer which columns it
+reads, the hosts how it can be divided, and the operator which columns it returns. So a new function is a
+declaration (`algebra/table_functions`), an operator and a naive twin; no code between them knows it by name.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ from nilometer.types import Column, OwnWindow, Schema, Type, qualified
 
 
 class OptionKind(StrEnum):
-    """What stands behind an option's word: nothing, a number, a whole number, a length of time, a name, numbers in parentheses."""
+    """The value after an option's word: none, a number, a whole number, a length of time, a name, or numbers
+    in parentheses."""
 
     FLAG = "FLAG"
     NUMBER = "NUMBER"
@@ -39,16 +40,18 @@ class _Required(Enum):
 
 
 REQUIRED: Final = _Required.REQUIRED
-"""The default of an option that has none."""
+"""The default of an option that must be written."""
 
 OptionValue = bool | int | float | str | None | tuple["OptionValue", ...]
-"""A bound value: lengths of time in microseconds; of several pieces one each."""
+"""A bound value. Lengths of time are microseconds; an option of several pieces has one value for each."""
 
 
 @dataclass(frozen=True)
 class Intervals:
-    """The default of a length of time: so many of the intervals at which the stream is expected. `question` is asked where none is
-    known: "how long is silence?"."""
+    """The default of a length of time: a number of the intervals at which the stream is expected.
+
+    `question` is the text of the error if no interval is known: "how long is silence?".
+    """
 
     count: int
     question: str
@@ -56,20 +59,21 @@ class Intervals:
 
 @dataclass(frozen=True)
 class Option:
-    """`WORD value`. The word may be several (UP TO); the value several pieces, with words between them: `(WHOLE, "TO", WHOLE)`.
+    """`WORD value`. The word may be several (UP TO). The value may have several pieces, with words between
+    them: `(WHOLE, "TO", WHOLE)`.
 
     Attributes
     ----------
     default
-        The value where it is not written; REQUIRED: it must be.
+        The value if the option is not written; REQUIRED if it must be.
     least, most
-        Bounds of its numbers, both included.
+        Bounds of its numbers, inclusive.
     positional
-        It stands behind a comma, before all others, and its word is not written.
+        The value stands after a comma, before all other options, and the word is not written.
     emission_only
-        It decides what is told, not what is kept: the state is the same whatever its value.
+        The option changes only what is emitted, not what is kept: the state is the same for every value.
     needs, example, meaning
-        For messages and documents: what must stand there, such as, and what it says.
+        For messages and documents: the kind of value, an example, and its meaning.
     """
 
     word: str
@@ -85,14 +89,14 @@ class Option:
 
     @property
     def pieces(self) -> tuple[OptionKind | str, ...]:
-        """What stands behind the word: kinds of value, and the words between them. A flag has nothing."""
+        """The parts after the word: kinds of value, and the words between them. A flag has none."""
         if isinstance(self.kind, tuple):
             return self.kind
         return () if self.kind is OptionKind.FLAG else (self.kind,)
 
     @property
     def wanted(self) -> str:
-        """What must stand behind the word, in words."""
+        """A description of the value that must follow the word."""
         if self.needs:
             return self.needs
         number = "a whole number" if self.kind is OptionKind.WHOLE else "a number"
@@ -104,13 +108,13 @@ class Option:
 
     @property
     def hint(self) -> str:
-        """An example, and what it says."""
+        """An example, and its meaning."""
         between = self.kind in (OptionKind.NUMBER, OptionKind.WHOLE) and None not in (self.least, self.most)
         tail = f"; from {self.least:,} to {self.most:,}" if between else f": {self.meaning}"
         return f"such as {self.word} {self.example}{tail}"
 
     def allows(self, value: OptionValue) -> bool:
-        """Whether a bound value is of the right kind, and within the bounds."""
+        """Whether a bound value has the right kind and lies within the bounds."""
         if value is None:
             return self.default is None
         kinds = [piece for piece in self.pieces if isinstance(piece, OptionKind)]
@@ -134,14 +138,17 @@ class Option:
                 return False
 
     def in_bounds(self, value: int | float) -> bool:
-        """Whether it is neither too small nor too great."""
+        """Whether the number lies within the bounds."""
         return (self.least is None or value >= self.least) and (self.most is None or value <= self.most)
 
 
 @dataclass(frozen=True)
 class Choice:
-    """One of several options, under a name that is not written: `PAIRS | FLATTEN | SAMPLE 3`. `default` is the word that stands for
-    none of them; REQUIRED: one must be written. `outside`: flags among them may also stand behind the parenthesis."""
+    """One of several options, under a name that is not written: `PAIRS | FLATTEN | SAMPLE 3`.
+
+    `default` is the word if none of them is written; REQUIRED if one must be. With `outside`, flags among
+    them may also follow the parenthesis.
+    """
 
     name: str
     options: tuple[Option, ...]
@@ -151,7 +158,7 @@ class Choice:
 
     @property
     def words(self) -> tuple[str, ...]:
-        """All that its value can be."""
+        """All possible values."""
         written = tuple(option.word for option in self.options)
         return (self.default, *written) if isinstance(self.default, str) else written
 
@@ -160,8 +167,12 @@ class Choice:
 
 
 class Windowing(StrEnum):
-    """What a window behind the parenthesis is: a window over the function's rows, as behind any stream; a plain range of time that
-    the function needs, or a column that has each tuple's own; the windows of its input at which it is evaluated."""
+    """The meaning of a window after the parenthesis.
+
+    It is either a window over the function's rows, as for any stream; or a plain range of time that the
+    function needs, or a column with each tuple's own range; or the windows of its input at which the function
+    is evaluated.
+    """
 
     ABOVE = "ABOVE"
     REACH = "REACH"
@@ -170,7 +181,7 @@ class Windowing(StrEnum):
 
 @dataclass(frozen=True)
 class Frame:
-    """The windows at which a function is evaluated: as TIME_WINDOW's, and they always slide."""
+    """The windows at which a function is evaluated, as for TIME_WINDOW; they always have a slide."""
 
     start: int | None
     end: int
@@ -179,8 +190,11 @@ class Frame:
 
 
 class Output(StrEnum):
-    """What a function gives: for tuples of its input rows with their tick, time, id and position (TUPLES); a stream of rows at times of
-    their own, each of a source, without positions (EVENTS); rows at the ticks of its frame (WINDOWS)."""
+    """The kind of rows that a function returns.
+
+    TUPLES: rows for tuples of its input, with their tick, time, id and position. EVENTS: a stream of rows at
+    their own times, each of a source, without positions. WINDOWS: rows at the ticks of its frame.
+    """
 
     TUPLES = "TUPLES"
     EVENTS = "EVENTS"
@@ -189,12 +203,12 @@ class Output(StrEnum):
 
 @dataclass(frozen=True)
 class BySource:
-    """Each source by itself."""
+    """Each source can be computed on its own."""
 
 
 @dataclass(frozen=True)
 class ByValue:
-    """Tuples of one value of a column belong together; it is a column of the rows, too."""
+    """Tuples with the same value of a column belong together; it is a column of the rows, too."""
 
     column: str
     given_as: str
@@ -202,7 +216,8 @@ class ByValue:
 
 @dataclass(frozen=True)
 class ByNearness:
-    """Tuples whose values of a column are no further apart than this belong together. The operator's Spec takes a `home`."""
+    """Tuples whose values of a column differ by at most this belong together. The operator's Spec takes a
+    `home`."""
 
     column: str
     distance: float
@@ -210,7 +225,7 @@ class ByNearness:
 
 @dataclass(frozen=True)
 class Undivided:
-    """One place must see all tuples: why."""
+    """One place must see all tuples; `reason` says why."""
 
     reason: str
 
@@ -224,7 +239,8 @@ BY_SOURCE: Final = BySource()
 
 @dataclass(frozen=True)
 class Refusal:
-    """Why a call makes no sense; `column` is the number of the column to blame, None the whole call."""
+    """The reason why a call makes no sense; `column` is the number of the column to blame, None the whole
+    call."""
 
     message: str
     hint: str | None = None
@@ -246,28 +262,31 @@ class TableFunction:
     Attributes
     ----------
     name
-        As it is written, in capitals; in small letters it is the alias where none is given.
+        The name in capitals, as it is written; in lower case it is the default alias.
     gives
-        The columns of its rows, bare: of a call, over the schema of its input.
+        The bare columns of its rows, for a call and the schema of its input.
     least_columns, most_columns
-        How many columns of the source stand behind it; None: any number.
+        How many columns of the source it takes; None: any number.
     divides
-        What must be together for it to be answered in parts; a function of call and input where that depends on them.
+        Which tuples must be together to compute it in parts; a function of call and input if it depends
+        on them.
     ordered
-        Its rows depend on the order of the tuples, which is that of their values where they have no positions.
+        Its rows depend on the order of the tuples. Tuples without positions are ordered by their values.
     sensors
-        It is told the declared sensors of its stream.
+        It receives the declared sensors of its stream.
     algorithm
-        The operator, where it has a name of its own.
+        The operator's name if it differs from the function's.
     first
-        Where it takes two operators: the lower one, of the same call, which gives a stream and may be divided otherwise. The upper one's
-        input is then that stream, so what it gives must not depend on the columns below.
+        For a function of two operators: the lower one, of the same call, which returns a stream and may be
+        divided differently. The upper one's input is then that stream, so its columns must not depend on the
+        columns below.
     refuses
-        What is wrong with a call whose columns and options are right each by itself.
+        Finds a mistake in a call whose columns and options are each right by themselves.
     narrowed
-        A cheaper call that gives the same values in those of its columns that are needed.
+        A cheaper call that returns the same values in the columns that are needed.
     wants, window_hint
-        What its columns are, for the hint where one is missing: "the column to compare"; and so a window, and what it says.
+        For the hint if a column is missing: a description of its columns ("the column to compare"). For the
+        hint if a window is missing: an example of a window and its meaning.
     """
 
     name: str
@@ -304,12 +323,12 @@ class TableFunction:
 
     @property
     def needs_window(self) -> bool:
-        """Whether there must be a window behind it."""
+        """Whether it needs a window."""
         return self.windowing is not Windowing.ABOVE
 
     @property
     def all_options(self) -> tuple[Option, ...]:
-        """Every option that can be written, those of choices too."""
+        """Every option that can be written, including those of choices."""
         return tuple(
             option
             for each in self.options
@@ -321,8 +340,11 @@ class TableFunction:
         return next(option for option in self.all_options if option.word == word)
 
     def settle(self, given: Mapping[str, OptionValue]) -> tuple[tuple[str, OptionValue], ...]:
-        """All options in their order, with defaults for those that are not given: of a choice its word under its name, and then the
-        chosen option's own value, if it has one. What is REQUIRED, and not given, is left out."""
+        """All options in their order, with defaults for those that are not given.
+
+        A choice contributes its word under its name, and then the chosen option's own value, if it has one. A
+        REQUIRED option that is not given is left out.
+        """
         settled: list[tuple[str, OptionValue]] = []
         for each in self.options:
             if isinstance(each, Choice):
@@ -344,7 +366,8 @@ class TableFunction:
 
 @dataclass(frozen=True)
 class FunctionCall:
-    """A function with all that it was given but its input: columns by their qualified names, options as `settle` has them."""
+    """A function with everything but its input: columns by their qualified names, options as `settle` returns
+    them."""
 
     function: TableFunction
     alias: str
@@ -360,12 +383,12 @@ class FunctionCall:
         return self.function.name
 
     def __getitem__(self, word: str) -> OptionValue:
-        """The value of an option, or the word of a choice; None where there is no such value."""
+        """The value of an option, or the word of a choice; None if there is no such value."""
         return next((value for name, value in self.options if name == word), None)
 
     @property
     def reads(self) -> frozenset[str]:
-        """The columns of the input that it looks at."""
+        """The columns of the input that it reads."""
         own = (self.window.column,) if isinstance(self.window, OwnWindow) else ()
         return frozenset((*self.columns, *own))
 
@@ -374,19 +397,19 @@ class FunctionCall:
         return qualified(self.alias, self.function.gives(self, input))
 
     def source_type(self, input: Schema) -> Type | None:
-        """The type of its rows' ids; None where they have no source."""
+        """The type of its rows' ids; None if they have no source."""
         own = self.schema(input)
         id_ = f"{self.alias}.id"
         return own[id_].type.plain if id_ in own else None
 
     def divides(self, input: Schema) -> Divides:
-        """What must be together."""
+        """Which tuples must be together."""
         divides = self.function.divides
         return divides(self, input) if callable(divides) else divides
 
     @property
     def wrong(self) -> str | None:
-        """What cannot be: a bug of whoever bound it."""
+        """A mistake in the call, or None. A mistake is a bug of the code that bound it."""
         function = self.function
         most = len(self.columns) if function.most_columns is None else function.most_columns
         if not function.least_columns <= len(self.columns) <= most:

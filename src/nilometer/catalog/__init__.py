@@ -1,8 +1,9 @@
-"""names -> extents, sensors, functions, sites, topology, statistics. No parsing, no planning.
+"""The catalog: names -> extents, sensors, functions, sites, topology, statistics. No parsing, no planning.
 
-Here is what every query needs, quick to import. The rest is imported where it is used: `functions` (signatures), `units`
-(UCUM), `statistics`, `sensors_file` and `network_files` (what files declare), `profiles` (costs), and `store` (a database
-that keeps the catalog), which alone loads SQLAlchemy, and only when one is opened.
+This module exports what every query needs and is quick to import. Other modules are imported where they are
+used: `functions` (signatures), `units` (UCUM), `statistics`, `sensors_file` and `network_files` (declarations
+in files), `profiles` (costs), and `store` (a database that keeps the catalog). Only `store` loads SQLAlchemy,
+and only when a database is opened.
 """
 
 from nilometer.catalog.catalog import Catalog, QueryDefinition

@@ -1,4 +1,4 @@
-"""A stream's URL -> its parts. `#` and `{name}` may stand in the path, as MQTT topics have them.
+"""Splits a stream's URL into its parts. The path may contain `#` and `{name}`, as MQTT topics do.
 
 >>> address = Address.parse("mqtt://me:secret@host:1884/air/{site}/#?format=senml&receive=100")
 >>> address.host, address.port, address.path, address.options
@@ -40,7 +40,7 @@ class Address:
 
     @staticmethod
     def parse(url: str) -> Address:
-        """Take a URL apart."""
+        """Split a URL into its parts."""
         scheme, mark, rest = url.partition("://")
         if not mark:
             path, _, query = url.partition("?")
@@ -63,7 +63,7 @@ class Address:
         )
 
     def check(self, known: Iterable[str]) -> None:
-        """A ConfigurationError for an option that nobody reads."""
+        """Raise a ConfigurationError for an unknown option."""
         names = list(known)
         for name in self.options:
             if name not in names:

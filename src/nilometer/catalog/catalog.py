@@ -1,7 +1,7 @@
-"""Names -> extents, sensors, networks and queries: what a query may speak of. No parsing, no planning.
+"""The catalog: names -> extents, sensors, networks and queries. No parsing, no planning.
 
-Lookups ignore case; what was declared keeps its spelling and its order. Every change is checked first, then kept by the
-`Keeper` (the store, if there is one), then made: a change that fails has changed nothing.
+Lookups ignore case; declarations keep their spelling and order. Every change is checked first, then kept by
+the `Keeper` (the store, if there is one), then applied in memory. A change that fails has no effect.
 
 >>> from nilometer.types import INT, Column
 >>> catalog = Catalog()
@@ -48,7 +48,7 @@ Item = Stream | Table | Sensor | Network | QueryDefinition
 
 @dataclass
 class Contents:
-    """All that a catalog holds, by lower-case name, in the order of declaration."""
+    """Everything in a catalog, by lower-case name, in the order of declaration."""
 
     extents: dict[str, Extent] = field(default_factory=dict)
     sensors: dict[tuple[str, int | str], Sensor] = field(default_factory=dict)
@@ -58,7 +58,7 @@ class Contents:
 
 @dataclass
 class Change:
-    """What one declaration takes away, replaces in its place and adds, to be done in this order."""
+    """The effect of one declaration: what to remove, then to replace in place, then to add."""
 
     removed: list[Item] = field(default_factory=list)
     replaced: list[Stream] = field(default_factory=list)
@@ -66,21 +66,21 @@ class Change:
 
 
 class Keeper(Protocol):
-    """What makes changes last."""
+    """Makes changes durable."""
 
     def changing(self, seen: int) -> AbstractContextManager[tuple[int, Contents | None]]:
-        """A transaction: gives the revision, and the contents where they are newer than the revision seen."""
+        """A transaction: yields the revision, and the contents if they are newer than the revision seen."""
 
     def keep(self, change: Change) -> None:
         """Write the change, inside the transaction."""
 
     def refresh(self, seen: int) -> tuple[int, Contents | None]:
-        """The revision, and the contents where they are newer than the revision seen."""
+        """The revision, and the contents if they are newer than the revision seen."""
 
 
 class Catalog:
-    """The one place where names are looked up. With a keeper, other programs' changes are seen at the next change of
-    one's own or at `refresh()`."""
+    """The one place where names are looked up. With a keeper, the changes of other programs become visible at
+    the next change made here or at `refresh()`."""
 
     def __init__(
         self, contents: Contents | None = None, keeper: Keeper | None = None, revision: int = 0
@@ -101,7 +101,7 @@ class Catalog:
         return found
 
     def extents(self) -> tuple[Extent, ...]:
-        """The declared streams and tables, in order; the built-in relation is not among them."""
+        """The declared streams and tables, in order, without the built-in relation."""
         return tuple(self._contents.extents.values())
 
     def streams(self) -> tuple[Stream, ...]:
@@ -128,11 +128,12 @@ class Catalog:
         )
 
     def sensors(self, stream_name: str | None = None) -> tuple[Sensor, ...]:
-        """The sensors of a stream (of all), with attributes named and typed as in `static_columns`."""
+        """The sensors of one stream, or of all, with attributes named and typed as in `static_columns`."""
         return self._sensors.of(stream_name)
 
     def static_columns(self, stream_name: str) -> tuple[Column, ...]:
-        """The columns that a stream has from its sensors: `location`, where one has it, and all their attributes."""
+        """The columns that a stream has from its sensors: `location`, if one has a place, and all their
+        attributes."""
         return self._sensors.static_columns(self.stream(stream_name))
 
     def sensor_rows(self) -> list[dict[str, Any]]:
@@ -156,7 +157,7 @@ class Catalog:
         return tuple(self._contents.queries.values())
 
     def refresh(self) -> None:
-        """See what other programs have declared since."""
+        """Read what other programs have declared since the last look."""
         if self._keeper is not None:
             self._renew(*self._keeper.refresh(self._revision))
 
@@ -171,7 +172,8 @@ class Catalog:
         self._add_extent(table)
 
     def replace_stream(self, stream: Stream) -> None:
-        """Declare a stream anew, when its data show more (the type of `id`); its sensors stay, with ids of that type."""
+        """Replace a stream's declaration when its data show more (the type of `id`); its sensors stay, with
+        ids of that type."""
         check_extent(stream)
         with self._change() as change:
             before = self.stream(stream.name)
@@ -188,7 +190,7 @@ class Catalog:
         self.add_sensors([sensor])
 
     def add_sensors(self, sensors: list[Sensor]) -> None:
-        """Declare sensors: all of them or, where one cannot be taken, none."""
+        """Declare sensors: all of them, or none if one is refused."""
         with self._change() as change:
             streams = {sensor.stream.lower(): self.stream(sensor.stream) for sensor in sensors}
             added = self._sensors.adding(sensors, streams)
@@ -209,9 +211,9 @@ class Catalog:
             change.added.append(query)
 
     def drop(self, kind: str, name: str | int, if_exists: bool = False, stream: str | None = None) -> bool:
-        """Forget a STREAM (with its sensors), TABLE, SENSOR (`stream` says whose), NETWORK or QUERY.
+        """Remove a STREAM (with its sensors), TABLE, SENSOR (of `stream`), NETWORK or QUERY.
 
-        Says whether it was there; a CatalogError where it was not, unless `if_exists`.
+        Returns whether it existed. Raises a CatalogError if it did not, unless `if_exists`.
         """
         with self._change() as change:
             found = self._find(kind.upper(), name, stream, if_exists)
@@ -270,7 +272,8 @@ class Catalog:
 
     @contextmanager
     def _change(self) -> Iterator[Change]:
-        """Collects a change; what is in the block sees the newest contents, and nobody changes them meanwhile."""
+        """Collects a change. Inside the block the contents are the newest, and nobody else can change
+        them."""
         change = Change()
         with self._turn:
             if self._keeper is None:

@@ -1,4 +1,5 @@
-"""Changed cost parameters -> a refusal of what cannot be: no motes have packets without room, or send for less than no time."""
+"""Checks changed cost parameters: for example, a packet must have room for data, and no duration is
+negative."""
 
 from __future__ import annotations
 
@@ -17,14 +18,15 @@ WHOLE = (
     "fixed_ram",
     "operator_ram",
 )
-"""Counted in bytes."""
+"""Parameters that are counted in whole bytes."""
 
 POSITIVE = ("packet_payload", "serial_payload", "clock_rate", "voltage", "cpu_active")
-"""Of which there must be some; all others may be 0."""
+"""Parameters that must be greater than 0; all others may be 0."""
 
 
 def check_costs(changed: Mapping[str, float], whole: Mapping[str, float]) -> None:
-    """Refuse a changed parameter that makes no sense, alone or beside the others of the `whole` profile."""
+    """Refuse a changed parameter that makes no sense, alone or together with the others of the `whole`
+    profile."""
     for name, value in changed.items():
         expected = _expected(name, value)
         if expected is not None:
@@ -54,7 +56,7 @@ def _expected(name: str, value: float) -> str | None:
 
 def _contradiction(whole: Mapping[str, float], one: str, other: str, why: str) -> CatalogError:
     return CatalogError(
-        f"'{one}' of a cost profile is too much beside its '{other}'",
+        f"'{one}' of a cost profile is too large for its '{other}'",
         detail=f"{one} is {whole[one]:g}, {other} {whole[other]:g}; {why}",
         hint=f"lower {one}, or raise {other}",
     )

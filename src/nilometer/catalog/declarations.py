@@ -1,4 +1,4 @@
-"""What every declared extent must be: a stream or table that cannot be is refused, with the reason."""
+"""Checks declared streams and tables; an invalid one is refused, with the reason."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ COLUMN_KINDS = (Kind.INT, Kind.FLOAT, Kind.STRING, Kind.BOOLEAN, Kind.TIME, Kind
 
 
 def check_extent(extent: Extent) -> None:
-    """Raise a CatalogError where the declaration cannot be taken."""
+    """Raise a CatalogError if the declaration is invalid."""
     _check_columns(extent)
     match extent:
         case Stream():
@@ -65,7 +65,8 @@ def _check_stream(stream: Stream) -> None:
     _check_duration(stream, "DELAY", stream.delay, 0)
     _check_duration(stream, "FUTURE", stream.future, 0)
     for name in stream.key:
-        # A sensed reading's tick is no column, but (id, tick) is what tells it from its copies.
+        # The tick of a sensed reading is not a column, but (id, tick) distinguishes a reading from its
+        # duplicates.
         if name.lower() != "tick" and stream.column(name) is None:
             raise CatalogError(
                 f"the key of '{stream.name}' names '{name}', which is no column of it",

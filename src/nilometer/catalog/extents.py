@@ -16,9 +16,10 @@ from nilometer.types import INT, MINUTE, TIME, Column, Type
 class Stream:
     """A streamed extent. Durations are microseconds.
 
-    `columns` are all columns in the order of `SELECT *`: `time` and `id` first, unless they were declared elsewhere.
-    `every` is the acquisition interval of a sensed stream and None for a pushed one. `time_unit` is the unit of an
-    INT `time` in the data (microseconds per unit), None when times come as ISO-8601 or microseconds.
+    `columns` are all columns in the order of `SELECT *`: `time` and `id` first, unless they were declared
+    elsewhere. `every` is the acquisition interval of a sensed stream, and None for a pushed one. `time_unit`
+    is the unit of an INT `time` in the data (microseconds per unit), and None if times come as ISO-8601 or
+    microseconds.
     """
 
     name: str
@@ -43,7 +44,7 @@ class Stream:
         return self.every if self.every is not None else self.expect
 
     def column(self, name: str) -> Column | None:
-        """The column of that name, whatever its case."""
+        """The column of that name; case does not matter."""
         return next((column for column in self.columns if column.name.lower() == name.lower()), None)
 
     @property
@@ -64,7 +65,7 @@ class Table:
     refresh: int | None = None
 
     def column(self, name: str) -> Column | None:
-        """The column of that name, whatever its case."""
+        """The column of that name; case does not matter."""
         return next((column for column in self.columns if column.name.lower() == name.lower()), None)
 
 
@@ -82,7 +83,8 @@ class Sensor:
 
 
 def stream_columns(declared: tuple[Column, ...], id_type: Type = INT) -> tuple[Column, ...]:
-    """All columns of a stream: the implicit `time` and `id` put first unless they were declared; `time` is always TIME."""
+    """All columns of a stream: the implicit `time` and `id` come first unless declared; `time` is always
+    TIME."""
     names = {column.name.lower() for column in declared}
     implicit = (Column("time", TIME), Column("id", id_type))
     columns = tuple(Column(c.name, TIME) if c.name.lower() == "time" else c for c in declared)

@@ -1,8 +1,8 @@
-"""Function names -> signatures: what a function takes, what type it gives, and what it is for.
+"""Function names -> signatures: a function's arguments, the type of its result, and its purpose.
 
-One table of scalar functions, aggregates, and the special forms LAG, DELTA, RATE and COMPLETENESS. Names ignore case and
-aliases lead to the canonical lower-case name. A type rule is a plain function from argument types to a type; it raises a
-`ValueError` that says what the function takes.
+One table holds the scalar functions, the aggregates, and the special forms LAG, DELTA, RATE and COMPLETENESS.
+Names ignore case, and aliases lead to the canonical lower-case name. A type rule is a plain function from
+argument types to a type; it raises a `ValueError` that says which arguments the function takes.
 
 >>> resolve("SQUARE").name
 'sqr'
@@ -35,7 +35,7 @@ class FunctionKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Argument:
-    """What stands at a place of the argument list: the kinds that fit there, and their name in messages."""
+    """One argument of a function: the kinds that it accepts, and their name in messages."""
 
     text: str
     plural: str
@@ -44,9 +44,9 @@ class Argument:
 
 @dataclass(frozen=True, slots=True)
 class FunctionSignature:
-    """A function. `arguments` are those it must have, then `optional` ones; `repeats` lets the last one recur.
+    """A function. `arguments` are required, then come `optional` ones; `repeats` lets the last one recur.
 
-    `wants_float`: INT arguments are to be turned to FLOAT first. No other argument is ever changed.
+    `wants_float`: INT arguments are converted to FLOAT first. No other argument is ever changed.
     """
 
     name: str
@@ -62,12 +62,12 @@ class FunctionSignature:
 
     @property
     def spelled(self) -> str:
-        """The name in messages: aggregates and special forms in capitals, as they are written."""
+        """The name in messages: aggregates and special forms in capitals, as users write them."""
         return self.name if self.kind is FunctionKind.SCALAR else self.name.upper()
 
     @property
     def takes(self) -> str:
-        """What it takes, in words."""
+        """The arguments that it takes, in words."""
         places = self.arguments
         if not places:
             return " or ".join([*(argument.text for argument in self.optional), "no argument"])
@@ -79,7 +79,8 @@ class FunctionSignature:
         return ", and optionally ".join([text, *(argument.text for argument in self.optional)])
 
     def result(self, argument_types: tuple[Type, ...]) -> Type:
-        """The type of a call; raises ValueError, saying what it takes, where the arguments do not fit."""
+        """The type of a call; raises a ValueError that says what the function takes if the arguments do not
+        fit."""
         places = self.arguments + self.optional
         least, most = len(self.arguments), len(places)
         count = len(argument_types)
@@ -123,7 +124,7 @@ def first(types: tuple[Type, ...]) -> Type:
 
 
 def common(types: tuple[Type, ...]) -> Type:
-    """The one type of all arguments: NULL fits any, INT with FLOAT gives FLOAT."""
+    """The one type of all arguments: NULL fits any type, INT with FLOAT gives FLOAT."""
     found = NULL
     for next_type in types:
         if found.kind is Kind.NULL or next_type == found:
@@ -136,7 +137,7 @@ def common(types: tuple[Type, ...]) -> Type:
 
 
 def always(result: Type) -> Rule:
-    """The same type whatever the arguments are."""
+    """A rule that returns the same type for any arguments."""
     return lambda _types: result
 
 
@@ -291,10 +292,10 @@ _BY_NAME: Final = {name: f for f in FUNCTIONS for name in (f.name, *f.aliases)}
 
 
 def resolve(name: str) -> FunctionSignature | None:
-    """The function of that name or alias, whatever its case."""
+    """The function of that name or alias; case does not matter."""
     return _BY_NAME.get(name.lower())
 
 
 def names() -> tuple[str, ...]:
-    """All names a function can be called by, aliases among them."""
+    """All names by which a function can be called, aliases included."""
     return tuple(_BY_NAME)

@@ -1,4 +1,4 @@
-"""A name that is not there -> a hint: the nearest names that are.
+"""Turns an unknown name into a hint that shows the nearest known names.
 
 >>> near_misses("rivre", ["river", "hilltop"])
 "did you mean 'river'?"
@@ -16,7 +16,8 @@ SHOWN = 6
 
 
 def near_misses(name: str, known: Iterable[str]) -> str | None:
-    """The closest of the known names, or all of them when none is close; None when there are none at all."""
+    """A hint with the closest of the known names, or with all if none is close; None if there are none at
+    all."""
     spelled = {candidate.lower(): candidate for candidate in known}
     close = get_close_matches(name.lower(), spelled, n=3, cutoff=0.66)
     if close:
@@ -28,7 +29,7 @@ def near_misses(name: str, known: Iterable[str]) -> str | None:
 
 
 def join_names(names: Iterable[str], word: str) -> str:
-    """'a', 'b' and 'c', quoted; a long list ends with how many are left out.
+    """'a', 'b' and 'c', quoted; a long list ends with the number of names left out.
 
     >>> join_names(["a", "b", "c"], "or")
     "'a', 'b' or 'c'"

@@ -1,7 +1,7 @@
-"""The mote network: nodes with their resources, radio links with their quality, and what an action costs there.
+"""The mote network: nodes with their resources, radio links with their quality, and the cost of actions.
 
-Frozen, and refuses to be built wrong: a link to a node that is not there, a node that cannot reach the sink, a quality
-outside (0, 1] are each a `CatalogError` that names the culprit.
+A network is frozen and refuses to be built wrong. A link to an unknown node, a node that cannot reach the
+sink, and a quality outside (0, 1] each raise a `CatalogError` that names the culprit.
 
 >>> nodes = (NetworkNode(0), NetworkNode(1, streams=("river",)))
 >>> Network("brook", 0, nodes, (Link(0, 1, 0.9),)).neighbours(1)
@@ -22,12 +22,13 @@ from nilometer.types import INT_MAXIMUM
 NodeId = int | str
 
 MOST_RETRIES = 7
-"""The most that IEEE 802.15.4 allows (macMaxFrameRetries); its default is 3."""
+"""The maximum that IEEE 802.15.4 allows (macMaxFrameRetries); its default is 3."""
 
 
 @dataclass(frozen=True, slots=True)
 class NetworkNode:
-    """A mote: `ram` and `flash` in bytes, `energy` in joules (None: not limited, or not known), the streams it senses."""
+    """A mote: `ram` and `flash` in bytes, `energy` in joules (None: unlimited or unknown), and the streams it
+    senses."""
 
     id: NodeId
     ram: int | None = None
@@ -39,9 +40,10 @@ class NetworkNode:
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """Two nodes that hear each other. `quality` is the probability that a packet arrives, `cost` a weight for routing.
+    """Two nodes that hear each other. `quality` is the probability that a packet arrives, `cost` a weight for
+    routing.
 
-    A link holds in both directions, unless the network also lists the opposite one with a quality of its own.
+    A link holds in both directions, unless the network also lists the opposite one with its own quality.
     """
 
     source: NodeId
@@ -51,13 +53,14 @@ class Link:
 
     @property
     def reverse(self) -> Link:
-        """The same link, the other way."""
+        """The same link in the opposite direction."""
         return Link(self.target, self.source, self.quality, self.cost)
 
 
 @dataclass(frozen=True, slots=True)
 class CostProfile:
-    """What primitive actions cost, as data: (parameter, value) pairs, sorted by parameter. Units are the profile's own."""
+    """The costs of primitive actions as (parameter, value) pairs, sorted by parameter. Units are the
+    profile's own."""
 
     name: str = "default"
     parameters: tuple[tuple[str, float], ...] = ()
@@ -82,9 +85,11 @@ class CostProfile:
 
 @dataclass(frozen=True)
 class Network:
-    """A connected topology around its sink, in the order it was declared (routing breaks ties by that order).
+    """A connected topology around its sink, in the order of declaration, by which routing breaks ties.
 
-    `retries`: how often a packet that was not acknowledged is sent again; 0: packets are sent once, and not acknowledged."""
+    `retries` says how often a packet that was not acknowledged is sent again. With 0, packets are sent once
+    and are not acknowledged.
+    """
 
     name: str
     sink: NodeId

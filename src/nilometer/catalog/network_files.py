@@ -1,10 +1,12 @@
-"""A TOML, CSV or GeoJSON file -> a network.
+"""Reads a network from a TOML, CSV or GeoJSON file.
 
-TOML: `[network]` with `sink`, `profile`, `retries` and `range`, `[defaults]` for all nodes, `[[nodes]]` (or `nodes`, the name of a CSV
-file of them), `[[links]]`, `[profile]` with parameters that differ. Nodes within the `range` of each other are linked, besides
-the links that are listed. CSV: a file of links (`source,target,quality,cost`) and beside it, if there is one, a file of nodes
-(`links.csv` and `nodes.csv`, `brook.csv` and `brook-nodes.csv`). GeoJSON: Points are nodes, LineStrings are links, by
-the properties `source` and `target` or by the places of their ends.
+- TOML: `[network]` with `sink`, `profile`, `retries` and `range`, `[defaults]` for all nodes, `[[nodes]]` (or
+  `nodes`, the name of a CSV file of nodes), `[[links]]`, and `[profile]` with parameters that differ. Nodes
+  within `range` of each other are linked, in addition to the listed links.
+- CSV: a file of links (`source,target,quality,cost`) and, optionally, a file of nodes beside it (`links.csv`
+  and `nodes.csv`, `brook.csv` and `brook-nodes.csv`).
+- GeoJSON: Points are nodes. LineStrings are links, by the properties `source` and `target` or by the places
+  of their ends.
 """
 
 from __future__ import annotations
@@ -80,7 +82,7 @@ def _network(
             f"{path.name} does not say which node is the sink",
             hint=f"say it: {said}, or CREATE NETWORK {name} FROM '{path.name}' SINK {nodes[0].id!r}",
         )
-    # A file may write an id as a number here and as text there.
+    # A file may write one id as a number in one place and as text in another.
     known = {str(node.id): node.id for node in nodes}
     ends = (
         (known.get(str(link.source), link.source), known.get(str(link.target), link.target)) for link in links
@@ -99,7 +101,7 @@ def _from_toml(path: Path, name: str, sink: NodeId | None) -> Network:
         whole = tomllib.loads(read_text(path))
     except tomllib.TOMLDecodeError as error:
         raise CatalogError(f"{path.name} is not TOML", detail=str(error).lower()) from None
-    # Also outside of [network], where one would write it first.
+    # These keys are also accepted outside of [network], where one would first write them.
     plain, again, heard = whole.pop("sink", None), whole.pop("retries", 0), whole.pop("range", None)
     profile_name = whole.pop("profile") if isinstance(whole.get("profile"), str) else DEFAULT_PROFILE
     _known_keys(whole, TOP_KEYS, _failing(path.name))
@@ -129,7 +131,7 @@ def _from_toml(path: Path, name: str, sink: NodeId | None) -> Network:
     marked = [node.id for node, (row, _) in zip(nodes, rows, strict=True) if row.get("sink") is True]
     if sink is None:
         sink = _only_sink(path, marked if said is None else (said, *marked))
-    # The sink is a base station: it senses what it says itself, and not what all do.
+    # The sink is a base station: it senses only the streams of its own entry, not those of the defaults.
     bare = {node.id for node, (row, _) in zip(nodes, rows, strict=True) if "streams" not in row}
     nodes = [
         replace(node, streams=()) if str(node.id) == str(sink) and node.id in bare else node for node in nodes
@@ -139,7 +141,7 @@ def _from_toml(path: Path, name: str, sink: NodeId | None) -> Network:
 
 
 def _within(path: Path, nodes: list[NetworkNode], links: list[Link], heard: Any) -> list[Link]:
-    """The links of nodes within the range of each other that are not listed."""
+    """The links between nodes within range of each other that the file does not list."""
     if heard is None:
         return []
     fail = _failing(path.name)
@@ -158,9 +160,9 @@ def _within(path: Path, nodes: list[NetworkNode], links: list[Link], heard: Any)
     least = least_range([place for _, place in placed]) if placed and not links else 0.0
     if least > distance:
         fail(
-            f"a range of {distance:g} leaves nodes apart",
+            f"a range of {distance:g} does not connect all nodes",
             f"the least that connects all {len(placed)} is {least:.6g}",
-            f"write range = {math.ceil(least * 10) / 10:g}, or list the links that are there besides",
+            f"write range = {math.ceil(least * 10) / 10:g}, or list the additional links",
         )
     return [
         link
@@ -170,7 +172,7 @@ def _within(path: Path, nodes: list[NetworkNode], links: list[Link], heard: Any)
 
 
 def _only_sink(path: Path, marked: Iterable[NodeId]) -> NodeId | None:
-    """The node that is marked as the sink, if one is."""
+    """The node that is marked as the sink, or None."""
     fail = _failing(path.name)
     found = list({str(_identifier({"sink": sink}, "sink", fail)): sink for sink in marked}.values())
     if len(found) > 1:
@@ -211,7 +213,7 @@ def _from_csv(path: Path, name: str, sink: NodeId | None) -> Network:
     if node_file is not None:
         node_file.require("id")
         texts += [row.required("id") for row in node_file.rows]
-    # One type for all ids: a number only where every id is one.
+    # All ids have one type: numbers only if every id is a number.
     identifiers = dict(zip(texts, typed(texts), strict=True))
     links = [_csv_link(row, identifiers) for row in link_file.rows]
     if node_file is None:
@@ -254,7 +256,7 @@ def _csv_nodes(file: CsvFile, identifiers: Mapping[str, NodeId]) -> tuple[list[N
 def _csv_rows(
     file: CsvFile, identifiers: Mapping[str, NodeId] | None = None
 ) -> Iterator[tuple[dict[str, Any], Fail]]:
-    """The nodes of a file, as plain values, and who fails for each."""
+    """The nodes of a file as plain values, each with a function that raises an error at its place."""
     file.require("id")
     _known_keys(file.columns, NODE_KEYS, _failing(f"{file.path.name}, line 1"))
     if identifiers is None:
@@ -284,7 +286,7 @@ def _from_geojson(path: Path, name: str, sink: NodeId | None) -> Network:
     for feature in features:
         if feature.geometry == "Point":
             fail = _failing(f"{path.name}, feature {feature.number}")
-            # GeoJSON carries properties for many readers; we take ours.
+            # GeoJSON carries properties for many readers; only ours are read.
             raw = {key: value for key, value in feature.properties.items() if key in NODE_KEYS}
             node = _node(raw | {"location": feature.positions[0]}, fail)
             nodes.append(node)

@@ -1,15 +1,15 @@
-"""What a current mote takes for its actions: Nordic's nRF52840 with IEEE 802.15.4 at 2.4 GHz, figure by figure.
+"""The costs of a current mote's actions: Nordic's nRF52840 with IEEE 802.15.4 at 2.4 GHz, figure by figure.
 
-Sources, named beside each figure:
+Each figure names its source:
 
-- PS: nRF52840 Product Specification (docs.nordicsemi.com, bundle ps_nrf52840), typical values at 3 V and 25 C with the
-  DC/DC regulator; symbols as its tables have them.
-- 802.15.4: IEEE 802.15.4-2006, O-QPSK at 2450 MHz: 250 kbit/s, 62,500 symbols a second; the constants as RIOT
-  (net/ieee802154.h), ns-3 (lr-wpan-constants.h) and the crate dot15d4 have them.
-- ours: a choice, no document's. Boards differ by their crystals, sensors and leakage: measure one's own, and write
-  what differs under `[profile]` of the topology.
+- PS: nRF52840 Product Specification (docs.nordicsemi.com, bundle ps_nrf52840), typical values at 3 V and 25 C
+  with the DC/DC regulator; symbols as in its tables.
+- 802.15.4: IEEE 802.15.4-2006, O-QPSK at 2450 MHz: 250 kbit/s, 62,500 symbols a second; the constants as in
+  RIOT (net/ieee802154.h), ns-3 (lr-wpan-constants.h) and the crate dot15d4.
+- ours: a choice of this project, from no document. Boards differ in their crystals, sensors and leakage:
+  measure your own, and write the differences under `[profile]` of the topology.
 
-Times are milliseconds, currents amperes, as in `profiles`.
+Times are milliseconds and currents amperes, as in `profiles`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ CLOCK_RATE: Final = 64_000_000  # PS, CPU: Cortex-M4F at 64 MHz
 CPU_RUNNING: Final = 3.3e-3  # PS, Current consumption, CPU running: from flash, HFXO, DC/DC (52 uA/MHz)
 CPU_ASLEEP: Final = 3.16e-6  # PS, Sleep, ION_RAMON_RTC: System ON, all RAM kept, woken by the RTC
 
-# -- the radio; the chip has one supply, so the shares of processor and radio are differences of what the PS measures
+# -- the radio; the chip has one supply, so the shares of processor and radio are differences of the PS's
+# figures
 RADIO_SENDING: Final = (
     6.40e-3  # PS, Radio transmitting/receiving, IRADIO_TX5: 0 dBm, 802.15.4; processor waits
 )
@@ -62,7 +63,7 @@ _CYCLE: Final = 1000 / CLOCK_RATE
 _PAYLOAD: Final = LONGEST_FRAME - FRAME_HEADER
 
 NRF52840: Final[dict[str, float]] = {
-    # Cycles as SNEE's Table 2 counts them for an AVR: a cycle of a Cortex-M4 does no less.
+    # Cycles as in SNEE's Table 2 for an AVR: a cycle of a Cortex-M4 does at least as much.
     "check_tuple": 8 * _CYCLE,
     "do_calculation": 8 * _CYCLE,
     "call_method": 124 * _CYCLE,
@@ -70,7 +71,7 @@ NRF52840: Final[dict[str, float]] = {
     "acquire_data": 1,  # ours: until a sensor that was switched on can be read
     "sense_attribute": ACQUISITION,
     "turn_on_radio": CRYSTAL_START + RAMP_UP,
-    "radio_sync_window": 1,  # ours: clocks in step to a millisecond; `--drift` adds what they part
+    "radio_sync_window": 1,  # ours: clocks agree to a millisecond; `--drift` adds their divergence
     "send_packet": SENSING_THE_CHANNEL + TURNING_ROUND + (PHYSICAL_HEADER + FRAME_HEADER) * BYTE,
     "transmit_packet": (PHYSICAL_HEADER + FRAME_HEADER) * BYTE,
     "transmit_byte": BYTE,
@@ -78,20 +79,21 @@ NRF52840: Final[dict[str, float]] = {
     "await_acknowledgement": AWAITING_ACKNOWLEDGEMENT,
     "transmit_acknowledgement": (PHYSICAL_HEADER + ACKNOWLEDGEMENT) * BYTE,
     "packet_payload": _PAYLOAD,
-    "packet_overhead": 2,  # ours: which protocol, and which message, as TinyOS has them
+    "packet_overhead": 2,  # ours: the protocol and the message type, as in TinyOS
     "deliver_tuple": (_PAYLOAD + SERIAL_FRAME) * SERIAL_BYTE,
     "serial_payload": _PAYLOAD,
     "fixed_ram": 8192,  # ours: a runtime, with its stack, of the 256 kB
     "clock_rate": CLOCK_RATE,
     "voltage": 3,  # PS: the condition of its measurements
     "cpu_active": CPU_RUNNING,
-    # The processor waits, clocks and regulators do not: what is left when the transmitter's share is taken off.
+    # The processor waits while clocks and regulators run: the rest after subtracting the transmitter's share.
     "cpu_idle": RADIO_SENDING - (RUNNING_AND_SENDING - CPU_RUNNING),
     "cpu_sleep": CPU_ASLEEP,
-    # Beside a running processor, as the cost models have it; 802.15.4 receives that much dearer than Bluetooth LE.
+    # The share beside a running processor, as in the cost models; receiving 802.15.4 costs more than
+    # Bluetooth LE by this difference.
     "radio_receive": RUNNING_AND_RECEIVING + (RADIO_RECEIVING - RECEIVING_BLUETOOTH) - CPU_RUNNING,
     "radio_transmit": RUNNING_AND_SENDING - CPU_RUNNING,
-    "radio_sleep": 0,  # in the processor's: one chip
+    "radio_sleep": 0,  # counted with the processor: they are one chip
     "sensor_on": SAMPLING,
     "sensor_board": 0,  # ours: sensors that are switched off between readings
 }

@@ -1,9 +1,11 @@
-"""Cost profiles of mote networks, as data: what primitive actions take, as SNEE's compiler has them.
+"""Cost profiles of mote networks, as data: the costs of primitive actions, with the parameters of SNEE's
+compiler.
 
-`snee-2010` are the figures behind the agenda of SNEE's Fig. 22; `snee-thesis` and `snee-hardware` are the two later sets
-of the same parameters. `mica2` are the cycle-level figures of SNEE's Tables 2 and 3, `nrf52840` those of a current mote
-(`catalog.nrf52840`), `avr` those of the programs that `nilometer compile` makes.
-Times are milliseconds, sizes bytes, currents amperes, rates hertz. `placement.cost_parameters` says what each one means.
+`snee-2010` has the figures behind the agenda of SNEE's Fig. 22; `snee-thesis` and `snee-hardware` are the two
+later sets of the same parameters. `mica2` has the cycle-level figures of SNEE's Tables 2 and 3, `nrf52840`
+those of a current mote (`catalog.nrf52840`), and `avr` those of the programs that `nilometer compile` makes.
+Times are milliseconds, sizes bytes, currents amperes, rates hertz. `placement.cost_parameters` says what each
+parameter means.
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ from nilometer.catalog.nrf52840 import NRF52840
 from nilometer.errors import CatalogError
 
 _CYCLE: Final = 1000 / 7_372_800
-"""Milliseconds of a Mica2's cycle."""
+"""The milliseconds of one cycle of a Mica2."""
 
 _SNEE_2010: Final[dict[str, float]] = {
     "copy_tuple": 0.1,
@@ -36,7 +38,7 @@ _SNEE_2010: Final[dict[str, float]] = {
     "send_packet": 30,
     "between_packets": 0,
     "set_a_value": 0.02,
-    # What SNEE's figures do not tell apart: `avr`, which is measured, does.
+    # SNEE's figures do not separate these costs; `avr`, which is measured, does.
     **dict.fromkeys(("open_tray", "take_tuple", "scan_waiting"), 0.0),
     **dict.fromkeys(("combine_state", "calculate_float", "add_group", "compare_key"), 0.0),
     **dict.fromkeys(("move_tuple", "look_back"), 0.0),
@@ -52,10 +54,11 @@ _SNEE_2010: Final[dict[str, float]] = {
     "operator_ram": 0,
     "apply_atom": 0,
     "sense_attribute": 0,
-    "transmit_packet": 2,  # the energy model of the thesis: the rest of a packet's 30 ms the receiver listens
+    "transmit_packet": 2,  # the thesis's energy model: the receiver listens for the rest of a packet's 30 ms
     "transmit_byte": 0,
-    # Neither SNEE nor its Table 2 has acknowledgements. TinyOS's driver of the Mica2's radio (chips/cc1000, ACK_LENGTH and
-    # MAX_ACK_WAIT): one takes 16 bytes, and is given up after 18, of 3072 cycles each.
+    # Neither SNEE nor its Table 2 has acknowledgements. These come from TinyOS's driver of the Mica2's radio
+    # (chips/cc1000, ACK_LENGTH and MAX_ACK_WAIT): an acknowledgement takes 16 bytes, and the sender gives up
+    # after 18 bytes, of 3072 cycles each.
     "await_acknowledgement": 18 * 3072 * _CYCLE,
     "transmit_acknowledgement": 16 * 3072 * _CYCLE,
     # The Mica2 of the emulator Avrora; the radio transmits at level 20. Its sensor board cannot be switched off.
@@ -81,8 +84,9 @@ _THESIS: Final[dict[str, float]] = {
 
 _HARDWARE: Final[dict[str, float]] = {"acquire_data": 100, "radio_sync_window": 100, "deliver_tuple": 100}
 
-# SNEE's Table 2, in cycles. What it does not list costs nothing there; an operator's overhead is SP_A_OVERHEAD. The
-# serial line carries 57,600 bits a second (ten bits a byte): a packet of 28 bytes and its frame of 8 takes 6.25 ms.
+# SNEE's Table 2, in cycles. Actions that it does not list cost nothing; an operator's overhead is
+# SP_A_OVERHEAD. The serial line carries 57,600 bits a second (ten bits a byte): a packet of 28 bytes and its
+# frame of 8 takes 6.25 ms.
 _MICA2: Final[dict[str, float]] = {
     "copy_tuple": 0,
     "keep_tuple": 0,
@@ -106,16 +110,18 @@ _MICA2: Final[dict[str, float]] = {
     "deliver_tuple": 6.25,
     "minimum_timer_interval": 0,
     "operator_ram": 14,
-    # Table 3 in brackets: what sensing adds where the board is always on, 0.0009402 uJ a cycle.
+    # Table 3, in brackets: the energy that sensing adds if the board is always on, 0.0009402 uJ a cycle.
     "sensor_on": 0.0009402e-6 * 7_372_800 / 3,
 }
 
-# Our own runtime on the Mica2's processor, measured: cycles fitted to emulated micro-programs (`sensornet.motes.calibration`;
-# a test fits them again). A radio slot begins with two ticks of the clock in which only the receiver is on. What is reserved is
-# more than what is expected: a slot gets two milliseconds, as it begins at a whole tick, and 1.5 %, as interrupts may meet; a task
-# gets 15 %, by which the models miss the smallest of them. An acknowledgement is waited for, if it does not come, for six ticks and
-# what it takes to begin anew; if it does, for as long as it takes, turning round included. The serial line is counted by bytes, and
-# a frame has eight. RAM and the currents are the Mica2's; `fixed_ram` is what the largest runtime takes, with its stack.
+# Our own runtime on the Mica2's processor, measured: the cycles are fitted to emulated micro-programs
+# (`sensornet.motes.calibration`; a test fits them again). A radio slot begins with two clock ticks in which
+# only the receiver is on. The reserved time is longer than the expected time: a slot gets two milliseconds
+# more, because it begins at a whole tick, and 1.5 %, because interrupts may coincide; a task gets 15 % more,
+# by which the models miss the smallest tasks. If an acknowledgement does not come, the sender waits for six
+# ticks and the time to start again. If it comes, the sender waits as long as it takes, turnaround included.
+# The serial line is counted in bytes, and a frame has eight. RAM and the currents are the Mica2's;
+# `fixed_ram` is the RAM of the largest runtime, with its stack.
 _AVR: Final[dict[str, float]] = {
     **dict.fromkeys(("copy_tuple", "apply_predicate", "apply_atom", "check_tuple", "do_calculation"), 0.0),
     **dict.fromkeys(("set_a_value", "concatenate", "scan_tuple", "call_method", "signal_event"), 0.0),
@@ -166,14 +172,14 @@ DEFAULT_PROFILE: Final = "snee-2010"
 
 
 def cost_profile(name: str, changed: dict[str, float] | None = None) -> CostProfile:
-    """A profile by name, with some parameters changed; a CatalogError for a name or parameter that is not there."""
+    """A profile by name, with some parameters changed; a CatalogError for an unknown name or parameter."""
     base = PROFILES.get(name.lower())
     if base is None:
         raise CatalogError(f"no cost profile '{name}'", hint=near_misses(name, PROFILES))
     if not changed:
         return base
     for parameter in changed:
-        base[parameter]  # refuses a parameter that is not there
+        base[parameter]  # raises for an unknown parameter
     whole = dict(base.parameters) | changed
     check_costs(changed, whole)
     return CostProfile(base.name, tuple(whole.items()))

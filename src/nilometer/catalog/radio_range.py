@@ -1,7 +1,7 @@
-"""Places of nodes and the distance at which a radio is heard -> the links of a network.
+"""Links the nodes of a network that lie within radio range of each other.
 
-For a network whose links nobody has measured: nodes within the range of each other are linked. Places are sorted into squares
-a hair wider than the range, so that a node is compared with those of nine squares only.
+It is for a network whose links nobody has measured. Places are sorted into squares slightly wider than the
+range, so a node is compared only with the nodes of nine squares.
 
 >>> links_within([(1, (0.0, 0.0)), (2, (3.0, 4.0)), (3, (30.0, 40.0))], 5)
 (Link(source=1, target=2, quality=1.0, cost=1.0),)
@@ -19,11 +19,12 @@ Squares = dict[tuple[int, int], list[tuple[int, NodeId, Place]]]
 
 
 def links_within(placed: Iterable[tuple[NodeId, Place]], distance: float) -> tuple[Link, ...]:
-    """A link from each node to every later one that is at most `distance` away; later nodes in order, earlier ones in order."""
+    """Links each node with every later one at most `distance` away, ordered by the later node, then the
+    earlier."""
     squares: Squares = {}
     width = distance * (
         1 + 1e-9
-    )  # distances are rounded: a node a hair beyond two squares may be within the range
+    )  # distances are rounded: a node just beyond two squares may be within the range
     links: list[Link] = []
     for number, (node, place) in enumerate(placed):
         column, row = int(place[0] // width), int(place[1] // width)
@@ -44,7 +45,7 @@ def _around(squares: Squares, column: int, row: int) -> Iterator[tuple[int, Node
 
 
 def least_range(places: Sequence[Place]) -> float:
-    """The least distance that connects all places: the longest edge of a least spanning tree (Prim).
+    """The least distance that connects all places: the longest edge of a minimum spanning tree (Prim).
 
     >>> least_range([(0.0, 0.0), (3.0, 4.0), (3.0, 16.0)])
     12.0

@@ -1,7 +1,9 @@
-"""Sensors -> the one relation `sensors`, and the static columns each stream has from its own (STEAM section 3.3).
+"""The relation `sensors`, and the static columns that each stream has from its own sensors (STEAM section
+3.3).
 
-An attribute has one type in the whole relation: INT and FLOAT together make FLOAT, any other two are a clash, refused
-when the sensor is declared. Names ignore case; the first spelling stays. A sensor's id has its stream's `id` type.
+An attribute has one type in the whole relation. INT and FLOAT together make FLOAT; any other two types clash,
+and the sensor's declaration is refused. Names ignore case; the first spelling stays. A sensor's id has its
+stream's `id` type.
 """
 
 from __future__ import annotations
@@ -28,15 +30,16 @@ from nilometer.types import (
 )
 
 SENSORS_URL = "catalog:sensors"
-"""Where the built-in relation is stored: in the catalog itself."""
+"""The place of the built-in relation: the catalog itself."""
 
 RESERVED = ("id", "time", "tick", "stream", "location")
-"""Names that a static attribute cannot have: they mean something already."""
+"""Names that a static attribute cannot have, because they already have a meaning."""
 
 
 @dataclass
 class Attribute:
-    """An attribute of the relation: its first spelling, its type (None while all values are NULL), who has it."""
+    """An attribute of the relation: its first spelling, its type (None while all values are NULL), its
+    streams."""
 
     name: str
     type: Type | None = None
@@ -45,13 +48,13 @@ class Attribute:
 
     @property
     def column(self) -> Column:
-        """The column it makes."""
+        """The column of the relation for this attribute."""
         return Column(self.name, self.type or STRING)
 
 
 @dataclass
 class Addition:
-    """What declaring some sensors changes: ids and streams retyped, sensors added."""
+    """The effect of declaring some sensors: ids and streams retyped, sensors added."""
 
     removed: list[Sensor] = field(default_factory=list)
     streams: list[Stream] = field(default_factory=list)
@@ -59,8 +62,8 @@ class Addition:
 
 
 class SensorSet:
-    """All sensors of a catalog, as declared. Grows in place, so that declaring a sensor costs the same however many
-    there are."""
+    """All sensors of a catalog, as declared. It grows in place, so that the cost of declaring a sensor does
+    not depend on how many there are."""
 
     def __init__(self, sensors: Iterable[Sensor] = ()) -> None:
         self._all: list[Sensor] = []
@@ -72,7 +75,7 @@ class SensorSet:
         self.extend(sensors)
 
     def extend(self, sensors: Iterable[Sensor]) -> None:
-        """Take in sensors that were checked by `adding`."""
+        """Add sensors that `adding` has checked."""
         self._given.clear()
         for sensor in sensors:
             key = sensor.stream.lower()
@@ -83,7 +86,7 @@ class SensorSet:
             _collect(sensor, self._attributes)
 
     def declared(self, stream: str) -> list[Sensor]:
-        """The sensors of a stream, just as they were declared."""
+        """The sensors of a stream, exactly as declared."""
         return self._by_stream.get(stream.lower(), [])
 
     def of(self, stream: str | None) -> tuple[Sensor, ...]:
@@ -104,7 +107,8 @@ class SensorSet:
     # ---- as columns and rows -------------------------------------------------------------------------------------
 
     def static_columns(self, stream: Stream) -> tuple[Column, ...]:
-        """`location`, unless the stream has a column of that name or no sensor a place, and its sensors' attributes."""
+        """`location`, unless the stream has a column of that name or no sensor has a place, and the sensors'
+        attributes."""
         located = any(sensor.location is not None for sensor in self.declared(stream.name))
         place = (Column("location", POINT),) if located and stream.column("location") is None else ()
         key = stream.name.lower()
@@ -134,7 +138,7 @@ class SensorSet:
     # ---- changing ------------------------------------------------------------------------------------------------
 
     def adding(self, sensors: list[Sensor], streams: dict[str, Stream]) -> Addition:
-        """What declaring these sensors changes; a CatalogError where one cannot be taken."""
+        """The effect of declaring these sensors; a CatalogError if one is refused."""
         addition = Addition()
         text_ids: set[str] = set()
         for key, stream in streams.items():
@@ -182,7 +186,7 @@ class SensorSet:
         return addition
 
     def retyped(self, stream: Stream) -> list[tuple[Sensor, Sensor]]:
-        """The stream's sensors before and after, with ids of its id type."""
+        """The stream's sensors before and after the change, with ids of its id type."""
         pairs = []
         for sensor in self.declared(stream.name):
             if stream.id_type == STRING:
@@ -204,12 +208,12 @@ class SensorSet:
         return pairs
 
     def check_stream(self, stream: Stream) -> None:
-        """That a stream declared anew has no column of the name of one of its sensors' attributes."""
+        """Check that a redeclared stream has no column with the name of one of its sensors' attributes."""
         for sensor in self.declared(stream.name):
             _checked(sensor, stream)
 
     def find(self, identifier: int | str, stream: str | None, if_exists: bool) -> Sensor | None:
-        """The sensor to drop; without a stream it must be the only one of that id."""
+        """The sensor to drop; without a stream, its id must be unique."""
         candidates = self._all if stream is None else self.declared(stream)
         found = [s for s in candidates if str(s.id) == str(identifier)]
         where = "" if stream is None else f" of '{stream}'"
@@ -229,7 +233,7 @@ class SensorSet:
 
 
 def _checked(sensor: Sensor, stream: Stream) -> Sensor:
-    """The sensor with its stream's spelling and NaN as NULL; a CatalogError where an attribute cannot be one."""
+    """The sensor with its stream's spelling and NaN as NULL; a CatalogError if an attribute is invalid."""
     who = f"sensor {sensor.id!r} of '{stream.name}'"
     if isinstance(sensor.id, int) and not INT_MINIMUM <= sensor.id <= INT_MAXIMUM:
         raise CatalogError(f"{who} has an id beyond 64 bits", hint="use a smaller number, or a string")
@@ -267,14 +271,14 @@ def _type_of_value(who: str, name: str, value: Any) -> Type | None:
         case str():
             return STRING
     raise CatalogError(
-        f"{who} has an attribute '{name}' that is no value of ours",
+        f"{who} has an attribute '{name}' with an unsupported value",
         detail=f"{name} is {value!r}",
         hint="an attribute is a 64-bit integer, a finite number, a string, TRUE, FALSE or NULL",
     )
 
 
 def _collect(sensor: Sensor, known: dict[str, Attribute]) -> None:
-    """Add the attributes of a sensor to those known; a CatalogError where two types clash."""
+    """Add the attributes of a sensor to the known ones; a CatalogError if two types clash."""
     for name, value in sensor.attributes:
         attribute = known.setdefault(name.lower(), Attribute(name))
         attribute.streams[sensor.stream.lower()] = None

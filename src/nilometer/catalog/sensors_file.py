@@ -1,8 +1,9 @@
-"""A CSV or GeoJSON file -> sensors.
+"""Reads sensors from a CSV or GeoJSON file.
 
-CSV: a header with `id`, optionally `stream`, a place (`x` and `y`, `lon` and `lat`, `longitude` and `latitude`, or
-`location`), and any further columns: static attributes, typed by their content. GeoJSON: one Point a sensor, `id` and
-`stream` among its properties, the other properties its attributes.
+- CSV: a header with `id`, optionally `stream`, a place (`x` and `y`, `lon` and `lat`, `longitude` and
+  `latitude`, or `location`). Any further columns are static attributes, typed by their content.
+- GeoJSON: each Point is a sensor, with `id` and `stream` among its properties. The other properties are
+  attributes.
 """
 
 from __future__ import annotations
@@ -23,7 +24,8 @@ _POINT = re.compile(r"(?:POINT)?\s*\(?\s*([^\s,()]+)(?:\s*,\s*|\s+)([^\s,()]+)\s
 
 
 def read_sensors(path: str | Path, stream: str | None = None) -> list[Sensor]:
-    """The sensors in the file; with `stream`, those of that stream (of a file without streams: all of them)."""
+    """The sensors in the file; with `stream`, those of that stream (all of them if the file names no
+    streams)."""
     path = Path(path)
     geojson = path.suffix.lower() in (".geojson", ".json")
     sensors = _from_geojson(path, stream) if geojson else _from_csv(read_csv(path), stream)
@@ -67,7 +69,7 @@ def _from_csv(file: CsvFile, stream: str | None) -> list[Sensor]:
 
 
 def _identifiers(texts: list[str], streams: list[str]) -> list[int | str]:
-    """Ids as INT where all of a stream's can be."""
+    """Ids as INT if all ids of the stream are whole numbers."""
     named = {name for text, name in zip(texts, streams, strict=True) if not is_integer(text)}
     return [text if name in named else int(text) for text, name in zip(texts, streams, strict=True)]
 

@@ -1,7 +1,7 @@
-"""Catalog -> the numbers that cardinalities are estimated from: sources, rates, and SNEE's selectivities.
+"""The numbers from which cardinalities are estimated: sources, rates, and SNEE's selectivities.
 
-A stream's cardinality is the number of its sources, as in SNEE: those declared as sensors, else the nodes of a network
-that sense it, else one.
+A stream's cardinality is the number of its sources, as in SNEE: its declared sensors, else the nodes of a
+network that sense it, else one.
 
 >>> StreamStatistics("river", sources=4, interval=900_000_000).tuples(3_600_000_000)
 16.0
@@ -16,24 +16,25 @@ from nilometer.catalog.catalog import Catalog
 from nilometer.types import SECOND
 
 INEQUALITY_SELECTIVITY: Final = 1 / 3
-"""The share of rows that a comparison other than `=` is taken to keep."""
+"""The share of rows that a comparison other than `=` is assumed to keep."""
 
 EQUALITY_SELECTIVITY: Final = 1 / 10
-"""The share that `column = constant` keeps."""
+"""The share of rows that `column = constant` is assumed to keep."""
 
 JOIN_SELECTIVITY: Final = 1 / 20
-"""The share of pairs that `column = column` keeps."""
+"""The share of pairs that `column = column` is assumed to keep."""
 
 DEFAULT_INTERVAL: Final = SECOND
-"""Between the readings of one source, where the stream declares no rate."""
+"""The interval between the readings of one source if the stream declares no rate."""
 
 DEFAULT_ROWS: Final = 1_000
-"""Of a stored table, which is not opened to plan a query."""
+"""The assumed number of rows of a stored table, because planning does not open the table."""
 
 
 @dataclass(frozen=True, slots=True)
 class StreamStatistics:
-    """How many sources a stream has, and the microseconds between the readings of one (`assumed`: nobody declared it)."""
+    """The number of a stream's sources, and the microseconds between readings of one (`assumed`: not
+    declared)."""
 
     stream: str
     sources: int
@@ -46,7 +47,7 @@ class StreamStatistics:
         return self.sources * SECOND / self.interval
 
     def tuples(self, duration: int) -> float:
-        """The readings expected in that many microseconds: at least one of every source."""
+        """The readings expected in that many microseconds: at least one from every source."""
         return self.sources * max(1.0, duration / self.interval)
 
 

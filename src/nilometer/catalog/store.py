@@ -1,7 +1,8 @@
-"""A database -> the catalog kept in it: SQLite (a file, or in memory) or PostgreSQL, through SQLAlchemy Core.
+"""Keeps the catalog in a database: SQLite (a file, or in memory) or PostgreSQL, through SQLAlchemy Core.
 
-Every change is one transaction. Writers take turns: a change is checked against what the others have declared before it,
-never against an old copy. The tables carry a version; an older catalog is brought up to date when it is opened.
+Every change is one transaction, and writers take turns: a change is checked against everything that others
+declared before it, never against an old copy. The tables carry a version; an older catalog is migrated when
+it is opened.
 
 >>> from nilometer.catalog.extents import Stream, stream_columns
 >>> store = CatalogStore()
@@ -37,20 +38,25 @@ def _add_retries(connection: Connection) -> None:
 
 
 MIGRATIONS: dict[int, Migration] = {1: _add_retries}
-"""Version -> what brings the tables from it to the next, in the transaction that opens the catalog."""
+"""Version -> the migration of the tables to the next version, which runs in the transaction that opens the
+catalog."""
 
 BUSY_SECONDS = 30
 """How long to wait for another writer."""
 
 POSTGRES_SCHEMA = "nilometer"
-"""Our tables have their own schema in PostgreSQL: the database may hold the user's `things` and `queries` too."""
+"""In PostgreSQL the tables have their own schema: the database may hold the user's `things` and `queries`
+too."""
 
 _LOCK = 0x6E696C6F  # for PostgreSQL's advisory lock: "nilo"
 
 
 class CatalogStore:
-    """Opens (and, at the first time, makes) the tables at `url`: a file's path, `sqlite:///...`, `postgresql://...`, or
-    None for memory. `load()` gives the catalog, whose every change is then kept here."""
+    """Opens the tables at `url`, and creates them the first time.
+
+    `url` is a file's path, `sqlite:///...`, `postgresql://...`, or None for memory. `load()` returns the
+    catalog, and the store keeps every change made to it.
+    """
 
     def __init__(self, url: str | Path | None = None) -> None:
         self.url = _database_url(url)
@@ -67,7 +73,7 @@ class CatalogStore:
         return Catalog(contents, self, revision)
 
     def close(self) -> None:
-        """Let go of the database; a store in memory is gone."""
+        """Close the database; a store in memory is gone."""
         self._engine.dispose()
 
     def __enter__(self) -> CatalogStore:
@@ -80,7 +86,7 @@ class CatalogStore:
 
     @contextmanager
     def changing(self, seen: int) -> Iterator[tuple[int, Contents | None]]:
-        """A transaction of a writer: gives the revision, and the contents where they are newer than those seen."""
+        """A writer's transaction: yields the revision, and the contents if they are newer than those seen."""
         with self._turn, self._speaking_plainly(), self._transaction(writing=True) as connection:
             revision, contents = self._read(connection, seen)
             self._connection = connection
@@ -97,7 +103,7 @@ class CatalogStore:
         write_change(self._connection, change)
 
     def refresh(self, seen: int) -> tuple[int, Contents | None]:
-        """The revision, and the contents where they are newer than those seen."""
+        """The revision, and the contents if they are newer than those seen."""
         with self._turn, self._speaking_plainly(), self._transaction(writing=False) as connection:
             return self._read(connection, seen)
 
@@ -112,14 +118,14 @@ class CatalogStore:
 
     @contextmanager
     def _transaction(self, writing: bool) -> Iterator[Connection]:
-        """One transaction; a writer's starts when the other writers' have ended."""
+        """One transaction; a writer's transaction starts after those of other writers have ended."""
         import sqlalchemy as sql
 
         postgres = self._engine.dialect.name == "postgresql"
         with self._engine.connect() as plain:
             connection = plain.execution_options(writing=writing)
             if postgres and not writing:
-                # All tables as of one moment.
+                # Read all tables as of one moment.
                 connection = connection.execution_options(isolation_level="REPEATABLE READ")
             with connection.begin():
                 if postgres and writing:
@@ -127,7 +133,7 @@ class CatalogStore:
                 yield connection
 
     def _prepare(self, connection: Connection) -> None:
-        """Make the tables, or bring older ones up to date."""
+        """Create the tables, or migrate older ones."""
         import sqlalchemy as sql
 
         from nilometer.catalog.store_tables import catalog_version, metadata
@@ -183,7 +189,7 @@ class CatalogStore:
 
 
 def _database_url(url: str | Path | None) -> str:
-    """SQLAlchemy's URL for what the user gave."""
+    """SQLAlchemy's URL for the user's."""
     if url is None:
         return "sqlite://"
     text = str(url)
@@ -219,7 +225,8 @@ def _engine(url: str) -> Engine:
 
 
 def _begin_as_told(engine: Engine) -> None:
-    """Python's sqlite3 begins transactions too late, and not for DDL: begin them ourselves, a writer's at once."""
+    """Python's sqlite3 begins transactions too late, and not for DDL. So we begin them ourselves, a writer's
+    at once."""
     from sqlalchemy import event
 
     @event.listens_for(engine, "connect")

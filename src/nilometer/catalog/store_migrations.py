@@ -1,4 +1,4 @@
-"""Tables of an older catalog -> those of the next version, in place. Imports SQLAlchemy: reached only through the store."""
+"""Migrates the tables of an older catalog in place. Imports SQLAlchemy, so only the store loads it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from nilometer.catalog.profiles import PROFILES
 
 
 def add_retries(connection: sql.Connection) -> None:
-    """Version 1 -> 2: a network has `retries`, none so far, and its profile says what acknowledgements take."""
+    """Version 1 -> 2: a network gets `retries`, 0 at first, and its profile gets the costs of
+    acknowledgements."""
     networks = sql.table(
         "networks", *map(sql.column, ("key", "profile")), sql.column("profile_parameters", sql.JSON)
     )

@@ -1,4 +1,5 @@
-"""Declarations <-> rows of the store's tables. Exact both ways. Imports SQLAlchemy: reached only through the store."""
+"""Declarations <-> rows of the store's tables, exact both ways. Imports SQLAlchemy, so only the store loads
+it."""
 
 from __future__ import annotations
 
@@ -164,7 +165,8 @@ def write_change(connection: sql.Connection, change: Change) -> None:
 
 
 def _remove(connection: sql.Connection, items: list[Item]) -> None:
-    """Delete first rows; the database deletes what hangs on them: the things of a stream, the nodes of a network."""
+    """Delete first rows. The database deletes the rows that depend on them: a stream's things, a network's
+    nodes."""
     whole = [item for item in items if not isinstance(item, Sensor)]
     gone = {item.name.lower() for item in whole if isinstance(item, Stream)}
     single = [
@@ -182,7 +184,7 @@ def _remove(connection: sql.Connection, items: list[Item]) -> None:
 
 
 def _replace_stream(connection: sql.Connection, stream: Stream) -> None:
-    """Update the row, so that the stream's things stay; its columns are written anew."""
+    """Update the row, so that the stream's things stay; its columns are rewritten."""
     (_, row), *columns = rows_of(stream, 0)
     del row["position"]
     connection.execute(tables.datastreams.update().where(tables.datastreams.c.key == row["key"]), row)
@@ -208,7 +210,7 @@ def _head_of(item: Item) -> sql.Table:
 
 
 def load_contents(connection: sql.Connection) -> Contents:
-    """All that is stored, in the order of declaration."""
+    """Everything stored, in the order of declaration."""
     contents = Contents()
     columns = _grouped(connection, tables.observed_properties, "datastream", _column)
     for row in _ordered(connection, tables.datastreams):

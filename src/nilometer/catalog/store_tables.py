@@ -1,7 +1,8 @@
-"""The tables of a stored catalog. Names follow OGC SensorThings: datastreams with observed properties, things with
-locations; networks, nodes, links and queries are ours. Imports SQLAlchemy: reached only through the store.
+"""The tables of a stored catalog. This module imports SQLAlchemy, so it is loaded only through the store.
 
-`position` is the order of declaration. Ids are text with their type beside them, as a thing's id is INT or STRING.
+Names follow OGC SensorThings: datastreams with observed properties, things with locations. Networks, nodes,
+links and queries are our own. `position` is the order of declaration. Ids are text with their type beside
+them, because a thing's id is INT or STRING.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ datastreams = sql.Table(
     sql.Column("stored_table", sql.Text),
     sql.Column("refresh_every", sql.BigInteger),
 )
-"""Streams and stored tables; `key` is the name in small letters. Durations are microseconds."""
+"""Streams and stored tables; `key` is the lower-case name. Durations are microseconds."""
 
 observed_properties = sql.Table(
     "observed_properties",
@@ -72,7 +73,7 @@ locations = sql.Table(
     sql.Column("y", sql.Double, nullable=False),
     sql.ForeignKeyConstraint(["datastream", "thing"], ["things.datastream", "things.id"], ondelete="CASCADE"),
 )
-"""Where a thing is."""
+"""The location of a thing."""
 
 networks = sql.Table(
     "networks",
@@ -86,7 +87,7 @@ networks = sql.Table(
     sql.Column("profile_parameters", sql.JSON, nullable=False),
     sql.Column("retries", sql.Integer, nullable=False, server_default="0"),
 )
-"""Mote networks, each with its cost profile, and how often a packet is sent again."""
+"""Mote networks, each with its cost profile and its number of retries."""
 
 nodes = sql.Table(
     "nodes",
@@ -128,4 +129,5 @@ queries = sql.Table(
     sql.Column("starting", sql.Text),
     sql.Column("starting_at", sql.BigInteger),
 )
-"""Standing queries: `starting` is BEGINNING, or `starting_at` a time in microseconds, or neither: from now."""
+"""Standing queries: `starting` is BEGINNING, or `starting_at` is a time in microseconds, or neither: from
+now."""

@@ -1,6 +1,6 @@
-"""Files that declare things -> rows with a place: CSV with line and column, GeoJSON features with a number.
+"""Reads the files of declarations as rows that know their place: CSV rows a line, GeoJSON features a number.
 
-Values are typed by the content of their whole column, so that one `007` keeps every id of the file a string.
+Values are typed by the content of their whole column: a single `007` keeps every id of the file a string.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _NUMBER = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]{1,3})?")
 
 @dataclass(frozen=True)
 class CsvRow:
-    """A row of a CSV file: its line, and its cells by lower-case column name, blanks around them left out."""
+    """A row of a CSV file: its line, and its cells by lower-case column name, without surrounding blanks."""
 
     path: Path
     line: int
@@ -45,7 +45,7 @@ class CsvRow:
         return self.cells[column]
 
     def number(self, column: str) -> float | None:
-        """The cell as a number, None where it is empty."""
+        """The cell as a number, None if it is empty."""
         text = self.cells.get(column, "")
         if not text:
             return None
@@ -56,14 +56,14 @@ class CsvRow:
 
 @dataclass(frozen=True)
 class CsvFile:
-    """A CSV file with a header: its columns as they are spelled, and its rows."""
+    """A CSV file with a header: its columns in their spelling, and its rows."""
 
     path: Path
     columns: dict[str, str]
     rows: list[CsvRow]
 
     def require(self, *wanted: str) -> None:
-        """Refuse the file where a column is missing."""
+        """Refuse the file if a column is missing."""
         for column in wanted:
             if column not in self.columns:
                 raise CatalogError(
@@ -74,7 +74,7 @@ class CsvFile:
 
 
 def read_text(path: str | Path) -> str:
-    """A file's text; a CatalogError where it cannot be read."""
+    """A file's text; a CatalogError if it cannot be read."""
     try:
         return Path(path).read_text(encoding="utf-8-sig")
     except OSError as error:
@@ -87,7 +87,8 @@ def read_text(path: str | Path) -> str:
 
 
 def read_csv(path: str | Path) -> CsvFile:
-    """A CSV file with a header; the delimiter is whichever of comma, semicolon and tab the header has."""
+    """Reads a CSV file with a header; the delimiter is the comma, semicolon or tab that the header
+    contains."""
     path = Path(path)
     text = read_text(path)
     header_line = text.split("\n", 1)[0]
@@ -131,7 +132,8 @@ def _header(path: Path, names: list[str]) -> dict[str, str]:
 
 
 def typed(texts: Iterable[str]) -> list[Any]:
-    """The values of one column by its content: all BOOLEAN, INT or FLOAT, else STRING; empty cells are None.
+    """The values of one column, typed by its content: all BOOLEAN, INT or FLOAT, else STRING; empty cells are
+    None.
 
     >>> typed(["1", "2.5", ""]), typed(["1", "x"]), typed(["007"]), typed(["true", "FALSE"])
     ([1.0, 2.5, None], ['1', 'x'], ['007'], [True, False])
@@ -142,14 +144,14 @@ def typed(texts: Iterable[str]) -> list[Any]:
         return [cell.lower() == "true" if cell else None for cell in cells]
     if all(is_integer(cell) for cell in present):
         return [int(cell) if cell else None for cell in cells]
-    # A leading zero is a code, not a number, unless a decimal point follows.
+    # A number with a leading zero is a code, unless a decimal point follows.
     if all(_NUMBER.fullmatch(cell) and not re.match(r"[+-]?0[0-9]", cell) for cell in present):
         return [float(cell) if cell else None for cell in cells]
     return [cell or None for cell in cells]
 
 
 def is_integer(text: str) -> bool:
-    """Whether it is an INT as we would print it, so that nothing is lost by reading it as one."""
+    """Whether the text is an INT exactly as we would print it, so that reading it as one loses nothing."""
     return bool(_INTEGER.fullmatch(text)) and INT_MINIMUM <= int(text) <= INT_MAXIMUM
 
 
@@ -169,7 +171,7 @@ class Feature:
 
 
 def read_geojson(path: str | Path) -> tuple[dict[str, Any], list[Feature]]:
-    """The whole object and its features, with an `id` among the properties where the feature itself has one."""
+    """The whole object and its features; the `id` of a feature itself is put among its properties."""
     path = Path(path)
     try:
         whole = json.loads(read_text(path))

@@ -1,7 +1,8 @@
 """The unit atoms of UCUM (ucum.org, version 2.2) that sensors report in: code -> definition. Data only.
 
-A definition is a number and a UCUM expression over other atoms, down to the seven base units. Metric atoms take
-prefixes. Left out: what only laboratories and pharmacies use, historic and apothecary measures.
+A definition is a number and a UCUM expression over other atoms, down to the seven base units. Metric atoms
+take prefixes. Units used only in laboratories and pharmacies, and historic and apothecary measures, are left
+out.
 """
 
 from __future__ import annotations
@@ -151,7 +152,8 @@ NOT_METRIC: Final[dict[str, tuple[str, str]]] = {
 }
 
 ARBITRARY: Final = ("[iU]", "[IU]", "[arb'U]", "[NTU]", "[FNU]", "[CFU]", "[PFU]", "[TCID_50]")
-"""Units defined by a procedure: each is comparable with itself alone (for turbidity UCUM does not say so; we do)."""
+"""Units defined by a procedure: each is comparable only with itself (UCUM does not say so for turbidity; we
+do)."""
 
 AFFINE: Final[dict[str, tuple[str, str, str, bool]]] = {
     # code: scale, offset in that unit, the proper unit, metric: value in the proper unit = (value + offset) * scale
@@ -190,4 +192,4 @@ MISTAKES: Final[dict[str, str]] = {
     "ha": "har", "hectare": "har", "joule": "J", "newton": "N", "unitless": "1", "none": "1", "ratio": "1", "wh": "W.h",
     "kwh": "kW.h", "mwh": "MW.h", "ah": "A.h", "mah": "mA.h",
 }  # fmt: skip
-"""What people write, in small letters -> what UCUM says."""
+"""Common spellings, in lower case -> the UCUM code."""

@@ -1,7 +1,8 @@
-"""UCUM codes -> units that can be compared and converted: a parser of UCUM's grammar with dimension vectors.
+"""Parses UCUM codes to units that can be compared and converted: UCUM's grammar with dimension vectors.
 
-The whole grammar is here (prefixes, `.`, `/`, exponents, parentheses, `{annotations}`, special units such as `Cel` and
-`dB`); the atoms are those of unit_table.py. Factors are exact fractions, so a conversion rounds once.
+The grammar is complete (prefixes, `.`, `/`, exponents, parentheses, `{annotations}`, special units such as
+`Cel` and `dB`); the atoms are those of unit_table.py. Factors are exact fractions, so a conversion rounds
+once.
 
 >>> convert(100, "Cel", "[degF]"), convert(36, "km/h", "m/s"), convert(3, "mg/m3", "ug/L")
 (212.0, 10.0, 3.0)
@@ -36,9 +37,11 @@ Dimension = tuple[tuple[str, int], ...]
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """A parsed unit: what 1 of it is in base units, or, for a special one, how a value becomes one in base units.
+    """A parsed unit: the size of 1 in base units, or for a special unit the conversion of a value to base
+    units.
 
-    With `offset`: value in base units = (value * step + offset) * factor. With `steps`: factor * 10 ** (value * step / steps).
+    With `offset`: value in base units = (value * step + offset) * factor. With `steps`: factor * 10 ** (value
+    * step / steps).
     """
 
     factor: Fraction
@@ -49,17 +52,17 @@ class Unit:
 
     @property
     def special(self) -> bool:
-        """Whether it has a zero point of its own or is a level: no part of a product."""
+        """Whether it has its own zero point or is a level, and so cannot be part of a product."""
         return bool(self.offset) or self.steps is not None
 
     def to_base(self, value: Fraction) -> Fraction:
-        """A value of this unit in base units."""
+        """Converts a value of this unit to base units."""
         if self.steps is None:
             return (value * self.step + self.offset) * self.factor
         return self.factor * Fraction(10 ** float(value * self.step / Fraction(self.steps)))
 
     def from_base(self, value: Fraction) -> Fraction:
-        """A value in base units in this unit."""
+        """Converts a value in base units to this unit."""
         if self.steps is None:
             return (value / self.factor - self.offset) / self.step
         return Fraction(math.log10(value / self.factor) * self.steps) / self.step
@@ -69,17 +72,17 @@ ONE = Unit(Fraction(1), ())
 
 
 def parse_unit(text: str) -> Unit:
-    """The unit; a CatalogError that names the part nobody knows, with a hint."""
+    """The unit; a CatalogError that names the unknown part, with a hint."""
     return _parse(text)
 
 
 def convertible(source: str, target: str) -> bool:
-    """Whether values of the one can be given in the other."""
+    """Whether values of one unit can be converted to the other."""
     return parse_unit(source).dimension == parse_unit(target).dimension
 
 
 def convert(value: float, source: str, target: str) -> float:
-    """The value, given in `source`, in `target`; a CatalogError where they measure different things."""
+    """Converts a value from `source` to `target`; a CatalogError if they measure different things."""
     from_unit, to_unit = _pair(source, target)
     if not math.isfinite(value):
         return float(value)
@@ -101,7 +104,8 @@ def convert(value: float, source: str, target: str) -> float:
 
 
 def linear(source: str, target: str) -> tuple[float, float] | None:
-    """(scale, offset) such that target = source * scale + offset, for whole columns; None where a level is involved."""
+    """(scale, offset) such that target = source * scale + offset, for whole columns; None if a level is
+    involved."""
     from_unit, to_unit = _pair(source, target)
     if from_unit.steps is not None or to_unit.steps is not None:
         return None
@@ -137,7 +141,7 @@ _TOKEN = re.compile(
 
 
 LONGEST = 100
-"""Characters of a unit, and the largest exponent: beyond lies no measurement."""
+"""The longest unit in characters, and the largest exponent; no measurement needs more."""
 
 
 @lru_cache(1024)
@@ -217,7 +221,7 @@ class _Parser:
         return unit
 
     def missing(self, rest: str) -> str:
-        """Why no component starts here."""
+        """The reason why no component starts here."""
         if not rest:
             return "a unit is missing at the end"
         if rest[0] in "{[":
@@ -312,7 +316,7 @@ def _misplaced(text: str, part: str, where: str) -> CatalogError:
 
 
 def _hint(text: str, part: str) -> str:
-    """What the whole text or the part may have been meant to be."""
+    """A guess at what the whole text or the part was meant to be."""
     for wrong in dict.fromkeys((text, part)):
         mended = _mended(wrong)
         if mended is not None:
@@ -326,7 +330,7 @@ def _hint(text: str, part: str) -> str:
 
 
 def _mended(wrong: str) -> str | None:
-    """The UCUM code for what people write: °C, µg/m³, m^3, kWh."""
+    """The UCUM code for a common spelling: °C, µg/m³, m^3, kWh."""
     plain = wrong.translate(_LETTERS).replace("**", "").replace("^", "").replace("*", ".")
     known = MISTAKES.get(wrong.lower()) or MISTAKES.get(plain.lower())
     if known is None and plain != wrong:

@@ -1,11 +1,13 @@
-"""Packets that are sent again until they are acknowledged -> how many sendings they take in all, and how many to reserve.
+"""Counts the sendings of packets that are repeated until acknowledged: how many to expect and to reserve.
 
-A sending succeeds with probability `success` (packet and acknowledgement both arrive), else the packet is sent again, at most
-`retries` times. So one packet takes A sendings, a geometric variable that is cut off at retries + 1:
+A sending succeeds with probability `success` (packet and acknowledgement both arrive); otherwise the packet
+is sent again, at most `retries` times. So one packet takes A sendings, a geometric variable that is cut off
+at retries + 1:
 
     P(A = i) = s (1 - s)^(i - 1)  for i = 1 ... retries,      P(A = retries + 1) = (1 - s)^retries
 
-and P packets take their sum, whose law is the P-fold convolution; without the cut-off it would be the negative binomial one.
+P packets take the sum, whose distribution is the P-fold convolution. Without the cut-off it would be the
+negative binomial distribution.
 """
 
 from __future__ import annotations
@@ -18,15 +20,17 @@ import numpy as np
 from nilometer.kernels.arrays import Floats
 
 _DEVIATIONS = 40
-"""By Cantelli's inequality a sum is further above its mean with a probability of at most 1 / (1 + 40^2) < 0.001."""
+"""By Cantelli's inequality a sum exceeds its mean by more than this with a probability of at most 1 / (1 +
+40^2) < 0.001."""
 
 
 @lru_cache(maxsize=65536)
 def reserved_sendings(packets: int, success: float, retries: int, target: float) -> int:
     """The fewest sendings T for which P(A_1 + ... + A_P <= T) >= target, which is at most 0.999.
 
-    Why this and not "all packets arrive": what n retries cannot bring over, no slot can. With probability `target` the
-    slot is long enough for every retry that a packet may have, so that it takes nothing from the packets.
+    The target is not "all packets arrive": a packet that n retries cannot deliver, no slot can. With
+    probability `target` the slot is long enough for every retry that a packet may have, so the slot costs no
+    packets.
 
     >>> reserved_sendings(10, 1.0, 3, 0.999), reserved_sendings(10, 0.5, 3, 0.999)
     (10, 30)
@@ -50,12 +54,13 @@ def expected_sendings(packets: int, success: float, retries: int, reserved: int)
         return float(reserved)
     more = reserved - packets
     law = _extra(packets, success, retries)[:more]
-    # The mean of a variable that is cut off at m is the sum of P(X > t) over t < m.
+    # The mean of a variable cut off at m is the sum of P(X > t) over t < m.
     return packets + float(np.maximum(0.0, 1.0 - np.cumsum(law)).sum())
 
 
 def _extra(packets: int, success: float, retries: int) -> Floats:
-    """The law of the sendings beyond one a packet, as far as it matters: P(A_1 + ... + A_P - P = i) at i."""
+    """The distribution of the sendings beyond one per packet, as far as it matters: P(A_1 + ... + A_P - P =
+    i) at i."""
     failure = 1.0 - success
     one = success * failure ** np.arange(retries + 1.0)
     one[-1] = failure**retries
@@ -63,7 +68,7 @@ def _extra(packets: int, success: float, retries: int) -> Floats:
     mean = float(one @ numbers)
     deviation = sqrt(packets * max(0.0, float(one @ numbers**2) - mean * mean))
     length = min(retries * packets, ceil(packets * mean + _DEVIATIONS * deviation)) + 1
-    # By repeated squaring; a product that is cut off is exact as far as it goes, and nothing is ever subtracted.
+    # Repeated squaring. A product that is cut off is exact as far as it goes, and nothing is ever subtracted.
     found, power, left = np.ones(1), one[:length], packets
     while left:
         if left & 1:

@@ -1,12 +1,14 @@
-"""What a tuple is worth at an age: the age-based model of Srivastava and Widom (VLDB 2004), learnt while the join runs.
+"""Learns a tuple's worth by its age while a join runs: Srivastava and Widom's age-based model (VLDB 2004).
 
-`matches` per age over `exposures` (pairs of a kept tuple of that age and a tuple that came) is p(age). Keeping a tuple from age a to age k
-brings C(k) - C(a) matches for k - a of memory and time, so that it is worth, at best,
+p(age) is `matches` per age divided by `exposures` (pairs of a kept tuple of that age and an arriving tuple).
+Keeping a tuple from age a to age k brings C(k) - C(a) matches for k - a of memory and time, where C sums p.
+So it is worth, at best,
 
     V(a) = max over k > a of (C(k) - C(a)) / (k - a)
 
-which is the paper's rule in every case: p falling, the newest are kept; p rising, the oldest; a peak at k*, all up to k* and those near it
-first. An age that nothing was kept to see counts as rich (one match in one exposure), so that it is tried.
+This is the paper's rule in every case. If p falls, the newest tuples are kept; if p rises, the oldest; with a
+peak at k*, all up to k*, and those near it first. An age that no kept tuple has reached counts as rich (one
+match in one exposure), so that it is tried.
 """
 
 from __future__ import annotations
@@ -17,9 +19,10 @@ import numpy.typing as npt
 from nilometer.kernels.arrays import Floats, Integers
 
 AGES = 32
-"""So many ages, of equal length, from 0 to the window's width."""
+"""The number of ages, of equal length, from 0 to the window's width."""
 MEMORY = 1_048_576.0
-"""When so many exposures have been counted, all counts are halved, so that a drift is followed and lost ages are tried again."""
+"""After this many exposures all counts are halved, so that the curve follows a drift and tries lost ages
+again."""
 
 
 class AgeCurve:
@@ -31,15 +34,15 @@ class AgeCurve:
         self._exposures = np.zeros(AGES)
 
     def places(self, ages: Integers) -> npt.NDArray[np.intp]:
-        """Which age, of the AGES, each is."""
+        """The index of each age among the AGES."""
         return np.clip(ages // self._length, 0, AGES - 1).astype(np.intp)
 
     def matched(self, ages: Integers) -> None:
-        """Tuples of these ages took part in a result, one for each."""
+        """Counts one result for each age: a tuple of that age took part in it."""
         self._matches += np.bincount(self.places(ages), minlength=AGES)
 
     def exposed(self, ages: Integers, comers: int) -> None:
-        """Tuples of these ages were kept when so many came that they might join."""
+        """Counts tuples of these ages that were kept while `comers` tuples arrived that they might join."""
         self._exposures += np.bincount(self.places(ages), minlength=AGES) * float(comers)
         if self._exposures.sum() > MEMORY:
             self._exposures /= 2
@@ -55,7 +58,7 @@ class AgeCurve:
                 for start in range(AGES)
             ]
         )
-        # Rounded, for ages of equal worth must not differ by the order in which it was added up.
+        # Rounded, because ages of equal worth must not differ by the order of the additions.
         return np.asarray(np.round(best, 12)[self.places(ages)], dtype=np.float64)
 
     def to_bytes(self) -> bytes:
@@ -63,5 +66,5 @@ class AgeCurve:
         return self._matches.tobytes() + self._exposures.tobytes()
 
     def restore(self, data: bytes) -> None:
-        """Take back what `to_bytes` gave."""
+        """Restore the state that `to_bytes` returned."""
         self._matches, self._exposures = np.frombuffer(data).reshape(2, AGES).copy()

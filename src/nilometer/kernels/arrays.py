@@ -1,4 +1,4 @@
-"""Names for the arrays that kernels take and give."""
+"""Names for the arrays that kernels take and return."""
 
 from __future__ import annotations
 
@@ -9,4 +9,4 @@ Integers = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 Booleans = npt.NDArray[np.bool_]
 Words = npt.NDArray[np.uint64]
-"""64-bit words without a sign: hashes, and bits of values."""
+"""Unsigned 64-bit words: hashes, and the bits of values."""

@@ -1,10 +1,10 @@
-"""A band index over rows in time order: per probe the rows of a range of rows whose values lie in a range.
+"""A band index over rows in time order: for each probe, the rows of a range whose values lie in a range.
 
-Square-root decomposition: the rows are cut into slices of like length, each sorted by value: a probe is a
-binary search in every slice that its range of rows meets, and a scan of what it asked for. So both ranges
-narrow the search: a slice costs a search, not its rows. The law: `matches` gives exactly the pairs (probe,
-row) with first <= row < end and low <= value <= high, in the order of the probes, in chunks of at most
-`limit`.
+It uses square-root decomposition: the rows are cut into slices of similar length, each sorted by value. A
+probe is a binary search in every slice that its range of rows meets, and a scan of the matching values. So
+both ranges narrow the search: a slice costs one search, not its rows. The law: `matches` returns exactly the
+pairs (probe, row) with first <= row < end and low <= value <= high, in the order of the probes, in chunks of
+at most `limit`.
 
 >>> index = BandIndex(np.array([5, 1, 4, 9]), None, 2)
 >>> [found] = index.matches(np.array([0, 1]), np.array([4, 4]), np.array([4, 0]), np.array([5, 3]), 10)
@@ -29,7 +29,8 @@ Values = npt.NDArray[Any]
 
 
 class BandIndex:
-    """Over rows 0, 1, ... with whole or real `values`; those that are not `known` (None: all are) are in no range."""
+    """Indexes rows 0, 1, ... with whole or real `values`; rows that are not `known` (None: all are) are in no
+    range."""
 
     def __init__(self, values: Values, known: npt.NDArray[np.bool_] | None, slice_rows: int) -> None:
         rows = np.arange(len(values)) if known is None else np.flatnonzero(known)
@@ -63,8 +64,8 @@ class BandIndex:
 def find(  # type: ignore[no-untyped-def]
     first, end, low, high, starts, rows, values, slice_rows, probe, place, owners, found
 ):
-    """Fill `owners` and `found` from this probe, and within it from this place (-1: its first), on; returns where it
-    stopped, and how many it found."""
+    """Fill `owners` and `found`, starting at this probe and within it at this place (-1: its first). Returns
+    where it stopped, and how many pairs it found."""
     count = 0
     while probe < len(first):
         begin, stop = first[probe], end[probe]

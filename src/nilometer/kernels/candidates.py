@@ -1,8 +1,8 @@
-"""Candidates: a join as one range [low, high) of candidates per probe, its pairs enumerated in chunks of bounded size.
+"""A join as one range [low, high) of candidates per probe; its pairs are enumerated in bounded chunks.
 
-A probe's candidates stand side by side in an array that was sorted for it, so a join is a pair of arrays, and its pairs
-are counted without building them. The law: the pairs of all chunks, in order, are those of `ranges.expand`, and no chunk
-holds more than `limit` of them.
+A probe's candidates lie side by side in an array that was sorted for this purpose. So a join is a pair of
+arrays, and its pairs can be counted without building them. The law: the pairs of all chunks, in order, are
+those of `ranges.expand`, and no chunk holds more than `limit` of them.
 
 >>> [
 ...     (owners.tolist(), places.tolist())
@@ -38,7 +38,8 @@ def expand_in_chunks(low: Integers, high: Integers, limit: int) -> Iterator[tupl
 
 
 def split(weights: Integers, limit: int) -> Iterator[slice]:
-    """Consecutive slices that cover all weights, each of at most `limit` together (one that is heavier stands alone)."""
+    """Consecutive slices that cover all weights, each of a total of at most `limit`; a heavier weight stands
+    alone."""
     ends = np.cumsum(weights)
     first = 0
     while first < len(weights):
@@ -49,7 +50,7 @@ def split(weights: Integers, limit: int) -> Iterator[slice]:
 
 
 def group_order(codes: Integers, positions: Integers) -> Integers:
-    """The order by (code, position): in it each code's elements stand side by side, their positions ascending."""
+    """The order by (code, position): each code's elements lie side by side, with ascending positions."""
     return np.lexsort((positions, codes))
 
 
@@ -60,10 +61,10 @@ def group_ranges(
     lowest: Integers,
     highest: Integers,
 ) -> tuple[Integers, Integers]:
-    """Per probe the range of elements of its code with lowest <= position <= highest.
+    """For each probe the range of elements of its code with lowest <= position <= highest.
 
-    `codes` and `positions` are in group order. Negative codes stand for NULL and match nothing. Two searches of
-    composite numbers (code, rank of position) take the place of one search per group.
+    `codes` and `positions` are in group order. Negative codes stand for NULL and match nothing. Two searches
+    of composite numbers (code, rank of position) replace one search per group.
     """
     distinct, ranks = np.unique(positions, return_inverse=True)
     width = len(distinct) + 1

@@ -1,4 +1,4 @@
-"""Codes: whole numbers -> 0, 1, 2, ... in the order in which they turn up; a hash table with open addressing.
+"""Encodes whole numbers as 0, 1, 2, ... in order of first appearance, in a hash table with open addressing.
 
 >>> codes = Codes()
 >>> codes.encode(np.array([7, 9, 7]), None)
@@ -21,7 +21,7 @@ _SMALLEST = 1024
 
 
 class Codes:
-    """The codes given so far; `null` is that of the missing value, None before there is one."""
+    """The codes assigned so far; `null` is the code of the missing value, None before there is one."""
 
     def __init__(self) -> None:
         self.null: int | None = None
@@ -30,7 +30,8 @@ class Codes:
         self._codes: Integers = np.full(_SMALLEST, -1, dtype=np.int64)
 
     def encode(self, values: Integers, known: Booleans | None) -> tuple[Integers, Integers]:
-        """Each value's code, and the values that are new, in the order of their codes (0 stands for the missing one)."""
+        """Each value's code, and the new values in the order of their codes (0 stands for the missing
+        value)."""
         values = read_only(values)
         everything = read_only(np.ones(0, dtype=np.bool_) if known is None else known)
         codes = np.empty(len(values), dtype=np.int64)
@@ -50,7 +51,7 @@ class Codes:
         return codes, np.concatenate(new) if new else np.empty(0, dtype=np.int64)
 
     def assign(self, values: Integers, codes: Integers) -> None:
-        """Give these distinct values these codes, in an empty table; `null` may hold one more code."""
+        """Assign these codes to these distinct values, in an empty table; `null` may hold one more code."""
         self._count = len(codes) + (self.null is not None)
         size = _SMALLEST
         while size < 4 * self._count:
@@ -68,7 +69,7 @@ class Codes:
 
 @numba.njit(cache=True)
 def _place(value, table_values, table_codes):  # type: ignore[no-untyped-def]
-    """Where a value stands, or would: Fibonacci hashing, then linear probing."""
+    """The place of a value, or where it would be: Fibonacci hashing, then linear probing."""
     mask = len(table_codes) - 1
     mixed = np.uint64(value) * np.uint64(0x9E3779B97F4A7C15)
     place = np.int64((mixed >> np.uint64(32)) & np.uint64(mask))
@@ -81,7 +82,8 @@ def _place(value, table_values, table_codes):  # type: ignore[no-untyped-def]
 def encode_integers(  # type: ignore[no-untyped-def]
     values, known, codes, done, table_values, table_codes, count, null, room
 ):
-    """Encode values[done:] until they end or `room` new ones have come; returns how far, the count, null's code, the new."""
+    """Encode values[done:] until they end or `room` new ones have come. Returns how far it came, the count,
+    null's code and the new values."""
     fresh = np.empty(room, dtype=np.int64)
     added = 0
     masked = len(known) > 0

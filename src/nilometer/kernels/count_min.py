@@ -1,8 +1,9 @@
-"""How often values have come, in fixed memory: a count-min sketch (Cormode and Muthukrishnan) whose counts fade.
+"""Counts values in fixed memory: a count-min sketch (Cormode and Muthukrishnan) whose counts fade.
 
-Each hash adds one to a counter in every row of the sketch, at a place that the row decides; the smallest of them is the estimate: never
-below the true count, above it by at most (all counts) * e / width, but for a share exp(-depth) of the values. When `memory` values
-have been counted since the last time, all counts are halved, so that a drift is followed.
+Each hash adds one to a counter in every row of the sketch, at a place that depends on the row. The smallest
+of these counters is the estimate: never below the true count, and above it by at most (all counts) * e /
+width, except for a share exp(-depth) of the values. Whenever `memory` more values have been counted, all
+counts are halved, so that the sketch follows a drift.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ _HEAD = 16
 
 
 class CountMin:
-    """Counts of 64-bit numbers; `total` is the number of those counted, faded as they are."""
+    """Counts of 64-bit numbers; `total` is the number of values counted, faded like the counts."""
 
     def __init__(self, width_bits: int = WIDTH_BITS, memory: int = MEMORY) -> None:
         self.total = 0.0
@@ -48,7 +49,7 @@ class CountMin:
             self.total /= 2
 
     def share(self, numbers: Words) -> Floats:
-        """Which share of what was counted each of them is, as estimated; 0 where nothing was counted."""
+        """The estimated share of each number among all that were counted; 0 if nothing was counted."""
         if not self.total:
             return np.zeros(len(numbers))
         places = self._places(numbers)
@@ -58,20 +59,21 @@ class CountMin:
         return np.asarray(least / self.total, dtype=np.float64)
 
     def to_bytes(self) -> bytes:
-        """The whole state, made again only when it has changed."""
+        """The whole state, serialized again only if it has changed."""
         if self._data is None:
             head = np.array([self.total, self._since])
             self._data = head.tobytes() + zlib.compress(self._counts.tobytes(), 1)
         return self._data
 
     def restore(self, data: bytes) -> None:
-        """Take back what `to_bytes` gave."""
+        """Restore the state that `to_bytes` returned."""
         total, since = np.frombuffer(data[:_HEAD])
         self.total, self._since = float(total), int(since)
         counts = np.frombuffer(zlib.decompress(data[_HEAD:]), dtype=np.float32)
         self._counts, self._data = counts.reshape(self._counts.shape).copy(), data
 
     def _places(self, numbers: Words) -> list[npt.NDArray[np.intp]]:
-        # Whole numbers come as they are, so their lower bits must reach the upper ones, from which a place is taken.
+        # Whole numbers are not hashed before, so their lower bits must reach the upper ones, which give the
+        # place.
         mixed = numbers ^ (numbers >> np.uint64(32))
         return [((mixed * odd) >> self._shift).astype(np.intp) for odd in _ODD]

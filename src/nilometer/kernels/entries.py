@@ -1,8 +1,9 @@
-"""Rows -> entries: what the rows of one slice and one group come to, in one pass over the ticks and one over each component.
+"""Aggregates rows to entries, one per slice and group: one pass over the ticks and one per component.
 
-Rows stand as they came. Slices change seldom from row to row, so a slice is a *run*: its edges are found once, and while rows stay
-between them a group is looked up in an array. Where rows go back to a slice that they had left, that is another run, with
-entries of its own: `ascending` is then False, and the entries (fewer than the rows) are ordered and reduced in their turn.
+Rows stay in the order of arrival. The slice seldom changes from row to row, so a slice is a *run*: its edges
+are found once, and while rows stay between them, a group is looked up in an array. If rows return to a slice
+that they had left, they form another run with its own entries. Then `ascending` is False, and the entries
+(fewer than the rows) must be ordered and reduced in turn.
 
 >>> ticks, groups = np.array([1, 2, 3, 11]), np.array([0, 1, 0, 0])
 >>> entry_of, slices, codes, counts, ascending = entries_of(ticks, groups, np.full(2, -1), 10, 0, 0)
@@ -21,13 +22,13 @@ from nilometer.kernels.sliding import add_pairs, combine, merge_moments
 
 @numba.njit(cache=True)
 def entries_of(ticks, groups, stamps, period, end, other):  # type: ignore[no-untyped-def]
-    """The entry of each row; each entry's slice, group and count of rows; whether the slices never fall.
+    """The entry of each row; each entry's slice, group and count of rows; whether the slices never descend.
 
-    `stamps` is scratch space, one cell per group, that holds nothing above -1.
+    `stamps` is scratch space with one cell per group; all cells are -1 or less.
     """
     rows = len(ticks)
     entry_of = np.empty(rows, dtype=np.int32)
-    # Room for the worst case: memory that is never written to costs nothing.
+    # Room for the worst case: memory that is never written costs nothing.
     entry_slices = np.empty(rows, dtype=np.int64)
     entry_groups = np.empty(rows, dtype=np.int64)
     counts = np.empty(rows, dtype=np.int64)
@@ -74,7 +75,7 @@ def reduce_rows(operation, identity, entry_of, values, count):  # type: ignore[n
 
 @numba.njit(cache=True)
 def sum_rows(entry_of, values, count):  # type: ignore[no-untyped-def]
-    """The sum of each entry's rows as (high, low), of values that are one double each."""
+    """The sum of each entry's rows as (high, low), for values of one double each."""
     results = np.zeros((2, count), dtype=np.float64)
     for row in range(len(entry_of)):
         entry = entry_of[row]

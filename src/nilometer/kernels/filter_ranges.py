@@ -1,4 +1,4 @@
-"""Sorted values and many ranges -> where each range begins and ends: one search for all filters on a column.
+"""Finds where many ranges begin and end among sorted values: one search for all filters on a column.
 
 >>> filter_ranges(np.array([1, 3, 3, 7]), Ranges.of([(3, True, None, True), (3, False, 9, True)]))
 (array([1, 3]), array([4, 4]))
@@ -20,7 +20,7 @@ Places = npt.NDArray[np.intp]
 
 @dataclass(frozen=True)
 class Ranges:
-    """The bounds that there are, by the number of their range: closed ones hold the bound itself."""
+    """The bounds that exist, with the number of their range; a closed range includes the bound itself."""
 
     count: int
     low_closed: tuple[Places, npt.NDArray[Any]]
@@ -30,7 +30,7 @@ class Ranges:
 
     @classmethod
     def of(cls, ranges: Sequence[tuple[Any, bool, Any, bool]]) -> Ranges:
-        """From (low, closed?, high, closed?); None is no bound."""
+        """Built from (low, closed?, high, closed?); None is no bound."""
 
         def picked(bound: int, closed: bool) -> tuple[Places, npt.NDArray[Any]]:
             places = [
@@ -44,7 +44,8 @@ class Ranges:
 
 
 def filter_ranges(values: npt.NDArray[Any], ranges: Ranges) -> tuple[Integers, Integers]:
-    """Per range the positions [start, end) of the sorted values that lie in it; an empty range may end before it starts."""
+    """For each range the positions [start, end) of the sorted values in it; an empty range may end before it
+    starts."""
     starts = np.zeros(ranges.count, dtype=np.int64)
     ends = np.full(ranges.count, len(values), dtype=np.int64)
     for target, (places, bounds), side in (

@@ -1,10 +1,10 @@
-"""A hash index over rows in time order: per probe the rows of equal number whose time lies in a range.
+"""A hash index over rows in time order: for each probe, the rows of equal number whose time lies in a range.
 
-Static buckets in one array, with their beginnings in another, as a sparse matrix in CSR form: the rows are
-put into them by a counting sort, so that building costs O(rows), and each bucket stays in time order, so that
-a probe is one binary search. The law: `matches` gives exactly the pairs (probe, row) with equal numbers and
-low <= time <= high, in the order of the probes and, of one probe, of the rows, in chunks of at most `limit`;
-`last` the last of them.
+The buckets are static: one array holds the rows, another the beginnings of the buckets, like a sparse matrix
+in CSR form. A counting sort fills them, so that building costs O(rows). Each bucket stays in time order, so
+that a probe is one binary search. The law: `matches` returns exactly the pairs (probe, row) with equal
+numbers and low <= time <= high, in the order of the probes and, for one probe, of the rows, in chunks of at
+most `limit`; `last` returns the last of them.
 
 >>> index = HashIndex(np.array([7, 9, 7], dtype=np.uint64), None, np.array([1, 2, 3]))
 >>> probes = np.array([7, 8], dtype=np.uint64)
@@ -27,7 +27,7 @@ _ALL = read_only(np.ones(0, dtype=np.bool_))
 
 
 class HashIndex:
-    """Over rows whose `times` do not fall; those that are not `known` (None: all are) equal nothing."""
+    """Indexes rows whose `times` never descend; rows that are not `known` (None: all are) equal nothing."""
 
     def __init__(self, numbers: Words, known: Booleans | None, times: Integers) -> None:
         bits = min(max(len(numbers), 16).bit_length(), 20)
@@ -67,7 +67,7 @@ class HashIndex:
                 yield owners[:count], rows[:count]
 
     def last(self, numbers: Words, known: Booleans | None, high: Integers) -> Integers:
-        """Per probe the last row of equal number with time <= high, or -1."""
+        """For each probe the last row of equal number with time <= high, or -1."""
         found: Integers = find_last(
             read_only(numbers),
             _ALL if known is None else read_only(known),
@@ -83,7 +83,7 @@ class HashIndex:
 
 @numba.njit(cache=True)
 def into_buckets(numbers, known, times, bits):  # type: ignore[no-untyped-def]
-    """Where each bucket starts; and by buckets the rows, their numbers and times."""
+    """Where each bucket starts; and, bucket by bucket, the rows, their numbers and times."""
     shift = np.uint64(64 - bits)
     masked = len(known) > 0
     starts = np.zeros((1 << bits) + 1, dtype=np.int64)
@@ -112,8 +112,8 @@ def into_buckets(numbers, known, times, bits):  # type: ignore[no-untyped-def]
 def find(  # type: ignore[no-untyped-def]
     numbers, known, low, high, starts, rows, row_numbers, row_times, shift, probe, place, owners, found
 ):
-    """Fill `owners` and `found` from this probe, and within it from this place (-1: its first), on; returns where it
-    stopped, and how many it found."""
+    """Fill `owners` and `found`, starting at this probe and within it at this place (-1: its first). Returns
+    where it stopped, and how many pairs it found."""
     masked = len(known) > 0
     count = 0
     while probe < len(numbers):
@@ -145,7 +145,7 @@ def find(  # type: ignore[no-untyped-def]
 
 @numba.njit(cache=True)
 def find_last(numbers, known, high, starts, rows, row_numbers, row_times, shift):  # type: ignore[no-untyped-def]
-    """Per probe the last row of its number that is not later, or -1."""
+    """For each probe the last row of its number that is not later, or -1."""
     masked = len(known) > 0
     found = np.full(len(numbers), -1, dtype=np.int64)
     for probe in range(len(numbers)):

@@ -1,12 +1,13 @@
-"""Which share of a join's results is found in bounded memory: DHTJoin's equations (7), (8), (11) and (12).
+"""The share of a join's results that is found in bounded memory: DHTJoin's equations (7), (8), (11) and (12).
 
 With n peers, memory for m_i tuples of stream i at each, windows of W_i and rates of lambda_i, a share
 
     c_i = min(1, n m_i / (W_i lambda_i))
 
-of each stream's tuples is kept, and all members of a result with the product of them (the paper leaves out the min, which holds only
-where memory is short everywhere). That is what comes out if a tuple that is not kept takes no part. A join that first lets every tuple
-probe needs only the *earlier* members in memory, and finds more: `probing_completeness`.
+of each stream's tuples is kept, and all members of a result with the product of these shares. (The paper
+leaves out the min, which is right only if memory is short everywhere.) This is the result if a tuple that is
+not kept takes no part. A join that first lets every tuple probe needs only the *earlier* members in memory,
+and finds more: `probing_completeness`.
 
 >>> completeness([50, 100], [10, 10], [10, 10])
 0.5
@@ -25,7 +26,8 @@ from math import ceil, prod
 def kept_shares(
     rows: Sequence[float | None], windows: Sequence[float], rates: Sequence[float], peers: int = 1
 ) -> list[float]:
-    """Per stream, c_i; a bound of None is none. `windows` and `rates` are in the same unit of time."""
+    """c_i of each stream; a bound of None means unbounded. `windows` and `rates` are in the same unit of
+    time."""
     return [
         1.0 if bound is None or peers * bound >= window * rate else peers * bound / (window * rate)
         for bound, window, rate in zip(rows, windows, rates, strict=True)
@@ -35,15 +37,19 @@ def kept_shares(
 def completeness(
     rows: Sequence[float | None], windows: Sequence[float], rates: Sequence[float], peers: int = 1
 ) -> float:
-    """Equation (11), and for two streams (7), each factor at most 1."""
+    """Equation (11), and for two streams (7), with each factor at most 1."""
     return prod(kept_shares(rows, windows, rates, peers))
 
 
 def probing_completeness(
     rows: Sequence[float | None], windows: Sequence[float], rates: Sequence[float], peers: int = 1
 ) -> float:
-    """The same for a join in which every tuple probes before any is given up: the member that comes last need not be kept. Each stream
-    brings the last member equally often (a result has one member of each, and their times are alike)."""
+    """The same for a join in which every tuple probes before any is dropped: the last member need not be
+    kept.
+
+    Each stream brings the last member equally often (a result has one member of each, and their times are
+    alike).
+    """
     shares = kept_shares(rows, windows, rates, peers)
     return sum(prod(shares[:last] + shares[last + 1 :]) for last in range(len(shares))) / len(shares)
 
@@ -51,11 +57,12 @@ def probing_completeness(
 def peers_needed(
     wanted: float, rows: Sequence[float], windows: Sequence[float], rates: Sequence[float]
 ) -> int:
-    """Equation (12), and for two streams (8): the least number of peers with which (11) is at least `wanted`."""
+    """Equation (12), and for two streams (8): the smallest number of peers for which (11) is at least
+    `wanted`."""
     needs = [window * rate / bound for bound, window, rate in zip(rows, windows, rates, strict=True)]
     peers: int = max(1, ceil((wanted * prod(needs)) ** (1 / len(needs)) - 1e-9))
     while (
         completeness(rows, windows, rates, peers) < wanted
-    ):  # where a factor is capped, the others must do more
+    ):  # if one factor is capped, the others must be larger
         peers += 1
     return peers

@@ -1,16 +1,19 @@
-"""How many readings of the window each reading is near, and of how many sources: at a cost that does not grow with how many they are.
+"""Counts the readings near each reading, and their sources, at a cost independent of their number.
 
-The same answers as NearTable's `partners` and `sources`, of which none is looked at. The readings that are held stand in the order of their values, in which what is
-within epsilon of one is a run; new ones are merged in, in bulk. A call whose runs are short walks them. Otherwise it sweeps over the new readings in time order, with
-two Fenwick trees over the places in that order:
+The counts equal NearTable's `partners` and `sources`, but a sweep visits no partner. The held readings are
+sorted by value, so the readings within epsilon of one form a run; new readings are merged in, in bulk. A call
+whose runs are short walks them. Otherwise it sweeps over the new readings in time order, with two Fenwick
+trees over the places by value:
 
-    alive     1 at the place of every reading in the window            matches  =  sum over the run
-    covered   how many sources have a reading within epsilon of it     sources  =  its value at the reading's own place
+    alive     1 at the place of every reading in the window           matches  =  sum over the run
+    covered   how many sources have a reading within epsilon of it    sources  =  the value at its own place
 
-A source covers the union of its readings' runs. One more reading of it adds what its neighbours by value in that source do not cover yet, one less takes away what they do
-not; runs rise with the value, so that this is one interval. Each step costs O(log n), however many are near.
+A source covers the union of its readings' runs. One more reading adds the part that its neighbours by value
+in that source do not cover yet; one less removes the part that they do not cover. Runs rise with the value,
+so this part is one interval. Each step costs O(log n), however many readings are near.
 
-The law is NearTable's: rows come in order, their times never falling, over all calls; sources are 0, 1, ...
+The law is NearTable's: rows come in order over all calls, with times that never descend; sources are 0, 1,
+...
 
 >>> near = NearCounts(window=10, epsilon=0.5)
 >>> counts = near.probe(np.array([1, 2, 3, 4]), np.array([7.0, 7.5, 8.0, 7.5]), np.array([0, 1, 2, 0]))
@@ -30,12 +33,12 @@ from nilometer.kernels.read_only import read_only
 from nilometer.kernels.similar_pairs import Values, value_bounds
 
 SWEEP = 24
-"""A sweep costs about as much as walking over so many readings for each that is held or new."""
+"""A sweep costs about as much as walking over this many readings for each reading held or new."""
 
 
 @dataclass(frozen=True)
 class NearCounted:
-    """Per row how many it is like, and of how many sources."""
+    """For each row the number of near readings, and of their sources."""
 
     partners: Integers
     sources: Integers
@@ -48,32 +51,33 @@ class NearCounts:
         self._window = window
         self._epsilon = epsilon
         nothing = np.zeros(0, dtype=np.int64)
-        # In the order of time, of which the first `_expired` have gone; and in that of values, with their places in the other.
+        # The times are in time order, and the first `_expired` of them have left. The other arrays are in the
+        # order of values; `_places` are their places in the time order.
         self._times, self._expired = nothing, 0
         self._values: Values = np.zeros(0, dtype=np.float64)
         self._places, self._sources = nothing, nothing
 
     def __len__(self) -> int:
-        """The readings that are held."""
+        """The number of readings held."""
         return len(self._times) - self._expired
 
     @property
     def bytes(self) -> int:
-        """What it takes."""
+        """The size in bytes."""
         return sum(each.nbytes for each in (self._times, self._values, self._places, self._sources))
 
     def expire(self, watermark: int) -> None:
-        """No reading before the watermark comes any more."""
+        """Drop readings that are too old, as no reading before the watermark will come."""
         self._expired = int(np.searchsorted(self._times, watermark - self._window))
         if self._expired > len(self):
-            # What has gone is passed over until it is most.
+            # Expired readings are skipped until they are the majority.
             kept = self._places >= self._expired
             self._values, self._sources = self._values[kept], self._sources[kept]
             self._places = self._places[kept] - self._expired
             self._times, self._expired = self._times[self._expired :], 0
 
     def probe(self, times: Integers, values: Values, sources: Integers) -> NearCounted:
-        """Of each row, and each row for those after it."""
+        """Counts for each row, and adds each row for those after it."""
         if not len(times):
             return NearCounted(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64))
         self.expire(int(times[0]))
@@ -90,10 +94,10 @@ class NearCounts:
         return NearCounted(*sweep(first, head, *held, starts, ends, last))
 
     def _runs(self, asked: Integers) -> tuple[Integers, Integers]:
-        """From where to before where the others are near what stands at these places."""
-        with np.errstate(invalid="ignore"):  # of what is infinite
+        """Where the readings near those at these places start and end, in the order of values."""
+        with np.errstate(invalid="ignore"):  # infinite values
             low, high = value_bounds(self._values[asked], self._epsilon)
-        # Of whole numbers the bounds are exact.
+        # For whole numbers the bounds are exact.
         exact = self._epsilon if self._values.dtype == np.float64 else 2**63 - 1
         starts = np.searchsorted(self._values, low)
         ends = np.searchsorted(self._values, high, side="right")
@@ -101,7 +105,7 @@ class NearCounts:
         return starts, ends
 
     def _merge(self, times: Integers, values: Values, sources: Integers) -> None:
-        """New readings, in their places by value."""
+        """Merge new readings into their places by value."""
         if not len(self._values):
             self._values = values[:0]
         order = np.argsort(values, kind="stable")
@@ -114,7 +118,8 @@ class NearCounts:
 
 @numba.njit(cache=True)
 def narrow(values, asked, exact, starts, ends):  # type: ignore[no-untyped-def]
-    """Runs that are a little too wide, to what is near; what is near nothing, not even itself, has none."""
+    """Narrows runs that are slightly too wide; a value that is near nothing, not even itself, has an empty
+    run."""
     for row in range(len(asked)):
         value = values[asked[row]]
         while starts[row] <= asked[row] and not value - values[starts[row]] <= exact:
@@ -125,7 +130,7 @@ def narrow(values, asked, exact, starts, ends):  # type: ignore[no-untyped-def]
 
 @numba.njit(cache=True)
 def walk(fresh, first, head, places, sources, starts, ends, count):  # type: ignore[no-untyped-def]
-    """By looking at each of the runs of fresh ones."""
+    """Counts by visiting the run of each new reading."""
     partners = np.zeros(len(head), dtype=np.int64)
     others = np.zeros(len(head), dtype=np.int64)
     stamps = np.full(count, -1, dtype=np.int64)
@@ -147,7 +152,7 @@ def walk(fresh, first, head, places, sources, starts, ends, count):  # type: ign
 
 @numba.njit(cache=True)
 def add(tree, at, amount):  # type: ignore[no-untyped-def]
-    """To the number at a place."""
+    """Add an amount to the number at a place."""
     at += 1
     while at < len(tree):
         tree[at] += amount
@@ -156,7 +161,7 @@ def add(tree, at, amount):  # type: ignore[no-untyped-def]
 
 @numba.njit(cache=True)
 def total(tree, end):  # type: ignore[no-untyped-def]
-    """Of the numbers before a place."""
+    """The sum of the numbers before a place."""
     found = 0
     while end > 0:
         found += tree[end]
@@ -166,7 +171,7 @@ def total(tree, end):  # type: ignore[no-untyped-def]
 
 @numba.njit(cache=True)
 def gather(numbers):  # type: ignore[no-untyped-def]
-    """A tree of these numbers."""
+    """Build a tree of these numbers."""
     tree = np.zeros(len(numbers) + 1, dtype=np.int64)
     tree[1:] = numbers
     for at in range(1, len(tree)):
@@ -227,7 +232,7 @@ def own(at, source, alive, lined, begins, stands, starts, ends):  # type: ignore
 
 @numba.njit(cache=True)
 def sweep(first, head, places, sources, starts, ends, count):  # type: ignore[no-untyped-def]
-    """By trees over the places by value."""
+    """Counts with trees over the places by value."""
     held = len(places)
     located = np.empty(held, dtype=np.int64)
     for at in range(held):

@@ -1,17 +1,19 @@
-"""One table for all streams, for values that are nearly equal: readings in time order -> what of the window each is like (SNJoin section 4).
+"""One table for all streams and nearly equal values: finds the readings in the window near each reading.
 
-The cell method for fixed-radius near neighbours (a uniform grid, here of one dimension). As
-occurrence_table.py, with cells in the place of values: the number line is cut into cells a little wider than
-epsilon, so that what is within epsilon of a value lies in its cell or a neighbour of it. A probe's candidates
-are three chains; each is tested by the values themselves, so that cells decide nothing but the cost. Values
-too many cells from 0 to be told apart share the outermost ones.
+It follows SNJoin, section 4, with the cell method for fixed-radius near neighbours (a uniform grid, here in
+one dimension). It works like occurrence_table.py, with cells instead of values. The number line is cut into
+cells slightly wider than epsilon, so the readings within epsilon of a value lie in its cell or a neighbouring
+one. A probe's candidates are three chains. Each candidate is tested by its value, so cells affect only the
+cost. Values too many cells from 0 to be distinguished share the outermost ones.
 
-The law: rows come in order, their times never falling, over all calls. Row p is like every q before it with |value p - value q| <= epsilon, time p -
-time q <= window and another source. Sources are 0, 1, ...: as many stamps are kept.
+The law: rows come in order over all calls, with times that never descend. Row p is near every q before it
+with |value p - value q| <= epsilon, time p - time q <= window and another source. Sources are 0, 1, ...: one
+stamp is kept for each.
 
-The window is one for all, or each row brings its own (SNJoin section 4.2.1): then it is q's that decides, for it says how long q can be joined with.
-Such rows do not expire in their order, so that some of the ring may be dead: a probe passes over them, and when they are as many as the living the
-ring is made anew of these. What is held is at most twice what is alive, whatever the longest window.
+The window is one for all, or each row brings its own (SNJoin section 4.2.1). Then q's window decides, because
+it says how long q can be joined. Such rows do not expire in their order, so some rows in the ring may be
+dead. A probe skips them, and when they are as many as the living, the ring is rebuilt from the living. So the
+table holds at most twice the living rows, however long the longest window is.
 
 >>> table = NearTable(window=10, epsilon=0.5)
 >>> probes = table.probe(np.array([1, 2, 3]), np.array([7.0, 7.5, 8.0]), np.array([0, 1, 2]))
@@ -43,15 +45,16 @@ from nilometer.kernels.read_only import read_only
 from nilometer.kernels.similar_pairs import Values, from_least, reach_of, value_bounds
 
 CELLS = 2.0**31
-"""So many cells lie on each side of 0. A quotient of that size is exact to 2**-21, which is less than what a cell is wider than epsilon."""
+"""The number of cells on each side of 0. A quotient of that size is exact to 2**-21, which is less than the
+excess of a cell's width over epsilon."""
 WIDER = 1 + 2.0**-20
 SIDES = 3
 
 
 @dataclass(frozen=True)
 class NearProbes:
-    """Per row the newest occurrences of its cell and of both neighbours (-1: none), of which those from `oldest` on count; how many are alike, and of
-    how many sources. `first` is the first row's own occurrence."""
+    """For each row the newest occurrences of its cell and of both neighbours (-1: none), valid from `oldest`
+    on; the number of near ones, and of their sources. `first` is the first row's own occurrence."""
 
     newest: Integers
     oldest: Integers
@@ -69,7 +72,8 @@ class NearProbes:
 
 
 class NearTable:
-    """The occurrences of the last `window` microseconds (None: as long as each says). What `probe` gave can be expanded until the next call of it."""
+    """The occurrences of the last `window` microseconds (None: each brings its own). The result of `probe`
+    can be expanded until the next probe."""
 
     def __init__(self, window: int | None, epsilon: float) -> None:
         self._window = window
@@ -83,20 +87,22 @@ class NearTable:
         self._state = np.zeros(4, dtype=np.int64)
 
     def __len__(self) -> int:
-        """The occurrences that are held."""
+        """The number of occurrences held."""
         return int(self._state[END] - self._state[HEAD])
 
     @property
     def bytes(self) -> int:
-        """What it takes."""
+        """The size in bytes."""
         arrays = self._cells, self._ring, self._values, self._until, self._stamps
         return sum(array.nbytes for array in arrays)
 
     def probe(
         self, times: Integers, values: Values, sources: Integers, until: Integers | None = None
     ) -> NearProbes:
-        """What each row is like, and each row for those after it, up to the time `until` which it may be joined with (None: its time and the
-        window)."""
+        """Finds the occurrences near each row, and adds each row for those after it.
+
+        A row can be joined up to the time `until` (None: its time plus the window).
+        """
         count = len(times)
         if until is None:
             assert self._window is not None, "every row brings its own window here"
@@ -137,7 +143,7 @@ class NearTable:
             self._cells = resized(self._cells, int(self._state[VALUES]))
 
     def expand(self, probes: NearProbes, rows: slice = slice(None)) -> tuple[Integers, Integers]:
-        """The pairs (row of the probes, occurrence that it is like), by row and then by occurrence."""
+        """The pairs (row of the probes, occurrence near it), by row and then by occurrence."""
         partners = probes.partners[rows]
         ends = np.cumsum(partners)
         owners = np.repeat(np.arange(len(probes), dtype=np.int64)[rows], partners)
@@ -175,17 +181,17 @@ class NearTable:
         return found
 
     def expire(self, now: int) -> None:
-        """Let go of what no row from `now` on can be like."""
+        """Drop occurrences that no row from `now` on can match."""
         sweep_cells(now, self._state, self._ring, self._until, self._cells)
 
     def _bounds(self, values: Values) -> tuple[Values, Values]:
-        """Between which a whole number's like lies; of floats the difference decides alone."""
+        """The bounds between which a whole number's matches lie; for floats only the difference decides."""
         if values.dtype == np.int64:
             return value_bounds(values, self._epsilon)
         return np.full(len(values), -np.inf), np.full(len(values), np.inf)
 
     def _exact(self, values: Values) -> float:
-        """Whole numbers are decided by their bounds alone."""
+        """The test by difference: epsilon for floats; none for whole numbers, whose bounds decide."""
         return np.inf if values.dtype == np.int64 else self._epsilon
 
     def _cells_of(self, values: Values) -> Words:
@@ -209,13 +215,13 @@ class NearTable:
             self._stamps = np.concatenate([self._stamps, more])
 
     def _tidy(self, now: int) -> None:
-        """Leave out what died before others that came earlier; each time there may be twice as many before it is done again."""
+        """Remove dead occurrences from the ring; the next time is when the ring has about doubled."""
         if self._window is not None or len(self) < self._tidy_at:
             return
         held = np.arange(self._state[HEAD], self._state[END], dtype=np.int64)
         living = held[self._until[held & (len(self._ring) - 1)] >= now]
         end = int(self._state[END])
-        # The numbers go on from where they were: stamps are numbers too.
+        # The numbering continues, because stamps hold numbers too.
         places = np.arange(end - len(living), end, dtype=np.int64)
         self._move(living, places, capacity_of(2 * max(len(living), 1)), self._values.dtype)
         self._state[HEAD] = end - len(living)
@@ -225,7 +231,7 @@ class NearTable:
         self._tidy_at = 2 * len(living) + SMALL
 
     def _move(self, old: Integers, new: Integers, capacity: int, dtype: np.dtype[np.generic]) -> None:
-        """Occurrences to their new numbers, in a ring of another capacity."""
+        """Move occurrences to their new numbers, in a ring of another capacity."""
         ring, mask = np.zeros(capacity, dtype=OCCURRENCE), len(self._ring) - 1
         values = np.zeros(capacity, dtype=dtype)
         until = np.zeros(capacity, dtype=np.int64)
@@ -235,7 +241,7 @@ class NearTable:
 
 
 def until_of(times: Integers, windows: int | Integers) -> Integers:
-    """Until when what has come at these times can be joined with; what would be after all time is its end.
+    """The time until which tuples of these times can be joined; it is capped at the end of time.
 
     >>> until_of(np.array([5, 2**63 - 3]), np.array([-1, 7])).tolist()
     [4, 9223372036854775807]
@@ -247,7 +253,7 @@ def until_of(times: Integers, windows: int | Integers) -> Integers:
 
 @numba.njit(cache=True)
 def sweep_cells(now, state, ring, until, cells):  # type: ignore[no-untyped-def]
-    """Occurrences at the head that are dead now leave, and a cell with its last one."""
+    """Dead occurrences leave at the head of the ring, and a cell leaves with its last one."""
     mask = len(ring) - 1
     head, end = state[HEAD], state[END]
     while head < end and until[head & mask] < now:
@@ -262,7 +268,7 @@ def sweep_cells(now, state, ring, until, cells):  # type: ignore[no-untyped-def]
 
 @numba.njit(cache=True)
 def chain_again(state, ring, cells):  # type: ignore[no-untyped-def]
-    """Chains through the occurrences of the ring, in cells that are empty."""
+    """Chain the occurrences of the ring again, in empty cells."""
     mask = len(ring) - 1
     for at in range(state[HEAD], state[END]):
         chain(at, ring[at & mask].number, state, ring, cells)
@@ -286,7 +292,8 @@ def probe_near(  # type: ignore[no-untyped-def]
     times, numbers, values, low, high, sources, until, epsilon, start, state, ring, ring_values, ring_until, cells, stamps,
     newest, oldest, partners, others,
 ):  # fmt: skip
-    """Rows from `start` on; gives the row before which the table must grow, or how many rows there are."""
+    """Probe the rows from `start` on; returns the row before which the table must grow, or the number of
+    rows."""
     mask = len(ring) - 1
     for row in range(start, len(times)):
         if 2 * state[VALUES] >= len(cells):

@@ -1,4 +1,4 @@
-"""Nesting: flat values and offsets -> a column of lists, without touching a value.
+"""Nests flat values by offsets into a column of lists, without touching a value.
 
 >>> nested(pl.Series("times", [1, 2, 3]), np.array([0, 2, 2, 3])).to_list()
 [[1, 2], [], [3]]
@@ -13,7 +13,7 @@ import polars as pl
 
 def nested(values: pl.Series, offsets: npt.NDArray[np.int64]) -> pl.Series:
     """List i holds values[offsets[i]:offsets[i + 1]]."""
-    import pyarrow as pa  # here: it takes longer to load than all kernels, and few queries give lists
+    import pyarrow as pa  # imported late: it loads more slowly than all kernels, and few queries return lists
 
     lists = pa.LargeListArray.from_arrays(pa.array(offsets, type=pa.int64()), values.to_arrow())
     series = pl.Series(values.name, lists)

@@ -1,14 +1,15 @@
-"""One table for all streams: readings in time order -> what of the window each of them is like (SNJoin section 4).
+"""One table for all streams: finds the readings in the window that equal each reading (SNJoin section 4).
 
-The three lists of the paper as columns: a hash table with separate chaining, whose entries stand in a ring
-buffer. The clean-sweep list is a ring of all occurrences of the window in the order of time: what has expired
-leaves at its front. The tuple-value list is a hash table of the values that occur. A value's occurrence list
-is a chain through the ring, from its newest occurrence back. So an occurrence is stored once, whatever it is
-like, and the result of a probe is a range of its value's chain: the newest occurrence before it and the first
-of the ring at that moment, O(1) whatever its arity (algorithms, section 9.1).
+The paper's three lists are columns here: a hash table with separate chaining, whose entries lie in a ring
+buffer. The clean-sweep list is a ring of all occurrences in the window, in time order; expired ones leave at
+its front. The tuple-value list is a hash table of the values that occur. A value's occurrence list is a chain
+through the ring, from its newest occurrence back. So an occurrence is stored once, however many it matches.
+The result of a probe is a range of its value's chain: the newest occurrence before it and the first of the
+ring at that moment, O(1) for any arity (algorithms, section 9.1).
 
-The law: rows come in order, their times never falling, over all calls. Row p is like every q before it with an equal number, time p - time q <= window
-and another source; `partners` is how many these are, `sources` of how many sources. Costs do not depend on the number of sources.
+The law: rows come in order over all calls, with times that never descend. Row p matches every q before it
+with an equal number, time p - time q <= window and another source; `partners` is the number of matches,
+`sources` the number of their sources. Costs do not depend on the number of sources.
 
 >>> table = OccurrenceTable(window=10)
 >>> times, numbers, sources = np.array([1, 2, 3]), np.array([7, 7, 7], dtype=np.uint64), np.array([4, 5, 4])
@@ -35,20 +36,22 @@ Records = npt.NDArray[np.void]
 ENTRY = np.dtype(
     [("key", "u8"), ("source", "i8"), ("newest", "i8"), ("count", "i8"), ("distinct", "i4"), ("used", "i4")]
 )
-"""Of a table: the name is `key` and `source` together; a value's entry has source 0, its newest occurrence, and how many there are of how many sources."""
+"""An entry of a table, named by `key` and `source` together. A value's entry has source 0, its newest
+occurrence, and the numbers of its occurrences and of their sources."""
 OCCURRENCE = np.dtype([("time", "i8"), ("number", "u8"), ("source", "i8"), ("previous", "i8")])
-"""`previous` is the one before it of the same number."""
+"""`previous` is the previous occurrence of the same number."""
 
 HEAD, END, VALUES, OWNED = range(4)
-"""The places of a state: the ring from its head to its end, and how many entries the two tables have."""
+"""The places of a state: the head and the end of the ring, and the numbers of entries of the two tables."""
 
 SMALL = 1_024
 
 
 @dataclass(frozen=True)
 class Probes:
-    """Per row the range of its value's chain: from occurrence `newest` (-1: none) back to the first that is not before `oldest`; and how much of it
-    is of other sources. `first` is the first row's own occurrence."""
+    """For each row a range of its value's chain: from occurrence `newest` (-1: none) back to the first that
+    is not before `oldest`; and how many in it are of other sources. `first` is the first row's own
+    occurrence."""
 
     newest: Integers
     oldest: Integers
@@ -62,7 +65,8 @@ class Probes:
 
 
 class OccurrenceTable:
-    """The occurrences of the last `window` microseconds. What `probe` gave can be expanded until the next call of it, which may write over it."""
+    """The occurrences of the last `window` microseconds. The result of `probe` can be expanded until the next
+    probe, which may overwrite it."""
 
     def __init__(self, window: int) -> None:
         self._window = window
@@ -72,16 +76,16 @@ class OccurrenceTable:
         self._state = np.zeros(4, dtype=np.int64)
 
     def __len__(self) -> int:
-        """The occurrences that are held."""
+        """The number of occurrences held."""
         return int(self._state[END] - self._state[HEAD])
 
     @property
     def bytes(self) -> int:
-        """What it takes."""
+        """The size in bytes."""
         return self._values.nbytes + self._owned.nbytes + self._ring.nbytes
 
     def probe(self, times: Integers, numbers: Words, sources: Integers) -> Probes:
-        """What each row is like, and each row for those after it."""
+        """Finds the matches of each row, and adds each row for those after it."""
         count = len(times)
         self._make_room(count)
         first = int(self._state[END])
@@ -99,7 +103,7 @@ class OccurrenceTable:
             self._owned = resized(self._owned, int(self._state[OWNED]))
 
     def expand(self, probes: Probes, rows: slice = slice(None)) -> tuple[Integers, Integers]:
-        """The pairs (row of the probes, occurrence that it is like), by row and then by occurrence."""
+        """The pairs (row of the probes, occurrence that it matches), by row and then by occurrence."""
         partners = probes.partners[rows]
         ends = np.cumsum(partners)
         owners = np.repeat(np.arange(len(probes), dtype=np.int64)[rows], partners)
@@ -115,7 +119,8 @@ class OccurrenceTable:
         return owners, found
 
     def chain(self, newest: int, oldest: int) -> Integers:
-        """The occurrences of one value from its `newest` (-1: none) back to the first that is not before `oldest`, in their order."""
+        """The occurrences of one value, in order, from its `newest` (-1: none) back to the first that is not
+        before `oldest`."""
         return np.asarray(walk(newest, oldest, self._ring), dtype=np.int64)
 
     def times(self, occurrences: Integers) -> Integers:
@@ -134,11 +139,12 @@ class OccurrenceTable:
         return found
 
     def expire(self, now: int) -> None:
-        """Let go of what no row from `now` on can be like."""
+        """Drop occurrences that no row from `now` on can match."""
         sweep(now - self._window, self._state, self._ring, self._values, self._owned)
 
     def _make_room(self, count: int) -> None:
-        """For so many more in the ring, of which nothing is overwritten while a probe runs; less where it has become far too large."""
+        """Make room for `count` more rows in the ring, so that a probe overwrites nothing; shrink a ring that
+        is far too large."""
         needed, capacity = len(self) + count, len(self._ring)
         if needed > capacity or 8 * needed < capacity > SMALL:
             ring = np.zeros(capacity_of(2 * needed), dtype=OCCURRENCE)
@@ -152,12 +158,12 @@ class OccurrenceTable:
 
 
 def capacity_of(needed: int) -> int:
-    """A power of two."""
+    """The capacity for so many entries: a power of two."""
     return max(SMALL, 1 << (needed - 1).bit_length())
 
 
 def resized(table: Records, entries: int) -> Records:
-    """The same entries, in as much room as they need now."""
+    """The same entries, in a table of the size that they need now."""
     moved = np.zeros(capacity_of(4 * max(entries, 1)), dtype=ENTRY)
     move(table, moved)
     return moved
@@ -165,14 +171,14 @@ def resized(table: Records, entries: int) -> Records:
 
 @numba.njit(cache=True, inline="always")
 def home(key, source, mask):  # type: ignore[no-untyped-def]
-    """Where the search for an entry begins."""
+    """The place where the search for an entry begins."""
     mixed = (key ^ (np.uint64(source) * np.uint64(0xC2B2AE3D27D4EB4F))) * np.uint64(0x9E3779B97F4A7C15)
     return np.int64((mixed ^ (mixed >> np.uint64(32))) & np.uint64(mask))
 
 
 @numba.njit(cache=True, inline="always")
 def place_of(key, source, table):  # type: ignore[no-untyped-def]
-    """Where the entry is, or the free place where it would be."""
+    """The place of the entry, or the free place where it would be."""
     mask = len(table) - 1
     place = home(key, source, mask)
     while table[place].used and (table[place].key != key or table[place].source != source):
@@ -182,7 +188,7 @@ def place_of(key, source, table):  # type: ignore[no-untyped-def]
 
 @numba.njit(cache=True)
 def remove(place, table):  # type: ignore[no-untyped-def]
-    """Free a place; those behind it that it was in the way of move up, so that no search meets a gap."""
+    """Free a place; entries behind it that it had displaced move up, so that no search meets a gap."""
     mask = len(table) - 1
     gap = place
     place = (place + 1) & mask
@@ -196,7 +202,7 @@ def remove(place, table):  # type: ignore[no-untyped-def]
 
 @numba.njit(cache=True)
 def move(table, larger):  # type: ignore[no-untyped-def]
-    """All entries into an empty table."""
+    """Move all entries into an empty table."""
     for place in range(len(table)):
         if table[place].used:
             larger[place_of(table[place].key, table[place].source, larger)] = table[place]
@@ -204,7 +210,7 @@ def move(table, larger):  # type: ignore[no-untyped-def]
 
 @numba.njit(cache=True)
 def forget(number, source, state, values, owned):  # type: ignore[no-untyped-def]
-    """Count an occurrence no more; a value goes with its last one."""
+    """Stop counting an occurrence; a value leaves with its last one."""
     value, mine = place_of(number, 0, values), place_of(number, source, owned)
     owned[mine].count -= 1
     if owned[mine].count == 0:
@@ -219,7 +225,7 @@ def forget(number, source, state, values, owned):  # type: ignore[no-untyped-def
 
 @numba.njit(cache=True)
 def sweep(bound, state, ring, values, owned):  # type: ignore[no-untyped-def]
-    """The clean sweep: occurrences before `bound` leave, and a value with its last one."""
+    """The clean sweep: occurrences before `bound` leave, and a value leaves with its last one."""
     mask = len(ring) - 1
     head, end = state[HEAD], state[END]
     while head < end and ring[head & mask].time < bound:
@@ -232,7 +238,8 @@ def sweep(bound, state, ring, values, owned):  # type: ignore[no-untyped-def]
 def probe(  # type: ignore[no-untyped-def]
     times, numbers, sources, start, window, state, ring, values, owned, newest, oldest, partners, others
 ):
-    """Rows from `start` on; gives the row before which a table must grow, or how many rows there are."""
+    """Probe the rows from `start` on; returns the row before which a table must grow, or the number of
+    rows."""
     mask = len(ring) - 1
     for row in range(start, len(times)):
         if 2 * state[VALUES] >= len(values) or 2 * state[OWNED] >= len(owned):
@@ -281,7 +288,7 @@ def expand(newest, oldest, sources, ends, ring, found):  # type: ignore[no-untyp
 
 @numba.njit(cache=True)
 def walk(newest, oldest, ring):  # type: ignore[no-untyped-def]
-    """One chain, as `expand` walks it, whatever the sources."""
+    """Walk one chain like `expand`, but with all sources."""
     mask = len(ring) - 1
     count = 0
     at = newest

@@ -1,13 +1,15 @@
-"""One table for all streams, where every sensor has its own window: readings in time order -> what each of them is like (SNJoin section 4.2.1).
+"""One table for all streams in which every sensor has its own window: finds each reading's matches.
 
-As occurrence_table.py, but an occurrence goes when its own window ends, not in the order in which it came. A
-binary heap says which is next, so that a value's occurrences and sources are counted exactly at O(log n) for
-each, whatever the arity. The chains keep the dead until the ring lets go of them: an expansion passes over
-them (lazy deletion). When they are as many as the living, the ring is made anew of these, so that a few long
-windows do not keep what the short ones have done with: what is held is at most about twice what is alive.
+It follows SNJoin, section 4.2.1. It works like occurrence_table.py, but an occurrence leaves when its own
+window ends, not in the order of arrival. A binary heap says which one is next, so a value's occurrences and
+sources are counted exactly at O(log n) each, for any arity. The chains keep dead occurrences until the ring
+drops them, and an expansion skips them (lazy deletion). When the dead are as many as the living, the ring is
+rebuilt from the living, so that a few long windows do not retain the occurrences of short ones: the table
+holds at most about twice the living.
 
-The law: rows come in order, their times never falling, over all calls. Row p is like every q before it with an equal number, time p <= until q and another
-source. A row whose `until` is before its time is like others, and no other is like it.
+The law: rows come in order over all calls, with times that never descend. Row p matches every q before it
+with an equal number, time p <= until q and another source. A row whose `until` is before its time has
+matches, but is nobody's match.
 
 >>> table = OwnWindowTable()
 >>> times, numbers, sources = np.array([1, 2, 3]), np.array([7, 7, 7], dtype=np.uint64), np.array([4, 5, 6])
@@ -41,19 +43,20 @@ from nilometer.kernels.occurrence_table import (
 from nilometer.kernels.read_only import read_only
 
 ALIVE = 4
-"""The place of the state where the heap's size is."""
+"""The place of the state that holds the heap's size."""
 LEAVING = np.dtype([("until", "i8"), ("at", "i8")])
 
 
 @dataclass(frozen=True)
 class OwnProbes(Probes):
-    """As Probes, of rows that came at these times: of the range those count that are alive then."""
+    """Like Probes, for rows of these times: of the range, only occurrences alive at that time count."""
 
     times: Integers
 
 
 class OwnWindowTable:
-    """The occurrences that can still be joined with. What `probe` gave can be expanded until the next call of it."""
+    """The occurrences that can still be joined. The result of `probe` can be expanded until the next
+    probe."""
 
     def __init__(self) -> None:
         self._values = np.zeros(SMALL, dtype=ENTRY)
@@ -65,17 +68,17 @@ class OwnWindowTable:
         self._tidy_at = SMALL
 
     def __len__(self) -> int:
-        """The occurrences that are held."""
+        """The number of occurrences held."""
         return int(self._state[END] - self._state[HEAD])
 
     @property
     def bytes(self) -> int:
-        """What it takes."""
+        """The size in bytes."""
         arrays = self._values, self._owned, self._ring, self._until, self._heap
         return sum(array.nbytes for array in arrays)
 
     def probe(self, times: Integers, numbers: Words, sources: Integers, until: Integers) -> OwnProbes:
-        """What each row is like, and each row, until then, for those after it."""
+        """Finds the matches of each row, and adds each row, up to its `until`, for those after it."""
         count = len(times)
         if count and len(self) >= self._tidy_at:
             self._tidy(int(times[0]))
@@ -93,7 +96,7 @@ class OwnWindowTable:
             self._owned = resized(self._owned, int(self._state[OWNED]))
 
     def expand(self, probes: OwnProbes, rows: slice = slice(None)) -> tuple[Integers, Integers]:
-        """The pairs (row of the probes, occurrence that it is like), by row and then by occurrence."""
+        """The pairs (row of the probes, occurrence that it matches), by row and then by occurrence."""
         partners = probes.partners[rows]
         ends = np.cumsum(partners)
         owners = np.repeat(np.arange(len(probes), dtype=np.int64)[rows], partners)
@@ -126,11 +129,11 @@ class OwnWindowTable:
         return found
 
     def expire(self, now: int) -> None:
-        """Let go of what no row from `now` on can be like."""
+        """Drop occurrences that no row from `now` on can match."""
         leave(now, self._state, self._ring, self._until, self._heap, self._values, self._owned)
 
     def _make_room(self, count: int) -> None:
-        """For so many more."""
+        """Make room for `count` more occurrences."""
         needed, capacity = len(self) + count, len(self._ring)
         if needed > capacity or 8 * needed < capacity > SMALL:
             held = np.arange(self._state[HEAD], self._state[END], dtype=np.int64)
@@ -146,7 +149,7 @@ class OwnWindowTable:
             self._owned = resized(self._owned, int(self._state[OWNED]))
 
     def _tidy(self, now: int) -> None:
-        """Leave the dead out of the ring; there may be as many again before it is done again."""
+        """Remove dead occurrences from the ring; the next time is when the ring has about doubled."""
         self.expire(now)
         held = np.arange(self._state[HEAD], self._state[END], dtype=np.int64)
         until = self._until[held & (len(self._ring) - 1)]
@@ -155,14 +158,14 @@ class OwnWindowTable:
         places = np.arange(end - len(living), end, dtype=np.int64)
         self._move(living, places, capacity_of(2 * max(len(living), 1)))
         self._state[HEAD] = end - len(living)
-        # What is sorted is a heap.
+        # A sorted array is a heap.
         order = np.argsort(until, kind="stable")
         self._heap["until"][: len(living)], self._heap["at"][: len(living)] = until[order], places[order]
         chain_living(self._state, self._ring, self._values)
         self._tidy_at = 2 * len(living) + SMALL
 
     def _move(self, old: Integers, new: Integers, capacity: int) -> None:
-        """Occurrences to their new numbers, in a ring of another capacity."""
+        """Move occurrences to their new numbers, in a ring of another capacity."""
         ring, until, mask = (
             np.zeros(capacity, dtype=OCCURRENCE),
             np.zeros(capacity, dtype=np.int64),
@@ -175,7 +178,7 @@ class OwnWindowTable:
 
 @numba.njit(cache=True)
 def push(until, at, state, heap):  # type: ignore[no-untyped-def]
-    """One more that will leave."""
+    """Add an occurrence to the heap."""
     place = state[ALIVE]
     state[ALIVE] += 1
     while place > 0 and heap[(place - 1) >> 1].until > until:
@@ -186,7 +189,7 @@ def push(until, at, state, heap):  # type: ignore[no-untyped-def]
 
 @numba.njit(cache=True)
 def pop(state, heap):  # type: ignore[no-untyped-def]
-    """The occurrence that leaves first, of which there is one."""
+    """Remove the occurrence that leaves first; the heap is not empty."""
     first = heap[0].at
     state[ALIVE] -= 1
     size = state[ALIVE]
@@ -205,7 +208,7 @@ def pop(state, heap):  # type: ignore[no-untyped-def]
 
 @numba.njit(cache=True)
 def leave(now, state, ring, until, heap, values, owned):  # type: ignore[no-untyped-def]
-    """Those whose windows have ended are counted no more; at its head the ring lets go of them."""
+    """Stop counting occurrences whose windows have ended; the ring drops them at its head."""
     mask = len(ring) - 1
     while state[ALIVE] > 0 and heap[0].until < now:
         at = pop(state, heap)
@@ -232,7 +235,8 @@ def probe_own(  # type: ignore[no-untyped-def]
     partners,
     others,
 ):
-    """Rows from `start` on; gives the row before which a table must grow, or how many rows there are."""
+    """Probe the rows from `start` on; returns the row before which a table must grow, or the number of
+    rows."""
     mask = len(ring) - 1
     for row in range(start, len(times)):
         if 2 * state[VALUES] >= len(values) or 2 * state[OWNED] >= len(owned):
@@ -269,7 +273,7 @@ def probe_own(  # type: ignore[no-untyped-def]
 
 @numba.njit(cache=True)
 def chain_living(state, ring, values):  # type: ignore[no-untyped-def]
-    """Chains through the occurrences of the ring, all of which are alive: each value has an entry."""
+    """Chain the occurrences of the ring. All of them are alive, so each value has an entry."""
     mask = len(ring) - 1
     for place in range(len(values)):
         values[place].newest = -1
@@ -281,7 +285,7 @@ def chain_living(state, ring, values):  # type: ignore[no-untyped-def]
 
 @numba.njit(cache=True)
 def expand_own(newest, oldest, sources, times, ends, ring, until, found):  # type: ignore[no-untyped-def]
-    """Walk the chains back, and fill `found` from each row's end with those that were alive."""
+    """Walk the chains back, and fill `found` from each row's end with the occurrences that were alive."""
     mask = len(ring) - 1
     for row in range(len(newest)):
         place = ends[row]

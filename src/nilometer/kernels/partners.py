@@ -1,11 +1,12 @@
-"""The partners of one probe, as a range of its value's list: what is asked of it is worked out then, and no earlier (algorithms, section 9.1).
+"""The partners of one probe, as a range of its value's list, computed on demand (algorithms, section 9.1).
 
-`partners(table, probes, row)` costs nothing, whatever its arity, and says at once how many there are, and of how many sources. The rest is a walk along the
-list: the partners, the sublist of a stream, all sublists, a sample. The number of combinations is a product of whole numbers, exact however large, of
-which none is built. Since an answer is a range, two answers of one value differ at the ends: `since` gives what the later one has at its end, and from
-where on the earlier one still counts.
+`partners(table, probes, row)` costs nothing, for any arity, and knows at once how many partners there are,
+and of how many sources. Everything else is a walk along the list: the partners, the sublist of a stream, all
+sublists, a sample. The number of combinations is a product of whole numbers, exact however large, and no
+combination is built. Because an answer is a range, two answers for one value differ only at the ends: `since`
+returns what the later one has added at its end, and from where on the earlier one is still valid.
 
-As the probes that it is made of, it can be read until the table's next probe.
+Like the probes from which it is made, it can be read until the table's next probe.
 
 >>> from nilometer.kernels.occurrence_table import OccurrenceTable
 >>> table = OccurrenceTable(window=10)
@@ -33,7 +34,8 @@ from nilometer.kernels.spread_sample import in_sample
 
 @dataclass(frozen=True)
 class Delta:
-    """How to make of a value's earlier list its later one: leave out what is before `kept_from`, and put `joined` at its end."""
+    """The change from a value's earlier list to its later one: drop all before `kept_from`, and append
+    `joined`."""
 
     joined: Integers
     kept_from: int
@@ -41,7 +43,8 @@ class Delta:
 
 @dataclass(frozen=True)
 class Partners:
-    """Occurrences of a table: those of one value from `oldest` to `newest`, but for the probe's own `source`."""
+    """Occurrences of a table: those of one value from `oldest` to `newest`, except those of the probe's own
+    `source`."""
 
     table: OccurrenceTable
     newest: int
@@ -54,17 +57,17 @@ class Partners:
         return self.count
 
     def whole(self) -> Integers:
-        """The value's list, with the probe's own source, in order."""
+        """The value's list, including the probe's own source, in order."""
         return self.table.chain(self.newest, self.oldest)
 
     def occurrences(self) -> Integers:
-        """All of them, in order."""
+        """All partners, in order."""
         found = self.whole()
         others: Integers = found[self.table.sources(found) != self.source]
         return others
 
     def of(self, source: int) -> Integers:
-        """The sublist of one stream; the probe's own has none."""
+        """The sublist of one stream; it is empty for the probe's own."""
         found = self.occurrences()
         theirs: Integers = found[self.table.sources(found) == source]
         return theirs
@@ -80,25 +83,25 @@ class Partners:
         return ((stream, ordered[low:high]) for stream, low, high in ranges)
 
     def combinations(self) -> int:
-        """How many rows the Cartesian product of the sublists has."""
+        """The number of rows of the Cartesian product of the sublists."""
         lengths = np.unique(self.table.sources(self.occurrences()), return_counts=True)[1]
-        # Few lengths occur, some of them thousands of times.
+        # Only a few different lengths occur, some of them thousands of times.
         each, times = np.unique(lengths, return_counts=True)
         powers = (base**exponent for base, exponent in zip(each.tolist(), times.tolist(), strict=True))
         return prod(powers) if self.count else 0
 
     def sample(self, count: int, offset: int) -> Integers:
-        """So many of them, evenly spread; the offset is one of `spread_sample.STEPS`."""
+        """An evenly spread sample of `count` partners; the offset is one of `spread_sample.STEPS`."""
         found = self.occurrences()
         ranks = np.arange(len(found), dtype=np.int64)
         return found[in_sample(ranks, np.full_like(ranks, len(found)), np.full_like(ranks, offset), count)]
 
     def since(self, earlier: Partners) -> Delta:
-        """What became of the value's list since an earlier answer of the same value."""
+        """The change of the value's list since an earlier answer for the same value."""
         return Delta(self.table.chain(self.newest, max(self.oldest, earlier.newest + 1)), self.oldest)
 
 
 def partners(table: OccurrenceTable, probes: Probes, row: int) -> Partners:
-    """The partners of one row of what the table was probed with last."""
+    """The partners of one row of the table's last probe."""
     columns = probes.newest, probes.oldest, probes.source, probes.partners, probes.sources
     return Partners(table, *(int(column[row]) for column in columns))

@@ -1,17 +1,21 @@
-"""Phenomena: what a similarity join found -> how each value's group of sensors appears, changes and disappears (Nile-PDT; SNJoin section 1).
+"""Derives phenomena from a similarity join: how each value's group of sensors appears, moves and disappears.
 
-Of the join only four columns are needed, one row a probing tuple: its time, its value, its source and its arity (sensors with this value within the
-join's window, its own included). Values are whole numbers; of real ones give the number of their range, floor(value / width).
+It follows Nile-PDT and SNJoin, section 1. It needs only four columns of the join, one row per probing tuple:
+its time, its value, its source and its arity (the sensors with this value within the join's window, its own
+included). Values are whole numbers; for real ones, pass the number of their range, floor(value / width).
 
 The law, for time cut into periods 1, 2, ... of `period` microseconds:
 
     evidence     a row whose arity is at least `sensors`: so many sensors agreed
-    members      of value v at the end of period p: the sources with at least `strength` rows of evidence for v in the last `periods` periods
+    members      of value v at the end of period p: the sources with at least `strength` rows of evidence for
+                 v in the last `periods` periods
     phenomenon   v has one at the end of p if it has at least `sensors` members then
-    update       of v at the end of p, against the end of p - 1: it APPEARS, it DISAPPEARS, or it is there at both and its members are others: it MOVES
+    update       of v at the end of p, against the end of p - 1: it APPEARS, it DISAPPEARS, or it exists at
+                 both with different members: it MOVES
 
-So there is at most one update a value and period, nothing happens before the first reading, and none is reported after the period of `until`. Counting
-each sensor's own rows keeps a single noisy one from being a phenomenon (algorithms, section 1.2). The cost is that of sorting the rows of evidence.
+So there is at most one update per value and period, none before the first reading, and none after the period
+of `until`. Counting each sensor's own rows keeps a single noisy sensor from being a phenomenon (algorithms,
+section 1.2). The cost is that of sorting the rows of evidence.
 
 >>> rule = PhenomenonRule(sensors=2, strength=1, period=10, periods=1)
 >>> times, sources = np.array([1, 2, 11, 12, 35]), np.array([4, 5, 5, 6, 4])
@@ -34,7 +38,7 @@ from nilometer.kernels.arrays import Booleans, Integers
 
 
 class UpdateKind(IntEnum):
-    """What became of a phenomenon."""
+    """The change of a phenomenon."""
 
     APPEARS = 0
     DISAPPEARS = 1
@@ -43,8 +47,8 @@ class UpdateKind(IntEnum):
 
 @dataclass(frozen=True)
 class PhenomenonRule:
-    """When sensors that agree are a phenomenon: at least `sensors` of them, each with `strength` readings in the last `periods` periods of
-    `period` microseconds."""
+    """When sensors that agree are a phenomenon: at least `sensors` of them, each with `strength` readings in
+    the last `periods` periods of `period` microseconds."""
 
     sensors: int
     strength: int
@@ -58,7 +62,7 @@ class PhenomenonRule:
 
 @dataclass(frozen=True)
 class Updates:
-    """By the end of the period and then by value: the kind, and how many members there are now."""
+    """Ordered by the end of the period and then by value: the kind, and the number of members now."""
 
     ends: Integers
     values: Integers
@@ -69,11 +73,11 @@ class Updates:
         return len(self.ends)
 
     def count(self, kind: UpdateKind) -> int:
-        """How many are of this kind."""
+        """The number of updates of this kind."""
         return int(np.count_nonzero(self.kinds == kind))
 
     def found_of(self, true: Updates) -> int:
-        """How many of the true updates are among these: the same kind, of the same value, at the end of the same period."""
+        """How many of the true updates are among these: same kind, same value, end of the same period."""
         mine, theirs = (np.stack((each.ends, each.values, each.kinds), axis=1) for each in (self, true))
         return len(mine) + len(theirs) - len(np.unique(np.concatenate((mine, theirs)), axis=0))
 
@@ -86,7 +90,8 @@ def phenomenon_updates(
     rule: PhenomenonRule,
     until: int | None = None,
 ) -> Updates:
-    """The updates that these rows, in any order, give until the end of the period of `until` (None: of the last row)."""
+    """The updates from these rows, in any order, until the end of the period of `until` (None: of the last
+    row)."""
     if not len(times):
         return _no_updates()
     last = (int(times.max()) if until is None else until) // rule.period
@@ -98,7 +103,7 @@ def phenomenon_updates(
     order = np.lexsort((periods, values))
     periods, values, steps = periods[order], values[order], steps[order]
     now = _running(steps, _begins(values))
-    # A source joins or leaves at most once a period, so where anything changed, the members are others.
+    # A source joins or leaves at most once a period, so any change means that the members differ.
     closes = np.append(_begins(values, periods)[1:], True) if len(values) else np.zeros(0, dtype=np.bool_)
     periods, values, now = periods[closes], values[closes], now[closes]
     before = np.where(_begins(values), 0, np.concatenate(([0], now[:-1]))[: len(now)])
@@ -117,7 +122,7 @@ Changes = tuple[Integers, Integers]
 def _changes_of_members(
     periods: Integers, values: Integers, sources: Integers, rule: PhenomenonRule
 ) -> tuple[Changes, Changes]:
-    """In which periods a source becomes a member of a value, and in which it is one no more."""
+    """The periods in which a source becomes a member of a value, and those in which it ceases to be one."""
     gone = periods + rule.periods
     periods, values, sources = (
         np.concatenate((periods, gone)),
@@ -146,7 +151,7 @@ def _begins(*keys: Integers) -> Booleans:
 
 
 def _running(steps: Integers, begins: Booleans) -> Integers:
-    """The sum of the steps so far, from each beginning on."""
+    """The running sum of the steps, from each beginning on."""
     sums = np.cumsum(steps)
     starts = np.flatnonzero(begins)
     lengths = np.diff(np.append(starts, len(steps)))

@@ -1,7 +1,8 @@
-"""Nested loops over ranges: per probe the rows of a range that have its number, each looked at.
+"""Nested loops over ranges: for each probe, compares every row of a range and returns those with its number.
 
-What STEAM's NLW-join does at each step (section 6.2.2): time has narrowed the other stream to a range, and all in it is compared. The
-law: the pairs are those of `ranges.expand` whose numbers are equal and known, in its order, in chunks of at most `limit`.
+This is a step of STEAM's NLW-join (section 6.2.2): time has narrowed the other stream to a range, and every
+row in it is compared. The law: the pairs are those of `ranges.expand` whose numbers are equal and known, in
+its order, in chunks of at most `limit`.
 
 >>> ones = np.array([7, 8, 7], dtype=np.uint64)
 >>> list(equal_in_ranges(ones[:1], None, np.array([0]), np.array([3]), ones, None, 10))
@@ -31,7 +32,7 @@ def equal_in_ranges(
     row_known: Booleans | None,
     limit: int,
 ) -> Iterator[tuple[Integers, Integers]]:
-    """The pairs of probe and row; `known` says which have a number at all (None: all)."""
+    """The pairs of probe and row; `known` says which of them have a number at all (None: all)."""
     given = (
         read_only(numbers),
         _ALL if known is None else read_only(known),
@@ -54,8 +55,8 @@ def equal_in_ranges(
 def scan(  # type: ignore[no-untyped-def]
     numbers, known, first, end, row_numbers, row_known, probe, row, owners, found
 ):
-    """Fill `owners` and `found` from this probe, and within it from this row (-1: its first), on; returns where it stopped,
-    and how many it found."""
+    """Fill `owners` and `found`, starting at this probe and within it at this row (-1: its first). Returns
+    where it stopped, and how many pairs it found."""
     masked, rows_masked = len(known) > 0, len(row_known) > 0
     count = 0
     while probe < len(numbers):

@@ -1,4 +1,4 @@
-"""Ranges of positions -> the positions themselves: how windows are expanded without a loop per window or tuple.
+"""Expands ranges of positions to the positions themselves: windows without a loop per window or tuple.
 
 It is run-length decoding, by prefix sums of the ranges' lengths.
 
@@ -14,7 +14,8 @@ from nilometer.kernels.arrays import Integers
 
 
 def expand(low: Integers, high: Integers) -> tuple[Integers, Integers]:
-    """For ranges [low, high): which range each position belongs to, and the position; empty where high <= low."""
+    """For ranges [low, high): the range of each position, and the position. A range with high <= low is
+    empty."""
     counts = np.maximum(high - low, 0)
     owners = np.repeat(np.arange(len(low), dtype=np.int64), counts)
     # Position = its range's start + its rank inside the range = (start - rows before the range) + running number.
@@ -50,5 +51,6 @@ def windows(ticks: Integers, evaluations: Integers, reach: int | None, end: int)
 
 
 def first_size(probes: int, limit: int) -> int:
-    """How many results to make room for at first: few probes seldom have many, and memory that is not needed is not asked for."""
+    """How many results to allocate at first: few probes seldom have many, and unneeded memory is not
+    allocated."""
     return min(limit, max(4_096, 4 * probes))

@@ -1,7 +1,7 @@
-"""Arrays -> arrays of one form: contiguous and read-only, without a copy where they are contiguous.
+"""Brings arrays to one form, contiguous and read-only; contiguous arrays are not copied.
 
-numba compiles a kernel for each form of its arguments, and Polars' arrays may not be written to. What a kernel only reads is
-given to it in this form, so that one compiled kernel serves all calls and nothing is copied to make it so.
+numba compiles a kernel for each form of its arguments, and Polars' arrays are read-only. A kernel gets the
+arrays that it only reads in this form. So one compiled kernel serves all calls, without copies.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 
 def read_only(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """A view of the array; the array itself may still be written to."""
+    """A read-only view of the array; the array itself stays writable."""
     view = np.ascontiguousarray(array).view()
     view.flags.writeable = False
     return view

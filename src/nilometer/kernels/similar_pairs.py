@@ -1,10 +1,10 @@
-"""Similar pairs: values in time order -> (probe, earlier) pairs of other sources with like values (SNJoin, Definition 1).
+"""Similar pairs: the pairs (probe, earlier) of readings of different sources (SNJoin, Definition 1).
 
-A band join of the readings with themselves, by sorting and binary search. The law: rows 0, 1, ... are in the
-order (time, id, position); probe p pairs with every q < p with source q != source p, time p - time q <=
-window (one for all, or q's own) and |value p - value q| <= epsilon, each pair once. Candidates are one range
-per probe: of equal values in time order if epsilon is 0, else whichever of value order and time order
-promises fewer; what a range cannot say is tested pair by pair, in chunks.
+It is a band join of the readings with themselves, by sorting and binary search. The law: rows 0, 1, ... are
+in the order (time, id, position); probe p pairs with every q < p with source q != source p, time p - time q
+<= window (one for all, or q's own) and |value p - value q| <= epsilon, each pair once. Candidates are one
+range per probe: a range of equal values in time order if epsilon is 0, else of the value order or the time
+order, whichever promises fewer. Conditions that a range cannot express are tested pair by pair, in chunks.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ PAIRS_AT_ONCE = 2_000_000
 
 @dataclass(frozen=True)
 class SimilarRows:
-    """Rows in order, when they are alike, and how long each can be joined with."""
+    """Rows in order, when two of them are similar, and how long each can be joined."""
 
     times: Integers
     sources: Integers
@@ -41,7 +41,7 @@ class SimilarRows:
 
 @dataclass(frozen=True)
 class _Ranges:
-    """Per probe a range of `order`, a permutation of the rows."""
+    """For each probe a range of `order`, a permutation of the rows."""
 
     low: Integers
     high: Integers
@@ -49,7 +49,7 @@ class _Ranges:
 
 
 def similar_pairs(rows: SimilarRows, probes: Integers) -> tuple[Integers, Integers]:
-    """The pairs of the given probes, in order of probes and, of one probe, of the earlier row's number."""
+    """The pairs of the given probes, ordered by probe and then by the earlier row's number."""
     found = list(_found(rows, probes))
     if not found:
         return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
@@ -60,7 +60,7 @@ def similar_pairs(rows: SimilarRows, probes: Integers) -> tuple[Integers, Intege
 
 
 def similar_partners(rows: SimilarRows, probes: Integers) -> Integers:
-    """How many pairs each probe has; they are counted, and not held."""
+    """The number of pairs of each probe; the pairs are counted, not held."""
     counts = np.zeros(len(rows.times), dtype=np.int64)
     for probe, _ in _found(rows, probes):
         counts += np.bincount(probe, minlength=len(counts))
@@ -68,14 +68,14 @@ def similar_partners(rows: SimilarRows, probes: Integers) -> Integers:
 
 
 def similar_candidates(rows: SimilarRows, probes: Integers) -> Integers:
-    """No fewer than the pairs that each probe has, and cheap to say."""
+    """An upper bound of each probe's number of pairs, which is cheap to compute."""
     ranges = _candidates(rows, probes)
     found: Integers = np.maximum(ranges.high - ranges.low, 0)
     return found
 
 
 def _found(rows: SimilarRows, probes: Integers) -> Iterator[tuple[Integers, Integers]]:
-    """The pairs, a chunk at a time, in no order."""
+    """The pairs, a chunk at a time, in no particular order."""
     times, sources, values, window = rows.times, rows.sources, rows.values, rows.window
     lowest, highest = value_bounds(values, rows.epsilon)
     oldest, ranges = rows.oldest(probes), _candidates(rows, probes)
@@ -87,32 +87,33 @@ def _found(rows: SimilarRows, probes: Integers) -> Iterator[tuple[Integers, Inte
         if values.dtype == np.int64:
             holds &= (values[other] >= lowest[probe]) & (values[other] <= highest[probe])
         else:
-            with np.errstate(over="ignore"):  # which is far
+            with np.errstate(over="ignore"):  # an overflow means far apart
                 holds &= np.abs(values[probe] - values[other]) <= rows.epsilon
         yield probe[holds], other[holds]
 
 
 def value_bounds(values: Values, epsilon: float) -> tuple[Values, Values]:
-    """The least and the greatest value that each may pair with: exact for integers, a little too wide for floats."""
+    """The least and the greatest value that each may pair with: exact for integers, slightly too wide for
+    floats."""
     if values.dtype == np.int64:
-        # Counted from the least integer, unsigned: no difference of two is too large then.
+        # As unsigned distances from the least integer, no difference of two values overflows.
         reach, places = reach_of(epsilon), from_least(values.astype(np.int64, copy=False))
         lowest = places - np.minimum(places, reach)
         highest = places + np.minimum(~places, reach)
         lowest, highest = (from_least(bound.view(np.int64)) for bound in (lowest, highest))
         return lowest.view(np.int64), highest.view(np.int64)
-    with np.errstate(over="ignore"):  # then all that is greater, or less, is near enough
+    with np.errstate(over="ignore"):  # then every greater, or smaller, value is near enough
         slack = (np.abs(values) + epsilon) * 2.0**-50
         return values - epsilon - slack, values + epsilon + slack
 
 
 def reach_of(epsilon: float) -> np.uint64:
-    """How far apart whole numbers may be: whole numbers differ by whole numbers."""
+    """The greatest difference between similar whole numbers; it is a whole number, too."""
     return np.uint64(min(int(min(epsilon, 2.0**64)), 2**64 - 1))
 
 
 def from_least(values: npt.NDArray[np.int64]) -> npt.NDArray[np.uint64]:
-    """Integers as their distance from the least one; and the other way round, for it turns one bit.
+    """Integers as their distance from the least one, and back again: it flips one bit.
 
     >>> from_least(np.array([-(2**63), 0])).tolist()
     [0, 9223372036854775808]

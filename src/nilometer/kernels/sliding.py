@@ -1,23 +1,24 @@
-"""Sliding aggregates of many groups at constant cost per entry, whatever range / slide is: the two-stacks algorithm.
+"""Sliding aggregates of many groups at constant cost per entry, for any range / slide (two-stacks).
 
-An *entry* is the partial aggregate of one group in one slice; entries stand in the order of their slices. A window
-is a range of entries, both of whose ends only move forward. The two stacks (reference/algorithms.md section 7; Tangwongsan,
-Hirzel and Schneider) are shared by all groups: at the *pivot* the window is cut in two,
+An *entry* is the partial aggregate of one group in one slice; entries are in the order of their slices. A
+window is a range of entries, both of whose ends only move forward. The two stacks (reference/algorithms.md
+section 7; Tangwongsan, Hirzel and Schneider) are shared by all groups. The *pivot* cuts the window in two,
 
-    [ first ... pivot )   the front: `front[g]` aggregates what of g is left there, `nexts[e]` what is left after e
+    [ first ... pivot )   the front: `front[g]` aggregates the rest of g there, `nexts[e]` the rest after e
     [ pivot ... last )    the back:  `back[g]` aggregates all of g there
 
-and the answer is front[g] + back[g]. Taking an entry in adds it to `back`; letting one go sets front[g] to
-nexts[e]; when the window's start passes the pivot, the pivot moves to the window's end and the front is built anew. So
-every entry is touched three times, nothing is ever subtracted (no drift, no cancellation; MIN and MAX work), and the
-result does not depend on how the rounds were cut.
+and the answer is front[g] + back[g]. Adding an entry adds it to `back`; removing one sets front[g] to
+nexts[e]. When the window's start passes the pivot, the pivot moves to the window's end and the front is
+rebuilt. So every entry is touched three times, nothing is ever subtracted (no drift, no cancellation; MIN and
+MAX work), and the result does not depend on how the rounds were cut.
 
-The first pass (`slide_counts`) finds which groups have a row in which window; `slide`, `slide_sums` and `slide_moments`
-repeat the same moves for one more component each. All of them change front, back and nexts in place.
+The first pass (`slide_counts`) finds which groups have a row in which window; `slide`, `slide_sums` and
+`slide_moments` repeat the same moves for one more component each. All of them change front, back and nexts in
+place.
 
-Sums and means of FLOATs are held as the unevaluated sum of two doubles (Dekker 1971), high + low. So a sum is rounded once, in
-the answer: the mean of equal values is that value; and where values are great against their spread, the difference of
-two means, of which variances are made, has not lost its digits.
+Sums and means of FLOATs are held as the unevaluated sum of two doubles (Dekker 1971), high + low. So a sum is
+rounded once, in the answer, and the mean of equal values is that value. If values are large compared with
+their spread, the difference of two means, from which variances are computed, keeps its digits.
 """
 
 from __future__ import annotations
@@ -41,7 +42,8 @@ def combine(operation, one, other):  # type: ignore[no-untyped-def]
 
 @numba.njit(cache=True)
 def add_pairs(high, low, other_high, other_low):  # type: ignore[no-untyped-def]
-    """The sum of two numbers of two doubles each; `high` is then the sum, rounded once (Knuth's TwoSum, renormalised)."""
+    """The sum of two numbers of two doubles each; `high` is then the sum, rounded once (Knuth's TwoSum,
+    renormalised)."""
     total = high + other_high
     part = total - high
     error = (high - (total - part)) + (other_high - part) + (low + other_low)
@@ -71,9 +73,10 @@ def slide_counts(  # type: ignore[no-untyped-def]
 ):
     """The window's moves for every evaluation, over the counts of rows.
 
-    Returns per evaluation how far entries were taken in and let go, and the place after its last answer; the group
-    and the count of each answer; and the new (first, pivot, last, size). `active[:size]` are the groups with a row in the window, `places` where each stands
-    in it (-1: nowhere). With `pinned`, group 0 alone answers, always.
+    Returns for each evaluation how far entries were added and removed, and the place after its last answer;
+    the group and the count of each answer; and the new (first, pivot, last, size). `active[:size]` are the
+    groups with a row in the window, `places` their indices in it (-1: none). With `pinned`, only group 0
+    answers, and it always does.
     """
     evaluations = len(low)
     taken = np.empty(evaluations, dtype=np.int64)
@@ -307,7 +310,7 @@ def _merge_into(target, place, values, entry):  # type: ignore[no-untyped-def]
 
 @numba.njit(cache=True)
 def rebuild(operation, groups, values, nexts, front, back, first, pivot, last):  # type: ignore[no-untyped-def]
-    """Front, back and nexts from the values alone, by the operations that made them."""
+    """Recomputes front, back and nexts from the values alone, by the operations that made them."""
     for entry in range(pivot - 1, first - 1, -1):
         group = groups[entry]
         nexts[entry] = front[group]
@@ -319,7 +322,7 @@ def rebuild(operation, groups, values, nexts, front, back, first, pivot, last): 
 
 @numba.njit(cache=True)
 def rebuild_sums(groups, values, nexts, front, back, first, pivot, last):  # type: ignore[no-untyped-def]
-    """As `rebuild`, over (high, low)."""
+    """Like `rebuild`, over (high, low)."""
     for entry in range(pivot - 1, first - 1, -1):
         group = groups[entry]
         nexts[0, entry] = front[0, group]
@@ -331,7 +334,7 @@ def rebuild_sums(groups, values, nexts, front, back, first, pivot, last):  # typ
 
 @numba.njit(cache=True)
 def rebuild_moments(groups, values, nexts, front, back, first, pivot, last):  # type: ignore[no-untyped-def]
-    """As `rebuild`, over (n, mean, low, squares)."""
+    """Like `rebuild`, over (n, mean, low, squares)."""
     for entry in range(pivot - 1, first - 1, -1):
         group = groups[entry]
         for row in range(4):

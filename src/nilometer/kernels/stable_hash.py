@@ -1,7 +1,7 @@
-"""Values -> 64-bit hashes that are the same on every machine and for ever, and hashes -> buckets.
+"""Hashes values to 64 bits, the same on every machine and for ever, and divides hashes into buckets.
 
-Whole numbers, bit patterns and texts are mixed with XXH64's rounds and primes; hashes of several columns are folded into one.
-A bucket is the upper part of hash x buckets, so that any number of buckets is filled evenly.
+Whole numbers, bit patterns and texts are mixed with XXH64's rounds and primes; hashes of several columns are
+folded into one. A bucket is the upper part of hash x buckets, so that any number of buckets is filled evenly.
 """
 
 from __future__ import annotations
@@ -25,12 +25,13 @@ NOT_A_NUMBER = np.uint64(0x7FF8000000000000)
 
 
 def hash_words(words: npt.NDArray[Any]) -> Words:
-    """The hashes of 64-bit words, whatever they stand for."""
+    """The hashes of 64-bit words, whatever they represent."""
     return np.asarray(_hash_words(read_only(words.view(np.uint64))), dtype=np.uint64)
 
 
 def hash_floats(values: npt.NDArray[np.float64]) -> Words:
-    """The hashes of floats: of whole numbers those of the integers they equal, of others those of their bits."""
+    """The hashes of floats: a whole number has the hash of the equal integer, any other float that of its
+    bits."""
     return np.asarray(_hash_floats(read_only(values), read_only(values.view(np.uint64))), dtype=np.uint64)
 
 
@@ -50,7 +51,8 @@ def fold_runs(hashes: Words, offsets: Integers) -> Words:
 
 
 def in_buckets(hashes: Words, buckets: int) -> tuple[npt.NDArray[np.uint32], Integers]:
-    """The places of the hashes bucket by bucket, each bucket's in their order, and where each bucket begins and the last ends."""
+    """The places of the hashes bucket by bucket, in order within each, and where each bucket begins and the
+    last ends."""
     order, starts = _in_buckets(read_only(hashes), np.uint64(buckets))
     return order, starts
 
@@ -137,7 +139,7 @@ def _in_buckets(hashes, buckets):  # type: ignore[no-untyped-def]
     chosen = np.empty(count, dtype=np.int32)
     starts = np.zeros(int(buckets) + 1, dtype=np.int64)
     for place in range(count):
-        # Of the hash's upper half alone: the product stays within 64 bits.
+        # Only the upper half of the hash is used, so that the product fits 64 bits.
         bucket = np.int32(((hashes[place] >> np.uint64(32)) * buckets) >> np.uint64(32))
         chosen[place] = bucket
         starts[bucket + 1] += 1

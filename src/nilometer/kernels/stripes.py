@@ -1,10 +1,10 @@
-"""Values -> stripes of the number line, and stripes -> buckets: how rows that are nearly alike are divided without losing a pair.
+"""Divides nearly equal rows among buckets without losing a pair, by stripes of the number line.
 
-The range partitioning of a band join, with copies at the borders (DeWitt, Naughton and Schneider, VLDB 1991),
-by hashed stripes. A value's *home* is the bucket of the stripe it is in. A row that may pair with values
-between `low` and `high` has a copy in the bucket of every stripe that these touch, so that whoever looks for
-it at home finds it. The law rests on one thing alone, that `stripes` never falls as values rise: then low <=
-value <= high puts the value's stripe among those of the copies, whatever was rounded.
+It is the range partitioning of a band join, with copies at the borders (DeWitt, Naughton and Schneider, VLDB
+1991), by hashed stripes. A value's *home* is the bucket of its stripe. A row that may pair with values
+between `low` and `high` has a copy in the bucket of every stripe that these touch, so that a search at a
+partner's home finds it. The law rests on one fact alone, that `stripes` never falls as values rise: then low
+<= value <= high puts the value's stripe among those of the copies, however values were rounded.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _FARTHEST = 2.0**62
 
 
 def stripes(values: Floats, width: float) -> Integers:
-    """The number of the stripe of each value; what is no number is in stripe 0, what is too far out in the last."""
+    """The number of each value's stripe; NaN is in stripe 0, and values too far out are in the last."""
     with np.errstate(over="ignore", invalid="ignore"):
         numbers = np.floor(values / width)
     found: Integers = np.clip(np.nan_to_num(numbers, nan=0.0), -_FARTHEST, _FARTHEST).astype(np.int64)
@@ -27,14 +27,17 @@ def stripes(values: Floats, width: float) -> Integers:
 
 def buckets_of(numbers: Integers, buckets: int) -> Integers:
     """The bucket of each stripe."""
-    # As in_buckets has it: of the hash's upper half alone.
+    # As in in_buckets: only the upper half of the hash is used.
     upper = hash_words(numbers) >> np.uint64(32)
     return (upper * np.uint64(buckets) >> np.uint64(32)).astype(np.int64)
 
 
 def spread(low: Integers, high: Integers, buckets: int) -> tuple[Integers, Integers]:
-    """Rows whose copies go to the stripes low..high -> the rows bucket by bucket, each bucket's in their order and once, and where each
-    bucket begins and the last ends. A row of as many stripes as there are buckets goes to all of them."""
+    """Copies rows to the buckets of the stripes low..high.
+
+    Returns the rows bucket by bucket, each bucket's in order and once, and where each bucket begins and the
+    last ends. A row of as many stripes as there are buckets goes to all of them.
+    """
     everywhere = (high.astype(np.float64) - low) >= buckets - 1
     counts = np.where(everywhere, buckets, np.where(everywhere, low, high) - low + 1)
     if int(counts.max(initial=1)) == 1:

@@ -1,14 +1,16 @@
-"""N streams in hash tables of one attribute -> the N-tuples of equal numbers whose times are within every width.
+"""Joins N streams in hash tables: the N-tuples of equal numbers whose times are within every width.
 
-A symmetric hash join of N streams, as MJoin is (Viglas, Naughton and Burger, VLDB 2003): STEAM's HW-join
-(section 6.2.3) as one compiled loop: arrivals are taken in the order given, each probes the others' tables,
-stream after stream, for what came before it, and is put into its own. So an N-tuple is found once, by its
-last member, and no partial tuple is ever written down. The tables stand in rings: a stream's rows are
-numbered 0, 1, ... as they come, a bucket is a chain from its newest row to older ones, and one value's heads
-stand side by side. To expire is to move `first` on; a chain ends at the first number before it, so cold
-buckets need no sweeper (algorithms, 4.4). A chain is left where all that is older is too old: `slack` is by
-how much rows came out of the order of time. With a single bucket the same walk is the NLW-join (section
-6.2.2): nested loops over what is within the period, from the newest on.
+It is a symmetric hash join of N streams, like MJoin (Viglas, Naughton and Burger, VLDB 2003): STEAM's HW-join
+(section 6.2.3) as one compiled loop. Arrivals are processed in the order given. Each one probes the others'
+tables, stream after stream, for rows that came before it, and is inserted into its own. So an N-tuple is
+found once, by its last member, and no partial tuple is ever stored.
+
+The tables are rings. A stream's rows are numbered 0, 1, ... in order of arrival, a bucket is a chain from its
+newest row to older ones, and one value's heads lie side by side. To expire rows, `first` moves forward; a
+chain ends at the first number before it, so cold buckets need no sweeper (algorithms, 4.4). A walk leaves a
+chain where all older rows are too old; `slack` is by how much rows came out of time order. With a single
+bucket the same walk is the NLW-join (section 6.2.2): nested loops over the rows within the period, from the
+newest on.
 
 >>> table = WindowTable(np.array([[0, 5], [5, 0]]), np.array([[1], [0]]))
 >>> ports, times = np.array([0, 1, 1]), np.array([3, 8, 9])
@@ -32,13 +34,16 @@ _SLOTS = 256
 _BITS = 6
 _MOST_BITS = 22
 GONE = -(2**62)
-"""The time of a row that was given up before its time: it is earlier than any other."""
+"""The time that marks a row dropped before it expired: it is earlier than any other."""
 _FEWEST_RESULTS = 65_536
 
 
 class Tables(NamedTuple):
-    """By port and number modulo the ring's length: `times`, `numbers`, `previous` in the bucket; `heads` by bucket and port; by port the
-    number of the `first` row and the `end`, how many rows are `held`, the `latest` time, and by how much a row was behind it (`slack`)."""
+    """The tables, by port and number modulo the ring's length: `times`, `numbers`, `previous` in the bucket.
+
+    `heads` are by bucket and port. By port: the number of the `first` row and the `end`, how many rows are
+    `held`, the `latest` time, and by how much a row was behind it (`slack`).
+    """
 
     times: Integers
     numbers: Words
@@ -52,8 +57,11 @@ class Tables(NamedTuple):
 
 
 class Walk(NamedTuple):
-    """Where a probe stands, so that it can go on: `place` is the arrival and the depth (-1: not begun); by depth the next row, the least
-    and the greatest time; by port the row that is chosen, and its time."""
+    """The position of a probe, so that it can continue.
+
+    `place` is the arrival and the depth (-1: not begun). By depth: the next row, the least and the greatest
+    time. By port: the chosen row, and its time.
+    """
 
     place: Integers
     cursors: Integers
@@ -64,8 +72,8 @@ class Walk(NamedTuple):
 
 
 class WindowTable:
-    """`widths` by two ports, as the bounds imply them; `orders` has for each port the others in the order of probing; `hashed`: whether
-    there are buckets."""
+    """`widths` by two ports, as the bounds imply them; `orders` has for each port the others in the order of
+    probing; `hashed` says whether there are buckets."""
 
     def __init__(self, widths: Integers, orders: Integers, *, hashed: bool = True) -> None:
         self._widths, self._orders = read_only(widths), read_only(orders)
@@ -78,11 +86,12 @@ class WindowTable:
 
     @property
     def first(self) -> Integers:
-        """By port the number of the first row that is held."""
+        """By port the number of the first row held."""
         return self.tables.first
 
     def feed(self, ports: Integers, times: Integers, numbers: Words, limit: int) -> Iterator[Integers]:
-        """The new N-tuples, by port their rows, at most `limit` at once. All are to be taken before the next call."""
+        """The new N-tuples, by port their rows, at most `limit` at once. Take all of them before the next
+        call."""
         self._reserve(np.bincount(ports, minlength=self._ports))
         arrivals = (read_only(ports), read_only(times), read_only(numbers))
         depths, each = np.zeros(self._ports, dtype=np.int64), np.zeros(self._ports, dtype=np.int64)
@@ -96,23 +105,23 @@ class WindowTable:
             size = limit
 
     def insert(self, port: int, times: Integers, numbers: Words) -> None:
-        """Take rows that were probed for before."""
+        """Insert rows that have been probed for already."""
         counts = np.zeros(self._ports, dtype=np.int64)
         counts[port] = len(times)
         self._reserve(counts)
         insert_all(self.tables, port, read_only(times), read_only(numbers))
 
     def expire(self, bounds: Integers) -> None:
-        """By port, forget rows before a time, up to the first that is not."""
+        """By port, drop rows before a time from the front, up to the first that is not."""
         move_on(self.tables, read_only(bounds))
 
     def forget(self, horizon: int) -> None:
-        """Give up all rows before a time, wherever they stand."""
+        """Drop all rows before a time, wherever they are."""
         give_up(self.tables, horizon)
         move_on(self.tables, np.full(self._ports, horizon))
 
     def times(self, port: int) -> Integers:
-        """Of the rows held."""
+        """The times of the rows held."""
         tables = self.tables
         numbers = np.arange(tables.first[port], tables.end[port])
         held: Integers = tables.times[port, numbers & (tables.times.shape[1] - 1)]
@@ -148,13 +157,13 @@ def _empty(ports: int, slots: int, bits: int) -> Tables:
 
 @numba.njit(cache=True)
 def bucket_of(tables, number):  # type: ignore[no-untyped-def]
-    """The upper bits of a product spread whole numbers that follow each other."""
+    """The upper bits of a product, which spread consecutive whole numbers."""
     return np.int64((number * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(40)) & (tables.heads.shape[0] - 1)
 
 
 @numba.njit(cache=True)
 def insert(tables, port, time, number, bucket):  # type: ignore[no-untyped-def]
-    """A row into its stream's table."""
+    """Insert a row into its stream's table."""
     row = tables.end[port]
     slot = row & (tables.times.shape[1] - 1)
     tables.times[port, slot] = time
@@ -170,14 +179,14 @@ def insert(tables, port, time, number, bucket):  # type: ignore[no-untyped-def]
 
 @numba.njit(cache=True)
 def insert_all(tables, port, times, numbers):  # type: ignore[no-untyped-def]
-    """Rows into their stream's table."""
+    """Insert rows into their stream's table."""
     for place in range(len(times)):
         insert(tables, port, times[place], numbers[place], bucket_of(tables, numbers[place]))
 
 
 @numba.njit(cache=True)
 def move(old, new):  # type: ignore[no-untyped-def]
-    """Put all rows into empty tables, under the numbers that they have."""
+    """Move all rows into empty tables, under the numbers that they have."""
     mask = old.times.shape[1] - 1
     for port in range(len(old.first)):
         new.first[port] = new.end[port] = old.first[port]
@@ -189,7 +198,7 @@ def move(old, new):  # type: ignore[no-untyped-def]
 
 @numba.njit(cache=True)
 def move_on(tables, bounds):  # type: ignore[no-untyped-def]
-    """Forget what is too old at the front of each table."""
+    """Drop the rows that are too old from the front of each table."""
     mask = tables.times.shape[1] - 1
     for port in range(len(bounds)):
         row = tables.first[port]
@@ -202,7 +211,7 @@ def move_on(tables, bounds):  # type: ignore[no-untyped-def]
 
 @numba.njit(cache=True)
 def give_up(tables, horizon):  # type: ignore[no-untyped-def]
-    """Mark what is too old as gone."""
+    """Mark the rows that are too old as gone."""
     mask = tables.times.shape[1] - 1
     for port in range(len(tables.first)):
         for row in range(tables.first[port], tables.end[port]):
@@ -213,7 +222,8 @@ def give_up(tables, horizon):  # type: ignore[no-untyped-def]
 
 @numba.njit(cache=True)
 def probe(tables, ports, times, numbers, widths, orders, walk, found):  # type: ignore[no-untyped-def]
-    """Fill `found` from where the walk stands; returns how many it found. At the end the walk's arrival is past the last."""
+    """Fill `found` from the walk's position; returns how many it found. At the end the walk's arrival is past
+    the last."""
     mask = tables.times.shape[1] - 1
     streams = len(tables.first)
     first, heads = tables.first, tables.heads
@@ -224,7 +234,7 @@ def probe(tables, ports, times, numbers, widths, orders, walk, found):  # type: 
         port, number = ports[at], numbers[at]
         bucket = bucket_of(tables, number)
         if depth < 0:
-            # Most arrivals find a stream without any partner: that is seen before the walk begins.
+            # Most arrivals find a stream without any partner, so that is checked before the walk begins.
             depth = 0
             for other in range(streams):
                 if other != port and heads[bucket, other] < first[other]:
@@ -249,7 +259,7 @@ def probe(tables, ports, times, numbers, widths, orders, walk, found):  # type: 
                 if low <= time <= high and tables.numbers[other, row & mask] == number:
                     met = True
                     break
-                # In a single bucket the row before is the row before: to know it without a look makes the scan twice as quick.
+                # In a single bucket the previous row is row - 1: not reading it makes the scan twice as fast.
                 row = row - 1 if single else tables.previous[other, row & mask]
             if not met:
                 depth -= 1

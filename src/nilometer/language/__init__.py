@@ -1,6 +1,6 @@
 """The language: query text -> syntax tree with positions, and back.
 
-Knows no catalog. Law: `parse(print_statement(tree)) == tree`.
+This package does not know the catalog. Law: `parse(print_statement(tree)) == tree`.
 
 >>> print_statement(parse("select r.depth from River r [now] where r.depth > 10"))
 'SELECT r.depth FROM River [NOW] r WHERE r.depth > 10'

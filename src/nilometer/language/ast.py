@@ -1,7 +1,7 @@
-"""The syntax tree: what a text says, before any name is looked up.
+"""The syntax tree: the content of a text before any name is looked up.
 
-Every node is frozen and carries the `span` of text it came from; spans take no part in equality, so that
-`parse(print_statement(tree)) == tree`.
+Every node is frozen and carries the `span` of text from which it was parsed. Spans do not count for equality,
+so that `parse(print_statement(tree)) == tree`.
 """
 
 from __future__ import annotations
@@ -102,7 +102,8 @@ class Unary(Expression):
 
 @dataclass(frozen=True, slots=True)
 class Binary(Expression):
-    """Arithmetic, comparison (`!=` for both spellings), 'AND', 'OR'. A chain a = b = c is an AND of two comparisons."""
+    """Arithmetic, comparison (`!=` for both spellings), 'AND', 'OR'. A chain a = b = c is an AND of two
+    comparisons."""
 
     operator: str
     left: Expression
@@ -138,7 +139,8 @@ class Like(Expression):
 
 @dataclass(frozen=True, slots=True)
 class In(Expression):
-    """`x [NOT] IN (a, b)`, `x IN {a, b}`, `x IN parameter`, `x ∈ ...`: items are expressions (a lone Name may be a list parameter)."""
+    """`x [NOT] IN (a, b)`, `x IN {a, b}`, `x IN parameter`, `x ∈ ...`. Items are expressions; a lone Name may
+    be a list parameter."""
 
     operand: Expression
     items: tuple[Expression, ...]
@@ -191,7 +193,8 @@ class FunctionCall(Expression):
 
 @dataclass(frozen=True, slots=True)
 class Amount(Node):
-    """A length of time or a number of rows: a number or a parameter's name, and a unit (None where the text has none)."""
+    """A length of time or a number of rows: a number or a parameter's name, and a unit (None if the text has
+    none)."""
 
     count: int | float | str
     unit: str | None = None
@@ -219,7 +222,8 @@ class AtWindow(Window):
 
 @dataclass(frozen=True, slots=True)
 class FromToWindow(Window):
-    """`[FROM NOW - 2 HOURS TO NOW]`, in either order; None is NOW. A future end is negative and refused by the binder."""
+    """`[FROM NOW - 2 HOURS TO NOW]`, in either order; None is NOW. A future end is negative; the binder
+    refuses it."""
 
     start: Amount | None
     end: Amount | None
@@ -236,7 +240,7 @@ class RangeWindow(Window):
 
 @dataclass(frozen=True, slots=True)
 class UnboundedWindow(Window):
-    """`[UNBOUNDED]`: all since the query's start."""
+    """`[UNBOUNDED]`: all tuples since the query's start."""
 
     slide: Amount | None = None
 
@@ -254,7 +258,7 @@ class SelectItem(Node):
 
 @dataclass(frozen=True, slots=True)
 class Source(Node):
-    """The base of what may stand in FROM."""
+    """The base of the sources in FROM."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -301,8 +305,10 @@ class Word(Node):
 
 @dataclass(frozen=True, slots=True)
 class Setting(Node):
-    """An option of a table function: its word and what stands behind it, values and words between them. A flag has nothing behind it. A
-    `positional` one's word is not written."""
+    """An option of a table function: its word, then its values with any words between them.
+
+    A flag has no values. The word of a `positional` option is not written.
+    """
 
     word: str
     values: tuple[Amount | Amounts | Name | Word, ...] = ()
@@ -311,7 +317,8 @@ class Setting(Node):
 
 @dataclass(frozen=True, slots=True)
 class FunctionSource(Source):
-    """`SIMILAR(s, column WITHIN 0.5 PAIRS) [window] [alias]`; settings in the order in which the function declares its options."""
+    """`SIMILAR(s, column WITHIN 0.5 PAIRS) [window] [alias]`; settings are in the order of the function's
+    declaration."""
 
     name: str
     source: Source
@@ -332,7 +339,7 @@ class WindowBound(Node):
 
 @dataclass(frozen=True, slots=True)
 class MemoryBound(Node):
-    """`MEMORY(a) = 1000 ROWS`; stream None is the uniform `MEMORY = 1000 ROWS`, of every stream."""
+    """`MEMORY(a) = 1000 ROWS`; stream None is the uniform `MEMORY = 1000 ROWS`, for every stream."""
 
     stream: str | None
     rows: Amount
@@ -345,7 +352,8 @@ class QueryNode(Node):
 
 @dataclass(frozen=True, slots=True)
 class Select(QueryNode):
-    """One SELECT; `stream` is None, 'RSTREAM', 'ISTREAM' or 'DSTREAM'; `shed` says which tuples are given up for want of memory."""
+    """One SELECT; `stream` is None, 'RSTREAM', 'ISTREAM' or 'DSTREAM'; `shed` says which tuples to drop if
+    memory is short."""
 
     items: tuple[SelectItem, ...]
     sources: tuple[Source, ...]
@@ -441,7 +449,8 @@ class CreateNetwork(Statement):
 
 @dataclass(frozen=True, slots=True)
 class CreateQuery(Statement):
-    """`CREATE QUERY wet [STARTING AT BEGINNING | AT 'time'] AS SELECT ...`; starting None, 'BEGINNING' or microseconds."""
+    """`CREATE QUERY wet [STARTING AT BEGINNING | AT 'time'] AS SELECT ...`; `starting` is None, 'BEGINNING'
+    or microseconds."""
 
     name: str
     query: QueryNode

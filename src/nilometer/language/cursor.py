@@ -1,6 +1,6 @@
-"""The place in the tokens that all parsing functions share.
+"""The cursor over the tokens, which all parsing functions share.
 
-It remembers what was looked for at the present place, so that an error can say what could stand there.
+It remembers which tokens were tried at the current place, so that an error can say what could stand there.
 
 >>> cursor = Cursor("SELECT depth")
 >>> cursor.accept("WITH"), cursor.accept("SELECT"), cursor.name()
@@ -15,7 +15,7 @@ from nilometer.errors import QuerySyntaxError, Span
 from nilometer.language.lexer import Token, TokenKind, tokenize
 from nilometer.language.vocabulary import NOT_AN_ALIAS, RESERVED
 
-# Far beyond any honest query, and well inside Python's own limit of 1,000 calls (a level takes up to six).
+# Far more than any real query needs, and well below Python's limit of 1,000 calls (a level takes up to six).
 MAXIMUM_NESTING = 100
 
 WORD, QUOTED, STRING, INT, FLOAT, SYMBOL, END = TokenKind
@@ -45,11 +45,12 @@ class Cursor:
         return taken
 
     def peek(self, distance: int = 1) -> Token:
-        """The token some places further on, or the end."""
+        """The token `distance` places ahead, or the end."""
         return self.tokens[min(self.index + distance, len(self.tokens) - 1)]
 
     def at(self, *keys: str) -> bool:
-        """Whether the next token is one of these words or symbols; leaves no trace in the error message."""
+        """Whether the next token is one of these words or symbols; this is not remembered for the error
+        message."""
         return self.token.key in keys
 
     def accept(self, key: str, label: str | None = None) -> bool:
@@ -74,7 +75,7 @@ class Cursor:
         self.fail(label or label_of(key))
 
     def expect_any(self, *keys: str) -> str:
-        """Take one of the words, one of which must be next."""
+        """Take one of the words; one of them must be next."""
         key = self.accept_any(*keys)
         if key is None:
             self.fail()
@@ -86,7 +87,7 @@ class Cursor:
         return token.kind is QUOTED or (token.kind is WORD and token.key not in RESERVED)
 
     def at_alias(self) -> bool:
-        """Whether the next token may be a name that no AS announces."""
+        """Whether the next token may be an alias without AS."""
         token = self.token
         return token.kind is QUOTED or (token.kind is WORD and token.key not in NOT_AN_ALIAS)
 
@@ -107,7 +108,8 @@ class Cursor:
         return Span(start, self.tokens[self.index - 1].end if self.index else start)
 
     def deepen(self) -> None:
-        """One level further in; the error comes long before Python's own. `self.depth -= 1` leaves the level again."""
+        """Enter one level of nesting; raises long before Python's own limit. `self.depth -= 1` leaves the
+        level again."""
         self.depth += 1
         if self.depth > MAXIMUM_NESTING:
             raise QuerySyntaxError(
@@ -116,15 +118,16 @@ class Cursor:
             ).at(self.text, self.token.span)
 
     def fail(self, *labels: str, hint: str | None = None) -> NoReturn:
-        """Raise: what was found, what could stand here (these labels and all that was tried), and what may be wrong."""
-        # The hints are needed only when something is wrong; importing them late keeps `parse` quick to load.
+        """Raise an error: what was found, what could stand here (these labels and all that was tried), and a
+        hint."""
+        # Only errors need the hints; the late import keeps `parse` quick to load.
         from nilometer.language.mistakes import syntax_error
 
         self.expected.extend(labels)
         raise syntax_error(self, hint)
 
     def refuse(self, message: str, span: Span, hint: str | None = None) -> NoReturn:
-        """Raise with a message of its own."""
+        """Raise an error with its own message."""
         raise QuerySyntaxError(message, hint=hint).at(self.text, span)
 
 

@@ -1,6 +1,7 @@
-"""Query text -> tokens, each with its place.
+"""Query text -> tokens, each with its place in the text.
 
-Law: the tokens' places do not overlap, rise, and lie inside the text; the last token is the end of the text.
+Law: the tokens' places lie inside the text, are in ascending order, and do not overlap; the last token is the
+end of the text.
 
 >>> [token.text for token in tokenize("SELECT R.depth -- in mm")]
 ['SELECT', 'R', '.', 'depth', '']
@@ -18,7 +19,7 @@ from nilometer.types import INT_MAXIMUM
 
 
 class TokenKind(Enum):
-    """What a token is; QUOTED is a name in double quotes, which is never a keyword."""
+    """The kind of a token; QUOTED is a name in double quotes, which is never a keyword."""
 
     WORD = "word"
     QUOTED = "quoted name"
@@ -44,7 +45,8 @@ class Token(NamedTuple):
         return Span(self.start, self.end)
 
 
-# '==', '&&', '||' and '!' are no operators of ours; they are tokens so that the parser can say what to write instead.
+# '==', '&&', '||' and '!' are not operators of the language; as tokens they let the parser say what to write
+# instead.
 _PATTERN = re.compile(
     r"""(?P<space>(?:[\s\ufeff]+|--[^\n]*|/\*.*?\*/)+)
     |(?P<word>[^\W\d]\w*)
@@ -77,7 +79,8 @@ _CHARACTER_HINTS = {
 
 
 def tokenize(text: str) -> list[Token]:
-    """All tokens of the text, ended by one of kind END; raises QuerySyntaxError for what is no token."""
+    """All tokens of the text, ended by one of kind END; raises QuerySyntaxError if some text is not a
+    token."""
     tokens: list[Token] = []
     position, length = 0, len(text)
     while position < length:
@@ -104,7 +107,8 @@ def tokenize(text: str) -> list[Token]:
                 if not token.text:
                     _fail(text, start, position, "an empty name", "write '' for the empty string")
         tokens.append(token)
-    # The end is behind the last token, not behind the blank lines after it: that is where something is missing.
+    # The end lies directly behind the last token, not behind the blank lines after it: something is missing
+    # there.
     last = tokens[-1].end if tokens else 0
     tokens.append(Token(TokenKind.END, "", "", last, last))
     return tokens
@@ -116,7 +120,7 @@ def _number(text: str, spelling: str, start: int, end: int) -> Token:
     if following is not None and following.lastgroup == "word":
         _refuse_letters(text, spelling, following.group(), start)
     if spelling.isdigit():
-        # -(2**63) is an INT, so 2**63 passes here and the parser takes it only after a minus.
+        # -(2**63) is an INT, so 2**63 passes here; the parser accepts it only after a minus.
         digits = spelling.lstrip("0")
         if len(digits) > len(str(INT_MAXIMUM)) or (digits and int(digits) > INT_MAXIMUM + 1):
             hint = "write it as a FLOAT, such as 1e30"
@@ -128,7 +132,7 @@ def _number(text: str, spelling: str, start: int, end: int) -> Token:
 
 
 def _refuse_letters(text: str, digits: str, word: str, start: int) -> None:
-    """Refuse letters that stick to a number, unless they are a unit."""
+    """Refuse letters directly behind a number, unless they are a unit."""
     if fold(word) in UNIT_SPELLINGS:
         return
     whole = digits + word

@@ -1,7 +1,8 @@
-"""A place where parsing stopped -> an error that a newcomer can act on.
+"""Turns a place where parsing stopped into an error that a newcomer can act on.
 
-The message says what could stand there and what was found; the hint names the slip behind it, if it is a usual one.
-One function a slip, each `Place -> hint or None`; the first that answers wins, so `SLIPS` goes from sure to vague.
+The message says what could stand there and what was found. If the mistake is a common one, the hint names it.
+Each common mistake (slip) has one function, `Place -> hint or None`. The first one that answers wins, so
+`SLIPS` is ordered from sure to vague.
 
 >>> from nilometer.language import parse
 >>> parse("SELECT depth FORM river")
@@ -30,7 +31,7 @@ from nilometer.language.vocabulary import NOT_AN_ALIAS, RESERVED, TYPE_SPELLINGS
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where parsing stopped, and what was looked for there and one token before."""
+    """The place where parsing stopped, with the tokens that were tried there and one token before."""
 
     text: str
     tokens: Sequence[Token]
@@ -45,7 +46,7 @@ class Place:
 
     @property
     def before(self) -> Token:
-        """The token before it; at the very beginning the end, which is no word either."""
+        """The token before it; at the very beginning the END token, which is not a word either."""
         return self.tokens[self.index - 1]
 
     @property
@@ -55,14 +56,14 @@ class Place:
 
 
 def syntax_error(cursor: Cursor, hint: str | None) -> QuerySyntaxError:
-    """The error for the cursor's place; a hint that the parser gives itself is the best."""
+    """The error for the cursor's place; a hint from the parser itself takes precedence."""
     labels = tuple(dict.fromkeys(cursor.expected))
     place = Place(cursor.text, cursor.tokens, cursor.index, labels, tuple(cursor.wanted_before))
     culprit = place.found
     if hint is None:
         hint = next((hint for slip in SLIPS if (hint := slip(place)) is not None), None)
     if hint is None and (keyword := _misspelt_before(place)) is not None:
-        # `FORM` has passed for an alias: the mistake is there, not where the parser noticed it.
+        # `FORM` was read as an alias: the mistake is there, not where the parser noticed it.
         culprit = place.before
         hint = f"did you mean {keyword}?"
         labels = labels if keyword in _keywords(labels) else place.labels_before
@@ -76,7 +77,7 @@ _END_LABEL = "the end of the text"
 
 
 def _alternatives(labels: Sequence[str]) -> str:
-    """`a, b or c`; where most clauses could stand, one stands for all."""
+    """`a, b or c`; where most clauses are possible, one label stands for all of them."""
     shown = [label for label in labels if label != "';'" or _END_LABEL not in labels]
     clauses = [label for label in shown if label in _CLAUSES]
     if len(clauses) > 2:
@@ -101,7 +102,7 @@ def _describe(token: Token) -> str:
 
 
 def _keywords(labels: Sequence[str]) -> list[str]:
-    """The words among what could stand there."""
+    """The keywords among the labels."""
     words: list[str] = []
     for label in labels:
         if label.isupper() and label[0].isalpha():
@@ -116,9 +117,9 @@ def _keywords(labels: Sequence[str]) -> list[str]:
 
 
 def _closest(word: str, keywords: Sequence[str]) -> str | None:
-    """The keyword that was probably meant; `GROUP BY` is also known by its first word."""
+    """The keyword that was probably meant; `GROUP BY` is also found by its first word."""
     whole = {name: keyword for keyword in keywords for name in (keyword.split()[0], keyword)}
-    # A slip drops, adds or swaps a letter; and very short words are like anything.
+    # A slip drops, adds or swaps a letter. Very short words resemble too many others.
     near = [name for name in whole if len(name) >= 3 and abs(len(name) - len(word)) <= 1]
     swapped = [name for name in near if sorted(name) == sorted(word)]
     found = swapped or get_close_matches(word, near, n=1, cutoff=0.7)
@@ -133,7 +134,7 @@ def _misspelt(place: Place) -> str | None:
 
 
 def _misspelt_before(place: Place) -> str | None:
-    """The keyword that the token before was meant to be, if that token passed for a name."""
+    """The keyword that was meant by the token before, if that token was read as a name."""
     token = place.before
     if token.kind is not WORD or token.key in RESERVED or place.found.kind is END:
         return None
@@ -233,7 +234,7 @@ def _window_without_brackets(place: Place) -> str | None:
 
 
 def _function_in_from(place: Place) -> str | None:
-    """A source before a parenthesis: the name of a table function that there is not."""
+    """A source before a parenthesis: the name of a table function that does not exist."""
     if WINDOW_LABEL not in place.labels or place.found.key != "(" or place.before.kind is not WORD:
         return None
     close = get_close_matches(place.before.key, TABLE_FUNCTIONS, n=1, cutoff=0.66)
@@ -295,7 +296,7 @@ def _missing_comma(place: Place) -> str | None:
 
 
 def _missing_operator(place: Place) -> str | None:
-    """Two operands side by side; a guess, so it is asked last."""
+    """Two operands side by side. It is a guess, so it comes last."""
     starts_operand = place.found.kind in (QUOTED, STRING, INT, FLOAT) or (
         place.found.kind is WORD and place.found.key not in NOT_AN_ALIAS
     )
@@ -337,7 +338,7 @@ def _null_test(place: Place) -> str | None:
 
 
 def _reserved_name(place: Place) -> str | None:
-    """A keyword used as a name; only where what follows shows that a name was meant."""
+    """A keyword used as a name, if the tokens after it show that a name was meant."""
     if place.found.kind is not WORD or place.found.key not in RESERVED:
         return None
     if not any(label.startswith(("a ", "an ", "the ")) for label in place.labels):
@@ -362,7 +363,7 @@ def _surplus_bracket(place: Place) -> str | None:
 
 
 def _unclosed(place: Place) -> str | None:
-    """The innermost bracket that is open here, if its end could stand here; a guess, so it is asked last."""
+    """The innermost open bracket, if it could be closed here. It is a guess, so it comes last."""
     bracket = _open_bracket(place)
     if bracket is None or f"'{_CLOSING[bracket.key]}'" not in place.labels:
         return None

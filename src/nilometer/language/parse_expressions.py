@@ -1,7 +1,8 @@
-"""Tokens -> expression, by precedence climbing: OR < AND < NOT < comparison, IN, BETWEEN, IS, LIKE < + - < * / % < -x < ^.
+"""Parses expressions by precedence climbing.
 
-Decided here: a chain `a = b = c` becomes `a = b AND b = c`; a minus directly before a number makes a negative
-constant (`-2`), but `-2 ^ 2` is -(2 ^ 2) as in SQL; a number directly before a unit is a duration (`15 MINUTES`).
+The order is OR < AND < NOT < comparison, IN, BETWEEN, IS, LIKE < + - < * / % < -x < ^. Three decisions: a
+chain `a = b = c` becomes `a = b AND b = c`. A minus directly before a number makes a negative constant
+(`-2`), but `-2 ^ 2` is -(2 ^ 2) as in SQL. A number directly before a unit is a duration (`15 MINUTES`).
 
 >>> from nilometer.language.cursor import Cursor
 >>> parse_expression(Cursor("now - 15 MINUTES"))
@@ -44,12 +45,12 @@ def parse_expression(cursor: Cursor) -> ast.Expression:
 
 
 def starts_query(cursor: Cursor) -> bool:
-    """Whether a query begins here (with a parenthesis it may: only the text behind it tells)."""
+    """Whether a query begins here. With a parenthesis it may; only the text behind it tells."""
     return cursor.token.key in _QUERY_STARTS
 
 
 def parse_expressions(cursor: Cursor) -> tuple[ast.Expression, ...]:
-    """One or more expressions with commas between them."""
+    """One or more expressions, separated by commas."""
     items = [parse_expression(cursor)]
     while cursor.accept(","):
         items.append(parse_expression(cursor))
@@ -78,7 +79,7 @@ def _operation(cursor: Cursor, minimum: int) -> ast.Expression:
             left = _comparison(cursor, left, start)
             continue
         cursor.advance()
-        # `^` alone associates to the right, and takes a signed exponent: 2 ^ -1.
+        # Only `^` associates to the right, and it takes a signed exponent: 2 ^ -1.
         right = _operation(cursor, MINUS if level == POWER else level + 1)
         left = ast.Binary(key, left, right, span=cursor.span_from(start))
     cursor.depth -= 1
@@ -126,7 +127,7 @@ def _predicate(cursor: Cursor, operand: ast.Expression, start: int) -> ast.Expre
 
 
 def _membership(cursor: Cursor, operand: ast.Expression, negated: bool, start: int) -> ast.Expression:
-    """What stands behind IN: (a, b), {a, b}, a parameter's name, or a query in parentheses."""
+    """The right side of IN: (a, b), {a, b}, a parameter's name, or a query in parentheses."""
     if cursor.accept("{"):
         items = parse_expressions(cursor)
         cursor.expect("}")
@@ -204,7 +205,7 @@ def _operand(cursor: Cursor) -> ast.Expression:
 
 
 def parse_number(cursor: Cursor, *, negative: bool = False) -> int | float:
-    """The number that is next, its sign already read."""
+    """The next number; its sign has been read already."""
     token = cursor.advance()
     if token.kind is FLOAT:
         return -float(token.text) if negative else float(token.text)
@@ -226,7 +227,8 @@ def _number(cursor: Cursor, start: int, *, negative: bool = False) -> ast.Expres
 
 
 def parse_moment(cursor: Cursor) -> int:
-    """A string that names a time, as microseconds; `format_time` writes those beyond the calendar as '... us'."""
+    """A string that names a time, as microseconds; `format_time` writes times beyond the calendar as '...
+    us'."""
     token = cursor.token
     written = cursor.string("a time in single quotes")
     try:
@@ -245,7 +247,7 @@ def _name(cursor: Cursor) -> ast.Name:
         if len(parts) == 3:
             cursor.refuse("a name has at most three parts", Span(start, cursor.peek().end))
         cursor.advance()
-        # Behind a dot no keyword can stand, so a column `R.group` needs no quotes.
+        # No keyword can follow a dot, so a column `R.group` needs no quotes.
         if cursor.token.kind not in (WORD, QUOTED):
             cursor.fail("a column", hint="R.* stands alone in the select list" if cursor.at("*") else None)
         parts.append(cursor.advance().text)
@@ -310,10 +312,10 @@ def _parenthesised(cursor: Cursor) -> ast.Expression:
 
 
 def _bracketed_query(cursor: Cursor) -> ast.QueryNode | None:
-    """`( SELECT ... )`, or None if it is something else in parentheses; nothing is taken then."""
+    """`( SELECT ... )`; None, with nothing taken, if the parentheses hold something else."""
     if cursor.token.key != "(" or cursor.peek().key not in _QUERY_STARTS:
         return None
-    # Queries hold expressions and expressions hold queries: one of the two imports must wait.
+    # Queries contain expressions and expressions contain queries, so one of the two imports must be late.
     from nilometer.language.parse_queries import parse_query
 
     cursor.advance()
@@ -323,7 +325,7 @@ def _bracketed_query(cursor: Cursor) -> ast.QueryNode | None:
 
 
 def _continue_union(cursor: Cursor, first: ast.Expression) -> ast.QueryNode:
-    """`(SELECT ...) UNION ...`, whose first query was taken for a value."""
+    """`(SELECT ...) UNION ...`, whose first query was read as a value."""
     from nilometer.language.parse_queries import continue_union
 
     assert isinstance(first, ast.ScalarQuery)

@@ -1,6 +1,6 @@
-"""Tokens -> the options of a table function, in any order, each once: `WITHIN 0.5 PAIRS`.
+"""Parses the options of a table function, in any order, each once: `WITHIN 0.5 PAIRS`.
 
-Which there are, and what stands behind their words, says the function's declaration. Numbers and lengths of time may be parameters.
+The function's declaration lists the options and their values. Numbers and lengths of time may be parameters.
 
 >>> from nilometer.algebra.table_functions import SIMILAR
 >>> from nilometer.language.cursor import Cursor
@@ -20,7 +20,8 @@ from nilometer.language.parse_windows import parse_duration
 
 
 def parse_options(cursor: Cursor, function: TableFunction, *, spelled: bool = False) -> list[ast.Setting]:
-    """The settings, in the order of the text. `spelled`: every option has its word, also those that go by their position."""
+    """The settings, in the order of the text. With `spelled`, every option has its word, also the positional
+    ones."""
     settings: list[ast.Setting] = []
     for option in function.all_options:
         if option.positional and not spelled and cursor.accept(","):
@@ -42,7 +43,7 @@ def in_declared_order(function: TableFunction, settings: Sequence[ast.Setting]) 
 def _next_option(
     cursor: Cursor, function: TableFunction, settings: Sequence[ast.Setting], spelled: bool
 ) -> Option | None:
-    """The option whose word is next; None where none is. What was not found is remembered for the error message."""
+    """The option whose word is next, or None. Words that were tried are remembered for the error message."""
     given = {setting.word for setting in settings}
     found: Option | None = None
     for each in function.options:
@@ -98,7 +99,7 @@ def _value(cursor: Cursor, option: Option, kind: OptionKind) -> ast.Amount | ast
 
 
 def _number(cursor: Cursor, option: Option, kind: OptionKind) -> ast.Amount:
-    """A number, or a parameter's name; with a sign only where it may be negative."""
+    """A number, or a parameter's name; a sign is allowed only if the value may be negative."""
     start = cursor.token.start
     negative = cursor.at("-") and (option.least is None or option.least < 0)
     if negative:

@@ -1,4 +1,4 @@
-"""Tokens -> queries: SELECT with its clauses, and UNION.
+"""Parses queries: SELECT with its clauses, and UNION.
 
 >>> from nilometer.language.cursor import Cursor
 >>> parse_query(Cursor("SELECT depth FROM river WHERE depth > 10")).where
@@ -25,7 +25,7 @@ def parse_query(cursor: Cursor) -> ast.QueryNode:
 
 
 def continue_union(cursor: Cursor, left: ast.QueryNode, start: int) -> ast.QueryNode:
-    """All `UNION query` behind the first query; bags are meant, so ALL says nothing new."""
+    """All `UNION query` behind the first query. UNION is a bag union, so ALL changes nothing."""
     while cursor.accept("UNION"):
         if cursor.at("ALL"):
             cursor.advance()
@@ -133,7 +133,8 @@ def _pair_bound(cursor: Cursor, start: int) -> ast.WindowBound:
 
 
 def _memory(cursor: Cursor) -> tuple[tuple[ast.MemoryBound, ...], str | None]:
-    """`MEMORY = n ROWS`, or `MEMORY(a) = n ROWS AND MEMORY(b) = m ROWS`; then `SHED` and which tuples go."""
+    """`MEMORY = n ROWS`, or `MEMORY(a) = n ROWS AND MEMORY(b) = m ROWS`; then `SHED` and which tuples to
+    drop."""
     start = cursor.token.start
     if not cursor.accept("MEMORY"):
         return (), None

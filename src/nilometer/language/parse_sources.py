@@ -1,6 +1,6 @@
-"""Tokens -> what stands in FROM: extents, queries in parentheses, ASOF JOIN and table functions.
+"""Parses the sources in FROM: extents, queries in parentheses, ASOF JOIN and table functions.
 
-A window and an alias may stand behind a source in either order, as the papers have both.
+A window and an alias may follow a source in either order, because the papers use both.
 
 >>> from nilometer.language.cursor import Cursor
 >>> parse_source(Cursor("River R [NOW]")) == parse_source(Cursor("River [NOW] AS R"))
@@ -52,7 +52,7 @@ def _single_source(cursor: Cursor) -> ast.Source:
 
 def _parenthesised(cursor: Cursor) -> ast.Source:
     """`( query )` with its window and alias, or any source in parentheses."""
-    # Queries hold sources and sources hold queries: one of the two imports must wait.
+    # Queries contain sources and sources contain queries, so one of the two imports must be late.
     from nilometer.language.parse_queries import continue_union, parse_query
 
     start = cursor.expect("(").start
@@ -90,7 +90,7 @@ def _function(cursor: Cursor, function: TableFunction) -> ast.FunctionSource:
 
 
 def _columns(cursor: Cursor, function: TableFunction) -> tuple[ast.Name, ...]:
-    """Columns of the source, each behind a comma; what is no name there is a positional option's value."""
+    """Columns of the source, each after a comma. Anything but a name there is a positional option's value."""
     columns: list[ast.Name] = []
     while function.most_columns is None or len(columns) < function.most_columns:
         enough = len(columns) >= function.least_columns
@@ -106,7 +106,7 @@ def _columns(cursor: Cursor, function: TableFunction) -> tuple[ast.Name, ...]:
 
 
 def _flags_outside(function: TableFunction, settings: list[ast.Setting]) -> tuple[str, ...]:
-    """The flags that may still stand behind the parenthesis: those of a choice that was not made within it."""
+    """The flags that may still follow the parenthesis: those of a choice that was not made inside it."""
     given = {setting.word for setting in settings}
     return tuple(
         option.word

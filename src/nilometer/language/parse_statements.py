@@ -1,4 +1,4 @@
-"""Tokens -> declarations and commands: CREATE, COPY, DROP, SHOW, EXPLAIN.
+"""Parses declarations and commands: CREATE, COPY, DROP, SHOW, EXPLAIN.
 
 >>> from nilometer.language.cursor import Cursor
 >>> parse_statement(Cursor("DROP SENSOR 5 OF river"))
@@ -18,7 +18,7 @@ from nilometer.language.vocabulary import DROP_KINDS, SHOW_KINDS, STAGES, TYPE_S
 
 
 def parse_statement(cursor: Cursor) -> ast.Statement | ast.QueryNode:
-    """One statement, without the semicolon behind it."""
+    """One statement, without its semicolon."""
     start = cursor.token.start
     if starts_query(cursor) or cursor.at("("):
         return parse_query(cursor)
@@ -65,7 +65,8 @@ def _create_stream(cursor: Cursor, start: int) -> ast.CreateStream:
 
 
 def _columns(cursor: Cursor) -> tuple[ast.ColumnDefinition, ...]:
-    """Column definitions up to the closing parenthesis; there may be none, for `time` and `id` are implicit."""
+    """Column definitions up to the closing parenthesis; there may be none, because `time` and `id` are
+    implicit."""
     columns: list[ast.ColumnDefinition] = []
     if cursor.accept(")"):
         return ()
@@ -203,7 +204,7 @@ def _create_network(cursor: Cursor, start: int) -> ast.CreateNetwork:
 
 
 def _create_query(cursor: Cursor, start: int) -> ast.CreateQuery:
-    """`STARTING` may be left out before `AT`, as language.md prints it both ways."""
+    """`STARTING` is optional before `AT`; language.md prints it both ways."""
     name = cursor.name("the query's name")
     starting: str | int | None = None
     if cursor.accept("STARTING", "STARTING AT") or cursor.at("AT"):

@@ -1,6 +1,7 @@
-"""Tokens -> windows in brackets, and lengths of time or numbers of rows.
+"""Parses windows in brackets, lengths of time and numbers of rows.
 
-All offsets count back from now, so `NOW - 15 MINUTES` is 15 and `NOW + 5 SECONDS` is -5, which the binder refuses.
+All offsets count back from now: `NOW - 15 MINUTES` is 15, and `NOW + 5 SECONDS` is -5, which the binder
+refuses.
 
 >>> from nilometer.language.cursor import Cursor
 >>> parse_window(Cursor("[FROM NOW - 10 TO NOW SLIDE 5 sec]"))

@@ -1,6 +1,6 @@
 """Query text -> syntax tree.
 
-Law: `parse(print_statement(tree)) == tree`; whatever the text, no other error than QuerySyntaxError comes out.
+Law: `parse(print_statement(tree)) == tree`; for any text, QuerySyntaxError is the only error.
 
 >>> parse("SELECT depth FROM river [NOW];").sources
 (ExtentSource(name='river', window=NowWindow(slide=None), alias=None),)
@@ -15,8 +15,8 @@ from nilometer.language.parse_expressions import parse_expression as _expression
 from nilometer.language.parse_statements import parse_statement
 from nilometer.language.walk import height
 
-# `a OR b OR ...` nests to the left without nesting in the text. Every pass behind us recurses over the tree, and even
-# `==` on it takes three of Python's 1,000 levels a node.
+# `a OR b OR ...` nests to the left without nesting in the text. Every later pass recurses over the tree, and
+# even `==` on it takes three of Python's 1,000 levels per node.
 MAXIMUM_HEIGHT = 200
 
 END_LABEL = "the end of the text"
@@ -46,7 +46,7 @@ def parse(text: str) -> ast.Statement | ast.QueryNode:
 
 
 def parse_script(text: str) -> tuple[ast.Statement | ast.QueryNode, ...]:
-    """All statements of the text, with semicolons between them; none, if it is empty."""
+    """All statements of the text, separated by semicolons; none if the text is empty."""
     cursor = Cursor(text)
     statements: list[ast.Statement | ast.QueryNode] = []
     while True:
@@ -62,7 +62,7 @@ def parse_script(text: str) -> tuple[ast.Statement | ast.QueryNode, ...]:
 
 
 def parse_expression(text: str) -> ast.Expression:
-    """The expression that is the whole text."""
+    """Parses a text that is one expression."""
     cursor = Cursor(text)
     expression = _expression(cursor)
     if cursor.token.kind is not END:
@@ -72,7 +72,10 @@ def parse_expression(text: str) -> ast.Expression:
 
 
 def _refuse_too_high(cursor: Cursor, tree: ast.Node) -> None:
-    """A tree has at most as many levels as tokens (a chain a = b = c one more), so that most need no look."""
+    """Refuses a tree with too many levels.
+
+    A tree has at most as many levels as tokens (a chain a = b = c has one more), so most trees need no check.
+    """
     if len(cursor.tokens) >= MAXIMUM_HEIGHT and height(tree) > MAXIMUM_HEIGHT:
         cursor.refuse(
             f"the expression is too long: more than {MAXIMUM_HEIGHT} operators in a row",

@@ -1,4 +1,4 @@
-"""Expressions, names and literals -> their canonical text, with no parenthesis that is not needed.
+"""Prints expressions, names and literals as canonical text, with only the parentheses that are needed.
 
 >>> from nilometer.language.parser import parse_expression
 >>> print_expression(parse_expression("((a + 1)) * b > 2 and Not c in {1, 2}"))
@@ -17,7 +17,7 @@ from nilometer.types import format_time
 
 _PLAIN = re.compile(r"[^\W\d]\w*")
 
-# Above every operator: what needs no parentheses anywhere.
+# Above every operator: a node of this level never needs parentheses.
 ATOM = POWER + 1
 
 
@@ -41,7 +41,7 @@ def print_expression(node: ast.Expression) -> str:
         case ast.Unary("NOT", operand):
             return f"NOT {_inside(operand, NOT)}"
         case ast.Unary(operator, operand):
-            # -(2) stays apart from the constant -2, and -(-x) from a comment.
+            # -(2) differs from the constant -2, and -(-x) from a comment.
             bare = isinstance(operand, ast.Constant | ast.DurationConstant) or _level(operand) <= MINUS
             return (
                 f"{operator}({print_expression(operand)})"
@@ -78,7 +78,7 @@ def print_expression(node: ast.Expression) -> str:
 
 
 def identifier(name: str, *, alias: bool = False) -> str:
-    """A name, in double quotes where it would not be read back as one; `alias`: where no AS announces it."""
+    """A name, in double quotes if it would not be read back as one; `alias`: if it stands without AS."""
     if _PLAIN.fullmatch(name) and fold(name) not in (NOT_AN_ALIAS if alias else RESERVED):
         return name
     return '"' + name.replace('"', '""') + '"'
@@ -106,7 +106,7 @@ def literal(value: int | float | str | bool | None) -> str:
 
 
 def amount(node: ast.Amount) -> str:
-    """`10 MINUTES`, `w`; a parameter that is called like a unit is quoted."""
+    """`10 MINUTES`, `w`; a parameter with the name of a unit is quoted."""
     if isinstance(node.count, str):
         name = f'"{node.count}"' if must_be_unit(node.count) else identifier(node.count)
         return name if node.unit is None else f"{name} {node.unit}"
@@ -146,7 +146,7 @@ def _binary(operator: str, left: ast.Expression, right: ast.Expression) -> str:
     level = LEVELS[operator]
     if level == POWER:
         return f"{_inside(left, ATOM)} ^ {_inside(right, MINUS)}"
-    # Comparisons do not nest to the left either: a = b = c would be a chain.
+    # Comparisons do not nest to the left either: a = b = c would be read as a chain.
     return f"{_inside(left, SUM if level == COMPARISON else level)} {operator} {_inside(right, level + 1)}"
 
 

@@ -1,4 +1,4 @@
-"""Queries, sources and windows -> their canonical text, on one line.
+"""Prints queries, sources and windows as canonical text, on one line.
 
 >>> from nilometer.language.parser import parse
 >>> print_query(parse("Select sum(S1.size) From S1[range 10 min] where S1.dest = 1"))
@@ -52,7 +52,7 @@ def _item(item: ast.SelectItem) -> str:
 
 
 def print_source(source: ast.Source) -> str:
-    """The canonical text of what stands in FROM: the window before the alias."""
+    """The canonical text of a source in FROM: the window stands before the alias."""
     match source:
         case ast.ExtentSource(name, window, alias):
             return _decorated(identifier(name), window, alias)

@@ -1,4 +1,4 @@
-"""Declarations and commands -> their canonical text, on one line: `parse(print_statement(tree)) == tree`.
+"""Prints declarations and commands as canonical text, on one line: `parse(print_statement(tree)) == tree`.
 
 >>> from nilometer.language import ast
 >>> print_statement(ast.CreateSensor(5, "river", (120.0, 44.5), (("kind", "gauge"),)))

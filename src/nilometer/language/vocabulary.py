@@ -1,4 +1,4 @@
-"""The words of the language: which are reserved, and how units and types may be spelt.
+"""The words of the language: the reserved ones, and the spellings of units and types.
 
 >>> UNIT_SPELLINGS["MINS"], is_reserved("Select"), is_reserved("depth")
 ('MINUTES', True, False)
@@ -12,7 +12,8 @@ RESERVED = frozenset(
     DISTINCT EXISTS JOIN ON NOW RSTREAM ISTREAM DSTREAM""".split()
 )
 
-# Words that may be names, but not an alias without AS: they continue the query, or are slips that deserve a hint.
+# Words that may be names, but not an alias without AS: they continue the query, or are mistakes that deserve
+# a hint.
 NOT_AN_ALIAS = RESERVED | frozenset(
     """WINDOW SAMPLE DELIVER ASOF WITHIN PAIRS FLATTEN COUNTS FOR RANGE AT UNBOUNDED SLIDE ORDER LIMIT OFFSET FETCH LEFT RIGHT
     INNER OUTER FULL CROSS NATURAL USING EXCEPT INTERSECT OVER""".split()
@@ -58,7 +59,7 @@ DROP_KINDS = ("QUERY", "STREAM", "TABLE", "NETWORK", "SENSOR")
 
 
 def fold(word: str) -> str:
-    """The word as keywords are compared; only ASCII folds, for 'ſ' is no S."""
+    """The form in which keywords are compared; only ASCII is folded, because 'ſ' is not an S."""
     return word.upper() if word.isascii() else word
 
 
@@ -68,5 +69,6 @@ def is_reserved(word: str) -> bool:
 
 
 def must_be_unit(word: str) -> bool:
-    """Whether the word is a unit even where a parameter's name could stand; one letter may be either: RANGE d."""
+    """Whether the word is a unit even where a parameter's name could stand; a single letter may be either:
+    RANGE d."""
     return len(word) > 1 and fold(word) in UNIT_SPELLINGS

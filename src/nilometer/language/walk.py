@@ -1,4 +1,4 @@
-"""A syntax tree -> its nodes.
+"""Walks over the nodes of a syntax tree.
 
 >>> from nilometer.language import ast, parse
 >>> [
@@ -39,7 +39,7 @@ def children(node: ast.Node) -> list[ast.Node]:
 
 
 def walk(node: ast.Node) -> Iterator[ast.Node]:
-    """The node and all below it, parents first; no recursion, so that any height will do."""
+    """The node and all below it, parents first; without recursion, so that the height has no limit."""
     stack = [node]
     while stack:
         node = stack.pop()
@@ -48,7 +48,7 @@ def walk(node: ast.Node) -> Iterator[ast.Node]:
 
 
 def height(node: ast.Node) -> int:
-    """The number of nodes on the longest way down."""
+    """The number of nodes on the longest path down."""
     tallest = 0
     stack = [(node, 1)]
     while stack:

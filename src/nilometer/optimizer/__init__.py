@@ -1,4 +1,4 @@
-"""Logical plan -> a cheaper logical plan -> a physical plan. A rule never changes the answer."""
+"""Optimizes: a logical plan -> a cheaper logical plan -> a physical plan. A rule never changes the answer."""
 
 from nilometer.optimizer.choose import choose
 from nilometer.optimizer.context import OptimizerContext

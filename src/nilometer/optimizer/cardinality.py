@@ -1,7 +1,7 @@
-"""A plan -> how many rows an evaluation of it has, by SNEE's rules of thumb (SNEE source report, section 4, item 2).
+"""Estimates the rows of an evaluation by SNEE's rules of thumb (SNEE source report, section 4, item 2).
 
-A stream counts its sources; a comparison keeps a third, `column = constant` a tenth, `column = column` a twentieth;
-nothing is less than one. It decides the order of joins and nothing else.
+A stream counts its sources; a comparison keeps a third, `column = constant` a tenth, `column = column` a
+twentieth. No estimate is below one. The estimates decide only the order of joins.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def cardinality(node: Node, context: OptimizerContext) -> float:
 
 
 def selectivity(predicate: Expression | None) -> float:
-    """The share of rows that a condition is taken to keep."""
+    """The share of rows that a condition is assumed to keep."""
     share = 1.0
     for part in conjuncts(predicate):
         match part:
@@ -66,7 +66,7 @@ def selectivity(predicate: Expression | None) -> float:
 def _held(window: logical.TimeWindow | logical.RowWindow) -> float:
     """How many tuples of one source a window holds."""
     if isinstance(window, logical.RowWindow):
-        return 1.0  # its rows are those of all sources together; a rough count does
+        return 1.0  # its rows come from all sources together; a rough count will do
     interval = next(
         (
             n.stream.interval

@@ -1,7 +1,8 @@
-"""A logical plan -> a physical plan: an algorithm for every operator (SNEE's step 3).
+"""Chooses an algorithm for every operator: logical plan -> physical plan (SNEE's step 3).
 
-An equality between the sides makes a hash join, else the loops are nested (W-joins: choose_window_join.py); aggregates
-whose partial results have a constant size become AGGR_INIT, AGGR_MERGE and AGGR_EVAL, others one step.
+An equality between the two sides makes a hash join; without one it is a nested-loop join (W-joins:
+choose_window_join.py). Aggregates whose partial results have a constant size become AGGR_INIT, AGGR_MERGE and
+AGGR_EVAL; others stay one step.
 """
 
 from __future__ import annotations
@@ -99,7 +100,7 @@ def _aggregate(node: logical.Aggregate) -> physical.Node:
 
 
 def _in_steps(node: logical.Aggregate) -> bool:
-    # How many sensors have been heard cannot be merged from counts; how many are declared need not be.
+    # Counts of sensors heard cannot be merged; the number of declared sensors is known without merging.
     known = node.completeness is None or node.completeness.sensors is not None or bool(node.keys)
     return known and all(
         item.aggregate.function in ALGEBRAIC and not item.aggregate.distinct for item in node.items

@@ -1,12 +1,12 @@
-"""A W-join -> one of STEAM's three forms (section 6.2; algorithms, 4.4), and why that one.
+"""Chooses one of STEAM's three forms for a W-join (section 6.2; algorithms, 4.4), and explains the choice.
 
-| the condition | form | since |
+| the condition | form | reason |
 |---|---|---|
-| equalities lead from every stream to every other | HW_JOIN | each step is a look-up |
+| equalities connect every stream with every other | HW_JOIN | each step is a look-up |
 | some equality, a band or comparison, or unequal or missing windows of three streams or more | MW_JOIN | the order of the streams and the search at each step matter |
-| else | NLW_JOIN | the window alone narrows the search, the same for all |
+| otherwise | NLW_JOIN | only the window narrows the search, equally for all streams |
 
-All give the same tuples. EXPLAIN shows the reason as a comment.
+All forms find the same tuples. EXPLAIN shows the reason as a comment.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from nilometer.types import format_duration
 
 
 def window_join(node: logical.WindowJoin, streams: tuple[physical.Node, ...]) -> physical.WindowJoin:
-    """The join in its form, over streams whose algorithms are chosen."""
+    """The join in its chosen form, over streams whose algorithms are chosen already."""
     keys: list[physical.KeyPair] = []
     residual: list[Expression] = []
     for condition in conjuncts(node.predicate):
@@ -41,7 +41,7 @@ def window_join(node: logical.WindowJoin, streams: tuple[physical.Node, ...]) ->
 
 
 def why(node: logical.Node | physical.Node) -> str | None:
-    """Why a W-join has the form that it has; of other operators there is nothing to say."""
+    """The reason for a W-join's form; None for other operators."""
     match node:
         case physical.HwJoin():
             return (
@@ -67,12 +67,12 @@ def _numbered_key(condition: Expression, streams: tuple[logical.Node, ...]) -> p
 
 
 def _hashed(node: physical.WindowJoin) -> tuple[physical.KeyPair, ...]:
-    """NOW is known only with the whole tuple: what reads it cannot be looked up."""
+    """The keys that can be looked up by hash: a key that reads NOW cannot, as NOW needs the whole tuple."""
     return tuple(k for k in node.keys if not uses_now(k.left_expression) and not uses_now(k.right_expression))
 
 
 def _bands(node: physical.WindowJoin) -> tuple[Band, ...]:
-    """Those between two streams."""
+    """The bands between two streams."""
     return tuple(
         band
         for band in bands_of(conjuncts(node.predicate))
@@ -85,7 +85,7 @@ def _port(node: physical.WindowJoin, column: str) -> int:
 
 
 def _widths(node: physical.WindowJoin) -> dict[tuple[int, int], int]:
-    """The narrowest bound of each pair that has one."""
+    """The narrowest bound of each pair of streams that has one."""
     widths: dict[tuple[int, int], int] = {}
     for bound in node.bounds:
         pair = (min(bound.left, bound.right), max(bound.left, bound.right))
@@ -104,7 +104,7 @@ def _order_matters(node: physical.WindowJoin) -> bool:
 
 
 def _windows(node: physical.WindowJoin) -> str:
-    """Uniform, different or missing, as the paper has it."""
+    """Whether the windows are uniform, different or missing, in the paper's terms."""
     widths = _widths(node)
     missing = [pair for pair in _pairs(node) if pair not in widths]
     if missing:
@@ -129,11 +129,11 @@ def _searched(band: Band) -> str:
 
 
 def _names(node: physical.WindowJoin, ports: Sequence[int]) -> str:
-    """Streams by their aliases."""
+    """The aliases of streams, as a list in words."""
     names = [_alias(node.streams[port]) or f"stream {port}" for port in ports]
     return " and ".join(names) if len(names) < 3 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
 def _alias(stream: physical.Node) -> str | None:
-    """The name that a stream has in FROM: that of the first operator below which gives one."""
+    """The name of a stream in FROM: the alias of the first operator below that has one."""
     return next((str(one.alias) for one in physical.walk_plan(stream) if hasattr(one, "alias")), None)

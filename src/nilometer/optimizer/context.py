@@ -1,4 +1,4 @@
-"""What the rules may ask besides the plan: the catalog's sensors and sizes, and the profile."""
+"""The rules' information besides the plan: the catalog's sensors and sizes, and the profile."""
 
 from __future__ import annotations
 
@@ -28,11 +28,12 @@ class OptimizerContext:
     rows: Mapping[str, int] = field(default_factory=dict)
 
     def sources(self, stream: Stream) -> int:
-        """How many sources feed a stream: its sensors, else the nodes of a network that sense it, else one."""
+        """The number of sources of a stream: its sensors, else the nodes of a network that sense it, else
+        one."""
         if isinstance(self.catalog, Catalog) and self.catalog.extent(stream.name) == stream:
             return stream_statistics(self.catalog, stream.name).sources
         return len(self.catalog.sensors(stream.name)) or 1
 
     def table_rows(self, table: Table) -> int:
-        """How many rows a stored table has, as far as is known."""
+        """The number of rows of a stored table, as far as it is known."""
         return self.rows.get(table.name.lower(), DEFAULT_ROWS)

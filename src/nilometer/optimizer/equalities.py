@@ -1,4 +1,4 @@
-"""A condition -> the key of each side, if it is an equality between two inputs."""
+"""Recognises a condition that is an equality between two inputs, and returns the key of each side."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ HASHABLE = (Kind.INT, Kind.FLOAT, Kind.STRING, Kind.BOOLEAN, Kind.TIME, Kind.DUR
 def equality_between(
     condition: Expression, left: logical.Node, right: logical.Node
 ) -> tuple[Expression, Expression] | None:
-    """The condition as a key of each side, if it is an equality between the two, of one type."""
+    """The key of each side if the condition is an equality between the two, of one type."""
     match condition:
         case Call("=", (one, other)) if _hashable(one, other):
             if reads_only(one, left) and reads_only(other, right):

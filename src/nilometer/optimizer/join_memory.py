@@ -1,7 +1,8 @@
-"""A plan -> what its joins with bounded memory are expected to find: lines for EXPLAIN.
+"""Estimates which share of the results a join with bounded memory finds, as lines for EXPLAIN.
 
-The estimate is DHTJoin's equation (11) over the declared rates (sensors, EVERY or EXPECT EVERY, and SNEE's selectivities for the filters
-below); a tuple is kept for as long as the widest window that reaches it, and for the greatest DELAY, since the watermark follows so late.
+The estimate is DHTJoin's equation (11) over the declared rates (sensors, EVERY or EXPECT EVERY, and SNEE's
+selectivities for the filters below). A tuple is kept for the widest window that reaches it plus the greatest
+DELAY, because the watermark lags by that much.
 """
 
 from __future__ import annotations
@@ -61,7 +62,7 @@ def _notes(join: WindowJoin, memory: Memory, context: OptimizerContext) -> list[
 
 
 def _equalities(join: WindowJoin) -> bool:
-    """Whether there is anything between two streams whose frequency could be counted."""
+    """Whether there is an equality between two streams, whose values' frequencies could be counted."""
     return any(
         equality_between(condition, left, right) is not None
         for condition in conjuncts(join.predicate)
@@ -77,7 +78,7 @@ def _kept_for(join: WindowJoin) -> list[int]:
 
 
 def _rate(stream: Node, context: OptimizerContext) -> float | None:
-    """Rows a second, None if a stream below declares no rate."""
+    """Rows per second; None if a stream below declares no rate."""
     leaves = [node for node in walk_plan(stream) if isinstance(node, Acquire)]
     intervals = [leaf.stream.interval for leaf in leaves]
     if not intervals or any(interval is None for interval in intervals):

@@ -1,8 +1,8 @@
 """The rules in their order, and the one runner that applies them.
 
-A phase runs its rules in order, again and again while one of them changes something, up to its limit. After every rule
-the runner checks that schema, collection and delivery are what they were: a rule may change how an answer is computed,
-never which. A profile may leave rules out by name.
+A phase runs its rules in order, and repeats while one of them changes something, up to its limit. After every
+rule the runner checks that schema, collection and delivery are unchanged: a rule may change how an answer is
+computed, never the answer. A profile may leave rules out by name.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ Rule = Callable[[Any, OptimizerContext], Any]
 
 @dataclass(frozen=True)
 class Phase:
-    """Rules that run together; `limit` is how often the whole phase may run, more than once until nothing changes."""
+    """Rules that run together. `limit` is how often the phase may run; it stops when nothing changes."""
 
     name: str
     reason: str
@@ -91,7 +91,7 @@ RULES: tuple[Phase, ...] = (
 
 @dataclass(frozen=True)
 class Step:
-    """One rule as it was applied: the plan after it, and whether it is another than before."""
+    """One application of a rule: the plan after it, and whether the plan has changed."""
 
     phase: str
     rule: str
@@ -102,7 +102,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Optimized:
-    """The optimized logical plan, the physical plan made of it, and what every rule did on the way."""
+    """The optimized logical plan, its physical plan, and the steps of all rules."""
 
     plan: logical.Node
     physical: physical.Node
@@ -112,7 +112,7 @@ class Optimized:
 def optimize(
     plan: logical.Node, context: OptimizerContext, profile: str | Profile | None = None
 ) -> Optimized:
-    """Run all phases over a bound plan. `profile` (a name, or a value) goes before the context's own."""
+    """Run all phases over a bound plan. `profile` (a name, or a value) overrides the context's own."""
     if profile is not None:
         chosen = profile_named(profile) if isinstance(profile, str) else profile
         context = replace(context, profile=chosen)
@@ -127,7 +127,8 @@ def optimize(
 
 
 def run_phase(phase: Phase, plan: Any, context: OptimizerContext, trace: list[Step]) -> Any:
-    """All rules of a phase, until none changes anything. The trace has every rule once, and later only its changes."""
+    """Run the rules of a phase until none changes anything. The trace has every rule once, and later only its
+    changes."""
     for turn in range(phase.limit):
         before = plan
         for rule in phase.rules:
@@ -143,7 +144,7 @@ def run_phase(phase: Phase, plan: Any, context: OptimizerContext, trace: list[St
 
 
 def apply_rule(rule: Rule, plan: Any, context: OptimizerContext, phase: str = "") -> Step:
-    """One rule, timed and checked."""
+    """Apply one rule, timed and checked."""
     name = rule.__name__
     start = perf_counter()
     after = rule(plan, context)
@@ -159,7 +160,8 @@ def _check(name: str, before: PlanNode, after: PlanNode) -> None:
         raise InternalError(f"{name} changed the schema: ({before.schema}) became ({after.schema})")
     match before, after:
         case logical.Deliver() | physical.Deliver(), logical.Deliver() | physical.Deliver():
-            # What it is over may change from windows' RSTREAM to windows: that is delivered alike.
+            # The input may change from RSTREAM over windows to the windows themselves: both deliver the same
+            # rows.
             same = (before.tick, before.within) == (after.tick, after.within)
         case _:
             same = before.collection is after.collection

@@ -1,7 +1,7 @@
-"""Profiles: which rules run, and by which policies. Data, not code: a profile is a value, and EXPLAIN can show it.
+"""Profiles: which rules run, and with which policies. A profile is data, and EXPLAIN can show it.
 
-`snee-2010` is the optimizer that printed the figures of the SNEE paper (reference: SNEE source report, section 4): it
-pushes no projection below a join and takes the extents of a join in the order of their sites.
+`snee-2010` is the optimizer that printed the figures of the SNEE paper (reference: SNEE source report,
+section 4): it pushes no projection below a join, and takes the extents of a join in the order of their sites.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from nilometer.errors import ConfigurationError
 class JoinOrder:
     """How `order_joins` orders the inputs of inner joins: always left-deep, by rising estimated cardinality.
 
-    `later_first`: of two equal estimates the later in FROM comes first. `connected`: prefer an input that a condition
-    ties to those already joined, so that no product is made where none is asked for. `windows`: count the tuples that
-    a window holds, not only the sources that feed it.
+    `later_first`: of two equal estimates, the later one in FROM comes first. `connected`: prefer an input
+    that a condition connects with those already joined, to avoid products that nobody asked for. `windows`:
+    count the tuples that a window holds, not only the sources that feed it.
     """
 
     later_first: bool = False
@@ -29,7 +29,7 @@ class JoinOrder:
 
 @dataclass(frozen=True)
 class Profile:
-    """A way to optimize: `without` names the rules that do not run."""
+    """A way to optimize; `without` names the rules that do not run."""
 
     name: str
     join_order: JoinOrder = JoinOrder()

@@ -1,4 +1,4 @@
-"""What the rules share: changing the expressions of a node, substituting columns, parting conditions."""
+"""Helpers of the rules: change the expressions of a node, substitute columns, split conditions."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Change = Callable[[Expression], Expression]
 
 
 def substitute(expression: Expression, values: Mapping[str, Expression]) -> Expression:
-    """The expression with columns replaced by what they stand for; AND stays flat under AND, OR under OR."""
+    """The expression with columns replaced by their values; AND stays flat under AND, OR under OR."""
 
     def change(node: Expression) -> Expression:
         match node:
@@ -36,7 +36,7 @@ def substitute(expression: Expression, values: Mapping[str, Expression]) -> Expr
 
 
 def flatten(node: Expression) -> Expression:
-    """`a AND (b AND c)` as one AND of three; so with OR."""
+    """Turns `a AND (b AND c)` into one AND of three; OR likewise."""
     match node:
         case Call("and" | "or" as word, arguments) if any(
             isinstance(argument, Call) and argument.function == word for argument in arguments
@@ -56,7 +56,7 @@ def both(*predicates: Expression | None) -> Expression | None:
 
 
 def selected(node: Node, parts: Iterable[Expression]) -> Node:
-    """The node under a selection by all parts; the node itself where there are none."""
+    """The node under a selection by all parts; the node itself if there are none."""
     predicate = conjunction(tuple(parts))
     return node if predicate is None else logical.Select(node, predicate)
 
@@ -64,7 +64,7 @@ def selected(node: Node, parts: Iterable[Expression]) -> Node:
 def part(
     predicate: Expression | None, goes: Callable[[Expression], bool]
 ) -> tuple[tuple[Expression, ...], tuple[Expression, ...]]:
-    """The conditions that AND joins: those that go, and those that stay."""
+    """Splits the conditions that AND connects into those for which `goes` is true and the others."""
     going: list[Expression] = []
     staying: list[Expression] = []
     for condition in conjuncts(predicate):
@@ -73,14 +73,15 @@ def part(
 
 
 def reads_only(condition: Expression, node: Node) -> bool:
-    """Whether it reads columns, all of them the node's, and not the tick: that of a join is not that of its sides."""
+    """Whether it reads columns, all of them the node's, and not the tick: a join's tick differs from its
+    sides'."""
     columns = columns_of(condition)
     return bool(columns) and columns <= set(node.schema.names) and not uses_now(condition)
 
 
 def map_expressions(node: Node, change: Change, condition: Change | None = None) -> Node:
-    """The node with every expression changed; predicates by `condition`, where that is given. The very same node if
-    nothing has changed."""
+    """The node with every expression changed, predicates by `condition` if given. Returns the very same node
+    if nothing has changed."""
     predicate = condition or change
 
     def optional(expression: Expression | None) -> Expression | None:

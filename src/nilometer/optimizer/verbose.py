@@ -1,4 +1,4 @@
-"""What the optimizer did -> text: the plan after each named rule, or `(unchanged)`."""
+"""Prints the optimizer's steps: the plan after each named rule, or `(unchanged)`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from nilometer.plan.explain import explain_text
 
 
 def explain_verbose(plan: logical.Node, optimized: Optimized) -> str:
-    """The bound plan, and the plan after every rule; the last one is the physical plan."""
+    """The bound plan, and the plan after every rule; the last is the physical plan."""
     reasons = {phase.name: phase.reason for phase in RULES}
     sections = [f"-- bound\n{explain_text(plan)}"]
     phase = ""

@@ -1,13 +1,15 @@
 """The logical algebra: frozen nodes that compute their schema and refuse to be built wrong.
 
-SNEE's algebra (papers: SNEE section 4.3, Table 1) with what the other papers add. Every node has
+It is SNEE's algebra (papers: SNEE section 4.3, Table 1) with the operators that the other papers add. Every
+node has
 
 - `collection`: STREAM (tagged tuples), WINDOWS (a sequence of evaluations, each a tick and a bag) or TABLE;
 - `schema`: its visible columns, named `alias.column` below the top projection;
 - `inputs`: the nodes below it.
 
-Besides its schema, a row of a STREAM has a tick, an event time, a source id and a position; a row of WINDOWS belongs
-to an evaluation, which has a tick. These are never columns of the schema; expressions reach the tick as `Now`.
+Besides its schema, a row of a STREAM has a tick, an event time, a source id and a position; a row of WINDOWS
+belongs to an evaluation, which has a tick. These are never columns of the schema; expressions reach the tick
+as `Now`.
 """
 
 from __future__ import annotations
@@ -61,9 +63,9 @@ def _check_predicate(predicate: Expression, schema: Schema, what: str) -> None:
 class Acquire(Node):
     """The tuples of a stream, under an alias. The optimizer may push work into it (SNEE's SP_ACQUIRE).
 
-    `columns` are the bare names wanted, of the stream or static attributes of its sensors (STEAM section 3.3), with
-    their types; `sensors` None is all of them, else the ids of those that run; `predicate` reads qualified names, and
-    may read columns that `columns` leaves out: `reads` are those.
+    `columns` are the bare names and types of the columns to return: columns of the stream, or static
+    attributes of its sensors (STEAM section 3.3). `sensors` are the ids of the sensors to read; None is all
+    of them. `predicate` reads qualified names. `reads` are the columns that only the predicate reads.
     """
 
     stream: Stream
@@ -79,7 +81,7 @@ class Acquire(Node):
 
     @property
     def wide_schema(self) -> Schema:
-        """What the predicate sees: `columns` and then `reads`, qualified."""
+        """The columns that the predicate sees: `columns` and then `reads`, qualified."""
         return qualified(self.alias, self.columns + self.reads)
 
     @property
@@ -93,7 +95,7 @@ class Acquire(Node):
 
 @dataclass(frozen=True)
 class Stored(Node):
-    """The rows of a stored extent, under an alias: the snapshot that the query sees."""
+    """The rows of a stored extent, under an alias, as the snapshot that the query sees."""
 
     table: Table
     alias: str
@@ -123,7 +125,7 @@ class Select(_Single):
 
 @dataclass(frozen=True)
 class Projection:
-    """One output column and the expression that gives it."""
+    """One output column and the expression that computes it."""
 
     name: str
     expression: Expression
@@ -132,7 +134,7 @@ class Projection:
 
 @dataclass(frozen=True)
 class Project(_Single):
-    """One row for each row, of the given expressions."""
+    """Computes the given expressions for each row."""
 
     items: tuple[Projection, ...]
 
@@ -148,7 +150,7 @@ class Project(_Single):
 
 @dataclass(frozen=True)
 class Rename(_Single):
-    """A subquery under an alias: every column `name` becomes `alias.name`. Rows are untouched."""
+    """A subquery under an alias: every column `name` becomes `alias.name`. Rows stay the same."""
 
     alias: str
 
@@ -159,8 +161,9 @@ class Rename(_Single):
 
 @dataclass(frozen=True)
 class Union(_Double):
-    """The bag union; columns by position, named as on the left; of windows, at the union of their ticks, each side with
-    its latest window at or before. INT columns have been widened by projections below."""
+    """The bag union. Columns are matched by position and named as on the left. Windows are united at the
+    union of their ticks, each side with its latest window at or before the tick. Projections below have
+    widened INT columns."""
 
     def __post_init__(self) -> None:
         require(self.left.collection is self.right.collection, "a union of unlike collections")
@@ -184,7 +187,7 @@ class Union(_Double):
 
 @dataclass(frozen=True)
 class Sample(_Single):
-    """Per source the first tuple, by (time, position), of each interval `every` of time since the epoch."""
+    """The first tuple of each source, by (time, position), in each interval `every` since the epoch."""
 
     every: int
 
@@ -213,7 +216,7 @@ class Lag(_Single):
 
 @dataclass(frozen=True)
 class TableFunction(_Single):
-    """SIMILAR, SILENT and the other functions of FROM: what each means is said where it is declared (algebra/table_functions)."""
+    """SIMILAR, SILENT and the other functions of FROM; algebra/table_functions declares their meaning."""
 
     call: FunctionCall
 
@@ -235,8 +238,11 @@ class TableFunction(_Single):
 
 @dataclass(frozen=True)
 class AsofJoin(_Double):
-    """Per left tuple the right tuple of equal keys with the greatest time <= its own (ties: last by (id, position)), not
-    older than `within`, else NULLs. Keys that are NULL match nothing. The row keeps the left's time, id and position."""
+    """Joins each left tuple with the right tuple of equal keys that has the greatest time <= its own.
+
+    Ties go to the last by (id, position). A right tuple older than `within` is no match; without a match the
+    right columns are NULL. NULL keys match nothing. The row keeps the left tuple's time, id and position.
+    """
 
     keys: tuple[tuple[Expression, Expression], ...]
     within: int | None
@@ -268,7 +274,8 @@ class WindowBound:
 
 @dataclass(frozen=True)
 class Memory:
-    """The most rows that a join keeps of each input (None: what the windows ask for), and what goes when there are more."""
+    """The most rows that a join keeps of each input (None: all that the windows need), and which to drop
+    first."""
 
     rows: tuple[int | None, ...]
     policy: ShedPolicy = ShedPolicy.RANDOM
@@ -276,8 +283,8 @@ class Memory:
 
 @dataclass(frozen=True)
 class WindowJoin(Node, OverStreams[Node]):
-    """STEAM's W-join over N streams: the N-tuples that satisfy the predicate and every bound. A stream of tuples whose
-    time (and tick) is the latest member's; it has neither id nor position."""
+    """STEAM's W-join over N streams: the N-tuples that satisfy the predicate and every bound. The result is a
+    stream; the time and tick of a tuple are its latest member's, and it has neither id nor position."""
 
     bounds: tuple[WindowBound, ...]
     predicate: Expression | None = None
@@ -306,8 +313,9 @@ class WindowJoin(Node, OverStreams[Node]):
 
 @dataclass(frozen=True)
 class TimeWindow(_Single):
-    """`T - start <= tick <= T - end`, both included; with `open_start` (RANGE) `T - start < tick`. `start` None is
-    UNBOUNDED. `slide` None: evaluated at every acquisition tick of a sensed input, else at every tick with a tuple."""
+    """The tuples with `T - start <= tick <= T - end`; with `open_start` (RANGE) `T - start < tick`. `start`
+    None is UNBOUNDED. `slide` None evaluates at every acquisition tick of a sensed input, else at every tick
+    with a tuple."""
 
     start: int | None
     end: int
@@ -329,8 +337,11 @@ class TimeWindow(_Single):
 
 @dataclass(frozen=True)
 class RowWindow(_Single):
-    """At every `slide`-th row, in the order (time, id, position): the rows from `start` back to `end` back, included.
-    RANGE n is start n - 1, end 0. Its tick is that of the row it is evaluated at. `start` None is UNBOUNDED."""
+    """At every `slide`-th row, by (time, id, position), the rows from `start` back to `end` back, inclusive.
+
+    RANGE n is start n - 1, end 0. The tick is that of the row at which the window is evaluated. `start` None
+    is UNBOUNDED.
+    """
 
     start: int | None
     end: int
@@ -354,8 +365,11 @@ class RowWindow(_Single):
 
 @dataclass(frozen=True)
 class Join(_Double):
-    """Windows with windows at the union of their ticks, each side with its latest window at or before (empty before its
-    first); windows with a table at the windows' ticks; a stream's tuples with a table; two tables."""
+    """Joins windows with windows, windows with a table, a stream's tuples with a table, or two tables.
+
+    Two windows are joined at the union of their ticks, each side with its latest window at or before the
+    tick, which is empty before its first. Windows are joined with a table at the windows' ticks.
+    """
 
     kind: JoinKind
     predicate: Expression | None = None
@@ -388,7 +402,7 @@ class Join(_Double):
 
 @dataclass(frozen=True)
 class AggregateItem:
-    """One output column and the aggregate that gives it."""
+    """One output column and the aggregate that computes it."""
 
     name: str
     aggregate: AggregateExpression
@@ -397,9 +411,9 @@ class AggregateItem:
 
 @dataclass(frozen=True)
 class Aggregate(_Single):
-    """One row per group and evaluation; without keys one row per evaluation, also of an empty window.
+    """One row per group and evaluation; without keys one row per evaluation, even of an empty window.
 
-    Keys are grouped with NULL = NULL. `completeness` is allowed only directly above a TimeWindow.
+    NULL keys form one group. `completeness` is allowed only directly above a TimeWindow.
     """
 
     keys: tuple[Projection, ...]
@@ -431,8 +445,11 @@ class Aggregate(_Single):
 
 @dataclass(frozen=True)
 class ToStream(_Single):
-    """RSTREAM: all rows of each evaluation; ISTREAM / DSTREAM: the multiset difference to the previous evaluation, over
-    the values of the schema (NULL = NULL, the tick left out). Tuples have time = tick = T, no id, no position."""
+    """RSTREAM returns all rows of each evaluation; ISTREAM and DSTREAM return the difference to the previous.
+
+    It is a multiset difference over the values of the schema (NULL = NULL), without the tick. Tuples have
+    time = tick = T, and neither id nor position.
+    """
 
     relation: Relation
 
@@ -446,7 +463,7 @@ class ToStream(_Single):
 
 @dataclass(frozen=True)
 class Deliver(_Single):
-    """The query's answer. `tick` says that the rows carry the tick of their evaluation as a first column `tick`."""
+    """The query's answer. With `tick`, each row begins with a column `tick`: the tick of its evaluation."""
 
     tick: bool
     within: int | None = None
@@ -456,12 +473,13 @@ class Deliver(_Single):
 
 
 def refreshes(node: Node) -> bool:
-    """Whether it reads a stored extent that is read anew: then what it gives depends on the tick."""
+    """Whether the plan reads a stored extent with REFRESH, so that its result depends on the tick."""
     return any(isinstance(one, Stored) and one.table.refresh is not None for one in walk_plan(node))
 
 
 def acquisition_interval(node: Node) -> int | None:
-    """The interval of a stream that is sensed: a sensed extent, or one that was only filtered, projected or lagged."""
+    """The interval of a sensed stream: of the extent, or of one that was only filtered, projected or
+    lagged."""
     match node:
         case Acquire(stream=stream):
             return stream.every

@@ -1,7 +1,7 @@
-"""What the logical and the physical algebra share: nodes over other nodes of the same algebra, walked and rebuilt.
+"""The base of the logical and the physical algebra: plan nodes, and functions that walk and rebuild plans.
 
-A node is frozen, computes its `schema` and its `collection`, and knows the `inputs` below it. Each algebra has a `Node` of its own
-(`class Node(PlanNode["Node"])`), so that a logical node never stands below a physical one.
+A node is frozen, computes its `schema` and its `collection`, and knows its `inputs`. Each algebra has its own
+`Node` (`class Node(PlanNode["Node"])`), so that a logical node never stands below a physical one.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from nilometer.types import Schema
 
 
 def require(condition: bool, message: str) -> None:
-    """A wrong plan cannot be built: that is a bug of the binder or of a rule, never the user's."""
+    """Raises if a plan is wrong: a bug of the binder or of a rule, never the user's mistake."""
     if not condition:
         raise InternalError(f"wrong plan: {message}")
 
@@ -51,7 +51,7 @@ class PlanNode(Generic[N]):
 
 @dataclass(frozen=True)
 class OverOne(PlanNode[N]):
-    """A node over one input; it gives what that gives, unless it says otherwise."""
+    """A node over one input; its schema and collection are its input's, unless it overrides them."""
 
     input: N
 
@@ -90,7 +90,7 @@ class OverTwo(PlanNode[N]):
 
 @dataclass(frozen=True)
 class OverStreams(PlanNode[N]):
-    """A node over any number of streams, at least two; it gives a stream of all their columns."""
+    """A node over two or more streams; it returns a stream of all their columns."""
 
     streams: tuple[N, ...]
 

@@ -1,12 +1,14 @@
-"""The physical algebra: frozen nodes that name the algorithm (SNEE section 4.4, Table 1, and what the other papers add).
+"""The physical algebra: frozen nodes that name the algorithm (SNEE section 4.4, Table 1, and other papers).
 
 They mirror the logical nodes, with the same three properties (`collection`, `schema`, `inputs`), and carry
 
 - `operator`: the name as EXPLAIN prints it;
-- `location_sensitive` (Table 1's LocSen): where it runs is given by the deployment, the planner has no choice;
-- `attribute_sensitive` (AttrSen): it must see all tuples of the extent (or of one key), wherever they were acquired.
+- `location_sensitive` (Table 1's LocSen): the deployment decides where it runs, and the planner has no
+  choice;
+- `attribute_sensitive` (AttrSen): it must see all tuples of the extent (or of one key), wherever they were
+  acquired.
 
-`optimizer.choose` builds them from a logical plan, placement cuts them into fragments, hosts run them.
+`optimizer.choose` builds them from a logical plan, placement cuts them into fragments, and hosts run them.
 """
 
 from __future__ import annotations
@@ -50,8 +52,8 @@ class Double(Node, OverTwo[Node]):
 
 @dataclass(frozen=True)
 class SpAcquire(Node):
-    """SNEE's SP_ACQUIRE: take (or receive) readings of `columns` and `reads` from `sensors` (None: all), keep those that
-    satisfy `predicate`, pass on `columns`."""
+    """SNEE's SP_ACQUIRE: takes (or receives) readings of `columns` and `reads` from `sensors` (None: all),
+    keeps those that satisfy `predicate`, and passes on `columns`."""
 
     operator = "SP_ACQUIRE"
     location_sensitive = True
@@ -70,7 +72,7 @@ class SpAcquire(Node):
 
     @property
     def wide_schema(self) -> Schema:
-        """What the predicate sees: `columns` and then `reads`, qualified."""
+        """The columns that the predicate sees: `columns` and then `reads`, qualified."""
         return qualified(self.alias, self.columns + self.reads)
 
     @property
@@ -116,7 +118,7 @@ class Select(Single):
 
 @dataclass(frozen=True)
 class Project(Single):
-    """One row for each row, of the given expressions."""
+    """Computes the given expressions for each row."""
 
     operator = "PROJECT"
 
@@ -129,7 +131,7 @@ class Project(Single):
 
 @dataclass(frozen=True)
 class Rename(Single):
-    """Every column `name` becomes `alias.name`; costs nothing."""
+    """Renames every column `name` to `alias.name`; costs nothing."""
 
     operator = "RENAME"
 
@@ -142,7 +144,7 @@ class Rename(Single):
 
 @dataclass(frozen=True)
 class Union(Double):
-    """The bag union, columns by position; of windows, at the union of their ticks."""
+    """The bag union, columns by position; windows are united at the union of their ticks."""
 
     operator = "UNION"
 
@@ -157,8 +159,11 @@ class Union(Double):
 
 @dataclass(frozen=True)
 class Exchange(Single):
-    """Where a plan is cut into fragments: a radio hop, a queue or a shuffle. Rows are partitioned by the values of `keys`;
-    without keys all go to one bucket. Placement inserts it; in a fragment `producer` is the number of the one whose rows come in."""
+    """The cut between two fragments: a radio hop, a queue or a shuffle. Placement inserts it.
+
+    Rows are partitioned by the values of `keys`; without keys all rows go to one bucket. In a fragment,
+    `producer` is the number of the fragment that sends the rows.
+    """
 
     operator = "EXCHANGE"
 
@@ -171,7 +176,7 @@ class Exchange(Single):
 
 @dataclass(frozen=True)
 class Sample(Single):
-    """Per source the first tuple of each interval `every`."""
+    """The first tuple of each source in each interval `every`."""
 
     operator = "SAMPLE"
 
@@ -193,7 +198,7 @@ class Lag(Single):
 
 @dataclass(frozen=True)
 class TableFunction(Single):
-    """A function of FROM, by the algorithm that its declaration names: SN_JOIN for SIMILAR."""
+    """A function of FROM, run by the algorithm that its declaration names: SN_JOIN for SIMILAR."""
 
     attribute_sensitive = True
 
@@ -215,7 +220,7 @@ class TableFunction(Single):
 
 @dataclass(frozen=True)
 class AsofJoin(Double):
-    """Per left tuple the latest right tuple of equal keys at or before it."""
+    """Joins each left tuple with the latest right tuple of equal keys at or before it."""
 
     operator = "ASOF_JOIN"
     attribute_sensitive = True
@@ -234,7 +239,8 @@ class AsofJoin(Double):
 
 @dataclass(frozen=True)
 class KeyPair:
-    """An equality between two inputs of an N-way join: `left_expression` reads input `left` alone, and so the right."""
+    """An equality between two inputs of an N-way join. `left_expression` reads only the input `left`, and
+    `right_expression` only the input `right`."""
 
     left: int
     left_expression: Expression
@@ -244,8 +250,11 @@ class KeyPair:
 
 @dataclass(frozen=True)
 class WindowJoin(Node, OverStreams[Node]):
-    """STEAM's window join (section 6.2): the N-tuples that satisfy every bound, every key pair and `predicate` (what is left of the
-    condition beside the pairs). Its forms give the same tuples; they differ in how those are found."""
+    """STEAM's window join (section 6.2): the N-tuples that satisfy all bounds, all key pairs and `predicate`.
+
+    `predicate` is the rest of the condition, without the pairs. All forms of the join find the same tuples by
+    different algorithms.
+    """
 
     attribute_sensitive = True
 
@@ -257,14 +266,14 @@ class WindowJoin(Node, OverStreams[Node]):
 
 @dataclass(frozen=True)
 class NlwJoin(WindowJoin):
-    """By nested loops over time-ordered buffers, stream after stream as FROM has them."""
+    """Nested loops over time-ordered buffers, stream after stream in the order of FROM."""
 
     operator = "NLW_JOIN"
 
 
 @dataclass(frozen=True)
 class HwJoin(WindowJoin):
-    """By hashes of what must be equal, in time-ordered buckets."""
+    """Hash lookup of the values that must be equal, in time-ordered buckets."""
 
     operator = "HW_JOIN"
 
@@ -276,14 +285,14 @@ class HwJoin(WindowJoin):
 
 @dataclass(frozen=True)
 class MwJoin(WindowJoin):
-    """By a merge: the streams in the order of their windows and conditions, each searched by hash, by the sorted values of a band, or
-    by time."""
+    """A merge. The streams come in the order of their windows and conditions, and each is searched by hash,
+    by the sorted values of a band, or by time."""
 
     operator = "MW_JOIN"
 
 
 def tied(count: int, keys: tuple[KeyPair, ...]) -> bool:
-    """Whether equalities lead from every input to every other."""
+    """Whether equalities connect every input with every other, directly or through others."""
     reached = {0}
     for _ in range(count):
         for key in keys:
@@ -297,11 +306,12 @@ def tied(count: int, keys: tuple[KeyPair, ...]) -> bool:
 
 @dataclass(frozen=True)
 class TimeWindow(Single):
-    """`T - start <= tick <= T - end` (`open_start`: `T - start <`), evaluated every `slide`, or at every tick.
+    """The tuples with `T - start <= tick <= T - end` (`open_start`: `T - start <`), every `slide` or tick.
 
-    `elided` marks a [NOW] over a sensed stream: what a tick acquired is the window at that tick, so that a host that
-    works tick by tick (a mote) keeps no buffer for it and needs no operator. EXPLAIN then prints it as a mark on its
-    input's line (SNEE Fig. 8). Its meaning does not change: a host may as well run it like any other window.
+    `elided` marks a [NOW] over a sensed stream. The tuples acquired at a tick are the window at that tick, so
+    a host that works tick by tick (a mote) needs neither buffer nor operator for it. EXPLAIN then prints it
+    as a mark on its input's line (SNEE Fig. 8). The meaning stays the same: a host may run it like any other
+    window.
     """
 
     operator = "TIME_WINDOW"
@@ -357,7 +367,7 @@ class _Join(Double):
 
 @dataclass(frozen=True)
 class NlJoin(_Join):
-    """Every left row against every right row; no predicate is the product."""
+    """Tries every left row with every right row; without a predicate it is the product."""
 
     operator = "NL_JOIN"
 
@@ -366,7 +376,8 @@ class NlJoin(_Join):
 
 @dataclass(frozen=True)
 class HashJoin(_Join):
-    """Rows whose `keys` (left, right) are equal, looked up by hash, and that satisfy `residual`. NULL keys match nothing."""
+    """Looks up rows with equal `keys` (left, right) by hash, and keeps those that satisfy `residual`. NULL
+    keys match nothing."""
 
     operator = "HASH_JOIN"
 
@@ -378,10 +389,10 @@ class HashJoin(_Join):
 
 
 def partial_columns(item: AggregateItem) -> tuple[Column, ...]:
-    """The partial result of an algebraic aggregate, as AGGR_INIT makes and AGGR_MERGE merges it.
+    """The columns of an algebraic aggregate's partial result, which AGGR_INIT makes and AGGR_MERGE merges.
 
-    count: the rows counted; sum, min, max: themselves (NULL of none); avg: sum and count; stdev and variance: count,
-    mean and the sum of squared deviations from the mean (merged by Chan's formula).
+    count: the number of rows counted; sum, min, max: the value (NULL of no rows); avg: sum and count; stdev
+    and variance: count, mean and the sum of squared deviations from the mean (merged by Chan's formula).
     """
     aggregate, name = item.aggregate, item.name
     count = Column(f"{name}#count", INT)
@@ -423,7 +434,8 @@ class _Aggregate(Single):
 
 @dataclass(frozen=True)
 class Aggregate(_Aggregate):
-    """The whole aggregate in one step: for MEDIAN and DISTINCT, which have no partial result of constant size."""
+    """The whole aggregate in one step, for MEDIAN and DISTINCT, whose partial results have no constant
+    size."""
 
     operator = "AGGR"
     attribute_sensitive = True
@@ -435,10 +447,10 @@ class Aggregate(_Aggregate):
 
 @dataclass(frozen=True)
 class AggregateInit(_Aggregate):
-    """Rows to partial results, one row per group and evaluation, wherever the rows are.
+    """Aggregates rows to partial results, one row per group and evaluation, wherever the rows are.
 
-    `keys` and `items` are the whole aggregate's, in terms of INIT's input, at every step of the chain: MERGE and EVAL
-    find the values in the columns `key.name` and `partial_columns(item)`.
+    At every step of the chain, `keys` and `items` are those of the whole aggregate, in terms of INIT's input.
+    MERGE and EVAL find the values in the columns `key.name` and `partial_columns(item)`.
     """
 
     operator = "AGGR_INIT"
@@ -457,7 +469,7 @@ class AggregateInit(_Aggregate):
 
 @dataclass(frozen=True)
 class AggregateMerge(_Aggregate):
-    """Partial results of one group and evaluation to one."""
+    """Merges the partial results of one group and evaluation to one."""
 
     operator = "AGGR_MERGE"
     attribute_sensitive = True
@@ -469,7 +481,7 @@ class AggregateMerge(_Aggregate):
 
 @dataclass(frozen=True)
 class AggregateEvaluate(_Aggregate):
-    """Merged partial results to the answer."""
+    """Computes the answer from merged partial results."""
 
     operator = "AGGR_EVAL"
     attribute_sensitive = True
@@ -505,13 +517,14 @@ class IStream(_ToStream):
 
     operator = "ISTREAM"
     relation = Relation.ISTREAM
-    # Not so in Table 1; but a value that leaves one site's window and enters another's has not changed the answer.
+    # Table 1 differs here. But a value that leaves one site's window and enters another's has not changed the
+    # answer.
     attribute_sensitive = True
 
 
 @dataclass(frozen=True)
 class DStream(_ToStream):
-    """The rows that are gone since the previous evaluation."""
+    """The rows that have disappeared since the previous evaluation."""
 
     operator = "DSTREAM"
     relation = Relation.DSTREAM
@@ -520,8 +533,9 @@ class DStream(_ToStream):
 
 @dataclass(frozen=True)
 class Deliver(Single):
-    """The query's answer. Over windows it delivers all rows of each evaluation: RSTREAM has been merged into it (SNEE
-    section 4.4, footnote 4). `tick` says that the rows carry the tick of their evaluation as a first column `tick`."""
+    """The query's answer. Over windows it delivers all rows of each evaluation, because RSTREAM has been
+    merged into it (SNEE section 4.4, footnote 4). With `tick`, each row begins with a column `tick`: the tick
+    of its evaluation."""
 
     operator = "DELIVER"
     location_sensitive = True

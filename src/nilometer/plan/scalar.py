@@ -1,11 +1,12 @@
-"""Bound expressions and a row to a value: the language's arithmetic in plain Python, one row at a time.
+"""Evaluates bound expressions on a row: the language's arithmetic in plain Python, one row at a time.
 
-This is the meaning that every host's columnar arithmetic must equal ("Types" in the language): NULL in, NULL out;
-AND, OR and NOT three-valued; INT/INT truncates toward zero; `%` has the dividend's sign; x/0 is NULL; an INT beyond 64
+Every host's columnar arithmetic must equal this ("Types" in the language). NULL in, NULL out; AND, OR and NOT
+are three-valued; INT/INT truncates toward zero; `%` has the dividend's sign; x/0 is NULL; an INT beyond 64
 bits is an error; a FLOAT that is not a finite number is NULL. TIME and DURATION are ints of microseconds.
 
-The names of the scalar functions are fixed here: the keys of `STRICT`, and those `_call` treats by hand because they
-look at their NULLs (`and or not is_null coalesce least greatest`) or at a type (`string`).
+The names of the scalar functions are fixed here. They are the keys of `STRICT`, and the functions that
+`_call` handles itself because they look at their NULLs (`and or not is_null coalesce least greatest`) or at a
+type (`string`).
 
 >>> from nilometer.expressions import Call, ColumnReference, Literal
 >>> from nilometer.types import INT
@@ -30,7 +31,8 @@ from nilometer.types import INT_MAXIMUM, INT_MINIMUM, Kind, format_duration, for
 
 
 def evaluate(expression: Expression, row: Mapping[str, Any], now: int | None) -> Any:
-    """The value of a bound expression for one row; `now` is the tick it is evaluated at (None: there is none, NULL)."""
+    """The value of a bound expression for one row; `now` is the tick of the evaluation (None: NOW is
+    NULL)."""
     match expression:
         case Literal(value=value, type=type_):
             return float(value) if type_.kind is Kind.FLOAT and value is not None else value
@@ -39,7 +41,7 @@ def evaluate(expression: Expression, row: Mapping[str, Any], now: int | None) ->
         case Now():
             return now
         case Case(conditions=conditions, values=values, otherwise=otherwise):
-            # Only the arm that is taken is evaluated: CASE is how a user guards against an overflow.
+            # CASE evaluates only the arm that it takes, so that a user can guard against an overflow.
             for condition, value in zip(conditions, values, strict=True):
                 if evaluate(condition, row, now) is True:
                     return evaluate(value, row, now)
@@ -80,16 +82,16 @@ def _call(call: Call, row: Mapping[str, Any], now: int | None) -> Any:
     if any(value is None for value in values):
         return None
     if call.type.kind is Kind.FLOAT and call.function in _NUMERIC:
-        # The expression's type, not the Python type that happens to hold a value, decides which arithmetic it is.
+        # The type of the expression decides which arithmetic applies, not the Python type of the value.
         values = [float(value) for value in values]
     try:
         return _held(function(*values), call)
-    except (ValueError, OverflowError):  # how Python's math says "not a finite number"
+    except (ValueError, OverflowError):  # Python's math raises these for "not a finite number"
         return None
 
 
 def _held(result: Any, call: Call) -> Any:
-    """The result as the call's type holds it: an INT must fit 64 bits, a FLOAT that is not finite is NULL."""
+    """The result in the call's type: an INT must fit 64 bits, a FLOAT that is not finite is NULL."""
     match result:
         case bool() | None:
             return result
@@ -140,7 +142,7 @@ def _not(value: Any) -> Any:
 
 
 def _and(values: Iterable[Any]) -> Any:
-    """False as soon as one is: what stands behind it is not looked at, so it cannot overflow."""
+    """False as soon as one value is false. Later values are not evaluated, so they cannot overflow."""
     result: bool | None = True
     for value in values:
         if value is False:
@@ -151,7 +153,7 @@ def _and(values: Iterable[Any]) -> Any:
 
 
 def _in_list(value: Any, items: Sequence[Any]) -> Any:
-    """SQL's IN: an OR of equalities. So an empty list holds nothing, not even NULL."""
+    """SQL's IN, an OR of equalities. So nothing is in an empty list, not even NULL."""
     if not items:
         return False
     if value is None:
@@ -191,7 +193,7 @@ def _floor(value: Any) -> Any:
 
 
 def _round(value: Any) -> Any:
-    """Half away from zero; the fraction of a double is exact, so no half is missed or invented."""
+    """Rounds half away from zero; the fraction of a double is exact, so every half is recognised."""
     if not isinstance(value, float):
         return value
     whole = math.floor(abs(value))
@@ -203,7 +205,7 @@ def _sign(value: Any) -> int:
 
 
 def _like(text: str, pattern: str) -> bool:
-    """`%` is any text, `_` any one character; there is no escape, and case counts."""
+    """`%` matches any text, `_` any one character; there is no escape, and case matters."""
     wildcards = {"%": ".*", "_": "."}
     expression = "".join(wildcards.get(character) or re.escape(character) for character in pattern)
     return re.fullmatch(expression, text, re.DOTALL) is not None
@@ -257,8 +259,10 @@ STRICT: dict[str, Callable[..., Any]] = {
 
 
 def aggregate(function: str, distinct: bool, values: Sequence[Any], what: str = "a SUM") -> Any:
-    """One aggregate over a bag of argument values, None for NULL. NULLs are left out; of nothing, COUNT is 0 and all
-    others NULL. (COUNT(*) has no argument: it is the number of rows, which the caller knows.) `what` names it in errors.
+    """One aggregate over a bag of argument values, None for NULL. NULLs are left out.
+
+    Of no values, COUNT is 0 and all others are NULL. (COUNT(*) has no argument: it is the number of rows,
+    which the caller knows.) `what` names the aggregate in errors.
     """
     present = [value for value in values if value is not None]
     if distinct:
@@ -273,14 +277,14 @@ def aggregate(function: str, distinct: bool, values: Sequence[Any], what: str = 
         result = _AGGREGATES[function](present)
     except (ValueError, OverflowError):  # a FLOAT too great to be held
         return None
-    # The whole sum is judged, not the partial ones: whether it fits must not depend on the order.
+    # Only the whole sum is checked, not the partial sums: whether it fits must not depend on the order.
     if function == "sum" and isinstance(result, int) and not INT_MINIMUM <= result <= INT_MAXIMUM:
         raise overflow(what, result)
     return None if isinstance(result, float) and not math.isfinite(result) else result
 
 
 def _hashable(value: Any) -> Any:
-    """Lists and structs by their parts."""
+    """A hashable form of lists and structs, by their parts."""
     if isinstance(value, Mapping):
         return tuple(_hashable(part) for part in value.values())
     return tuple(_hashable(part) for part in value) if isinstance(value, list | tuple) else value
@@ -313,7 +317,7 @@ def _deviation(values: list[Any]) -> float | None:
 
 
 def _median(values: list[Any]) -> float:
-    """The mean of the middle two, which of an odd number are one and the same."""
+    """The mean of the middle two values, which coincide for an odd number of values."""
     ordered = sorted(values)
     lower, upper = ordered[(len(ordered) - 1) // 2], ordered[len(ordered) // 2]
     return float((Fraction(lower) + Fraction(upper)) / 2)

@@ -1,7 +1,8 @@
-"""All functions of FROM, by name: the registry. A function is one file here and one line below.
+"""The registry of all functions of FROM, by name. A function is one file here and one line below.
 
-Its operator is listed in `dataflow/lowering/table_functions.py`, its naive twin in `plan/reference/functions`; a test proves that the
-three, the documents and the contract tests have the same names.
+Its operator is listed in `dataflow/lowering/table_functions.py`, its naive twin in
+`plan/reference/functions`. A test proves that the three, the documents and the contract tests have the same
+names.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ TABLE_FUNCTIONS: Final[dict[str, TableFunction]] = {each.name: each for each in 
 
 
 def operators() -> dict[str, TableFunction]:
-    """By the name of the operator; a function that takes two operators is there with both."""
+    """All functions by the name of their operator; a function of two operators is listed with both."""
     both = (part for each in TABLE_FUNCTIONS.values() for part in (each.first, each) if part is not None)
     return {part.operator: part for part in both}
 

@@ -1,7 +1,7 @@
-"""SILENT: a row when a sensor has not been heard for so long, and one when it is heard again.
+"""SILENT: a row when a sensor has sent nothing for a given duration, and one when it sends again.
 
-State 'silent' at last_time + duration, 'returned' at the next tuple's time. A declared sensor that was never heard is silent a duration
-after the stream's first tick, with last_time NULL.
+State 'silent' is at last_time + duration, 'returned' at the next tuple's time. A declared sensor that never
+sent is silent a duration after the stream's first tick, with last_time NULL.
 """
 
 from __future__ import annotations

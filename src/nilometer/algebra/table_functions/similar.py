@@ -1,13 +1,18 @@
-"""SIMILAR: SNJoin's variable-arity join (Definition 1): each tuple, in the order (time, id, position), with the strictly earlier tuples of
-other sources whose values are no further apart than WITHIN says, and whose times no further than the window: one for all, or the
-earlier tuple's own (section 4.2.1). Tuples without a match give no row. arity = 1 + the number of other sources.
+"""SIMILAR: SNJoin's variable-arity join (Definition 1).
+
+Each tuple, in the order (time, id, position), is joined with the strictly earlier tuples of other sources
+whose values differ by at most WITHIN and whose times differ by at most the window. The window is one for all,
+or the earlier tuple's own (section 4.2.1). Tuples without a match give no row. arity = 1 + the number of
+other sources.
 
     LIST     (time, id, value, arity, members LIST<STRUCT<id, times LIST<TIME>>>), members by id, times ascending
-    PAIRS    (time, id, value, other_time, other_id, other_value), one row a match
-    FLATTEN  (time, id, value, arity, members LIST<STRUCT<id, time>>), one row a combination of one tuple per member
-    COUNTS   (time, id, value, arity, matches), of how many sources and how many tuples, none of which is written out
-    SAMPLE n (time, id, value, arity, matches, members as LIST has them), of n of the m matches: in the order of the stream those numbered
-             floor((i + u) m / n) for i = 0 ... n - 1, where u = (time * 0x9E3779B97F4A7C15 mod 2^64) // 2^48 / 2^16; all if m <= n
+    PAIRS    (time, id, value, other_time, other_id, other_value), one row per match
+    FLATTEN  (time, id, value, arity, members LIST<STRUCT<id, time>>), one row per combination of one tuple
+             per member
+    COUNTS   (time, id, value, arity, matches), the numbers of sources and of tuples, without a list of them
+    SAMPLE n (time, id, value, arity, matches, members as in LIST), with n of the m matches: in the order of
+             the stream, those numbered floor((i + u) m / n) for i = 0 ... n - 1, where
+             u = (time * 0x9E3779B97F4A7C15 mod 2^64) // 2^48 / 2^16; all if m <= n
 """
 
 from __future__ import annotations
@@ -34,7 +39,7 @@ _WHOLE = (Kind.INT, Kind.TIME, Kind.DURATION)
 
 
 def similar_columns(form: SimilarForm, id_type: Type, value: Type) -> tuple[Column, ...]:
-    """The columns of its rows, in each of its forms."""
+    """The columns of its rows, for each form."""
     head = (Column("time", TIME), Column("id", id_type), Column("value", value))
     match form:
         case SimilarForm.LIST:
@@ -58,7 +63,7 @@ def similar_columns(form: SimilarForm, id_type: Type, value: Type) -> tuple[Colu
 
 
 def alike_is_equal(value: Type, epsilon: float) -> bool:
-    """Whether only equal values are within epsilon: whole numbers differ by whole numbers."""
+    """Whether only equal values are within epsilon: two different whole numbers differ by at least 1."""
     return epsilon < 1 if value.kind in _WHOLE else epsilon == 0
 
 
@@ -88,7 +93,7 @@ def _refuses(call: FunctionCall, input: Schema) -> Refusal | None:
 
 
 def _narrowed(call: FunctionCall, needed: frozenset[str]) -> FunctionCall:
-    """Who the members are is not asked: then nobody lists them."""
+    """COUNTS instead of LIST or SAMPLE if the query does not read the members."""
     if call["FORM"] in (SimilarForm.LIST, SimilarForm.SAMPLE) and "members" not in needed:
         return replace(call, options=SIMILAR.settle({"WITHIN": call["WITHIN"], "COUNTS": True}))
     return call

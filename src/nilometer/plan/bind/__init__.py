@@ -1,6 +1,8 @@
-"""AST + catalog -> bound logical plan: names resolved, types checked, subqueries turned into joins.
+"""Binds a query (AST + catalog) to its logical plan: resolves names, checks types, turns subqueries into
+joins.
 
-Every error is a `BindError` that points at the place, says what is there, and hints at the fix.
+Every error is a `BindError` that points at the place in the text, says what stands there, and hints at the
+fix.
 """
 
 from nilometer.plan.bind.queries import bind

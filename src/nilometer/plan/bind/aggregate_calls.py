@@ -1,4 +1,4 @@
-"""Which calls are aggregates."""
+"""Recognises the calls of aggregate functions in the syntax tree."""
 
 from __future__ import annotations
 

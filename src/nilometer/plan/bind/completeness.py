@@ -1,6 +1,7 @@
-"""COMPLETENESS() -> for every windowed stream an Aggregate that counts its readings against those expected, joined on.
+"""Binds COMPLETENESS(). Each windowed stream gets an Aggregate that counts its readings and those expected.
 
-Of a join of several windows it is the least of theirs; without any expected rate it is NULL.
+The Aggregate is joined to the query's plan. Over a join of several windows, COMPLETENESS() is the least of
+their values. It is NULL if no stream has an expected rate.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 def completeness_of(
     query: SelectBinder, node: logical.Node, keys: list[logical.Projection] | None
 ) -> tuple[logical.Node, Expression]:
-    """The plan with the completeness of each windowed stream joined on, and the expression of the least."""
+    """Joins each windowed stream's completeness to the plan; returns it and the expression for the least."""
     values: list[Expression] = []
     for relation in query.scope.relations:
         window = relation.node

@@ -1,7 +1,8 @@
-"""Syntax expressions -> typed, bound expressions; operands are brought to one type here, so that no host coerces.
+"""Binds expressions: syntax -> typed expressions. Operands get one common type here, so that no host coerces.
 
-Aggregates come out as `expressions.Aggregate` nodes and LAG / DELTA / RATE, COMPLETENESS and scalar subqueries as
-references made by the hooks of the `ExpressionBinder`'s owner (see `queries.py`), which knows where they may stand.
+Aggregates come out as `expressions.Aggregate` nodes. LAG / DELTA / RATE, COMPLETENESS and scalar subqueries
+come out as references. The owner of the `ExpressionBinder` makes them in its hooks (see `queries.py`),
+because only the owner knows where they may stand.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ ORDERED = (Kind.INT, Kind.FLOAT, Kind.STRING, Kind.BOOLEAN, Kind.TIME, Kind.DURA
 
 
 def as_float(expression: Expression) -> Expression:
-    """INT to FLOAT; a literal is converted at once."""
+    """Casts INT to FLOAT; a literal is converted at once."""
     if type_of(expression).kind is Kind.FLOAT:
         return expression
     if isinstance(expression, Literal):
@@ -61,8 +62,9 @@ def as_float(expression: Expression) -> Expression:
 class ExpressionBinder:
     """Binds expressions in one scope.
 
-    `special` is asked for function calls and subqueries that only the query around can place: it returns the bound
-    expression, or raises. `aggregates` says whether aggregate calls may stand here; if not, why not.
+    `special` binds the function calls and subqueries that only the surrounding query can place: it returns
+    the bound expression, or raises. `aggregates` says whether aggregate calls may stand here, and if not, why
+    not.
     """
 
     def __init__(self, scope: Scope, special: Hook, aggregates_refused: str | None = None) -> None:
@@ -75,7 +77,7 @@ class ExpressionBinder:
     # ---- entry points ------------------------------------------------------------------------------------------------
 
     def bind(self, node: ast.Expression) -> Expression:
-        """Any expression."""
+        """Binds any expression."""
         match node:
             case ast.Constant(value=value):
                 return self._constant(node, value)
@@ -127,7 +129,7 @@ class ExpressionBinder:
                 )
 
     def condition(self, node: ast.Expression) -> Expression:
-        """An expression that must be a condition."""
+        """Binds an expression that must be a condition."""
         bound = self.bind(node)
         if type_of(bound).kind not in (Kind.BOOLEAN, Kind.NULL):
             self.context.fail(
@@ -139,7 +141,7 @@ class ExpressionBinder:
         return bound
 
     def _source_of(self, node: ast.Expression) -> str:
-        """The text of an expression, if it is short enough to be quoted."""
+        """The text of an expression if it is short enough to quote."""
         text = (self.context.text or "")[node.span.start : node.span.end]
         return text if 0 < len(text) <= 30 and "\n" not in text else "..."
 
@@ -226,7 +228,7 @@ class ExpressionBinder:
         return Now()
 
     def _hint_at_owner(self, column: str) -> str | None:
-        """Where a column of that name can be found."""
+        """A hint that says where a column of that name can be found."""
         owners = [relation.alias for relation in self.scope.relations if relation.find(column) is not None]
         return f"write {' or '.join(f'{alias}.{column}' for alias in owners)}" if owners else None
 
@@ -277,7 +279,7 @@ class ExpressionBinder:
         return left, right
 
     def _adapt(self, side: Expression, other: Expression) -> Expression:
-        """Text beside a TIME is read as ISO-8601, and a number beside a DURATION is a number of seconds."""
+        """Reads text beside a TIME as ISO-8601, and a number beside a DURATION as a number of seconds."""
         kind = type_of(other).kind
         if isinstance(side, Literal) and isinstance(side.value, str) and kind is Kind.TIME:
             try:
@@ -405,7 +407,7 @@ class ExpressionBinder:
         return Case(tuple(conditions), tuple(values), otherwise, type_of(otherwise))
 
     def unify(self, values: list[Expression], places: list[ast.Expression]) -> list[Expression]:
-        """The values brought to one type; an error points at the first that does not fit."""
+        """Brings the values to one type; an error points at the first value that does not fit."""
         known = [type_of(value) for value in values if type_of(value).kind is not Kind.NULL]
         if not known:
             return [Literal(None, INT) for _ in values]
@@ -416,7 +418,7 @@ class ExpressionBinder:
                 self.context.fail(
                     f"{type_of(value)} does not fit beside {known[0]}",
                     place,
-                    detail="what is chosen between must be of one type, whichever is chosen",
+                    detail="all alternatives must have the same type",
                     hint=f"give a {known[0].plain} here too, or NULL",
                 )
         return [self._typed_null(value, known[0].plain) for value in values]
@@ -475,7 +477,7 @@ class ExpressionBinder:
                     else "leave DISTINCT out, or name a column",
                 )
             return Aggregate("count", None, False, INT)
-        # The second argument of Fjords' AVG(s.speed, w) is the window, taken care of in FROM.
+        # The second argument of Fjords' AVG(s.speed, w) is the window; the binding of FROM handles it.
         if not 1 <= len(node.arguments) <= 2:
             self.context.fail(
                 f"{signature.name.upper()}() takes one argument, and {len(node.arguments)} were given",

@@ -1,4 +1,7 @@
-"""LAG, DELTA and RATE of the select list -> a column of a Lag node: the source's own earlier tuples, after WHERE."""
+"""Binds LAG, DELTA and RATE to columns of a Lag node, which reads a source's earlier tuples.
+
+The Lag node stands above WHERE, so it sees only the tuples that WHERE kept.
+"""
 
 from __future__ import annotations
 

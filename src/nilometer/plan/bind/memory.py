@@ -1,4 +1,4 @@
-"""The MEMORY clause of a WINDOW join -> the most rows kept of each stream, and which go when there are more."""
+"""Binds the MEMORY clause of a WINDOW join: how many rows to keep of each stream, and which to drop first."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from nilometer.plan.bind.windows import amount_length
 
 
 def bind_memory(scope: Scope, select: ast.Select) -> logical.Memory | None:
-    """None where the clause is not there: then all is kept that the windows ask for."""
+    """Returns None without the clause: the join then keeps every row that its windows need."""
     if not select.memory:
         return None
     rows: dict[int, int] = {}
@@ -36,7 +36,7 @@ def _rows(scope: Scope, bound: ast.MemoryBound) -> int:
             hint="write such as MEMORY = 10000 ROWS",
         )
     if length.value < 1:
-        scope.context.fail("MEMORY without room for a row", bound, hint="such as MEMORY = 10000 ROWS")
+        scope.context.fail("MEMORY must be at least one row", bound, hint="such as MEMORY = 10000 ROWS")
     return length.value
 
 

@@ -1,4 +1,7 @@
-"""Output names of a select list: aliases, column names, `avg_depth` for AVG(R.depth); duplicates become `alias_name`."""
+"""Names the output columns of a select list.
+
+The name is the alias, the column's name, or for AVG(R.depth) `avg_depth`; duplicates become `alias_name`.
+"""
 
 from __future__ import annotations
 

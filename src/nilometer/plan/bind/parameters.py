@@ -1,7 +1,7 @@
-"""Parameter values and amounts of time or rows -> microseconds, row counts and literals.
+"""Turns parameter values and amounts of time or rows into microseconds, row counts and literals.
 
-A parameter is a Python value given beside the query (`db.sql(q, w="1 HOUR")`, `--set w='1 HOUR'`). A bare number where
-a length of time is wanted is a number of seconds, as in the Fjords paper (section 4.1).
+A parameter is a Python value given beside the query (`db.sql(q, w="1 HOUR")`, `--set w='1 HOUR'`). A bare
+number stands for seconds where a length of time is expected, as in the Fjords paper (section 4.1).
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ UNIT_SPELLINGS: dict[str, str] = {
 
 
 def canonical_unit(word: str) -> str | None:
-    """The upper-case plural of a unit in any spelling; None if it is no unit."""
+    """The upper-case plural of a unit in any spelling; None if the word is not a unit."""
     lower = word.lower()
     if lower.upper() in UNITS or lower == "rows":
         return lower.upper()
@@ -89,7 +89,7 @@ def length_of(count: int | float, unit: str) -> Length:
 
 
 def parse_length(text: str) -> Length | None:
-    """'1 HOUR', '10 rows', '500ms' -> Length; None if the text is no amount."""
+    """'1 HOUR', '10 rows', '500ms' -> Length; None if the text is not an amount."""
     found = _AMOUNT.match(text)
     if found is None:
         return None
@@ -101,8 +101,10 @@ def parse_length(text: str) -> Length | None:
 
 
 def given_duration(text: str, what: str) -> int:
-    """Microseconds of a length of time that was given beside a query, on a command line: as the language writes it, in several parts
-    if need be, and with `m` for minutes, which in a query might be metres. `what` it is, for the refusal.
+    """The microseconds of a length of time given beside a query, for example on a command line.
+
+    The text is written as in the language. It may have several parts, and `m` means minutes, which in a query
+    might be metres. `what` names the value in the error message.
 
     >>> given_duration("1h30m", "the delivery time") == given_duration("90 MINUTES", "it")
     True
@@ -142,7 +144,7 @@ def parameter_length(value: Any) -> Length:
 
 
 def parameter_literal(value: Any) -> Literal:
-    """A parameter used as a value: numbers, text, truth, moments, durations ('1 HOUR' too) and lists of them."""
+    """A parameter used as a value: number, text, boolean, time, duration ('1 HOUR' too) or a list of them."""
     match value:
         case None:
             return Literal(None, NULL)
@@ -175,5 +177,5 @@ def parameter_literal(value: Any) -> Literal:
 
 
 def seconds_to_duration(value: int | float) -> Literal:
-    """A bare number beside a TIME: that many seconds."""
+    """A bare number beside a TIME, as that many seconds."""
     return Literal(round(value * SECOND), DURATION)

@@ -1,4 +1,4 @@
-"""A query -> its logical plan, ready to be delivered."""
+"""Binds a whole query to the logical plan that delivers its answer."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def bind(
     parameters: Mapping[str, Any] | None = None,
     text: str | None = None,
 ) -> logical.Deliver:
-    """Bind a whole query; the result delivers the columns of its select list (and the tick, of a window query)."""
+    """Binds a whole query; the result delivers the columns of its select list, and a window query's tick."""
     context = Context(catalog, dict(parameters or {}), text)
     bound = bind_query(context, query, None)
     node = bound.node
@@ -30,7 +30,7 @@ def bind(
     named = any(name.lower() == "tick" for name in node.schema.names)
     if bound.windowed and named and not _is_the_tick(node):
         context.fail(
-            "a column of this query is named 'tick', and is not the tick",
+            "a column of this query is named 'tick', but is not the evaluation's tick",
             query,
             detail="the rows of a window query begin with 'tick', the tick of their evaluation",
             hint="give the column another name: ... AS moment",
@@ -39,7 +39,7 @@ def bind(
 
 
 def _is_the_tick(node: logical.Node) -> bool:
-    """Whether the column `tick` of a select list is the evaluation's tick: NOW, or a group by it."""
+    """Whether the column `tick` of a select list is the evaluation's tick: NOW, or a GROUP BY on it."""
     match node:
         case logical.Project(items=items):
             return all(
@@ -53,7 +53,8 @@ def _is_the_tick(node: logical.Node) -> bool:
 
 
 def bind_query(context: Context, query: ast.QueryNode, outer: Scope | None) -> Bound:
-    """Bind a query that may stand inside another; windows stay windows unless RSTREAM, ISTREAM or DSTREAM is written."""
+    """Binds a query that may stand inside another; only RSTREAM, ISTREAM and DSTREAM turn windows into a
+    stream."""
     match query:
         case ast.Union(left=left, right=right):
             return bind_union(

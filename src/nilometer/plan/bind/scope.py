@@ -1,4 +1,4 @@
-"""What names can mean at a place in a query: the relations of FROM, their columns, the outer query, the parameters."""
+"""Resolves names: the relations of FROM, their columns, the outer query and the parameters."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class CatalogView(Protocol):
     """The part of the catalog that the binder reads."""
 
     def extent(self, name: str) -> Extent | None:
-        """The extent of that name, whatever its case."""
+        """The extent of that name; case does not matter."""
 
     def extents(self) -> tuple[Extent, ...]:
         """All extents."""
@@ -35,7 +35,7 @@ class CatalogView(Protocol):
 
 @dataclass(frozen=True)
 class Context:
-    """What stays the same while one query is bound."""
+    """The values that stay the same while one query is bound."""
 
     catalog: CatalogView
     parameters: Mapping[str, Any]
@@ -43,7 +43,8 @@ class Context:
     numbers: Iterator[int] = field(default_factory=lambda: count(1))
 
     def fresh(self, stem: str) -> str:
-        """A name for a column that the binder adds; columns of the query itself are qualified, so they cannot clash."""
+        """A name for a column that the binder adds; it cannot clash, for the query's own columns are
+        qualified."""
         return f"{stem}_{next(self.numbers)}"
 
     def fail(
@@ -54,7 +55,7 @@ class Context:
         raise BindError(message, detail=detail, hint=hint).at(self.text, span)
 
     def parameter(self, name: str) -> tuple[bool, Any]:
-        """Whether there is such a parameter, and its value; names are case-insensitive."""
+        """Whether the parameter exists, and its value; case does not matter."""
         for key, value in self.parameters.items():
             if key.lower() == name.lower():
                 return True, value
@@ -63,7 +64,8 @@ class Context:
 
 @dataclass
 class Relation:
-    """One entry of FROM: an alias, the plan below it, the columns that `*` shows and those that can only be named."""
+    """One entry of FROM: its alias, the plan below it, and the columns that `*` shows; others must be
+    named."""
 
     alias: str
     node: logical.Node
@@ -72,21 +74,22 @@ class Relation:
     generated: bool = False
 
     def columns(self) -> list[tuple[str, Column]]:
-        """(bare name, column) of its columns: those under its alias, for an ASOF join's sides share one node."""
+        """(bare name, column) of the columns under its own alias: both sides of an ASOF join share one
+        node."""
         prefix = self.alias + "."
         return [(c.name[len(prefix) :], c) for c in self.node.schema if c.name.startswith(prefix)]
 
     def find(self, name: str) -> Column | None:
-        """The column of that bare name, whatever its case."""
+        """The column of that bare name; case does not matter."""
         return next((column for bare, column in self.columns() if bare.lower() == name.lower()), None)
 
 
 @dataclass
 class Scope:
-    """The relations of one SELECT, and the scope of the query around it.
+    """The relations of one SELECT, and the scope of the surrounding query.
 
-    `time_is_tick`: a WINDOW join, where a bare `time` is the latest member's. `preferred`: the left side of an ASOF
-    join, whose `time` and `id` win.
+    `time_is_tick` is set for a WINDOW join, where a bare `time` is the latest member's time. `preferred` is
+    the left side of an ASOF join: a bare `time` or `id` means its column.
     """
 
     context: Context
@@ -97,11 +100,11 @@ class Scope:
     places: dict[str, ast.Node] = field(default_factory=dict)
 
     def relation(self, alias: str) -> Relation | None:
-        """The relation of that alias, whatever its case."""
+        """The relation of that alias; case does not matter."""
         return next((r for r in self.relations if r.alias.lower() == alias.lower()), None)
 
     def resolve(self, name: ast.Name) -> ColumnReference | None:
-        """The column that a name means here; None if it means none; an error if it means several."""
+        """The column that a name means here. None if there is no such column; an error if several fit."""
         column = self._resolve_qualified(name) if len(name.parts) > 1 else self._resolve_bare(name)
         if column is None:
             return None
@@ -110,7 +113,8 @@ class Scope:
         return reference
 
     def _resolve_qualified(self, name: ast.Name) -> Column | None:
-        # Three-part names (STEAM section 4: S.SensorValue.temperature) name the stream-typed attribute in the middle.
+        # In a three-part name (STEAM section 4: S.SensorValue.temperature) the middle part is the
+        # stream-typed attribute.
         relation = self.relation(name.parts[0])
         if relation is None:
             return None
@@ -139,7 +143,7 @@ class Scope:
         return found[0][1] if found else None
 
     def known_names(self) -> list[str]:
-        """Everything that could have been written, for hints."""
+        """All names that are valid here, for hints."""
         names: list[str] = []
         for relation in self.relations:
             names.append(relation.alias)
@@ -150,7 +154,7 @@ class Scope:
 
 @dataclass(frozen=True)
 class Bound:
-    """A bound query: its plan (without Deliver), and whether its rows come from windows (and so have a tick)."""
+    """A bound query: its plan without Deliver, and whether its rows come from windows and so have a tick."""
 
     node: logical.Node
     windowed: bool
@@ -163,14 +167,14 @@ def quoted(names: list[str] | tuple[str, ...], limit: int = 12) -> str:
 
 
 def nearest(name: str, known: list[str] | tuple[str, ...]) -> str | None:
-    """A hint at the closest known name."""
+    """A hint that names the closest known name."""
     by_lower = {candidate.lower(): candidate for candidate in known}
     close = difflib.get_close_matches(name.lower(), list(by_lower), n=1, cutoff=0.6)
     return f"did you mean '{by_lower[close[0]]}'?" if close else None
 
 
 def walk_outside_subqueries(node: ast.Node | None) -> Iterator[ast.Node]:
-    """Every syntax node of an expression, parents first, not looking into subqueries."""
+    """Every syntax node of an expression, parents first, without descending into subqueries."""
     if node is None or isinstance(node, ast.QueryNode):
         return
     yield node

@@ -1,4 +1,4 @@
-"""One SELECT -> logical plan: FROM, WHERE, groups, the select list, and the kind of stream it gives."""
+"""Binds one SELECT: FROM, WHERE, groups, the select list, and the kind of stream that it returns."""
 
 from __future__ import annotations
 
@@ -76,7 +76,8 @@ class SelectBinder:
         return self._to_stream(node)
 
     def bind_from_and_where(self) -> None:
-        """FROM and WHERE; the conditions that tie a subquery to its outer query are put aside in `correlations`."""
+        """Binds FROM and WHERE; the conditions that tie a subquery to its outer query go to
+        `correlations`."""
         SourceBinder(self.select, self.scope, self.bind_query).bind()
         self.node = combine(self.scope, self.select)
         if self.select.where is None:
@@ -170,7 +171,7 @@ class SelectBinder:
         return any(is_aggregate_call(node) for clause in clauses for node in walk_outside_subqueries(clause))
 
     def check_aggregatable(self) -> None:
-        """Aggregation needs windows (or a table)."""
+        """Checks that the query aggregates over windows or a table."""
         if self.node.collection is not _COLLECTION.STREAM:
             return
         clauses = (
@@ -221,7 +222,7 @@ class SelectBinder:
         return output_names(self.context, over_groups, self.scope)
 
     def _of_alias(self, expression: ast.Expression) -> ast.Expression:
-        """GROUP BY c, where c is no column but the name of an item of the select list, means that item."""
+        """In GROUP BY c, if c is not a column but names an item of the select list, c means that item."""
         if not isinstance(expression, ast.Name) or len(expression.parts) != 1:
             return expression
         name = expression.parts[0].lower()
@@ -241,7 +242,7 @@ class SelectBinder:
         self.keys.append(logical.Projection(name, bound, unit))
 
     def _keys_of_having_subqueries(self, having: ast.Expression) -> None:
-        """Columns of the outer query used in a HAVING subquery join the GROUP BY (Fjords' Query 2)."""
+        """Adds the outer query's columns that a HAVING subquery reads to the GROUP BY (Fjords' Query 2)."""
         for node in walk_outside_subqueries(having):
             if isinstance(node, ast.ScalarQuery):
                 prepared = prepare_scalar(self, node)
@@ -256,7 +257,7 @@ class SelectBinder:
         return ColumnReference(self.items[aggregate].name, aggregate.type)
 
     def _over_groups(self, expression: Expression, place: ast.Node | None) -> Expression:
-        """An expression of the select list or HAVING, over the groups: keys and aggregates become columns."""
+        """Rewrites an expression of the select list or HAVING: keys and aggregates become columns."""
         for key in self.keys:
             if key.expression == expression:
                 return ColumnReference(key.name, type_of(expression))
@@ -377,7 +378,7 @@ class SelectBinder:
                 self.context.fail(
                     f"{relation} needs a window",
                     self.select,
-                    detail=f"it emits what has {'come into' if relation == 'ISTREAM' else 'left'} a window since it was last looked at",
+                    detail=f"it emits the rows that have {'entered' if relation == 'ISTREAM' else 'left'} the window since the last evaluation",
                     hint="give the stream a window, such as [NOW] or [RANGE 10 MINUTES]",
                 )
             return Bound(node, False)

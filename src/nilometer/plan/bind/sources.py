@@ -1,4 +1,4 @@
-"""FROM -> relations: extents, subqueries, ASOF joins and table functions, each with its window."""
+"""Binds FROM to relations: extents, subqueries, ASOF joins and table functions, each with its window."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from nilometer.plan.bind.table_functions import bind_call, names_of_windows
 from nilometer.plan.bind.windows import duration, window_over
 
 BindQuery = Callable[[Context, ast.QueryNode, Scope | None], Bound]
-"""How a subquery in FROM is bound; handed in, for queries and their sources contain each other."""
+"""Binds a subquery in FROM; passed as an argument, because queries and their sources contain each other."""
 
 
 class SourceBinder:
@@ -38,7 +38,8 @@ class SourceBinder:
         self.scope = scope
         self.context = scope.context
         self.bind_query = bind_query
-        # Static attributes are columns of the stream too (STEAM section 3.3); only those named are looked up.
+        # A stream's static attributes are columns too (STEAM section 3.3); only those the query names are
+        # looked up.
         self.named = {node.parts[-1].lower() for node in walk(select) if isinstance(node, ast.Name)}
         self.named |= set(names_of_windows(select))
         self.windows = self._windows_of_aggregates()
@@ -82,7 +83,8 @@ class SourceBinder:
         extent = self.context.catalog.extent(source.name)
         alias = source.alias or source.name
         if extent is None and self._last_extent is not None and source.alias is None:
-            # FROM SensorTables A, B, C (STEAM section 6.2): a further alias of the extent before.
+            # FROM SensorTables A, B, C (STEAM section 6.2): B and C are further aliases of the extent before
+            # them.
             source = replace(source, name=self._last_extent.name, alias=source.name)
             return self._extent(source, sampled=sampled)
         if extent is None:
@@ -159,7 +161,9 @@ class SourceBinder:
         if len(extents) == 1:
             return (extents[0].alias or extents[0].name).lower()
         self.context.fail(
-            "whose window is this?", node, hint="qualify the column with its stream: AVG(s.speed, 10 MINUTES)"
+            "this window names no stream",
+            node,
+            hint="qualify the column with its stream: AVG(s.speed, 10 MINUTES)",
         )
 
     def _window_amount(self, argument: ast.Expression) -> ast.Amount:
@@ -283,7 +287,7 @@ class SourceBinder:
 
 
 def combine(scope: Scope, select: ast.Select) -> logical.Node:
-    """The product of all relations, or the WINDOW join of STEAM; refuses what cannot be joined."""
+    """The product of all relations, or STEAM's WINDOW join; an error if they cannot be joined."""
     nodes: list[tuple[logical.Node, Relation]] = []
     for relation in scope.relations:
         if not any(node is relation.node for node, _ in nodes):
@@ -305,7 +309,8 @@ def combine(scope: Scope, select: ast.Select) -> logical.Node:
             hint=f"write {lonely[1].alias} [NOW] or {lonely[1].alias} [RANGE 10 MINUTES], or add a WINDOW clause",
         )
     if len(windows) > 1:
-        # Windows meet at the union of their ticks, and a table as it is at that tick: so it comes after all of them.
+        # Windows are joined at the union of their ticks. A table is read as it is at that tick, so it comes
+        # last.
         nodes.sort(
             key=lambda each: each[0].collection is algebra.Collection.TABLE and logical.refreshes(each[0])
         )
@@ -370,7 +375,8 @@ def _window_join(scope: Scope, select: ast.Select) -> logical.Node:
 
 
 def _groups(count: int, bounds: list[logical.WindowBound]) -> list[list[int]]:
-    """The streams that windows connect, directly or through others, together; the first stream's group first."""
+    """Groups the streams that windows connect, directly or through others; the first stream's group is
+    first."""
     group = list(range(count))
     for bound in bounds:
         one, other = group[bound.left], group[bound.right]

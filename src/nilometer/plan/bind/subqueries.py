@@ -1,4 +1,4 @@
-"""Subqueries -> joins and grouped windows, so that no host has a subquery operator.
+"""Rewrites subqueries to joins and grouped windows, so that no host needs a subquery operator.
 
 - A scalar subquery must be one ungrouped aggregate; it becomes a LEFT join with that aggregate. Conditions
   `inner = outer` in its WHERE (a correlation) become grouping keys and the join's condition.
@@ -38,7 +38,8 @@ _COLLECTION = algebra.Collection
 
 @dataclass(frozen=True)
 class PreparedScalar:
-    """A scalar subquery ready to be joined: its aggregate node, (its key column, outer expression) pairs, its value."""
+    """A scalar subquery ready to join: its aggregate node, (key column, outer expression) pairs, its
+    value."""
 
     node: logical.Node
     keys: tuple[tuple[Expression, Expression], ...]
@@ -47,7 +48,7 @@ class PreparedScalar:
 
 
 def conjuncts_of(node: ast.Expression) -> list[ast.Expression]:
-    """The conditions that AND joins, in the text."""
+    """The conditions of an expression that AND connects."""
     if isinstance(node, ast.Binary) and node.operator == "AND":
         return conjuncts_of(node.left) + conjuncts_of(node.right)
     return [node]
@@ -56,7 +57,7 @@ def conjuncts_of(node: ast.Expression) -> list[ast.Expression]:
 def split_correlation(
     context: Context, condition: Expression, place: ast.Node
 ) -> tuple[Expression, Expression] | None:
-    """(inner, outer) of a condition `inner = outer`; None if it reads nothing of the outer query."""
+    """(inner, outer) of a condition `inner = outer`; None if it reads no column of the outer query."""
     outer = {name for name in columns_of(condition) if name.startswith(OUTER)}
     if not outer:
         return None
@@ -120,7 +121,7 @@ def prepare_scalar(outer: SelectBinder, node: ast.ScalarQuery) -> PreparedScalar
                 items[expression] = logical.AggregateItem(context.fresh(expression.function), expression)
             column = ColumnReference(items[expression].name, expression.type)
             if expression.function == "count":
-                # No such group, or no evaluation yet: nothing was counted.
+                # Without such a group, or before the first evaluation, the count is 0.
                 return Call("coalesce", (column, Literal(0, INT)), INT)
             return column
         return expression
@@ -137,7 +138,7 @@ def prepare_scalar(outer: SelectBinder, node: ast.ScalarQuery) -> PreparedScalar
 
 
 def _replace_aggregates(expression: Expression, change: Callable[[Expression], Expression]) -> Expression:
-    """Top-down: an aggregate's own argument is not looked into."""
+    """Works top-down and does not descend into an aggregate's own argument."""
     if isinstance(expression, Aggregate):
         return change(expression)
     children = tuple(_replace_aggregates(child, change) for child in expression.children())
@@ -151,7 +152,7 @@ def attach_scalar(
     place: ast.Node,
     over: Callable[[Expression], Expression],
 ) -> logical.Node:
-    """LEFT join the subquery's aggregate; `over` maps the outer expressions to columns of `node`."""
+    """LEFT join with the subquery's aggregate; `over` maps the outer expressions to columns of `node`."""
     check_joinable(context, node, prepared.node, place)
     conditions = [Call("=", (over(outside), inside), BOOLEAN) for inside, outside in prepared.keys]
     return logical.Join(node, prepared.node, algebra.JoinKind.LEFT, conjunction(conditions))
@@ -160,7 +161,7 @@ def attach_scalar(
 def attach_membership(
     outer: SelectBinder, node: ast.InQuery | ast.Exists, negated: bool, binder: ExpressionBinder
 ) -> logical.Node:
-    """SEMI or ANTI join for IN and EXISTS."""
+    """SEMI or ANTI join for IN, EXISTS and their negations."""
     context = outer.context
     anti = negated != (isinstance(node, ast.InQuery) and node.negated)
     right, values, keys = _membership_side(outer, node)
@@ -220,7 +221,7 @@ def _membership_side(
 
 
 def check_joinable(context: Context, left: logical.Node, right: logical.Node, place: ast.Node) -> None:
-    """Whether the outer query and a subquery can be joined; if not, say which of them needs a window."""
+    """Checks that the outer query and a subquery can be joined; the error says which one needs a window."""
     kinds = (left.collection, right.collection)
     if right.collection is _COLLECTION.STREAM:
         context.fail(

@@ -1,4 +1,8 @@
-"""A function of FROM -> its call: columns found, options given their values, defaults and bounds, the window as the function takes it."""
+"""Binds a table function of FROM to its call.
+
+It resolves the columns, gives the options their values or defaults and checks their bounds, and turns the
+window into the form that the function takes.
+"""
 
 from __future__ import annotations
 
@@ -62,14 +66,15 @@ def _column(context: Context, name: ast.Name, inner: Relation) -> Column:
 
 
 def _sensors(context: Context, inner: Relation) -> frozenset[int | str]:
-    """The declared sensors; of what was made of a stream, some may be left out on purpose, so none is expected."""
+    """The declared sensors of a base stream; none for a derived one, which may leave sensors out on
+    purpose."""
     if not isinstance(inner.node, logical.Acquire):
         return frozenset()
     return frozenset(sensor.id for sensor in context.catalog.sensors(inner.node.stream.name))
 
 
 def _interval(inner: Relation) -> int | None:
-    """How often the one stream below is expected to send."""
+    """The interval at which the one stream below is expected to send."""
     leaves = [node for node in logical.walk_plan(inner.node) if isinstance(node, logical.Acquire)]
     return leaves[0].stream.interval if len(leaves) == 1 else None
 
@@ -80,7 +85,7 @@ def _interval(inner: Relation) -> int | None:
 def _options(
     context: Context, source: ast.FunctionSource, function: TableFunction, inner: Relation
 ) -> dict[str, OptionValue]:
-    """The values that are written, and the defaults that depend on the stream."""
+    """The values that the query gives, and the defaults that depend on the stream."""
     given = {
         setting.word: _value(context, function, function.option(setting.word), setting)
         for setting in source.settings
@@ -149,7 +154,7 @@ def _part(
 def _number(
     context: Context, option: Option, kind: OptionKind, amount: ast.Amount, setting: ast.Setting
 ) -> int | float:
-    """The number that stands there, or the value of the parameter that does."""
+    """The number in the text, or the value of the parameter in its place."""
     value: object = amount.count
     if isinstance(value, str):
         known, value = context.parameter(value)
@@ -188,7 +193,8 @@ def _window(
 
 
 def _reach(context: Context, source: ast.FunctionSource, inner: Relation) -> int | OwnWindow:
-    """How far apart in time what belongs together may be: so long, or as long as a column of each tuple says."""
+    """The largest distance in time between tuples that belong together: one length, or a column of a
+    tuple."""
     hint = f"write {source.name}(...) {TABLE_FUNCTIONS[source.name].window_hint}"
     match source.window:
         case None:
@@ -211,12 +217,12 @@ def _reach(context: Context, source: ast.FunctionSource, inner: Relation) -> int
 
 
 def _own_window(context: Context, amount: ast.Amount, column: Column) -> OwnWindow:
-    """A window for each sensor (SNJoin section 4.2.1): what its tuples have in a column."""
+    """A window for each sensor (SNJoin section 4.2.1), whose length its tuples carry in a column."""
     if column.type.kind is Kind.DURATION and amount.unit is None:
         return OwnWindow(column.name, MICROSECOND)
     if column.type.kind not in (Kind.INT, Kind.FLOAT):
         context.fail(
-            f"a window of its own is a number, and '{amount.count}' is {column.type}",
+            f"a column used as a window must hold numbers, and '{amount.count}' is {column.type}",
             amount,
             hint="name a column of numbers and its unit: [RANGE patience SECONDS]",
         )
@@ -230,7 +236,7 @@ def _own_window(context: Context, amount: ast.Amount, column: Column) -> OwnWind
 
 
 def _frame(context: Context, source: ast.FunctionSource, inner: Relation) -> Frame:
-    """The windows at which it is evaluated; without SLIDE at every interval of the stream."""
+    """The windows at which the function is evaluated; without SLIDE, one at every interval of the stream."""
     hint = f"write {source.name}(...) {TABLE_FUNCTIONS[source.name].window_hint}"
     if source.window is None:
         context.fail(f"{source.name} needs a window", source, hint=hint)
@@ -246,7 +252,8 @@ def _frame(context: Context, source: ast.FunctionSource, inner: Relation) -> Fra
 
 
 def names_of_windows(select: ast.Select) -> Iterator[str]:
-    """The names that stand for how far a function reaches: columns, if there are such, else parameters."""
+    """The names written as a function's reach: each is a column if there is one so called, else a
+    parameter."""
     for source in walk(select):
         if not isinstance(source, ast.FunctionSource) or source.window is None:
             continue

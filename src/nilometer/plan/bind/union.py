@@ -1,4 +1,8 @@
-"""UNION -> a Union node: equal arity, INT widened to FLOAT, names of the first query, like collections."""
+"""Binds UNION to a Union node.
+
+Both queries must have equally many columns and the same kind of collection. INT is widened to FLOAT, and the
+names are the first query's.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +22,7 @@ def bind_union(context: Context, place: ast.Union, left: Bound, right: Bound) ->
             f"UNION of {len(one)} column{'' if len(one) == 1 else 's'} with {len(other)}",
             place.right,
             detail=f"the first query gives {quoted(one.names)}, the second {quoted(other.names)}",
-            hint="select as many in both; NULL can stand for one that is missing",
+            hint="select equally many columns in both; NULL can replace a missing one",
         )
     if left.node.collection is not right.node.collection:
         kinds = {

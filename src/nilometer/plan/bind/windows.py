@@ -1,4 +1,4 @@
-"""Window specifications -> TimeWindow and RowWindow nodes, with the rules of the language for missing and mixed units."""
+"""Binds window specifications to TimeWindow and RowWindow nodes; rules for missing and mixed units."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def amount_length(context: Context, amount: ast.Amount, default_unit: str | None
             context.fail(
                 f"'{amount.count}' has no unit",
                 amount,
-                detail="neither has any other part of the window that could lend it one",
+                detail="no other part of the window has a unit either",
                 hint=f"write {amount.count} SECONDS, MINUTES, HOURS, DAYS or ROWS",
             )
         return length_of(amount.count, unit)

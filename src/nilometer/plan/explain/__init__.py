@@ -1,4 +1,5 @@
-"""EXPLAIN: plans <-> text, and plans -> JSON. The text is stable and reads back: `parse_plan(explain_text(p), c) == p`."""
+"""EXPLAIN: plans <-> text, and plans -> JSON. The text is stable and can be parsed:
+`parse_plan(explain_text(p), c) == p`."""
 
 from nilometer.plan.explain.as_json import to_json
 from nilometer.plan.explain.expressions import PlanTextError

@@ -1,8 +1,8 @@
-"""Bound expressions <-> plan text, exactly: `read(parse(print_expression(e)), schema) == e`.
+"""Prints bound expressions as plan text and reads them back: `read(parse(print_expression(e)), schema) == e`.
 
-The text is `str(expression)`, so that a plan reads like a query. What `str` would lose is written as a call of a name
-that no function has: a NULL that has a type, an empty IN list, a list, text with line ends. Names that are no plain
-words stand in double quotes.
+The text is `str(expression)`, so that a plan reads like a query. `str` would lose some details: the type of a
+NULL, an empty IN list, a list, text with line ends. These are written as calls of names that no function has.
+Names that are not plain words stand in double quotes.
 
 >>> from nilometer.language import parse_expression
 >>> from nilometer.types import INT, Column, Schema
@@ -104,7 +104,7 @@ def _escape(node: Expression) -> Expression:
 
 
 def read_expression(tree: ast.Expression, schema: Schema) -> Expression:
-    """The bound expression that a tree stands for, one node for one; columns are those of the schema."""
+    """Builds the bound expression of a syntax tree, node for node; columns are those of the schema."""
 
     def read(node: ast.Expression) -> Expression:
         match node:
@@ -180,7 +180,7 @@ def _negated(expression: Expression, negated: bool) -> Expression:
 def _read_logical(
     word: str, left: ast.Expression, right: ast.Expression, read: Callable[[ast.Expression], Expression]
 ) -> Expression:
-    """`a AND b AND c` nests to the left in the tree, and is one call here."""
+    """The tree of `a AND b AND c` nests to the left; the bound expression is one call."""
     parts = [read(right)]
     while isinstance(left, ast.Binary) and left.operator == word:
         parts.append(read(left.right))

@@ -1,7 +1,8 @@
-"""Text -> a plan: the inverse of `explain_text`. Blank lines and lines of comment are passed over; lines take the language's comments.
+"""Reads a plan from text: the inverse of `explain_text`.
 
-Leaves are looked up in the catalog, expressions are typed by the schema of what is below them, and the nodes check
-themselves: a text that makes no sense raises.
+Blank lines and comment lines are skipped, and a line may end in a comment of the language. Leaves are looked
+up in the catalog, expressions get their types from the schema below them, and the nodes check themselves: a
+text that makes no sense raises an error.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from nilometer.plan.explain.text import ELIDED
 
 @dataclass
 class Line:
-    """One line of the text and the lines under it; `elided` says that it bears the mark of a [NOW] window."""
+    """One line of the text and the lines under it; `elided` says that it has the mark of a [NOW] window."""
 
     cursor: Cursor
     elided: bool

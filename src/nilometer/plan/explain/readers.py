@@ -1,6 +1,6 @@
-"""The clauses of one line of plan text -> the parameters of its node: the inverse of `text.print_parameters`.
+"""Reads the clauses of one line of plan text: the inverse of `text.print_parameters`.
 
-Each reader takes what stands between the brackets, and leaves the place behind it.
+Each reader reads the text between the brackets and stops behind it.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ class Extents(Protocol):
     """The part of the catalog that plan text needs."""
 
     def extent(self, name: str) -> Extent | None:
-        """The extent of that name, whatever its case."""
+        """The extent of that name; case does not matter."""
 
 
 @dataclass(frozen=True)
 class Reading:
-    """What the reader of one line works with."""
+    """The state that the reader of one line works with."""
 
     cursor: Cursor
     inputs: tuple[logical.Node, ...] | tuple[physical.Node, ...]
@@ -54,15 +54,15 @@ class Reading:
         return Schema(tuple(column for node in self.inputs for column in node.schema))
 
     def expression(self, schema: Schema | None = None) -> Expression:
-        """The expression that is next."""
+        """Reads the next expression."""
         return read_expression(parse_expression(self.cursor), self.schema if schema is None else schema)
 
     def duration(self) -> int:
-        """The duration that is next."""
+        """Reads the next duration."""
         return read_duration(parse_expression(self.cursor))
 
     def name(self) -> str:
-        """The name that is next, dots and all."""
+        """Reads the next name, dots included."""
         return parse_name(self.cursor).text
 
 
@@ -224,7 +224,7 @@ def read_lag(reading: Reading) -> Parameters:
 
 
 def read_table_function(function: TableFunction) -> Reader:
-    """The clauses of a function's call, in the order in which they are printed."""
+    """Reads the clauses of a function's call, in the order in which they are printed."""
     return lambda reading: {"call": _function_call(reading, function)}
 
 
@@ -258,7 +258,7 @@ def _at_option(cursor: Cursor, function: TableFunction) -> bool:
 
 
 def _at_column(cursor: Cursor, function: TableFunction) -> bool:
-    """Whether a clause of columns comes next, which may be left out."""
+    """Whether a clause of columns comes next; the clause is optional."""
     words = {option.word.split()[0] for option in function.all_options} | {"SENSORS", "RANGE"}
     return cursor.at(";") and cursor.peek().key not in words
 
@@ -397,7 +397,7 @@ def _on(reading: Reading) -> Expression | None:
 
 
 def read_aggregate(reading: Reading) -> Parameters:
-    """The clauses of AGGREGATE, AGGR and AGGR_INIT."""
+    """Reads the clauses of AGGREGATE, AGGR and AGGR_INIT."""
     cursor = reading.cursor
     parameters: Parameters = {"keys": (), "items": ()}
     while not cursor.at("]"):
@@ -413,7 +413,7 @@ def read_aggregate(reading: Reading) -> Parameters:
 
 
 def read_aggregate_above(reading: Reading) -> Parameters:
-    """AGGR_MERGE and AGGR_EVAL do what the AGGR_INIT below them says."""
+    """AGGR_MERGE and AGGR_EVAL take their parameters from the AGGR_INIT below them."""
     below: Any = reading.inputs[0] if reading.inputs else None
     while isinstance(below, physical.Exchange):
         below = below.input

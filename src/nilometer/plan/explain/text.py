@@ -1,6 +1,7 @@
-"""A plan -> text: one node a line, inputs two spaces further in, parameters in brackets, clauses parted by semicolons.
+"""Prints a plan as text: one node a line, inputs indented by two spaces, parameters in brackets.
 
-Stable, and read back by `parse`: `parse_plan(explain_text(plan), catalog) == plan`.
+Semicolons separate the clauses of a node. The text is stable, and `parse` reads it back:
+`parse_plan(explain_text(plan), catalog) == plan`.
 
     DELIVER [TICK]
       PROJECT [R.time AS time, R.depth AS depth]
@@ -42,15 +43,15 @@ LOGICAL_NAMES: dict[type[logical.Node], str] = {
 }
 
 ELIDED = "@now"
-"""The mark, at the end of its input's line, of a [NOW] window that needs no operator."""
+"""The mark of a [NOW] window that needs no operator; it stands at the end of its input's line."""
 
 
 Note = Callable[[PlanNode], str | None]
 
 
 def explain_text(node: PlanNode, note: Note | None = None) -> str:
-    """The text of a logical or physical plan, without a line end at the end; `note` says what there is to remark on a node,
-    which becomes a comment at the end of its line."""
+    """The text of a logical or physical plan, without a final line end. `note` returns a remark on a node,
+    which is printed as a comment at the end of its line."""
     lines: list[str] = []
     _explain(node, 0, "", lines, note)
     return "\n".join(lines)
@@ -126,12 +127,12 @@ def print_parameters(node: PlanNode) -> list[str]:
             return ["BY " + ", ".join(map(print_expression, node.keys)) if node.keys else "ONE BUCKET"]
         case logical.Deliver() | physical.Deliver():
             return [*(["TICK"] if node.tick else []), *_within(node.within)]
-        case _:  # AGGR_MERGE and AGGR_EVAL do what the AGGR_INIT below them says
+        case _:  # AGGR_MERGE and AGGR_EVAL take their parameters from the AGGR_INIT below them
             return []
 
 
 def _function_call(call: FunctionCall) -> list[str]:
-    """The alias and the ids, columns and options, the window, what was chosen, and the declared sensors."""
+    """The alias and the ids, columns and options, the window, the choices made, and the declared sensors."""
     plain = [
         _option(each, call[each.word])
         for each in call.function.options
@@ -176,7 +177,7 @@ def _option_value(kind: OptionKind, value: OptionValue) -> str:
 
 
 def _function_window(window: int | OwnWindow | Frame | None) -> list[str]:
-    """A length of time, or the column that has it and the unit; or the windows of a frame."""
+    """A length of time, the column that holds the length and its unit, or the windows of a frame."""
     match window:
         case None:
             return []
@@ -194,7 +195,7 @@ def _columns(columns: tuple[Column, ...], extent: Extent) -> str:
 
 
 def _column(column: Column, extent: Extent) -> str:
-    """A column of a leaf by its name; with its type where the extent does not say it (a sensor's static attribute)."""
+    """The name of a leaf's column, with its type if the extent lacks it (a sensor's static attribute)."""
     name = print_name(column.name)
     if column in extent.columns:
         return name

@@ -1,4 +1,4 @@
-"""Windows <-> plan text, in the language's own spelling where it has one.
+"""Prints and reads windows in plan text, in the language's own spelling where it has one.
 
 >>> print_time_window(0, 0, None, False), print_time_window(900_000_000, 0, 60_000_000, True)
 ('NOW', 'RANGE 15 MINUTES SLIDE 1 MINUTE')
@@ -15,7 +15,8 @@ from nilometer.types import format_duration
 
 
 def print_time_window(start: int | None, end: int, slide: int | None, open_start: bool) -> str:
-    """`NOW`, `AT NOW - d`, `RANGE d`, `UNBOUNDED`, `FROM ... TO ...`; an open start that RANGE cannot say is AFTER."""
+    """`NOW`, `AT NOW - d`, `RANGE d`, `UNBOUNDED`, `FROM ... TO ...`; AFTER is an open start that RANGE
+    cannot say."""
     text = _print_range(start, end, open_start, format_duration)
     return text if slide is None else f"{text} SLIDE {format_duration(slide)}"
 
@@ -66,7 +67,7 @@ def row_window_parameters(cursor: Cursor) -> dict[str, Any]:
 
 
 def _read_range(cursor: Cursor) -> tuple[int | None, int, bool, bool]:
-    """start, end, whether it was a RANGE, whether the start is open."""
+    """Reads start, end, whether the text said RANGE, and whether the start is open."""
     match cursor.expect_any("NOW", "AT", "RANGE", "UNBOUNDED", "FROM", "AFTER"):
         case "NOW":
             return 0, 0, False, False

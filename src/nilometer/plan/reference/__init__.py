@@ -1,6 +1,7 @@
-"""The reference evaluator: a logical plan and the logs to its answer, naive and obviously right.
+"""The reference evaluator: computes a logical plan's answer from the logs, naively and obviously right.
 
-It shares nothing with the hosts it judges but the plan itself: no operators, no kernels, the standard library only.
+It shares only the plan with the hosts that it judges. It uses the standard library, no operators and no
+kernels.
 """
 
 from nilometer.plan.reference.answer import Answer, Occurrence

@@ -1,4 +1,4 @@
-"""Bags to aggregated bags: one row per group, or one row for all, also of an empty bag; and COMPLETENESS."""
+"""Aggregates bags: one row per group, or without keys one row even for an empty bag; and COMPLETENESS."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from nilometer.plan.scalar import aggregate, evaluate
 
 
 def aggregated(node: Aggregate, bag: Bag, now: int | None) -> list[Values]:
-    """The aggregates of a bag: without keys one row whatever is in it, with keys one row for each group there is."""
+    """The aggregates of a bag: without keys always one row, with keys one row for each group."""
     return [
         {**keys, **{item.name: _item(item, group, now) for item in node.items}}
         for keys, group in grouped(node, bag, now)
@@ -22,7 +22,7 @@ def aggregated(node: Aggregate, bag: Bag, now: int | None) -> list[Values]:
 
 
 def grouped(node: Aggregate, bag: Bag, now: int | None) -> list[tuple[dict[str, Any], list[Values]]]:
-    """The groups of a bag, each with its keys (NULL = NULL), in the order in which they turn up."""
+    """The groups of a bag, each with its keys (NULL = NULL), in the order in which they first appear."""
     if not node.keys:
         return [({}, list(bag))]
     groups: dict[Any, tuple[dict[str, Any], list[Values]]] = {}
@@ -43,8 +43,11 @@ def _item(item: AggregateItem, group: Bag, now: int | None) -> Any:
 def with_completeness(
     node: Aggregate, evaluations: Sequence[Evaluation], rows: Sequence[Row], first_tick: int | None
 ) -> list[Evaluation]:
-    """The aggregates of a stream's time windows with their completeness: the readings that are there (before WHERE,
-    which stands above) over those expected; grouped by id, one sensor's over those expected of it."""
+    """The aggregates of a stream's time windows with their completeness: readings present over expected.
+
+    Readings are counted before WHERE, which stands above. Grouped by id, each sensor's readings are divided
+    by those expected of that sensor.
+    """
     completeness, window = node.completeness, node.input
     if completeness is None or not isinstance(window, TimeWindow):
         raise InternalError("wrong plan: COMPLETENESS of what is not a time window")
@@ -54,7 +57,7 @@ def with_completeness(
         bag = []
         for keys, group in grouped(node, evaluation.bag, evaluation.tick):
             values = {**keys, **{item.name: _item(item, group, evaluation.tick) for item in node.items}}
-            # Readings due = sensors x length / interval, kept whole as long as it can be.
+            # Readings expected = sensors x length / interval, computed in whole numbers as long as possible.
             due = sensors * _length(completeness, window, evaluation.tick, first_tick)
             values[completeness.name] = len(group) * completeness.interval / due if due > 0 else None
             bag.append(values)
@@ -63,15 +66,18 @@ def with_completeness(
 
 
 def _sensors(completeness: Completeness, rows: Sequence[Row], tick: int) -> int:
-    """How many sensors are expected to report: those declared, else those heard so far."""
+    """How many sensors are expected to report: the declared ones, else those heard so far."""
     if completeness.sensors is not None:
         return completeness.sensors
     return len({row.id for row in rows if row.tick <= tick and row.id is not None})
 
 
 def _length(completeness: Completeness, window: TimeWindow, tick: int, first_tick: int | None) -> int:
-    """The length of the window at a tick, clipped at the stream's first tick. The first reading stands for the interval
-    that it ends, and so does that on a closed start: [NOW] is one interval long."""
+    """The length of the window at a tick, clipped at the stream's first tick.
+
+    A reading stands for the interval that ends with it. This holds for the first reading and for one on a
+    closed start: [NOW] is one interval long.
+    """
     if first_tick is None:
         return 0
     start = first_tick - completeness.interval

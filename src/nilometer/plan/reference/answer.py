@@ -1,4 +1,4 @@
-"""The answer to a query on given logs: rows, how far it reaches, and the books."""
+"""The answer to a query on given logs: its rows, its watermark, and the books."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Occurrence:
-    """The books of one occurrence of a stream in the plan: tuples read, and those of them that were late."""
+    """The books of one occurrence of a stream in the plan: tuples read, and how many of them were late."""
 
     stream: str
     alias: str
@@ -18,8 +18,8 @@ class Occurrence:
 
 @dataclass(frozen=True)
 class Answer:
-    """The rows, in the order of their ticks, with values in the order of `columns`; LIST is a list, STRUCT a dict, POINT
-    a pair. Every tick below `watermark` has been evaluated."""
+    """The rows, in the order of their ticks, with values in the order of `columns`. A LIST is a list, a
+    STRUCT a dict, a POINT a pair. Every tick below `watermark` has been evaluated."""
 
     columns: tuple[str, ...]
     rows: tuple[tuple[Any, ...], ...]

@@ -1,5 +1,8 @@
-"""Bags to bags at one tick: selection, projection, renaming and joining, the same for tables, for a window's content
-and, one tuple at a time, for streams. `now` is the tick they are done at, None for tables."""
+"""Selects, projects, renames, unites and joins bags at one tick.
+
+The same functions serve tables, the content of a window and, one tuple at a time, streams. `now` is the tick
+of the evaluation, None for tables.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,7 @@ Bag = Sequence[Values]
 
 
 def each(node: Select | Project | Rename, bag: Bag, now: int | None) -> list[Values]:
-    """What a node that looks at one row at a time makes of a bag."""
+    """Applies a node that looks at one row at a time to a bag."""
     match node:
         case Select(predicate=predicate):
             return [values for values in bag if holds(predicate, values, now)]
@@ -26,7 +29,7 @@ def each(node: Select | Project | Rename, bag: Bag, now: int | None) -> list[Val
 
 
 def holds(predicate: Expression | None, values: Values, now: int | None) -> bool:
-    """Whether the predicate is true: neither false nor NULL. No predicate holds always."""
+    """Whether the predicate is true, neither false nor NULL. No predicate is always true."""
     return predicate is None or evaluate(predicate, values, now) is True
 
 

@@ -1,5 +1,8 @@
-"""Windows with windows: at the union of their ticks, each side with its latest window at or before, empty before its
-first. Joins and unions of windows fire like this; so a side that falls silent still shows what it showed last."""
+"""Combines windows at the union of their ticks, each side with its latest window at or before the tick.
+
+A side is empty before its first window. Joins and unions of windows fire like this, so a side that falls
+silent still shows its last content.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ def combine(
     right: Sequence[Evaluation],
     combined: Callable[[Bag, Bag, int], list[Values]],
 ) -> list[Evaluation]:
-    """Both sides' evaluations, brought together tick by tick by `combined(left bag, right bag, tick)`."""
+    """Both sides' evaluations, combined tick by tick by `combined(left bag, right bag, tick)`."""
     ticks = sorted({evaluation.tick for evaluation in (*left, *right)})
     return [
         Evaluation(tick, tuple(combined(latest(left, tick), latest(right, tick), tick))) for tick in ticks

@@ -1,4 +1,4 @@
-"""Two answers to what differs between them: answers are multisets, and floats are compared with a tolerance.
+"""Compares two answers: answers are multisets of rows, and floats are compared with a tolerance.
 
 >>> same_answer([(1, 0.1 + 0.2), (2, None)], [(2, None), (1, 0.3)]) is None
 True
@@ -23,9 +23,10 @@ DIGITS = 9
 
 
 def normalise(rows: Rows) -> list[tuple[Any, ...]]:
-    """The rows in a canonical order and form: lists, structs and points as tuples, floats to nine significant digits.
+    """The rows in a canonical order and form: lists, structs and points as tuples, nine significant digits.
 
-    Two hosts' rows normalise alike unless a float stands at the edge between two roundings: `same_answer` decides.
+    The rows of two hosts normalise alike unless a float lies at the edge between two roundings; `same_answer`
+    decides then.
     """
     return sorted((_rounded(row) for row in _plain(rows)), key=order_key)
 
@@ -33,7 +34,7 @@ def normalise(rows: Rows) -> list[tuple[Any, ...]]:
 def same_answer(expected: Rows, given: Rows, tolerance: float = 1e-9) -> str | None:
     """None if both are the same multiset of rows, else a text that shows the first difference.
 
-    Types count: 1 is not 1.0, and true is not 1. Floats may differ by `tolerance`, relative or absolute.
+    Types matter: 1 is not 1.0, and true is not 1. Floats may differ by `tolerance`, relative or absolute.
     """
     left, right = _plain(expected), _plain(given)
     missing, surplus = _unmatched(left, right, tolerance)
@@ -58,13 +59,13 @@ def _rows(count: int) -> str:
 def _plain(rows: Rows) -> list[tuple[Any, ...]]:
     found = list(rows.rows if isinstance(rows, Answer) else rows)
     if any(isinstance(row, Mapping) for row in found):
-        # Whose items are its keys: every answer of as many rows would be the same.
+        # The items of a dictionary are its keys, so all answers with the same number of rows would be equal.
         raise TypeError("rows are compared as tuples, not as dictionaries: give the answer's `rows`")
     return [tuple(_plain_value(value) for value in row) for row in found]
 
 
 def _plain_value(value: Any) -> Any:
-    """Lists, structs and points as tuples, whatever a host makes of them."""
+    """Lists, structs and points as tuples, whatever form a host gives them."""
     if isinstance(value, Mapping):
         return tuple(_plain_value(part) for part in value.values())
     if isinstance(value, Sequence) and not isinstance(value, str):
@@ -83,8 +84,8 @@ def _rounded(value: Any) -> Any:
 def _unmatched(
     left: Sequence[tuple[Any, ...]], right: Sequence[tuple[Any, ...]], tolerance: float
 ) -> tuple[list[tuple[Any, ...]], list[tuple[Any, ...]]]:
-    """The rows of either side without a partner on the other, in order. Only rows that agree in all but their floats can
-    be partners."""
+    """The rows of each side without a partner on the other, in order. Partners agree in all but their
+    floats."""
     groups: dict[Any, tuple[list[tuple[Any, ...]], list[tuple[Any, ...]]]] = {}
     for side, rows in enumerate((left, right)):
         for row in rows:
@@ -98,7 +99,7 @@ def _unmatched(
 
 
 def _skeleton(value: Any) -> Any:
-    """All but the floats, with the types."""
+    """The value without its floats, with the types."""
     if isinstance(value, tuple):
         return tuple(_skeleton(part) for part in value)
     return (type(value), None if isinstance(value, float) else value)
@@ -107,8 +108,11 @@ def _skeleton(value: Any) -> Any:
 def _pair(
     mine: list[tuple[Any, ...]], theirs: list[tuple[Any, ...]], tolerance: float
 ) -> tuple[list[tuple[Any, ...]], list[tuple[Any, ...]]]:
-    """What a greatest matching between close rows leaves over. Sorted rows nearly always match one by one; where they do
-    not, because two floats of a row trade places, partners are exchanged along augmenting paths."""
+    """The rows that a maximum matching between close rows leaves over.
+
+    Sorted rows nearly always match one by one. They do not if two floats of a row trade places; then partners
+    are exchanged along augmenting paths.
+    """
     if len(mine) == len(theirs) and all(
         _close(one, other, tolerance) for one, other in zip(mine, theirs, strict=True)
     ):

@@ -1,7 +1,7 @@
-"""Windows to streams: RSTREAM, ISTREAM and DSTREAM.
+"""Turns windows into streams: RSTREAM, ISTREAM and DSTREAM.
 
-ISTREAM and DSTREAM are multiset differences to the previous evaluation, the first one's being empty, over the values
-of the select list: NULL equals NULL, the tick does not count.
+ISTREAM and DSTREAM are multiset differences to the previous evaluation; before the first evaluation there is
+an empty one. They compare the values of the select list: NULL equals NULL, and the tick does not count.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from nilometer.plan.reference.rows import Evaluation, Row, Values, freeze
 
 
 def to_stream(node: ToStream, evaluations: Sequence[Evaluation]) -> list[Row]:
-    """The rows that each evaluation emits, with time = tick = T, no source and no position."""
+    """The rows that each evaluation emits, with time = tick = T, and neither source nor position."""
     rows = []
     previous: Bag = ()
     for evaluation in evaluations:
@@ -34,7 +34,7 @@ def to_stream(node: ToStream, evaluations: Sequence[Evaluation]) -> list[Row]:
 
 
 def difference(bag: Bag, less: Bag) -> list[Values]:
-    """The multiset difference: every row of `less` takes one equal row away."""
+    """The multiset difference: every row of `less` removes one equal row."""
     taken: Counter[Any] = Counter(freeze(values) for values in less)
     rest = []
     for values in bag:

@@ -1,9 +1,9 @@
-"""A logical plan and the logs it reads to its answer: the judge of every host.
+"""Evaluates a logical plan over the logs that it reads. Its answer judges every host.
 
-Written straight from "Meaning" in the language, to be read beside it; naive on purpose. A plan is evaluated from the
-leaves up, all at once, on everything the logs hold, with the one W that they give. A stream that is made tuple by tuple
-(selected, projected, united, joined with a table or within a WINDOW) shows every accepted tuple; what depends on an
-order or on completeness shows only what lies below W.
+The code follows "Meaning" in the language, to be read beside it, and is naive on purpose. It evaluates a plan
+from the leaves up, all at once, on everything in the logs, with the one watermark W that they give. A stream
+that is made tuple by tuple (selected, projected, united, joined with a table or within a WINDOW) shows every
+accepted tuple. A result that depends on an order or on completeness shows only tuples below W.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from nilometer.plan.reference.windows import row_window, time_window
 
 @dataclass(frozen=True)
 class World:
-    """All that an answer depends on besides the plan."""
+    """Everything besides the plan that an answer depends on."""
 
     feeds: Mapping[str, Feed]
     tables: Tables
@@ -55,8 +55,9 @@ def evaluate(
 ) -> Answer:
     """The answer of a plan.
 
-    `feeds`, `tables` and `sensors` are keyed by the lower-case name of the stream or table. `versions` are what became of
-    the tables later. `finished` False is the answer so far while the streams still run: no end of a stream raises W.
+    `feeds`, `tables` and `sensors` are keyed by the lower-case name of the stream or table. `versions` are
+    later contents of the tables. With `finished` False it is the answer so far while the streams still run:
+    no end of a stream raises W.
     """
     watermark = query_watermark(plan, feeds, finished)
     world = World(feeds, tables or {}, sensors or {}, watermark, versions)
@@ -70,7 +71,7 @@ def evaluate(
 
 
 def _rows(node: Node, world: World) -> list[tuple[int | None, Values]]:
-    """The rows of any collection with their ticks, in their order; a table's have none."""
+    """The rows of any collection with their ticks, in order; rows of a table have no tick."""
     match node.collection:
         case Collection.STREAM:
             return [(row.tick, row.values) for row in sorted(stream(node, world), key=delivery_order)]
@@ -188,7 +189,7 @@ def windows(node: Node, world: World) -> list[Evaluation]:
 
 
 def table(node: Node, world: World, tick: int | None = None) -> list[Values]:
-    """The rows of a node that yields a table, as it is at a tick; without one as it was first."""
+    """The rows of a node that yields a table, as of a tick; without a tick, the first version."""
     match node:
         case logical.Stored():
             return stored(node, tables_at(world.tables, world.versions, tick))

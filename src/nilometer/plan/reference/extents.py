@@ -1,7 +1,8 @@
-"""Extents to rows: the accepted tuples of a stream, and the snapshot of a table, under an alias.
+"""Reads extents: the accepted tuples of a stream, and the snapshot of a table, under an alias.
 
-Static attributes of sensors are columns of their stream too (STEAM section 3.3): what a stream does not declare is
-looked up by the tuple's `id`, and is NULL for a sensor that nobody declared. NaN becomes NULL on entry.
+Static attributes of sensors are columns of their stream too (STEAM section 3.3). A column that the stream
+does not declare is looked up by the tuple's `id`, and is NULL for an undeclared sensor. NaN becomes NULL on
+entry.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from nilometer.types import Column, Kind
 
 
 def acquire(node: Acquire, feeds: Mapping[str, Feed], sensors: Mapping[str, Sequence[Sensor]]) -> list[Row]:
-    """The accepted tuples of a stream, of the sensors that run, that satisfy what was pushed into the acquisition."""
+    """The accepted tuples of a stream's chosen sensors that satisfy the predicate of the acquisition."""
     declared: dict[Any, Sensor] = {sensor.id: sensor for sensor in sensors.get(node.stream.name.lower(), ())}
     rows = []
     for arrival in arrive(node.stream, feed_of(node.stream, feeds)).accepted:

@@ -1,4 +1,4 @@
-"""What a stream's log holds: readings and heartbeats, in log order.
+"""The content of a stream's log: readings and heartbeats, in log order.
 
 >>> feed = Feed(({"time": 0, "id": 1, "depth": 7}, 5_000_000))
 >>> [type(item).__name__ for item in feed.items]
@@ -15,11 +15,11 @@ Reading = Mapping[str, Any]
 """A tuple of the stream: bare column names to values, `time` (microseconds) and `id` among them."""
 
 Heartbeat = int
-"""A promise, in microseconds: from here on, no tuple with an earlier tick."""
+"""A promise, in microseconds: no tuple with an earlier tick follows."""
 
 
 @dataclass(frozen=True)
 class Feed:
-    """The log of one stream from the query's start on. A reading's position is its index here."""
+    """The log of one stream from the query's start on. A reading's position is its index in `items`."""
 
     items: tuple[Reading | Heartbeat, ...] = ()

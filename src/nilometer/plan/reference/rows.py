@@ -1,4 +1,4 @@
-"""The three shapes that plans are evaluated to, and how their values are ordered and compared.
+"""The three results of evaluating a plan, and how their values are ordered and compared.
 
 - a stream is a list of `Row`s: values, tagged with a tick, an event time, a source and a position;
 - windows are a list of `Evaluation`s, in order: a tick and a bag of values;
@@ -20,7 +20,7 @@ Values = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Row:
-    """A tuple of a stream. What a join or a window made has no source and no position."""
+    """A tuple of a stream. A tuple that a join or a window made has neither source nor position."""
 
     tick: int
     time: int
@@ -38,7 +38,7 @@ class Evaluation:
 
 
 def order_key(value: Any) -> tuple[Any, ...]:
-    """A key that orders any two values: NULL first, then numbers, text, and lists and structs by their parts."""
+    """A key that orders any two values: NULL first, then numbers, text, then lists and structs by parts."""
     match value:
         case None:
             return (0,)
@@ -53,24 +53,28 @@ def order_key(value: Any) -> tuple[Any, ...]:
 
 
 def stream_order(row: Row) -> tuple[Any, ...]:
-    """The order of a stream's tuples: (time, id, position), and then the values where a derived stream has no position."""
+    """The order of a stream's tuples: (time, id, position), then values, as derived streams lack
+    positions."""
     values = order_key(row.values) if row.position is None else ()
     return (row.time, order_key(row.id), order_key(row.position), values)
 
 
 def delivery_order(row: Row) -> tuple[Any, ...]:
-    """The order in which an answer's tuples are delivered: by tick, and within it (time, id, position)."""
+    """The order in which an answer's tuples are delivered: by tick, then by (time, id, position)."""
     return (row.tick, row.time, order_key(row.id), order_key(row.position))
 
 
 def source_order(row: Row) -> tuple[Any, ...]:
-    """The order of one source's tuples: (time, position), and the values of those without a position. A tuple joined with several rows of a
-    table stands once for each, in the table's order: sorting keeps it."""
+    """The order of one source's tuples: (time, position), then the values of those without a position.
+
+    A tuple joined with several rows of a table appears once for each, in the table's order, which a stable
+    sort keeps.
+    """
     return (row.time, order_key(row.position), order_key(row.values) if row.position is None else ())
 
 
 def freeze(value: Any) -> Any:
-    """The value in a form that can be hashed, equal where the values are equal (NULL = NULL)."""
+    """The value in a hashable form that is equal where the values are equal (NULL = NULL)."""
     if isinstance(value, Mapping):
         return tuple(freeze(part) for part in value.values())
     if isinstance(value, Sequence) and not isinstance(value, str):

@@ -1,6 +1,7 @@
-"""Streams to streams, source by source: SAMPLE EVERY, and LAG, DELTA and RATE; and what a union does to sources.
+"""Evaluates, source by source, SAMPLE EVERY and LAG, DELTA and RATE; and unites streams and their sources.
 
-The first two depend on the order of a source's tuples, so tuples at W or later wait: an earlier one may still arrive.
+SAMPLE and LAG depend on the order of a source's tuples. Tuples at W or later wait, because an earlier one may
+still arrive.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from nilometer.types import FLOAT, SECOND, Type, floor_to
 
 
 def by_source(rows: Sequence[Row], watermark: int) -> list[list[Row]]:
-    """The tuples below W of each source, in the order (time, position). Tuples without an id are one source."""
+    """The tuples below W of each source, by (time, position). Tuples without an id form one source."""
     sources: dict[Any, list[Row]] = {}
     for row in sorted(rows, key=source_order):
         if row.tick < watermark:
@@ -39,7 +40,7 @@ def by_source(rows: Sequence[Row], watermark: int) -> list[list[Row]]:
 
 
 def sample(node: Sample, rows: Sequence[Row], watermark: int) -> list[Row]:
-    """Per source the first tuple of each interval of time since the epoch."""
+    """The first tuple of each source in each interval of time since the epoch."""
     kept = []
     for source in by_source(rows, watermark):
         first: dict[int, Row] = {}
@@ -50,7 +51,7 @@ def sample(node: Sample, rows: Sequence[Row], watermark: int) -> list[Row]:
 
 
 def lag(node: Lag, rows: Sequence[Row], watermark: int) -> list[Row]:
-    """Every tuple with what it owes to its source's earlier ones."""
+    """Every tuple with the columns computed from its source's earlier tuples."""
     result = []
     for source in by_source(rows, watermark):
         for index, row in enumerate(source):
@@ -60,7 +61,8 @@ def lag(node: Lag, rows: Sequence[Row], watermark: int) -> list[Row]:
 
 
 def _lagged(item: Lagged, source: Sequence[Row], index: int) -> Any:
-    """LAG: the value that many tuples back; DELTA: how much it has changed; RATE: per second, 0 apart NULL."""
+    """LAG: the value that many tuples back; DELTA: its change; RATE: its change per second, NULL if no time
+    has passed."""
     if index < item.offset:
         return None
     row, earlier = source[index], source[index - item.offset]
@@ -68,7 +70,7 @@ def _lagged(item: Lagged, source: Sequence[Row], index: int) -> Any:
     if item.function is Shift.LAG:
         return before
     value = evaluate(item.expression, row.values, row.tick)
-    # Subtracting as the language does: NULLs, and an INT that does not fit, have their meaning there.
+    # Subtracts as the language does, which defines the result for NULLs and for an INT that does not fit.
     type_ = type_of(item.expression).plain if item.function is Shift.DELTA else FLOAT
     change = evaluate(Call("-", (Literal(value, type_), Literal(before, type_)), type_), {}, None)
     if item.function is Shift.DELTA:
@@ -78,9 +80,11 @@ def _lagged(item: Lagged, source: Sequence[Row], index: int) -> Any:
 
 
 def united_streams(node: Union, left: Sequence[Row], right: Sequence[Row]) -> list[Row]:
-    """The tuples of both streams, at their times if the two have different ticks. Positions in two logs cannot be
-    compared, so none is kept; nor are ids, where those of one side are INT and those of the other STRING: 5 and '5' are
-    neither one source nor surely two."""
+    """The tuples of both streams, at their times if the two streams have different ticks.
+
+    Positions in two logs cannot be compared, so none is kept. Ids are dropped if one side's are INT and the
+    other's STRING: 5 and '5' may or may not be the same source.
+    """
     bags = [row.values for row in left], [row.values for row in right]
     values = united(node, *bags)
     kinds = {kind for side in node.inputs if (kind := source_type(side)) is not None}
@@ -91,7 +95,7 @@ def united_streams(node: Union, left: Sequence[Row], right: Sequence[Row]) -> li
 
 
 def source_type(node: Node) -> Type | None:
-    """The type of a stream's ids; None for one whose tuples have no source, as joins and windows make them."""
+    """The type of a stream's ids; None if its tuples have no source, as those made by joins and windows."""
     match node:
         case Acquire(stream=stream):
             return stream.id_type.plain

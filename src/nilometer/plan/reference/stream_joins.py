@@ -1,4 +1,4 @@
-"""Streams with streams: ASOF JOIN, and STEAM's WINDOW join."""
+"""Joins streams with streams: ASOF JOIN, and STEAM's WINDOW join."""
 
 from __future__ import annotations
 
@@ -11,11 +11,13 @@ from nilometer.plan.scalar import evaluate
 
 
 def asof_join(node: AsofJoin, left: Sequence[Row], right: Sequence[Row], watermark: int) -> list[Row]:
-    """Per left tuple the right tuple of its key with the greatest time up to its own (ties: the last by id and
-    position), not older than WITHIN, that age included; else NULLs.
+    """Joins each left tuple with the right tuple of its key that has the greatest time up to its own.
 
-    A left tuple waits until W has passed its time, for only then are all right tuples up to it known. It therefore
-    takes its place in the answer at its time, even where its stream is sensed and its tick was earlier.
+    Ties go to the last by id and position. A right tuple older than WITHIN is no match (one exactly that old
+    is); without a match the right columns are NULL.
+
+    A left tuple waits until W has passed its time, because only then are all right tuples up to it known. So
+    its place in the answer is at its time, even if its stream is sensed and its tick was earlier.
     """
     nothing: Values = dict.fromkeys(node.right.schema.names)
     result = []
@@ -32,7 +34,7 @@ def asof_join(node: AsofJoin, left: Sequence[Row], right: Sequence[Row], waterma
 
 
 def _keys_equal(node: AsofJoin, row: Row, other: Row) -> bool:
-    """Whether all keys are equal; a key that is NULL equals nothing."""
+    """Whether all keys are equal; a NULL key equals nothing."""
     for left, right in node.keys:
         mine, theirs = evaluate(left, row.values, row.tick), evaluate(right, other.values, other.tick)
         if mine is None or theirs is None or mine != theirs:
@@ -41,8 +43,9 @@ def _keys_equal(node: AsofJoin, row: Row, other: Row) -> bool:
 
 
 def window_join(node: WindowJoin, streams: Sequence[Sequence[Row]]) -> list[Row]:
-    """The N-tuples, one member of each stream, that keep every bound between two members' times and satisfy the
-    predicate; its time and tick are the latest member's. A tuple may meet itself under another alias."""
+    """The N-tuples, one member of each stream, that keep every bound between two members' times and satisfy
+    the predicate. Time and tick are the latest member's. A tuple may be joined with itself under another
+    alias."""
     combinations: list[tuple[Row, ...]] = [()]
     for stream in streams:
         combinations = [

@@ -1,6 +1,7 @@
-"""A later version of some stored extents: what their rows are from a tick on (language.md, "Extents": REFRESH EVERY).
+"""A later version of stored extents: their rows from a tick on (language.md, "Extents": REFRESH EVERY).
 
-Which version a reading, or a window's evaluation, meets depends on its tick alone, not on when it came.
+The tick of a reading or of a window's evaluation alone decides which version it is joined with, not its
+arrival.
 """
 
 from __future__ import annotations
@@ -15,14 +16,15 @@ Tables = Mapping[str, Sequence[Mapping[str, Any]]]
 
 @dataclass(frozen=True)
 class TableVersion:
-    """From the tick `holds_from` on these tables are so, until a later version; those that are not named stay as they are."""
+    """The content of these tables from the tick `holds_from` until a later version. Other tables do not
+    change."""
 
     holds_from: int
     tables: Tables
 
 
 def tables_at(first: Tables, versions: Sequence[TableVersion], tick: int | None) -> Tables:
-    """The tables at a tick; without one as they were first.
+    """The tables as of a tick; without a tick, their first version.
 
     >>> later = [TableVersion(10, {"t": [{"k": 2}]})]
     >>> tables_at({"t": [{"k": 1}]}, later, 9)["t"], tables_at({"t": [{"k": 1}]}, later, 10)["t"]

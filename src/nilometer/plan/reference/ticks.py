@@ -1,8 +1,9 @@
-"""Which ticks a derived stream has.
+"""Decides which ticks a derived stream has.
 
-A stream's tuples stand either at their times or, all of them, at their times rounded down to one interval. What is more
-mixed than that has no order that agrees with its ticks: a tuple could still come before one whose tick is complete, and
-an answer would have to be taken back. So where streams of different intervals meet, their tuples stand at their times.
+The ticks of a stream are either the times of its tuples or, for all of them, the times rounded down to one
+interval. Any other mixture has no order that agrees with its ticks: a tuple could still come before one whose
+tick is complete, and an answer would have to be retracted. So where streams of different intervals meet,
+ticks are times.
 """
 
 from __future__ import annotations
@@ -41,5 +42,5 @@ def tick_interval(node: Node) -> int | None:
 
 
 def mixed(node: Union) -> bool:
-    """Whether a union brings streams of different intervals together."""
+    """Whether a union combines streams of different intervals."""
     return node.collection is Collection.STREAM and tick_interval(node.left) != tick_interval(node.right)

@@ -1,10 +1,10 @@
-"""Logs to accepted tuples and to how far event time has come.
+"""Reads logs: which tuples are accepted, and how far the watermark has come.
 
-The clauses of the language: the tick of a pushed tuple is its time, of a sensed one its time rounded down to the
-acquisition interval. A stream's watermark W runs in log order: the greatest tick so far less DELAY, or what a heartbeat
-says. A tuple whose tick lies below W before it is late and joins no answer. A query's W is the minimum over its streams,
-and tick T is evaluated when W > T. A finite stream's end raises W just past the first evaluation at or after its last
-tuple, and no further.
+These are the rules of the language. The tick of a pushed tuple is its time; the tick of a sensed one is its
+time rounded down to the acquisition interval. A stream's watermark W advances in log order: it is the
+greatest tick so far less DELAY, or the time of a heartbeat. A tuple whose tick lies below the W before it is
+late and is in no answer. A query's W is the minimum over its streams, and tick T is evaluated when W > T. The
+end of a finite stream raises W just past the first evaluation at or after its last tuple, and no further.
 
 >>> from nilometer.catalog.extents import Stream, stream_columns
 >>> pushed = Stream("s", stream_columns(()), delay=5)
@@ -35,7 +35,7 @@ from nilometer.plan.reference.ticks import mixed
 from nilometer.types import INT_MAXIMUM, INT_MINIMUM, ceil_to, floor_to
 
 NEVER = INT_MINIMUM
-"""The watermark of a stream from which nothing has been heard: minus infinity."""
+"""The watermark of a stream that has sent nothing yet: minus infinity."""
 
 ALWAYS = INT_MAXIMUM
 """The watermark of a query that waits for no stream."""
@@ -54,7 +54,7 @@ class Arrival:
 
 @dataclass(frozen=True)
 class Arrivals:
-    """What a log gave: the tuples accepted, how many were late, and W after its last item."""
+    """The result of reading a log: the accepted tuples, the number of late ones, and the final W."""
 
     accepted: tuple[Arrival, ...]
     late: int
@@ -62,20 +62,20 @@ class Arrivals:
 
     @property
     def read(self) -> int:
-        """All tuples of the log, accepted and late."""
+        """The number of tuples in the log, accepted and late."""
         return len(self.accepted) + self.late
 
     @property
     def first_tick(self) -> int | None:
-        """The tick of the first tuple in log order, from which windows are evaluated; None before there is one.
+        """The tick of the first tuple in log order, from which windows are evaluated; None without a tuple.
 
-        Late tuples join no answer, so they do not decide when the answers begin either.
+        Late tuples are in no answer, so they do not decide when the answers begin either.
         """
         return self.accepted[0].tick if self.accepted else None
 
 
 def arrive(stream: Stream, feed: Feed) -> Arrivals:
-    """Run through a log."""
+    """Reads a log from beginning to end."""
     accepted = []
     late = 0
     watermark = NEVER
@@ -94,12 +94,12 @@ def arrive(stream: Stream, feed: Feed) -> Arrivals:
 
 
 def feed_of(stream: Stream, feeds: Mapping[str, Feed]) -> Feed:
-    """The log of a stream; a stream without one has had no tuple yet."""
+    """The log of a stream; empty for a stream without one."""
     return feeds.get(stream.name.lower(), Feed())
 
 
 def first_tick(node: Node, feeds: Mapping[str, Feed]) -> int | None:
-    """The first tick of a stream, however derived: the least of its base extents'."""
+    """The first tick of a base or derived stream: the least over its base extents."""
     found = [arrive(leaf.stream, feed_of(leaf.stream, feeds)).first_tick for leaf, _, _ in _leaves(node)]
     return min((tick for tick in found if tick is not None), default=None)
 
@@ -114,7 +114,7 @@ def query_watermark(plan: Node, feeds: Mapping[str, Feed], finished: bool) -> in
 
 
 def _end(arrivals: Arrivals, window: _Window | None, by_time: bool) -> int:
-    """W after the end of a finite stream. A heartbeat that promised more stands."""
+    """W after the end of a finite stream. A heartbeat that promised more still holds."""
     if not arrivals.accepted:
         return arrivals.watermark
     if by_time:
@@ -129,8 +129,11 @@ def _end(arrivals: Arrivals, window: _Window | None, by_time: bool) -> int:
 def _leaves(
     node: Node, window: _Window | None = None, by_time: bool = True
 ) -> Iterator[tuple[Acquire, _Window | None, bool]]:
-    """The occurrences of streams, each with the first window above it, and whether that window (or, without one, the
-    query) sees the tuple at its time rather than at its tick: for a sensed stream the two differ."""
+    """The occurrences of streams, each with the first window above it and how that window sees the tuples.
+
+    The last value is True if the window (or, without one, the query) sees a tuple at its time rather than at
+    its tick; for a sensed stream the two differ.
+    """
     match node:
         case Acquire():
             yield node, window, by_time

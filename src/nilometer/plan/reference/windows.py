@@ -1,9 +1,10 @@
-"""Streams to windows: when a window is evaluated, and what is in it then.
+"""Evaluates windows over streams: when a window is evaluated, and which tuples it holds then.
 
-When, for time: with SLIDE at the multiples of the slide since the epoch, from the first at or after the extent's first
-tuple; without, at every acquisition tick of a sensed stream, or at every tick at which the stream has a tuple. What, at
-T: `T - start <= tick <= T - end`, the start left out for RANGE. Row windows count the rows of all sources in the order
-(time, id, position). Nothing is evaluated at a tick T unless W > T.
+When: with SLIDE, a time window is evaluated at the multiples of the slide since the epoch, from the first at
+or after the extent's first tuple. Without SLIDE, it is evaluated at every acquisition tick of a sensed
+stream, or at every tick at which the stream has a tuple. Which tuples, at T: `T - start <= tick <= T - end`;
+RANGE excludes the start. Row windows count the rows of all sources in the order (time, id, position). A tick
+T is evaluated only if W > T.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ def _within(node: TimeWindow, tick: int, now: int) -> bool:
 def row_window(node: RowWindow, rows: Sequence[Row], watermark: int) -> list[Evaluation]:
     """The evaluations of a row window: at every `slide`-th row, with the tick of that row.
 
-    Rows at W or later wait: one that comes before them in the order may still arrive.
+    Rows at W or later wait: one that precedes them in the order may still arrive.
     """
     ordered = sorted((row for row in rows if row.tick < watermark), key=stream_order)
     evaluations = []

@@ -1,6 +1,6 @@
-"""The naive twin of every table function, by its name: all tuples of the input at once to the rows, or evaluations, that it gives.
+"""The naive twin of every table function, by name: all tuples of the input -> rows or evaluations.
 
-`first_tick` is that of the stream, None before there is one; what lies at W or later has not been told yet.
+`first_tick` is the stream's first tick, None before there is one. Results at W or later are not returned yet.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""A stream to the silences of its sensors: `(time, id, state, last_time)`.
+"""Finds the silences of a stream's sensors: `(time, id, state, last_time)`.
 
-A sensor is silent once it has not been heard for the duration d: at last_time + d, unless a tuple of it has a time up
-to then, that moment included. It has returned with its next tuple. A declared sensor that was never heard is silent d
-after the stream's first tick. An event is known when W has passed it.
+A sensor is silent once it has sent nothing for the duration d: at last_time + d, unless it has a tuple with a
+time up to and including that moment. It returns with its next tuple. A declared sensor that never sent is
+silent d after the stream's first tick. An event is known when W has passed it.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from nilometer.plan.logical import TableFunction
 from nilometer.plan.reference.rows import Row, order_key
 
 Event = tuple[int, str, int | None]
-"""The time, the state and the time last heard before it."""
+"""The time, the state and the time of the last tuple before it."""
 
 
 def silent(node: TableFunction, rows: Sequence[Row], first_tick: int | None, watermark: int) -> list[Row]:
-    """The events of all sensors, by sensor. A tuple without an id is no sensor's."""
+    """The events of all sensors, sensor by sensor. A tuple without an id belongs to no sensor."""
     heard = {row.id for row in rows if row.id is not None}
     declared, duration = node.call.sensors, node.call["FOR"]
     assert isinstance(duration, int)
@@ -33,7 +33,8 @@ def silent(node: TableFunction, rows: Sequence[Row], first_tick: int | None, wat
 
 
 def _events(times: Sequence[int], duration: int, begin: int | None) -> Iterator[Event]:
-    """The events of one sensor, heard at `times`; `begin` is when a declared sensor's first tuple begins to be due."""
+    """The events of one sensor that sent at `times`; a declared sensor's first tuple is due from `begin`
+    on."""
     if begin is not None and (not times or times[0] > begin + duration):
         yield begin + duration, "silent", None
         if times:

@@ -1,7 +1,8 @@
-"""SNJoin's variable-arity join (Definition 1): each tuple with the strictly earlier ones of other sources that are alike.
+"""SNJoin's variable-arity join (Definition 1): each tuple with similar, earlier tuples of other sources.
 
-The order is (time, id, position). Alike: values no further apart than epsilon, times no further apart than the window.
-Tuples without a source or a value are like nothing; a tuple without a match gives no row.
+The order is (time, id, position), and "earlier" is strict. Two tuples are similar if their values differ by
+at most epsilon and their times by at most the window. Tuples without a source or a value are similar to
+nothing. A tuple without a match gives no row.
 """
 
 from __future__ import annotations
@@ -38,19 +39,19 @@ def _alike(call: FunctionCall, row: Row, earlier: Row) -> bool:
         return False
     window = call.window
     if isinstance(window, OwnWindow):
-        # How long a sensor's tuples wait to be joined with is the sensor's own matter (section 4.2.1).
+        # How long a tuple waits for partners depends on its own sensor (section 4.2.1).
         length = window.length(earlier.values[window.column])
     else:
         assert isinstance(window, int)
         length = window
     if length is None or row.time - earlier.time > length:
         return False
-    # Without WITHIN alike is equal, which text is too; with it, values are numbers.
+    # Without WITHIN, values must be equal, and text will do; with WITHIN, values are numbers.
     return bool(value == other if call["WITHIN"] == 0 else abs(value - other) <= call["WITHIN"])
 
 
 def _tails(call: FunctionCall, row: Row, matches: Sequence[Row]) -> list[tuple[Any, ...]]:
-    """What stands behind (time, id, value), for each row that the matches give."""
+    """The columns after (time, id, value), for each row that the matches give."""
     if not matches:
         return []
     form = call["FORM"]
@@ -82,7 +83,7 @@ def _members(matches: Sequence[Row]) -> dict[Any, list[int]]:
 
 
 def _sample(count: int, time: int, matches: Sequence[Row]) -> Sequence[Row]:
-    """So many of them, evenly spread; where the first lies follows from the tuple's time, so that it is no matter of chance which."""
+    """An evenly spread sample of `count` matches; the offset of the first follows from the tuple's time."""
     if len(matches) <= count:
         return matches
     offset = Fraction(time * 0x9E3779B97F4A7C15 % 2**64 // 2**48, 2**16)
