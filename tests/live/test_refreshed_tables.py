@@ -453,7 +453,7 @@ def test_the_command_line_says_so_once(field: Field, capsys: pytest.CaptureFixtu
     said = [line for line in capsys.readouterr().err.splitlines() if line.startswith("q: ")]
     assert len(said) == 2
     assert "'t' could not be read anew" in said[0]
-    assert said[1] == "q: its tables are read anew again"
+    assert said[1] == "q: its tables can be read again"
     field.station.close()
 
 
