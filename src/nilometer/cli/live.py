@@ -199,7 +199,7 @@ def report_changes(station: Station, states: dict[str, str]) -> None:
             if live.stale != before:
                 message(f"{live.name}: {live.stale}; it is tried again")
         elif before is not None:
-            message(f"{live.name}: its tables can be read again")
+            message(f"{live.name}: its tables are refreshed again")
 
 
 def report(station: Station) -> None:

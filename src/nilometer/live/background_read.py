@@ -40,5 +40,5 @@ def attempt(read: Read) -> TableOrError:
     except NilometerError as error:
         return error
     except Exception as error:
-        # A driver's own exception must end neither the thread silently nor the queries.
+        # An exception of a database driver must not end the thread silently, nor stop the queries.
         return ResourceError(f"the table cannot be read: {type(error).__name__}", detail=str(error))

@@ -63,9 +63,9 @@ def control_of(directory: Path, name: str) -> Control:
         return Control()
     except (ValueError, TypeError, KeyError):
         raise DataError(
-            f"what was asked of '{name}' cannot be read",
+            f"the request to query '{name}' cannot be read",
             detail=str(files.directory / FILE),
-            hint="delete the file, then pause or replay the query again if you want it so",
+            hint="delete the file; then, if you still want to, pause or replay the query again",
         ) from None
 
 

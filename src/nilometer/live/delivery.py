@@ -155,5 +155,5 @@ def _lock(directory: Path, name: str, sink: str) -> Lock:
     except BlockingIOError as holder:
         raise BusyError(
             f"the answers of '{name}' are being delivered to {sink} by {holder}",
-            hint="one process does that at a time",
+            hint="only one process at a time may deliver to a sink",
         ) from None

@@ -258,7 +258,7 @@ class SparkQuery:
         if any(offsets[key] < self._committed[key] for key in offsets):
             raise ResourceError(
                 f"the checkpoint of '{self.name}' does not fit its answers",
-                hint="delete it, and it is made again from the logs",
+                hint="delete it: it is then rebuilt from the logs",
                 detail=str(self._folder),
             )
         counts = batch.counts

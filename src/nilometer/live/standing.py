@@ -149,7 +149,7 @@ class Trimmed:
             parts.append(f"{self.unread} rows were trimmed from its streams' logs before it read them")
         if self.state:
             parts.append(
-                f"{self.state} rows were trimmed that it has answered, but of which its state was not saved"
+                f"{self.state} rows were trimmed that it has read, but needs again to rebuild its state"
             )
         return "; ".join(parts)
 

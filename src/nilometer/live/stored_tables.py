@@ -222,7 +222,7 @@ class StoredTables:
         stored.failures += 1
         stored.due = now + min(SECOND << min(stored.failures, 10), MINUTE, stored.table.refresh or MINUTE)
         stored.trouble = (
-            f"'{stored.table.name}' could not be read anew, its last version holds: {error.message}"
+            f"'{stored.table.name}' could not be refreshed, its last version stays in use: {error.message}"
         )
 
     @property

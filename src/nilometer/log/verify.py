@@ -24,7 +24,7 @@ from nilometer.log.schema import dtypes_of, time_column_of
 from nilometer.log.segment import Damage, Index, SegmentId, Tally, contents_of, look, segment_ids
 
 LOOKS, PAUSE = 3, 0.02
-"""A record that is just being written looks like a torn tail: look again, so often, after so many seconds."""
+"""A record that is just being written looks like a torn tail, so it is read LOOKS times, PAUSE seconds apart."""
 
 
 @dataclass(frozen=True)

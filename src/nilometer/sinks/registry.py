@@ -65,7 +65,7 @@ def address_of(url: str) -> Address:
     scheme = scheme.lower().partition("+")[0]
     if not colon or scheme not in SCHEMES:
         raise ConfigurationError(
-            f"'{url}' is nowhere that answers can go",
+            f"'{url}' is not a sink for answers",
             hint=near_misses(scheme, list(SCHEMES)) or f"write {FORMS}",
         )
     if scheme in FILES:

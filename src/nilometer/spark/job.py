@@ -174,8 +174,8 @@ def refuse_refresh(plan: physical.Node) -> None:
     for table in physical.tables_of(plan).values():
         if table.refresh is not None:
             raise UnsupportedError(
-                f"'{table.name}' is declared with REFRESH EVERY, and Spark does not read tables anew",
-                detail="a query that goes on would see it for ever as it is now",
+                f"'{table.name}' is declared with REFRESH EVERY, and Spark does not refresh tables",
+                detail="a continuous query would always see the table as it is now",
                 hint="run the query on the gateway, or declare the table without REFRESH EVERY",
             )
 

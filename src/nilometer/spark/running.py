@@ -164,5 +164,5 @@ def error_of(text: str) -> NilometerError:
     return ResourceError(
         "Spark stopped the query",
         detail=(causes[-1] if causes else " ".join(said[:2]))[:500],
-        hint="it goes on where it stood when it is run again",
+        hint="run it again: it goes on from its last commit",
     )
