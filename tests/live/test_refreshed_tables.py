@@ -171,7 +171,7 @@ def test_a_table_that_is_away_keeps_its_last_version_and_is_tried_again(field: F
     field.pour("a", [(2, 1, 11)])
     field.step()
     assert taken(field.live) == [(10, "0"), (11, "0")]
-    assert "'t' could not be read anew, its last version holds" in str(field.live.stale)
+    assert "'t' could not be refreshed, its last version stays in use" in str(field.live.stale)
     assert field.station.metrics("q").trouble == field.live.stale
     field.clock.now += 5 * SECOND
     field.step()
@@ -452,8 +452,8 @@ def test_the_command_line_says_so_once(field: Field, capsys: pytest.CaptureFixtu
     report_changes(field.station, states)
     said = [line for line in capsys.readouterr().err.splitlines() if line.startswith("q: ")]
     assert len(said) == 2
-    assert "'t' could not be read anew" in said[0]
-    assert said[1] == "q: its tables are read anew again"
+    assert "'t' could not be refreshed" in said[0]
+    assert said[1] == "q: its tables are refreshed again"
     field.station.close()
 
 

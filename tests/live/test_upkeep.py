@@ -307,7 +307,7 @@ def test_a_damaged_request_is_reported(tmp_path: Path) -> None:
     database = field(tmp_path)
     run(database, tmp_path)
     (folder_of(tmp_path, "means") / controls.FILE).write_text("{")
-    with pytest.raises(DataError, match="what was asked of 'means' cannot be read"):
+    with pytest.raises(DataError, match="the request to query 'means' cannot be read"):
         pause(database, "means")
 
 

@@ -26,7 +26,7 @@ from sinks.test_mqtt import Ear
 pytestmark = pytest.mark.slow
 
 KILLED = -9
-TESTS = Path(__file__).parents[2]
+TESTS = Path(__file__).parents[1]
 
 
 class Deliverers:

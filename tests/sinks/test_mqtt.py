@@ -199,7 +199,7 @@ def test_settings_that_cannot_be(results: Results, broker: mosquitto_server.Brok
         "mqtt://host/a?color=red": "no option 'color'",
         "mqtt://host/a?field=a%22b": "no name",
         "mqtt:host": "names no host",
-        "mqqt://host/a": "nowhere",
+        "mqqt://host/a": "not a sink",
         "parquet:": "names no file",
     }.items():
         with pytest.raises(ConfigurationError, match=says):

@@ -1,1 +1,1 @@
-"""argv -> engine calls, text or JSON. No logic of its own."""
+"""The command line: turns argv into calls of the engine, and answers into text or JSON. It has no logic."""

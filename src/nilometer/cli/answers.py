@@ -1,4 +1,4 @@
-"""`nilometer answers`: what a standing query has answered."""
+"""`nilometer answers`: print or deliver the answers of a standing query."""
 
 from __future__ import annotations
 
@@ -23,29 +23,29 @@ def register(application: typer.Typer) -> None:
 
 
 def answers(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="The standing query.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The name of the standing query.")],
     data: DataOption = None,
     position: Annotated[
-        int, typer.Option("--from", metavar="POSITION", min=0, help="Begin after so many rows.")
+        int, typer.Option("--from", metavar="POSITION", min=0, help="Skip this many rows.")
     ] = 0,
-    limit: Annotated[int | None, typer.Option("--limit", min=0, help="At most so many rows.")] = None,
+    limit: Annotated[int | None, typer.Option("--limit", min=0, help="Print at most this many rows.")] = None,
     to: Annotated[
         list[str] | None,
         typer.Option(
             "--to",
             metavar="URL",
-            help="Deliver them there instead, what is there already left out: parquet:DIR, jsonl:FILE, "
-            "mqtt://host/topic, postgresql://host/database?table=x; may be repeated.",
+            help="Instead of printing, deliver the rows that this sink does not have yet: parquet:DIR, "
+            "jsonl:FILE, mqtt://host/topic, postgresql://host/database?table=x; may be repeated.",
         ),
     ] = None,
-    follow: Annotated[
-        bool, typer.Option("--follow", help="Go on with what is answered from now on, until Ctrl-C.")
-    ] = False,
+    follow: Annotated[bool, typer.Option("--follow", help="Wait for new answers, until Ctrl-C.")] = False,
     seconds: SecondsOption = None,
     json: JsonOption = False,
     catalog: CatalogOption = None,
 ) -> None:
-    """Print, or deliver, the rows that a standing query (CREATE QUERY) has answered, the oldest first; it may be running meanwhile.
+    """Print the answers of a standing query (CREATE QUERY), oldest first, or deliver them to a sink.
+
+    The query may be running at the same time.
 
     Example: nilometer answers smoky --data field/ --from 1000
 
@@ -56,7 +56,8 @@ def answers(
     database = database_of(data, catalog)
     if to and (position or limit is not None):
         raise ConfigurationError(
-            "a sink gets all answers that it has not got yet", hint="leave out --from and --limit"
+            "a sink always receives all answers that it does not have yet",
+            hint="leave out --from and --limit",
         )
     if to:
         deliver(database, name, to, on_and_on=follow, seconds=seconds)
@@ -67,7 +68,7 @@ def answers(
 
 
 def print_kept(database: Database, name: str, position: int, limit: int | None, *, json: bool) -> None:
-    """What there is now, in the columns of the last version."""
+    """Print the answers that the result log holds now, in the columns of the query's last version."""
     from nilometer.live.kept_answers import kept_answers
 
     found = kept_answers(database, name, position)
@@ -81,9 +82,7 @@ def print_kept(database: Database, name: str, position: int, limit: int | None, 
     if found.trimmed > position:
         message(f"{found.trimmed - position} older rows were trimmed")
     if found.shed:
-        message(
-            f"{found.shed} readings were shed for want of memory: rows that they would have been in are missing"
-        )
+        message(f"{found.shed} readings were shed for lack of memory: rows that depend on them are missing")
     message(
         f"{name} has answered {found.end} row{'' if found.end == 1 else 's'}; --from {found.end} gives what comes next"
     )
@@ -98,7 +97,7 @@ def print_on(
     json: bool,
     seconds: float | None,
 ) -> None:
-    """Rows as they are committed, in the columns that they have."""
+    """Print rows as they are committed, each in the columns of its own version."""
     from nilometer.live.delivery import follow
 
     over = stops(seconds)
@@ -120,7 +119,7 @@ def print_on(
 def deliver(
     database: Database, name: str, urls: Sequence[str], *, on_and_on: bool, seconds: float | None
 ) -> None:
-    """To every sink what it has not got yet."""
+    """Deliver to each sink the rows that it does not have yet."""
     from nilometer.live.delivery import Deliveries, deliver, open_routes
 
     if not on_and_on:
@@ -142,7 +141,7 @@ def deliver(
 
 
 def stops(seconds: float | None) -> Callable[[], bool]:
-    """Waits a moment, and says whether it is time to stop: after so long, or when a service manager asks."""
+    """A function that waits a moment and returns whether to stop: after `seconds`, or at SIGTERM."""
     from nilometer.live.delivery import a_moment
 
     stopped, began = stopped_by_signal(), time.monotonic()

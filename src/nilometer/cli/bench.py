@@ -1,4 +1,4 @@
-"""`nilometer bench`: speed, as a ratio against a peer, same data, same run, same answers."""
+"""`nilometer bench`: our speed relative to a peer's: same data, same run, same answers."""
 
 from __future__ import annotations
 
@@ -17,31 +17,37 @@ def register(application: typer.Typer) -> None:
 
 def bench(
     name: Annotated[
-        str, typer.Argument(metavar="NAME", help="operators, edge, placement, simulator, joins or spark")
+        str,
+        typer.Argument(metavar="NAME", help="One of operators, edge, placement, simulator, joins, spark."),
     ],
     json: JsonOption = False,
-    rows: Annotated[int, typer.Option("--rows", min=1000, help="How many readings.")] = 1_000_000,
+    rows: Annotated[int, typer.Option("--rows", min=1000, help="The number of readings.")] = 1_000_000,
     sensors: Annotated[
-        int | None, typer.Option("--sensors", min=1, help="Of how many sensors: 1,000; joins: 2,000.")
+        int | None,
+        typer.Option("--sensors", min=1, help="The number of sensors; default: 1,000, joins 2,000."),
     ] = None,
     only: Annotated[
         list[str] | None,
         typer.Option(
-            "--only", metavar="PART", help="spark, joins: this part alone, as hop60x1; may be repeated."
+            "--only",
+            metavar="PART",
+            help="spark, joins: run only this part, such as hop60x1; may be repeated.",
         ),
     ] = None,
     quick: Annotated[
         bool,
-        typer.Option("--quick", help="spark, joins: fewer readings, each side once; to see that it runs."),
+        typer.Option(
+            "--quick", help="spark, joins: a short trial, with fewer readings and one run per side."
+        ),
     ] = False,
     peers: Annotated[
-        bool, typer.Option("--peers", help="spark: PyFlink and Pathway as well, where installed.")
+        bool, typer.Option("--peers", help="spark: also run PyFlink and Pathway, if installed.")
     ] = False,
     plot: Annotated[
-        Path | None, typer.Option("--plot", metavar="DIR", help="spark: pictures into this folder.")
+        Path | None, typer.Option("--plot", metavar="DIR", help="spark: draw pictures into this directory.")
     ] = None,
 ) -> None:
-    """Run a benchmark and print ours beside the peer's.
+    """Run a benchmark and print our result beside a peer's.
 
     Example: nilometer bench operators --rows 1000000
     """

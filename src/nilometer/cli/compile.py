@@ -1,4 +1,4 @@
-"""`nilometer compile`: a query as programs for the motes of a network, built, and on request run in an emulator."""
+"""`nilometer compile`: compile a query into programs for motes, and run them in an emulator on request."""
 
 from __future__ import annotations
 
@@ -31,20 +31,22 @@ def compile_(
     network: NetworkOption = None,
     to: Annotated[
         Path,
-        typer.Option("--to", metavar="DIR", help="Where the C and ELF files go, one of each for a site."),
+        typer.Option(
+            "--to", metavar="DIR", help="The directory for the C and ELF files, one of each per site."
+        ),
     ] = Path("motes"),
     nesc: Annotated[
-        bool, typer.Option("--nesc", help="Write the nesC form for TinyOS 2 too, one folder a site.")
+        bool, typer.Option("--nesc", help="Also write nesC for TinyOS 2, one folder per site.")
     ] = False,
     emulate: Annotated[
-        bool, typer.Option("--emulate", help="Run all motes in lock step; print answers and measurements.")
+        bool, typer.Option("--emulate", help="Emulate all motes; print answers and measurements.")
     ] = False,
     periods: Annotated[
-        int, typer.Option("--periods", min=1, help="How many periods of the agenda to run.")
+        int, typer.Option("--periods", min=1, help="With --emulate: how many periods of the agenda to run.")
     ] = 2,
     seed: Annotated[
         int,
-        typer.Option("--seed", help="Of the readings that are injected, of what links lose, and of --apart."),
+        typer.Option("--seed", help="The seed of the injected readings, of lost packets, and of --apart."),
     ] = 1,
     recorded: Annotated[
         bool, typer.Option("--recorded", help="Inject the readings of --data instead of random ones.")
@@ -54,24 +56,27 @@ def compile_(
         typer.Option(
             "--serial",
             metavar="FILE",
-            help="With --emulate: write what the sink said, for `nilometer listen`.",
+            help="With --emulate: write the sink's serial output to a file, for `nilometer listen`.",
         ),
     ] = None,
     loss: Annotated[
-        bool, typer.Option("--loss", help="With --emulate: links lose packets, by their quality.")
+        bool,
+        typer.Option("--loss", help="With --emulate: let links lose packets according to their quality."),
     ] = False,
     retries: RetriesOption = None,
     drift: Annotated[
         float,
         typer.Option(
-            "--drift", metavar="PPM", help="Clocks are off by up to so many ppm, and are set once a period."
+            "--drift",
+            metavar="PPM",
+            help="Let clocks run wrong by up to this many ppm; set them every period.",
         ),
     ] = 0.0,
     wait_for_start: Annotated[
         bool,
         typer.Option(
             "--wait-for-start",
-            help="Motes wait until they are told when to begin: switch them on in any order, the sink last.",
+            help="Motes wait for a start message: switch them on in any order, the sink last.",
         ),
     ] = False,
     apart: Annotated[
@@ -80,26 +85,31 @@ def compile_(
             "--apart",
             metavar="SECONDS",
             min=0,
-            help="With --emulate and --wait-for-start: switch motes on at random moments within so long, then the sink.",
+            help="With --emulate and --wait-for-start: switch the motes on at random moments within this "
+            "time, then the sink.",
         ),
     ] = None,
     delivery_time: Annotated[
-        str | None, typer.Option(metavar="DURATION", help="The longest that an answer may take: '1 HOUR'.")
+        str | None, typer.Option(metavar="DURATION", help="The longest time an answer may take: '1 HOUR'.")
     ] = None,
     buffering_factor: Annotated[
-        int | None, typer.Option(help="Evaluations that are sent together; else as many as pay.")
+        int | None, typer.Option(help="Evaluations sent together; default: the cheapest number.")
     ] = None,
     data: DataOption = None,
     catalog: CatalogOption = None,
     json: JsonOption = False,
     set_: SetOption = None,
 ) -> None:
-    """Compile a query for motes: one self-contained C program and one ELF file for each site (ATmega128, avr-gcc).
+    """Compile a query for motes: one C program and one ELF file per site (ATmega128, avr-gcc).
 
-    With --emulate the programs run under libsimavr on seeded or recorded readings; the answers at the sink are compared with the reference
-    evaluator's. With --loss links lose packets: what was lost for good, and what that made of the answer, is told. With --drift clocks run
-    apart; motes set them by acknowledgements (--retries). With --wait-for-start motes need not be switched on together: the sink, switched on last,
-    tells the others, down the tree, when the first evaluation is.
+    --emulate runs the programs under libsimavr on random or recorded readings
+    and compares the sink's answers with those of the reference evaluator.
+    --loss lets links lose packets. The report says which tuples were lost
+    for good, and how that changed the answer.
+    --drift lets clocks run apart. Motes correct them by the
+    acknowledgements that --retries asks for.
+    --wait-for-start lets you switch motes on at different times. The sink,
+    switched on last, tells the others down the tree when the first evaluation is.
 
     Example: nilometer compile --data field/ --network brook.toml --emulate "SELECT AVG(depth) FROM river [NOW]"
     """

@@ -1,4 +1,4 @@
-"""Rows to stdout as text or JSON lines, messages to stderr."""
+"""Prints rows to stdout, as text or JSON lines, and messages to stderr."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 
 
 def message(text: str) -> None:
-    """A line for the person, not for the pipe."""
+    """Print a line to stderr, for the person and not for the pipe."""
     print(text, file=sys.stderr, flush=True)
 
 
 def fail(error: NilometerError, as_json: bool) -> NoReturn:
-    """Report an error and end."""
+    """Print an error and exit."""
     if as_json:
         print(json.dumps(error.as_dict(), ensure_ascii=False), file=sys.stderr)
     else:
@@ -32,7 +32,7 @@ def fail(error: NilometerError, as_json: bool) -> NoReturn:
 
 
 def check_output(path: str | Path, option: str) -> None:
-    """Refuse a directory that cannot be made or written: before long work, not after it. Nothing is made yet."""
+    """Refuse a directory that cannot be created or written, before the long work begins. Creates nothing."""
     nearest = next(
         folder for folder in (Path(path).absolute(), *Path(path).absolute().parents) if folder.exists()
     )
@@ -48,7 +48,7 @@ def check_output(path: str | Path, option: str) -> None:
 
 
 def time_of(text: str | None) -> int | None:
-    """A time that an option gives, if it does."""
+    """Parse the time of an option; None if the option is not given."""
     from nilometer.types import parse_time
 
     if text is None:
@@ -62,7 +62,7 @@ def time_of(text: str | None) -> int | None:
 
 
 def tell_of_data(database: Database) -> None:
-    """What was odd about the files that were read, and the first readings of each that could not be."""
+    """Print notes about the files that were read, and the first garbled readings of each."""
     for note in database.data.notes:
         message(note)
     for name, letters in database.data.dead_letters.items():
@@ -71,7 +71,7 @@ def tell_of_data(database: Database) -> None:
 
 
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    """Aligned columns; the header is underlined."""
+    """Print aligned columns under an underlined header."""
     lines = [tuple(row) for row in rows]
     widths = [max([len(name), *(len(row[i]) for row in lines)]) for i, name in enumerate(columns)]
     print("  ".join(name.ljust(width) for name, width in zip(columns, widths, strict=True)).rstrip())
@@ -81,7 +81,9 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
 
 
 class RowPrinter:
-    """Rows of an answer as they come: JSON lines, or columns that are as wide as the widest value so far."""
+    """Prints the rows of an answer as they come: as JSON lines, or in columns as wide as the widest value so
+    far.
+    """
 
     def __init__(self, columns: Sequence[str], as_json: bool, limit: int | None = None) -> None:
         self._columns = columns
@@ -91,11 +93,11 @@ class RowPrinter:
 
     @property
     def full(self) -> bool:
-        """Whether as many rows were printed as were asked for."""
+        """Whether the limit of rows is reached."""
         return self._left == 0
 
     def print(self, answer: Answer, name: str | None = None) -> None:
-        """Print these rows; `name` says whose they are, where several queries run."""
+        """Print these rows; `name` is their query, if several queries run."""
         shown = answer if self._left is None else answer.head(self._left)
         if self._left is not None:
             self._left -= len(shown)
@@ -127,7 +129,7 @@ class RowPrinter:
 
 
 def print_records(records: Sequence[dict[str, Any]], as_json: bool) -> None:
-    """Dictionaries as a table, or one JSON object a line."""
+    """Print dictionaries as a table, or as one JSON object per line."""
     if as_json:
         for record in records:
             print(json.dumps(record, ensure_ascii=False))
@@ -149,7 +151,7 @@ def _text(value: Any) -> str:
 
 
 def read_sql(text: str) -> str:
-    """The query: as given, from stdin for `-`, or from a file."""
+    """The text of the query: from stdin for `-`, from a file for a path, else the argument itself."""
     if text == "-":
         return sys.stdin.read()
     if text.endswith((".sql", ".cq")) and Path(text).is_file():
@@ -158,7 +160,9 @@ def read_sql(text: str) -> str:
 
 
 def parameters_of(settings: Sequence[str]) -> dict[str, Any]:
-    """`--set name=value`: JSON where it is JSON, a list where there are commas, else text ('1 HOUR')."""
+    """Parse `--set name=value`: the value is JSON if it parses as JSON, a list if it has commas, else text
+    ('1 HOUR').
+    """
     values: dict[str, Any] = {}
     for setting in settings:
         name, equals, text = setting.partition("=")

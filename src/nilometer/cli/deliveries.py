@@ -1,4 +1,6 @@
-"""What the verbs that deliver answers to sinks say: where to, trouble as it comes and goes, and how it ended."""
+"""Shared by the verbs that deliver answers to sinks: parses the sinks, and reports failures, recoveries and
+totals.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def routes_of(settings: Sequence[str], known: Sequence[str]) -> list[tuple[str, str]]:
-    """`smoky=parquet:out`: a query that runs, and a sink."""
+    """Parse settings such as `smoky=parquet:out` into pairs of a running query and a sink's URL."""
     names = {name.lower(): name for name in known}
     routes = []
     for setting in settings:
@@ -29,7 +31,7 @@ def routes_of(settings: Sequence[str], known: Sequence[str]) -> list[tuple[str, 
 
 
 def report_deliveries(deliveries: Deliveries, states: dict[str, str]) -> None:
-    """A line when a sink fails, and when it is well again."""
+    """Print a line when a sink fails, and when it works again."""
     for way in deliveries.routes:
         key, trouble = f"{way.query} to {way.place}", way.progress.trouble
         before = states.get(key)
@@ -42,7 +44,7 @@ def report_deliveries(deliveries: Deliveries, states: dict[str, str]) -> None:
 
 
 def summarize_deliveries(deliveries: Deliveries) -> bool:
-    """A line for each at the end; whether all sinks have everything."""
+    """Print a final line per sink. Returns whether all sinks have received everything."""
     for way in deliveries.routes:
         done = way.progress
         parts = [f"{done.rows} row{'' if done.rows == 1 else 's'} delivered"]
@@ -56,5 +58,5 @@ def summarize_deliveries(deliveries: Deliveries) -> bool:
 
 
 def without_password(url: str) -> str:
-    """For messages."""
+    """The URL with the password hidden, for messages."""
     return re.sub(r"(://[^:/@]*):[^@/]*@", r"\1:***@", url)

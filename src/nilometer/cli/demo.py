@@ -1,4 +1,4 @@
-"""`nilometer demo`: the main job on a generated field, live."""
+"""`nilometer demo`: live queries over simulated sensors."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ def register(application: typer.Typer) -> None:
 
 def demo(
     stay: Annotated[bool, typer.Option("--stay", help="Keep running until Ctrl-C.")] = False,
-    seconds: Annotated[float, typer.Option("--seconds", min=1, help="How long to run.")] = 20.0,
-    sensors: Annotated[int, typer.Option("--sensors", min=4, help="How many sensors.")] = 64,
-    seed: Annotated[int, typer.Option("--seed", help="The field's seed.")] = 7,
+    seconds: Annotated[float, typer.Option("--seconds", min=1, help="Run for this many seconds.")] = 20.0,
+    sensors: Annotated[int, typer.Option("--sensors", min=4, help="The number of sensors.")] = 64,
+    seed: Annotated[int, typer.Option("--seed", help="The seed of the simulated readings.")] = 7,
     keep: Annotated[
-        Path | None, typer.Option("--keep", metavar="DIR", help="Keep the log in this directory.")
+        Path | None, typer.Option("--keep", metavar="DIR", help="Keep the logs in this directory.")
     ] = None,
     on: LiveHostOption = "spark",
 ) -> None:
-    """Watch simulated sensors stream through a log into live queries, and do what the queries need; ends by itself.
+    """Run live queries over simulated sensors, which sense only what the queries need; ends by itself.
 
     Example: nilometer demo --seconds 10
     """

@@ -1,4 +1,4 @@
-"""`nilometer explain`: show a query's plan at every stage."""
+"""`nilometer explain`: show a query's plan at any stage of compilation."""
 
 from __future__ import annotations
 
@@ -42,7 +42,8 @@ def explain(
     stage: Annotated[
         str,
         typer.Option(
-            "--stage", help="ast, logical, optimized, physical, routing, fragments, placed, agenda or spark."
+            "--stage",
+            help="One of ast, logical, optimized, physical, routing, fragments, placed, agenda, spark.",
         ),
     ] = "optimized",
     verbose: Annotated[
@@ -62,8 +63,10 @@ def explain(
     buffering_factor: BufferingFactorOption = None,
     goal: GoalOption = None,
 ) -> None:
-    """Show the plan of a query; nothing is read but the declarations. In a network (routing, fragments, placed, agenda) it is what `nilometer plan` plans
-    with the same options.
+    """Show the plan of a query without reading any data.
+
+    The stages routing, fragments, placed and agenda need a network.
+    They show the plan that `nilometer plan` makes with the same options.
 
     Example: nilometer explain --data field/ --stage physical "SELECT AVG(depth) FROM river [RANGE 1 HOUR]"
     """

@@ -1,4 +1,4 @@
-"""`nilometer listen`: the answers of a query that runs on motes, as their sink says them on its serial line."""
+"""`nilometer listen`: print the answers of a query that runs on motes, read from the sink's serial line."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from nilometer.cli.placement_options import NetworkOption, RetriesOption, networ
 from nilometer.errors import ConfigurationError, DataError
 
 STRANGE = 1000
-"""Bytes without a frame after which it is said that these are not the query's."""
+"""After this many bytes without a frame, a message says that the bytes are not from this query's programs."""
 
 
 def register(application: typer.Typer) -> None:
@@ -30,35 +30,37 @@ def listen(
         typer.Option(
             "--from",
             metavar="LINE",
-            help="The sink's serial device, tcp://HOST:PORT, '-' or a recorded file.",
+            help="Where to read: the sink's serial device, tcp://HOST:PORT, '-' for stdin, or a file.",
         ),
     ],
     network: NetworkOption = None,
     retries: RetriesOption = None,
     delivery_time: Annotated[
-        str | None, typer.Option(metavar="DURATION", help="As it was compiled: '1 HOUR'.")
+        str | None, typer.Option(metavar="DURATION", help="The value given to `compile`: '1 HOUR'.")
     ] = None,
-    buffering_factor: Annotated[int | None, typer.Option(help="As it was compiled.")] = None,
+    buffering_factor: Annotated[int | None, typer.Option(help="The value given to `compile`.")] = None,
     start: Annotated[
         str | None,
         typer.Option(
-            "--start", metavar="TIME", help="When the motes' first evaluation was; else by when bytes come."
+            "--start", metavar="TIME", help="The time of the first evaluation; default: by when bytes arrive."
         ),
     ] = None,
     record: Annotated[
         Path | None,
-        typer.Option("--record", metavar="FILE", help="Append what comes to a file, for --from FILE later."),
+        typer.Option("--record", metavar="FILE", help="Append the bytes to a file, for a later --from."),
     ] = None,
     seconds: SecondsOption = None,
-    limit: Annotated[int | None, typer.Option("--limit", min=0, help="At most so many rows.")] = None,
+    limit: Annotated[int | None, typer.Option("--limit", min=0, help="Print at most this many rows.")] = None,
     data: DataOption = None,
     catalog: CatalogOption = None,
     json: JsonOption = False,
     set_: SetOption = None,
 ) -> None:
-    """Print the answers of a query whose programs (`nilometer compile`) run on motes: what the gateway has to do to what the sink sends is done here.
+    """Print the answers of a query that runs on motes, as programs from `nilometer compile`.
 
-    Give the query, the network and the options that it was compiled with. Ends with the line, at --seconds, or at Ctrl-C.
+    The rest of the plan, which `compile` leaves to the gateway, runs here.
+    Give the same query, network and options as to `nilometer compile`.
+    Ends when the line ends, after --seconds, or at Ctrl-C.
 
     Example: nilometer listen --data field/ --network brook.toml --from /dev/ttyUSB0 "SELECT AVG(depth) FROM river [NOW]"
     """
@@ -81,7 +83,7 @@ def listen(
     told = False
 
     def warn(most: int) -> None:
-        """Say, once, that what comes is not the query's."""
+        """Say once that the bytes are not from this query's programs."""
         nonlocal told
         if not told and listener.skipped > most and not listener.heard.frames:
             told = True

@@ -1,4 +1,4 @@
-"""What the verbs that run live queries share: rows as they come, and a line now and then on how things are."""
+"""Shared by the verbs that run live queries: prints rows as they come, and a status line now and then."""
 
 from __future__ import annotations
 
@@ -22,24 +22,26 @@ if TYPE_CHECKING:
     from nilometer.live.station import Station
 
 SecondsOption = Annotated[
-    float | None, typer.Option("--seconds", min=0.1, help="Stop a live query after so long; else Ctrl-C.")
+    float | None,
+    typer.Option("--seconds", min=0.1, help="Stop a live run after this many seconds; default: at Ctrl-C."),
 ]
 WhenFullOption = Annotated[
     list[str] | None,
     typer.Option(
         "--when-full",
         metavar="STREAM=POLICY",
-        help="When the log takes no more: block (default), 'drop oldest', 'drop newest' or sample.",
+        help="What to do while the log cannot take more readings: block (default), 'drop oldest', "
+        "'drop newest' or sample.",
     ),
 ]
 COMPLAINTS = 10
-"""So many reasons are told as they come; all are in the log."""
+"""The number of different reasons that are printed; the log keeps them all."""
 REPORT_EVERY = 10.0
-"""Seconds between two lines on how things are."""
+"""Seconds between two status lines."""
 
 
 def is_live(query: Query) -> bool:
-    """Whether a query reads a stream that comes from somewhere now: declared FROM an address, and no file at hand."""
+    """Whether a query reads a live stream: one that is declared FROM an address and has no data file."""
     from nilometer.plan import physical
 
     data = query.database.data
@@ -48,7 +50,7 @@ def is_live(query: Query) -> bool:
 
 
 def open_station(database: Database, when_full: Sequence[str] | None = None) -> Station:
-    """The station of a database: logs in its data directory, or, without one, as long as it runs."""
+    """Open the station of a database. Without a data directory, its logs are temporary."""
     from nilometer.ingest.manager import ManagerSettings
     from nilometer.live.outside import Outside
     from nilometer.live.station import Station
@@ -65,7 +67,7 @@ def open_station(database: Database, when_full: Sequence[str] | None = None) -> 
 
 
 def policies_of(database: Database, settings: Sequence[str]) -> dict[str, Policy]:
-    """`air=sample`: what a stream does when its log takes no more."""
+    """Parse settings such as `air=sample`: what a stream does while its log cannot take more readings."""
     from nilometer.dataflow.policy import Policy
     from nilometer.errors import ConfigurationError
 
@@ -84,7 +86,9 @@ def policies_of(database: Database, settings: Sequence[str]) -> dict[str, Policy
 
 
 def stopped_by_signal() -> Callable[[], bool]:
-    """Whether a service manager has asked us to stop (SIGTERM): in order, as after Ctrl-C, so that sensors are told to sleep."""
+    """A function that returns whether SIGTERM has come. We then stop in order, as at Ctrl-C: sensors are told
+    to sleep.
+    """
     stopped = threading.Event()
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGTERM, lambda *_: stopped.set())
@@ -102,8 +106,11 @@ def follow(
     stopped: Callable[[], bool] = lambda: False,
     besides: Callable[[], object] = lambda: None,
 ) -> None:
-    """Print the queries' rows as they come, until told to stop; `besides` reports on what else goes on, and may change the `queries`. `several`: rows
-    say whose they are. Ctrl-C ends it in order."""
+    """Print the queries' rows as they come, until told to stop. Ctrl-C ends it in order.
+
+    The loop calls `besides`, which may report other things and change `queries`.
+    With `several`, each row names its query.
+    """
     printers: dict[str, RowPrinter] = {}
     several = len(queries) > 1 if several is None else several
     states: dict[str, str] = {}
@@ -120,7 +127,7 @@ def follow(
                 for answer in live.take():
                     printers[live.name].print(answer, live.name if several else None)
             except NilometerError as error:
-                # Trouble of one query is its own: the others go on.
+                # An error in one query does not stop the others.
                 if live.name not in failed and several:
                     message(f"{live.name} has stopped: {error}")
                 failed[live.name] = error
@@ -154,7 +161,7 @@ def follow(
 
 
 class Complaints:
-    """Says why readings were garbled, each reason once, so that a wrong declaration is seen at once."""
+    """Prints why readings were garbled, each reason once, so that a wrong declaration is noticed early."""
 
     def __init__(self) -> None:
         self._said: set[tuple[str, str]] = set()
@@ -168,14 +175,16 @@ class Complaints:
 
 
 def summary(live: LiveQuery) -> str:
-    """One line on what a query read and gave."""
+    """One line that counts the readings a query read and the rows it returned."""
     books = ", ".join(f"{count} {name}" for name, count in live.ledger.as_dict().items() if count)
     dropped = f" ({live.dropped} came faster than they were printed and were dropped)" if live.dropped else ""
     return f"{live.name}: {live.rows} row{'' if live.rows == 1 else 's'}{dropped}; {books or 'nothing read'}"
 
 
 def report_changes(station: Station, states: dict[str, str]) -> None:
-    """A line when a source connects, fails, is tried again or ends; and when a query's tables cannot be read anew, or can again."""
+    """Print a line when a source connects, fails, is retried or ends, and when a query's tables fail to
+    reload or recover.
+    """
     for name in station.manager.streams:
         state, trouble = station.manager.state(name)
         text = trouble or state.value
@@ -190,11 +199,11 @@ def report_changes(station: Station, states: dict[str, str]) -> None:
             if live.stale != before:
                 message(f"{live.name}: {live.stale}; it is tried again")
         elif before is not None:
-            message(f"{live.name}: its tables are read anew again")
+            message(f"{live.name}: its tables are refreshed again")
 
 
 def report(station: Station) -> None:
-    """A line for each stream: how it is doing, and what is in its books; and for each query that cannot keep its answers."""
+    """Print a line per stream with its rate and its books, and one per query that is in trouble."""
     for name in station.manager.streams:
         status = station.manager.status(name)
         parts = [f"{status.rate:.0f} readings/s"]

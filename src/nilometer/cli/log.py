@@ -1,4 +1,4 @@
-"""`nilometer log`: look into the durable logs of a data directory, check them, trim them, give them out again."""
+"""`nilometer log`: show, verify, trim and replay the durable logs of a data directory."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from nilometer.log import LogDirectory, StreamLog
 
 commands = typer.Typer(
-    help="The durable logs of the streams: ls, tail, dead, demand, verify, trim, replay.",
+    help="Inspect the durable logs of the streams: ls, tail, dead, demand, verify, trim, replay.",
     no_args_is_help=True,
 )
 
@@ -34,16 +34,16 @@ PlaceOption = Annotated[
         help="The data directory (its logs are in .nilometer/log), or a URL such as s3://bucket/field.",
     ),
 ]
-StreamArgument = Annotated[str, typer.Argument(metavar="STREAM", help="The stream.")]
+StreamArgument = Annotated[str, typer.Argument(metavar="STREAM", help="The name of the stream.")]
 StreamsArgument = Annotated[
     list[str] | None, typer.Argument(metavar="[STREAM]...", help="The streams; all of them if none is named.")
 ]
 
 SHOWN = 80
-"""So many bytes of a dead letter are shown."""
+"""The number of bytes of a dead letter that are shown."""
 
 POLL = 0.2
-"""How often `tail --follow` looks, in seconds."""
+"""Seconds between two looks of `tail --follow` at the log."""
 
 UNITS = {"s": SECOND, "m": MINUTE, "h": HOUR, "d": DAY, "w": 7 * DAY}
 
@@ -55,7 +55,7 @@ def register(application: typer.Typer) -> None:
 
 @commands.command("ls")
 def list_logs(data: PlaceOption = ".", json: JsonOption = False) -> None:
-    """List the streams that have a log: segments, rows, bytes, time range, readers and how many rows they lag behind.
+    """List the streams that have a log: segments, rows, bytes, time range, and readers with their lag.
 
     Example: nilometer log ls --data field/
     """
@@ -72,8 +72,8 @@ def list_logs(data: PlaceOption = ".", json: JsonOption = False) -> None:
 @commands.command("tail")
 def tail(
     stream: StreamArgument,
-    rows: Annotated[int, typer.Option("-n", "--rows", min=0, help="How many rows.")] = 10,
-    follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on as rows are appended.")] = False,
+    rows: Annotated[int, typer.Option("-n", "--rows", min=0, help="The number of rows.")] = 10,
+    follow: Annotated[bool, typer.Option("--follow", "-f", help="Wait for new rows, until Ctrl-C.")] = False,
     data: PlaceOption = ".",
     json: JsonOption = False,
 ) -> None:
@@ -97,12 +97,14 @@ def tail(
 @commands.command("dead")
 def dead(
     stream: StreamArgument,
-    letters: Annotated[int, typer.Option("-n", "--letters", min=0, help="How many letters.")] = 10,
-    full: Annotated[bool, typer.Option("--full", help="The whole payloads; --json has them anyway.")] = False,
+    letters: Annotated[int, typer.Option("-n", "--letters", min=0, help="The number of dead letters.")] = 10,
+    full: Annotated[bool, typer.Option("--full", help="Show whole payloads; --json always does.")] = False,
     data: PlaceOption = ".",
     json: JsonOption = False,
 ) -> None:
-    """Show the last dead letters of a stream: readings that were garbled or stamped in the future, why, and their bytes.
+    """Show the last dead letters of a stream, with the reason and the bytes.
+
+    A dead letter is a reading that was garbled or stamped in the future.
 
     Example: nilometer log dead river -n 20
     """
@@ -128,7 +130,7 @@ def _payload(payload: bytes, *, whole: bool) -> str:
 
 @commands.command("demand")
 def demand(stream: StreamArgument, data: PlaceOption = ".", json: JsonOption = False) -> None:
-    """Show every change of what the live queries demanded of a stream's sensors, the oldest first.
+    """Show how the live queries' demand on a stream's sensors changed over time, oldest first.
 
     Example: nilometer log demand river
     """
@@ -144,7 +146,7 @@ def demand(stream: StreamArgument, data: PlaceOption = ".", json: JsonOption = F
 
 @commands.command("verify")
 def verify(streams: StreamsArgument = None, data: PlaceOption = ".", json: JsonOption = False) -> None:
-    """Check every checksum and that positions have no gap; exit code 1 if anything is damaged.
+    """Check all checksums, and that positions have no gaps; exits with 1 if anything is damaged.
 
     Example: nilometer log verify --data field/
     """
@@ -177,11 +179,14 @@ def trim(
     older_than: Annotated[
         str | None,
         typer.Option(
-            "--older-than", metavar="AGE", help="Rows' age by their time: 30m, 12h, 7d, 2w. Without it: any."
+            "--older-than",
+            metavar="AGE",
+            help="Only rows with a time longer ago than this: 30m, 12h, 7d, 2w; default: any.",
         ),
     ] = None,
     force: Annotated[
-        bool, typer.Option("--force", help="Also what a named reader has not read yet; needs --older-than.")
+        bool,
+        typer.Option("--force", help="Also delete rows that a reader has not read yet; needs --older-than."),
     ] = False,
     data: PlaceOption = ".",
     json: JsonOption = False,
@@ -210,13 +215,15 @@ def replay(
     stream: StreamArgument,
     start: Annotated[str | None, typer.Option("--from", metavar="TIME", help="From this time on.")] = None,
     end: Annotated[
-        str | None, typer.Option("--to", metavar="TIME", help="Up to, but without, this time.")
+        str | None, typer.Option("--to", metavar="TIME", help="Up to, but not including, this time.")
     ] = None,
-    csv: Annotated[bool, typer.Option("--csv", help="CSV with a header instead of JSON lines.")] = False,
+    csv: Annotated[
+        bool, typer.Option("--csv", help="Write CSV with a header instead of JSON lines.")
+    ] = False,
     data: PlaceOption = ".",
     json: JsonOption = False,
 ) -> None:
-    """Write the rows of a stream's log, in their order, as JSON lines or CSV.
+    """Write the rows of a stream's log to stdout, in log order, as JSON lines or CSV.
 
     Example: nilometer log replay river --from 2026-03-01 --to 2026-03-02 > river.jsonl
     """
@@ -273,7 +280,7 @@ def age_of(text: str) -> int:
 
 
 def _writer(form: str) -> Callable[[pl.DataFrame], None]:
-    """What prints a frame: a table, JSON lines, or CSV with one header."""
+    """A function that prints a frame: as a table, as JSON lines, or as CSV with one header."""
     first = True
 
     def show(frame: pl.DataFrame) -> None:
@@ -299,7 +306,7 @@ def _rows(frame: pl.DataFrame) -> Iterator[dict[str, Any]]:
 
 
 def _flat(frame: pl.DataFrame) -> pl.DataFrame:
-    """Without nested values, which CSV cannot hold; times as ISO-8601."""
+    """The frame with nested values turned into text, which CSV can hold, and times as ISO-8601."""
     import polars as pl
 
     columns = []

@@ -1,6 +1,7 @@
 """The command line: one verb a file, listed in `VERBS`.
 
-Rows go to stdout, messages to stderr. Exit codes: 0 well, 1 the user's error, 2 wrong usage, 70 a bug of ours.
+Rows go to stdout, messages to stderr. Exit codes: 0 success, 1 an error that the user can correct,
+2 wrong usage, 70 a bug in Nilometer.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ VERBS = (
 
 application = typer.Typer(
     name="nilometer",
-    help="A database for sensor streams: declare sensors, ask one continuous question in SQL.",
+    help="A database for sensor streams: declare sensors and run continuous queries over them in SQL.",
     epilog="./nilo also knows: test, lint, types, contract, format, lock.",
     no_args_is_help=True,
     add_completion=False,
@@ -87,7 +88,8 @@ def main() -> None:
     except NilometerError as error:
         fail(error, as_json)
     except BrokenPipeError:
-        # The reader of our rows has gone (`| head`): that is no error; keep Python from complaining while it closes.
+        # The reader of our rows has closed the pipe (`| head`), which is no error. Keep Python from reporting
+        # it at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(0)
     except (click.exceptions.Abort, KeyboardInterrupt):

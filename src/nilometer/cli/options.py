@@ -1,4 +1,4 @@
-"""The options that several verbs share; each can also be set by an environment variable."""
+"""The options that several verbs share. Most can also be set by an environment variable."""
 
 from __future__ import annotations
 
@@ -18,10 +18,13 @@ DataOption = Annotated[
 CatalogOption = Annotated[
     str | None,
     typer.Option(
-        "--catalog", metavar="URL", envvar="NILOMETER_CATALOG", help="A SQLite file or PostgreSQL URL."
+        "--catalog",
+        metavar="URL",
+        envvar="NILOMETER_CATALOG",
+        help="The catalog: a SQLite file or a PostgreSQL URL.",
     ),
 ]
-JsonOption = Annotated[bool, typer.Option("--json", help="One JSON object a line.")]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object per line.")]
 SetOption = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="NAME=VALUE", help="A parameter of the query; may be repeated."),
@@ -29,22 +32,25 @@ SetOption = Annotated[
 ProfileOption = Annotated[
     str,
     typer.Option(
-        "--profile", envvar="NILOMETER_PROFILE", help="How to optimize and to place: default or snee-2010."
+        "--profile",
+        envvar="NILOMETER_PROFILE",
+        help="The rules of optimization and placement: default or snee-2010.",
     ),
 ]
 HostOption = Annotated[
-    str, typer.Option("--on", envvar="NILOMETER_ON", help="The host: gateway, spark or reference.")
+    str,
+    typer.Option(
+        "--on", envvar="NILOMETER_ON", help="The host that runs the query: gateway, spark or reference."
+    ),
 ]
 LiveHostOption = Annotated[
     str, typer.Option("--on", metavar="HOST", help="Where the queries run: gateway or spark.")
 ]
-SqlArgument = Annotated[
-    str, typer.Argument(metavar="SQL", help="The query; '-' reads stdin; or a .sql file.")
-]
+SqlArgument = Annotated[str, typer.Argument(metavar="SQL", help="The query, a .sql file, or '-' for stdin.")]
 
 
 def database_of(data: str | None, catalog: str | None, on: str = "gateway") -> Any:
-    """The database that the options name."""
+    """Connect to the database that the options name."""
     from nilometer.cli.console import message
     from nilometer.engine import connect
 

@@ -1,4 +1,4 @@
-"""What the verbs that place a query in a network share: which network, and what is expected of the plan."""
+"""The options of the verbs that place a query in a network: the network, and the expectations of the plan."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ CostsOption = Annotated[
     str | None,
     typer.Option(
         "--costs",
-        help="What a mote's actions take: snee-2010, mica2, nrf52840 ...; else as the network says.",
+        help="The cost profile of the motes: snee-2010, mica2, nrf52840 ...; default: the network's.",
     ),
 ]
 RetriesOption = Annotated[
@@ -34,26 +34,27 @@ RetriesOption = Annotated[
     typer.Option(
         "--retries",
         min=0,
-        help="How often a packet that was not acknowledged is sent again; else as the network says.",
+        help="How often an unacknowledged packet is sent again; default: the network's.",
     ),
 ]
 AcquisitionIntervalOption = Annotated[
-    str | None, typer.Option(metavar="DURATION", help="Between readings: '15 MINUTES'; 'A..B' for a range.")
+    str | None,
+    typer.Option(metavar="DURATION", help="The time between readings: '15 MINUTES', or a range 'A..B'."),
 ]
 DeliveryTimeOption = Annotated[
-    str | None, typer.Option(metavar="DURATION", help="The longest that an answer may take: '24 HOURS'.")
+    str | None, typer.Option(metavar="DURATION", help="The longest time an answer may take: '24 HOURS'.")
 ]
 LifetimeOption = Annotated[
     str | None, typer.Option(metavar="DURATION", help="How long the network must last: '100 DAYS'.")
 ]
 TotalEnergyOption = Annotated[
-    float | None, typer.Option(metavar="JOULES", help="The most that all nodes may take in six months.")
+    float | None, typer.Option(metavar="JOULES", help="The most energy that all nodes may use in six months.")
 ]
 BufferingFactorOption = Annotated[
-    int | None, typer.Option(help="Evaluations that are sent together; else as many as pay.")
+    int | None, typer.Option(help="Evaluations sent together; default: the cheapest number.")
 ]
 GoalOption = Annotated[
-    str | None, typer.Option(help="What to be best at: 'maximize lifetime', 'minimize delivery time', ...")
+    str | None, typer.Option(help="What to optimize: 'maximize lifetime', 'minimize delivery time', ...")
 ]
 PlotOption = Annotated[
     str | None,
@@ -64,7 +65,7 @@ _ENDINGS = (".toml", ".csv", ".geojson", ".json")
 
 
 def network_file(network: str | None) -> Network | None:
-    """The network of a file, if that is what is named."""
+    """The network that a file describes; None if `network` is not a file."""
     from nilometer.catalog.network_files import import_network
 
     if network is None:
@@ -75,7 +76,9 @@ def network_file(network: str | None) -> Network | None:
 
 
 def network_of(query: Query, network: str | None, costs: str | None, retries: int | None = None) -> Network:
-    """The network that the options name: a file, one of the catalog, or the only one that senses what the query reads."""
+    """The network that the options name: a file, one in the catalog, or the only one that senses the query's
+    streams.
+    """
     from dataclasses import replace
 
     from nilometer.catalog.profiles import cost_profile

@@ -1,4 +1,4 @@
-"""`nilometer plan`: where and when a query would run on the motes of a network, and what that costs."""
+"""`nilometer plan`: plan where and when a query runs on the motes of a network, and estimate its cost."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from nilometer.cli.placement_options import (
 )
 
 MANY = 300
-"""Nodes for which several plans take so long that it is told."""
+"""From this number of nodes on, several plans take so long that a message announces them."""
 
 
 def register(application: typer.Typer) -> None:

@@ -1,4 +1,4 @@
-"""`nilometer queries`: how the standing queries of a data directory do; pause, resume, drop, replay, trim."""
+"""`nilometer queries`: list, pause, resume, drop, replay and trim a data directory's standing queries."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
     from nilometer.live.query_list import QueryState
 
 commands = typer.Typer(
-    help="The standing queries and how they do: list, pause, resume, drop, replay, trim.",
+    help="Manage the standing queries: list, pause, resume, drop, replay, trim.",
     invoke_without_command=True,
 )
 
-NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="The standing query.")]
+NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="The name of the standing query.")]
 
 PATIENCE = 15.0
-"""How long it is waited for a query to pause, in seconds: its micro-batch is ended first."""
+"""How many seconds `pause` waits for a query to stop: the query finishes its micro-batch first."""
 
 
 def register(application: typer.Typer) -> None:
@@ -35,14 +35,14 @@ def register(application: typer.Typer) -> None:
 def queries(
     context: typer.Context, data: DataOption = None, json: JsonOption = False, catalog: CatalogOption = None
 ) -> None:
-    """List the standing queries and how they do, or pause, resume, drop or replay one.
+    """List the standing queries and their state, or pause, resume, drop, replay or trim one.
 
     Example: nilometer queries --data field/
     """
     if context.invoked_subcommand is None:
         list_queries(data, json, catalog)
     else:
-        # `queries --data field pause smoky` is as good as `queries pause smoky --data field`.
+        # `queries --data field pause smoky` means the same as `queries pause smoky --data field`.
         context.obj = (data, catalog)
 
 
@@ -50,7 +50,10 @@ def queries(
 def list_command(
     context: typer.Context, data: DataOption = None, json: JsonOption = False, catalog: CatalogOption = None
 ) -> None:
-    """List them: state, rows answered, readings behind, watermark and its lag, batch time, state, late, shed, completeness.
+    """List the standing queries, with their state, progress and counters.
+
+    The columns: state, rows answered, readings behind, watermark and its lag,
+    batch time, size of the state, late and shed readings, completeness.
 
     Example: nilometer queries list --data field/ --json
     """
@@ -62,7 +65,7 @@ def list_command(
 def pause_command(
     context: typer.Context, name: NameArgument, data: DataOption = None, catalog: CatalogOption = None
 ) -> None:
-    """Stop one where it stands, in whatever process it runs; it is not run again until it is resumed.
+    """Pause a query, in whatever process it runs; it does not run again until you resume it.
 
     Example: nilometer queries pause smoky --data field/
     """
@@ -86,7 +89,7 @@ def pause_command(
 def resume_command(
     context: typer.Context, name: NameArgument, data: DataOption = None, catalog: CatalogOption = None
 ) -> None:
-    """Let a paused one go on where it stands, in the process that ran it or the next `nilometer run`.
+    """Resume a paused query where it stopped, in the process that ran it or in the next `nilometer run`.
 
     Example: nilometer queries resume smoky --data field/
     """
@@ -105,11 +108,13 @@ def resume_command(
 def drop_command(
     context: typer.Context,
     name: NameArgument,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Delete without asking.")] = False,
     data: DataOption = None,
     catalog: CatalogOption = None,
 ) -> None:
-    """Delete one's state and all its answers, and let the logs' retention wait for it no more; also if it is not declared any more.
+    """Delete a query's state and all its answers, even if the query is no longer declared.
+
+    The retention of the streams' logs no longer waits for the query.
 
     Example: nilometer queries drop smoky --data field/ --yes
     """
@@ -128,7 +133,7 @@ def drop_command(
         )
     if not yes and not sys.stdin.isatty():
         raise ConfigurationError(
-            f"'{found.name}' is dropped only if you say so", hint="add --yes, and all that is deleted"
+            f"'{found.name}' is dropped only if you say so", hint="add --yes to delete all of it"
         )
     if not yes:
         typer.confirm("Delete it all?", abort=True, err=True)
@@ -138,7 +143,7 @@ def drop_command(
         message(f"its checkpoint could not be deleted and is of no use any more: {left}")
     if found.declared:
         message(
-            "it is still declared, so the next run begins it anew: take its CREATE QUERY away to have it gone"
+            "it is still declared, so the next run starts it again: delete its CREATE QUERY to prevent that"
         )
 
 
@@ -147,12 +152,15 @@ def replay_command(
     context: typer.Context,
     name: NameArgument,
     start: Annotated[
-        str, typer.Option("--from", metavar="beginning|TIME", help="Where in the logs it begins again.")
+        str,
+        typer.Option("--from", metavar="beginning|TIME", help="Where in the logs the query begins again."),
     ] = "beginning",
     data: DataOption = None,
     catalog: CatalogOption = None,
 ) -> None:
-    """Let one answer again from the beginning of what the logs hold, or from a time; its answers so far are moved aside.
+    """Run a query again over the logs, from their beginning or from a time.
+
+    The answers so far are moved aside, not deleted.
 
     Example: nilometer queries replay smoky --data field/ --from 2026-03-01T06:00:00Z
     """
@@ -174,21 +182,29 @@ def trim_command(
     name: NameArgument,
     older_than: Annotated[
         str | None,
-        typer.Option("--older-than", metavar="AGE", help="By when they were committed: 30m, 12h, 7d, 2w."),
+        typer.Option(
+            "--older-than",
+            metavar="AGE",
+            help="Delete answers committed longer ago than this: 30m, 12h, 7d, 2w.",
+        ),
     ] = None,
     keep: Annotated[
         str | None,
-        typer.Option("--keep", metavar="SIZE", help="The oldest, while there are more: 500kB, 20MB, 2GB."),
+        typer.Option(
+            "--keep", metavar="SIZE", help="Delete the oldest answers beyond this size: 500kB, 20MB, 2GB."
+        ),
     ] = None,
     force: Annotated[
         bool,
-        typer.Option("--force", help="Also what a sink has not got yet; it is told how many rows it lost."),
+        typer.Option("--force", help="Also delete undelivered rows; a sink learns how many it lost."),
     ] = False,
     data: DataOption = None,
     json: JsonOption = False,
     catalog: CatalogOption = None,
 ) -> None:
-    """Delete old answers of one, by age or by size, that every sink it was ever delivered to has got; also while it runs.
+    """Delete a query's old answers, by age or by size; the query may be running.
+
+    Answers are deleted only after every sink of the query has received them.
 
     Example: nilometer queries trim smoky --data field/ --older-than 30d
     """
@@ -215,7 +231,7 @@ def trim_command(
     versions = trim_versions(database, name)
     if versions:
         message(
-            f"{done.name}: {versions} versions of its tables were deleted, which nothing in the logs can meet"
+            f"{done.name}: {versions} versions of its tables were deleted: no reading in the logs needs them"
         )
     record = {"query": done.name, "segments": done.segments, "rows": done.rows, "bytes": done.size}
     print_records([record], json)
@@ -236,7 +252,7 @@ def size_of(text: str) -> int:
 
 
 def list_queries(data: str | None, json: bool, catalog: str | None) -> None:
-    """One line for each."""
+    """Print one line per standing query."""
     found = database_of(data, catalog).queries()
     print_records([_json(one) if json else _text(one) for one in found], json)
     if not found:

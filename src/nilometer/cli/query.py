@@ -1,4 +1,4 @@
-"""`nilometer query`: ask a question of the data at hand, or of streams as they come."""
+"""`nilometer query`: run a query over files and logs, or over live streams."""
 
 from __future__ import annotations
 
@@ -34,23 +34,24 @@ def query(
     data: DataOption = None,
     on: HostOption = "gateway",
     json: JsonOption = False,
-    limit: Annotated[int | None, typer.Option("--limit", min=0, help="At most so many rows.")] = None,
+    limit: Annotated[int | None, typer.Option("--limit", min=0, help="Print at most this many rows.")] = None,
     seconds: SecondsOption = None,
     start: Annotated[
-        str, typer.Option("--start", help="Where a live query begins: now, beginning, or a time.")
+        str, typer.Option("--start", help="Where in the logs a live query begins: now, beginning, or a time.")
     ] = "now",
     follow: Annotated[
-        bool, typer.Option("--follow/--no-follow", help="Wait for live streams, or ask what their logs hold.")
+        bool, typer.Option("--follow/--no-follow", help="Wait for new readings, or read only the logs.")
     ] = True,
     when_full: WhenFullOption = None,
     set_: SetOption = None,
     catalog: CatalogOption = None,
     profile: ProfileOption = "default",
 ) -> None:
-    """Run a query, by event time, and print its rows: over the data at hand, or live.
+    """Run a query by event time, over files or over live streams, and print its rows.
 
-    It is live if a stream is declared FROM an address: then rows come as they are known, until Ctrl-C or --seconds; on the gateway, or on Spark
-    with --on spark.
+    The query is live if one of its streams is declared FROM an address.
+    It then prints rows as they become final, until Ctrl-C or --seconds.
+    It runs on the gateway, or on Spark with --on spark.
 
     Example: nilometer query --data field/ "SELECT id, AVG(depth) FROM river [RANGE 1 HOUR SLIDE 1 HOUR] GROUP BY id"
     """
@@ -101,7 +102,7 @@ def run_live(
 
 
 def summary(answer: Answer, shown: int) -> str:
-    """One line on what was read and given."""
+    """One line that counts the readings read and the rows returned."""
     count = len(answer)
     text = f"{count} row{'' if count == 1 else 's'}" + (f", {shown} shown" if shown != count else "")
     for name, ledger in answer.ledgers.items():

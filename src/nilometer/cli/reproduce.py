@@ -1,4 +1,4 @@
-"""`nilometer reproduce`: a paper's figure beside ours."""
+"""`nilometer reproduce`: reproduce a paper's figure, and print the paper's values beside ours."""
 
 from __future__ import annotations
 
@@ -21,14 +21,15 @@ def reproduce(
         str,
         typer.Argument(
             metavar="NAME",
-            help="snee-forms, snee, snee-placement, snee-losses, snee-motes, fjords, fjords-power, steam, steam-buffer, snjoin, snjoin-central, snjoin-costs or snjoin-network",
+            help="One of snee-forms, snee, snee-placement, snee-losses, snee-motes, fjords, fjords-power, "
+            "steam, steam-buffer, snjoin, snjoin-central, snjoin-costs, snjoin-network.",
         ),
     ],
     json: JsonOption = False,
     plot: Annotated[
         Path | None,
         typer.Option(
-            "--plot", metavar="FILE", envvar="NILOMETER_PLOT", help="write the figures there, as PNG"
+            "--plot", metavar="FILE", envvar="NILOMETER_PLOT", help="Draw the figures into this PNG file."
         ),
     ] = None,
     largest: Annotated[
@@ -37,14 +38,16 @@ def reproduce(
             "--largest",
             metavar="SENSORS",
             min=20,
-            help="leave out larger simulated networks, to be done sooner",
+            help="Leave out simulated networks with more sensors than this, to finish sooner.",
         ),
     ] = None,
 ) -> None:
-    """Reproduce a figure of one of the papers.
+    """Reproduce a figure of one of the papers, and print the paper's values beside ours.
 
     Example: nilometer reproduce snee-forms
+
     Example: nilometer reproduce fjords --plot fjords.png
+
     Example: nilometer reproduce snjoin --largest 200
     """
     from json import dumps

@@ -1,4 +1,4 @@
-"""`nilometer run`: the standing queries of a data directory, live and durable."""
+"""`nilometer run`: run the standing queries of a data directory; answers and state survive a crash."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ def run(
     json: JsonOption = False,
     seconds: SecondsOption = None,
     only: Annotated[
-        list[str] | None, typer.Option("--only", metavar="NAME", help="This query; may be repeated.")
+        list[str] | None, typer.Option("--only", metavar="NAME", help="Run only this query; may be repeated.")
     ] = None,
     to: Annotated[
         list[str] | None,
         typer.Option(
             "--to",
             metavar="NAME=URL",
-            help="Deliver that query's answers there as well: parquet:DIR, jsonl:FILE, mqtt://host/topic, "
+            help="Also deliver that query's answers to a sink: parquet:DIR, jsonl:FILE, mqtt://host/topic, "
             "postgresql://host/database?table=x; may be repeated.",
         ),
     ] = None,
@@ -37,10 +37,12 @@ def run(
     when_full: WhenFullOption = None,
     catalog: CatalogOption = None,
 ) -> None:
-    """Run the standing queries (CREATE QUERY) of a data directory until Ctrl-C; their answers are kept in its result logs.
+    """Run the standing queries (CREATE QUERY) of a data directory and keep their answers, until Ctrl-C.
 
-    Stopped or killed at any moment, they go on where they stood: nothing is lost and nothing answered twice. While they run, nilometer queries
-    shows how they do, pauses and resumes them.
+    The answers are kept in result logs in the data directory.
+    You may stop or kill this process at any moment. The next run goes on
+    from the last commit: no answer is lost, and none is given twice.
+    `nilometer queries` lists, pauses and resumes the queries meanwhile.
 
     Example: nilometer run --data field/
 
@@ -66,7 +68,7 @@ def run(
     stopped = stopped_by_signal()
     routes = open_routes(database, routes_of(to or (), [definition.name for definition in found]))
     states: dict[str, str] = {}
-    # The sinks end last: the station commits everything when it closes.
+    # The sinks close last, because the station makes its last commits when it closes.
     with Deliveries(routes) as deliveries, open_station(database, when_full) as station:
         roster = Roster(station, found, on=host_name(on), say=message)
         roster.begin()

@@ -1,4 +1,4 @@
-"""`nilometer sensors`: the declared sensors, with location and static attributes."""
+"""`nilometer sensors`: list the declared sensors, with location and static attributes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def register(application: typer.Typer) -> None:
 
 def sensors(
     data: DataOption = None,
-    stream: Annotated[str | None, typer.Option("--stream", help="Only those of one stream.")] = None,
+    stream: Annotated[str | None, typer.Option("--stream", help="Only the sensors of this stream.")] = None,
     json: JsonOption = False,
     catalog: CatalogOption = None,
 ) -> None:

@@ -40,42 +40,54 @@ def register(application: typer.Typer) -> None:
 def simulate(
     sql: SqlArgument,
     duration: Annotated[
-        str, typer.Option("--for", metavar="DURATION", help="How long: '180 DAYS', '12h'; whole periods.")
+        str,
+        typer.Option(
+            "--for",
+            metavar="DURATION",
+            help="How long to simulate: '180 DAYS', '12h'; rounded to whole periods.",
+        ),
     ] = "7 DAYS",
     data: DataOption = None,
     catalog: CatalogOption = None,
     network: NetworkOption = None,
     profile: ProfileOption = "default",
     costs: CostsOption = None,
-    seed: Annotated[
-        int, typer.Option("--seed", help="Everything that is left to chance follows from it.")
-    ] = 0,
-    loss: Annotated[bool, typer.Option("--loss", help="Links lose packets, by their quality.")] = False,
+    seed: Annotated[int, typer.Option("--seed", help="The seed of everything random.")] = 0,
+    loss: Annotated[
+        bool, typer.Option("--loss", help="Let links lose packets according to their quality.")
+    ] = False,
     retries: RetriesOption = None,
     kill: Annotated[
         list[str] | None,
-        typer.Option("--kill", metavar="NODE@TIME", help="A node dies: 3@40d; may be repeated."),
+        typer.Option("--kill", metavar="NODE@TIME", help="Let a node die at a time: 3@40d; may be repeated."),
     ] = None,
     repair: Annotated[
-        str, typer.Option("--repair", help="After a death: best, local, partial, global or none.")
+        str,
+        typer.Option(
+            "--repair", help="How to repair the plan after a death: best, local, partial, global or none."
+        ),
     ] = "best",
     spares: Annotated[
         int,
-        typer.Option("--spares", min=0, help="Stand-ins that are prepared for each site, for local repairs."),
+        typer.Option(
+            "--spares",
+            min=0,
+            help="The number of substitute nodes prepared for each site, for local repairs.",
+        ),
     ] = 1,
     drift: Annotated[
         float | None,
-        typer.Option("--drift", metavar="PPM", help="Clocks are off by up to so many ppm."),
+        typer.Option("--drift", metavar="PPM", help="Let clocks run wrong by up to this many ppm."),
     ] = None,
     guard: Annotated[
         str | None,
         typer.Option(
             "--guard",
             metavar="DURATION",
-            help="With --drift: how long receivers listen before and after; else as long as it takes.",
+            help="With --drift: how long receivers listen before and after a slot; default: as needed.",
         ),
     ] = None,
-    limit: Annotated[int | None, typer.Option("--limit", min=0, help="Show at most so many rows.")] = None,
+    limit: Annotated[int | None, typer.Option("--limit", min=0, help="Print at most this many rows.")] = None,
     acquisition_interval: AcquisitionIntervalOption = None,
     delivery_time: DeliveryTimeOption = None,
     lifetime: LifetimeOption = None,
@@ -86,10 +98,11 @@ def simulate(
     json: JsonOption = False,
     set_: SetOption = None,
 ) -> None:
-    """Run a query on simulated motes: the rows that reach the sink, then energy, losses, deaths and repairs.
+    """Run a query on simulated motes; print the rows that reach the sink, energy, losses and repairs.
 
-    What the motes sense is what the data directory has; where it has nothing, it is made up from the seed. With --json the last line
-    is the report.
+    The motes sense the readings of the data directory. Where it has none,
+    readings are generated from the seed.
+    With --json, the last line is the report.
 
     Example: nilometer simulate --data field/ --network brook.toml --for '180 DAYS' --kill 3@40d "SELECT AVG(depth) FROM river [NOW]"
     """
@@ -150,7 +163,7 @@ def simulate(
 
 
 def _progress() -> Callable[[int, int], None]:
-    """Says, every few seconds, how far a long run is."""
+    """A function that reports the progress of a long run every few seconds."""
     from time import monotonic
 
     said = monotonic()

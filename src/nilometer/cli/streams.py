@@ -1,4 +1,4 @@
-"""`nilometer streams`: the declared streams and tables, and the books of their logs."""
+"""`nilometer streams`: list the declared streams and tables, or the books of their logs."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ def streams(
     json: JsonOption = False,
     catalog: CatalogOption = None,
     ledger: Annotated[
-        bool, typer.Option("--ledger", help="The books: what became of every reading, by stream and query.")
+        bool, typer.Option("--ledger", help="Show the books: counters that account for every reading.")
     ] = False,
 ) -> None:
-    """List the streams: kind, columns, interval, delay, sensors; or their books.
+    """List the streams and tables: kind, columns, interval, delay, sensors; or the streams' books.
 
     Example: nilometer streams --data field/ --ledger
     """
@@ -45,7 +45,10 @@ def streams(
 
 
 def print_books(database: Database, json: bool) -> None:
-    """received = appended + garbled + future + duplicate + shed; read = delivered + filtered + late + shed."""
+    """Print the books of streams and queries.
+
+    received = appended + garbled + future + duplicate + shed; read = delivered + filtered + late + shed.
+    """
     from nilometer.live.books import query_books, stream_books
 
     of_streams, of_queries = stream_books(database), query_books(database)

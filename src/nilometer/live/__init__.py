@@ -1,14 +1,14 @@
-"""Live queries: the stream manager, the Fjord host and the sensors' proxies, composed.
+"""Live queries: the stream manager, the shared dataflow and the sensors' proxies, composed.
 
-station.py      the loop: sources -> log -> Fjord -> answers, and demand back to the sensors
+station.py      the loop: sources -> log -> dataflow -> answers, and demand back to the sensors
 live_query.py   one query while it runs
-standing.py     one whose answers and state are durable
-kept_answers.py what such a query has answered
-control.py      what other processes ask of it: paused, begun again
-roster.py       such queries in a station, kept as they are asked for
-query_list.py   how they do, by what they say themselves (query_metrics.py) and by their logs
+standing.py     the durable side of a query: its answers and its state
+kept_answers.py reads the answers of a standing query
+control.py      requests of other processes to a standing query: pause it, begin again
+roster.py       the standing queries of a station; carries those requests out
+query_list.py   the state of all standing queries, from their own metrics (query_metrics.py) and from the logs
 upkeep.py       pause, resume, drop, replay
 on_spark.py     the queries that Spark runs (spark_query.py)
-delivery.py     its answers to sinks, and to who follows them
+delivery.py     delivers a standing query's answers to sinks, and to whoever follows them
 starts.py       where in the logs a query begins
 """

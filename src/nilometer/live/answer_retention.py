@@ -1,7 +1,9 @@
-"""How long a standing query's answers are kept: whole segments of its result logs, the oldest first, by age and by size.
+"""Retention of a standing query's answers: deletes whole segments of its result logs, oldest first, by age
+and by size.
 
-The laws: what a sink has not got stays, unless forced; and so does what the query needs to go on. A segment's age is that of its last commit, by
-the clock of who wrote it: answers need not have a time of their own. While the query runs, and its answers are read, they may be trimmed.
+The laws: a row stays until every sink has received it, unless forced; and rows stay that the query needs to
+go on. A segment is as old as its last commit, by the writer's clock, because answers need not have a time of
+their own. Answers may be trimmed while the query runs and while its answers are read.
 """
 
 from __future__ import annotations
@@ -29,7 +31,9 @@ OWN = "the query itself"
 
 @dataclass(frozen=True)
 class TrimmedAnswers:
-    """What was deleted, of all the logs of a query, and who waits for the rest: a sink's reader, or the query itself."""
+    """The rows deleted from all logs of a query, and who holds the rest: the reader of a sink, or the query
+    itself.
+    """
 
     name: str
     segments: int = 0
@@ -38,7 +42,7 @@ class TrimmedAnswers:
     held_by: str | None = None
 
     def and_also(self, done: Trimmed) -> TrimmedAnswers:
-        """With what was deleted of another log."""
+        """The sum with the rows deleted from another log."""
         return TrimmedAnswers(
             self.name,
             self.segments + done.segments,
@@ -56,7 +60,7 @@ def trim_answers(
     keep: int | None = None,
     force: bool = False,
 ) -> TrimmedAnswers:
-    """Delete answers that were committed before a time, and the oldest while there are more than `keep` bytes of them."""
+    """Delete answers committed before a time, and the oldest answers beyond `keep` bytes."""
     directory, name = known(database, name)
     logs = [files for files in result_files(directory, name) if segment_ids(files)]
     excess = None if keep is None else sum(map(_size, logs)) - keep
@@ -82,20 +86,22 @@ def _size(files: LocalFiles) -> int:
 
 
 def _committed_at(files: Files, segment: SegmentId) -> int | None:
-    """When it was last written to."""
+    """The time of the last write to a segment."""
     assert isinstance(files, LocalFiles)
     return (files.directory / segment.name).stat().st_mtime_ns // 1_000
 
 
 def _not_there_yet(logs: Sequence[LocalFiles], number: int) -> str | None:
-    """A sink that reads an older log of the query, and has not come to this one."""
+    """A sink that still reads an older log of the query and has not reached this one."""
     before = {reader for files in logs[:number] for reader in offsets(files)}
     here = {reader for files in logs[number:] for reader in offsets(files)}
     return min(before - here, default=None)
 
 
 def _needed(files: LocalFiles) -> dict[str, Offset]:
-    """Commits of an older program do not say where their version began: then the first one of the present version is needed for that."""
+    """The first commit of the present version, if it is needed. Commits of an older program do not say where
+    their version began; that first commit shows it.
+    """
     log = StreamLog(files)
     note = log.note
     if note is None or Commit.of(note).began is not None:

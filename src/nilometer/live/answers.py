@@ -1,7 +1,7 @@
-"""Answers: rows as Python values, JSON and text, the same from every host.
+"""Answers: rows as Python values, as JSON and as text, the same from every host.
 
-In frames and reference rows TIME is int microseconds and POINT a pair; here TIME becomes an aware datetime (Python) or
-ISO-8601 text (JSON and tables).
+In frames and reference rows, TIME is int microseconds and POINT a pair. Here TIME becomes an aware datetime
+(Python) or ISO-8601 text (JSON and tables).
 """
 
 from __future__ import annotations
@@ -24,9 +24,10 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 @dataclass(frozen=True)
 class Answer:
-    """A finished answer: its schema, its rows, and the books of the streams read.
+    """A finished answer: its schema, its rows, and the books of the streams that were read.
 
-    A columnar host gives a frame, the reference tuples; `rows` are tuples in the order of the schema from either.
+    Columnar hosts return a frame, the reference evaluator tuples. `rows` are tuples in schema order from
+    either.
     """
 
     schema: Schema
@@ -58,7 +59,7 @@ class Answer:
             yield dict(zip(self.columns, row, strict=True))
 
     def json_rows(self) -> Iterator[str]:
-        """One JSON object a row; TIME as ISO-8601."""
+        """One JSON object per row; TIME as ISO-8601."""
         return json_lines(self.rows, self.schema)
 
     def text_rows(self) -> Iterator[tuple[str, ...]]:
@@ -67,7 +68,7 @@ class Answer:
 
 
 def answer_schema(schema: Schema, tick: bool) -> Schema:
-    """What is delivered: a window query's rows have their tick in front."""
+    """The schema of the delivered rows: those of a window query begin with their tick."""
     return Schema((Column("tick", TIME), *schema.columns)) if tick else schema
 
 
@@ -92,7 +93,7 @@ def frame_of_answer(answer: Answer) -> pl.DataFrame:
 
 
 def to_python(value: Any, type_: Type) -> Any:
-    """A value as Python has it."""
+    """A value as a Python object."""
     match value, type_.kind:
         case None, _:
             return None
@@ -112,7 +113,7 @@ def to_python(value: Any, type_: Type) -> Any:
 
 
 def to_text(value: Any, type_: Type) -> str:
-    """A value for a person."""
+    """A value as text for a person."""
     shown = value if isinstance(value, float) else to_json(value, type_)
     match shown:
         case None:

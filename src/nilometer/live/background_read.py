@@ -1,4 +1,4 @@
-"""A read that may take long -> its outcome, when it is there: the station's loop waits for no database."""
+"""Reads a table in the background, so that the station's loop does not wait for a database."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ Read = Callable[[], pl.DataFrame]
 
 
 class Reading(Protocol):
-    """A read that has begun."""
+    """A read that is under way."""
 
     @property
     def outcome(self) -> TableOrError | None:
-        """The rows, or what kept it from them; None: it is not over."""
+        """The rows, or the error; None while the read is under way."""
 
 
 class BackgroundRead:
-    """In a thread of its own, which does not keep the process from ending."""
+    """A read in its own daemon thread, which does not keep the process from ending."""
 
     def __init__(self, read: Read) -> None:
         self.outcome: TableOrError | None = None
@@ -34,11 +34,11 @@ class BackgroundRead:
 
 
 def attempt(read: Read) -> TableOrError:
-    """What a read gives, or why it gave nothing."""
+    """The rows that a read returns, or the error that it raises."""
     try:
         return read()
     except NilometerError as error:
         return error
     except Exception as error:
-        # A driver's own: it must not end the thread without a word, nor the queries.
+        # An exception of a database driver must not end the thread silently, nor stop the queries.
         return ResourceError(f"the table cannot be read: {type(error).__name__}", detail=str(error))

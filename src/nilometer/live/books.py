@@ -1,7 +1,9 @@
-"""The books of a data directory, out of its logs: of every stream and every standing query; nothing need be running.
+"""The books of a data directory, for every stream and every standing query, read from the logs; nothing need
+be running.
 
 stream   received = appended + garbled + future + duplicate + shed          missing = expected - received
-query    read = delivered + filtered + late + shed          answers: the rows given; trimmed: never read, so in no other account
+query    read = delivered + filtered + late + shed
+         answers: the rows returned; trimmed: readings deleted before they were read, so in no other account
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def stream_books(database: Declarations) -> list[dict[str, Any]]:
-    """One row for each declared stream that has a log."""
+    """One row per declared stream that has a log."""
     if database.data.base is None:
         return []
     logs = LogDirectory(database.data.base)
@@ -35,7 +37,9 @@ def stream_books(database: Declarations) -> list[dict[str, Any]]:
 
 
 def query_books(database: Declarations) -> list[dict[str, Any]]:
-    """One row for each standing query that has run, over all its versions. `trimmed` were deleted by force before it read them."""
+    """One row per standing query that has run, over all its versions. `trimmed` readings were deleted by
+    force before the query read them.
+    """
     if database.data.base is None:
         return []
     found = []
@@ -50,14 +54,17 @@ def query_books(database: Declarations) -> list[dict[str, Any]]:
 
 
 def ledger_of(log: StreamLog) -> StreamLedger:
-    """The books as the log's last record has them; what an older log holds was received."""
+    """The books in the log's last record. All rows of a log from before there were books count as received."""
     held = log.end.position
     return StreamLedger(**(log.note or {}).get("ledger", {"received": held, "appended": held}))
 
 
 def expected_of(stream: Stream, log: StreamLog, sensors: int) -> int | None:
-    """How many readings the declared sensors owed between the log's first and last; None if nobody said how often, or of
-    how many. Filters and rates that live queries ask of sensors are not reckoned here: a running station knows them."""
+    """The number of readings that the declared sensors owed between the log's first and last reading.
+
+    None if the interval or the number of sensors is unknown. This ignores the filters and rates that live
+    queries ask of sensors; a running station knows them.
+    """
     if stream.interval is None or not sensors:
         return None
     times = [

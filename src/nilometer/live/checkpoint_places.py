@@ -1,4 +1,6 @@
-"""Where Spark's checkpoint of a query is, if it is not beside the query's answers: said in `installation.json`."""
+"""The place of a query's Spark checkpoint, if it is not beside the query's answers; `installation.json` names
+it.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,9 @@ def checkpoint_elsewhere(installation: Path) -> str | None:
 
 
 def delete_checkpoint(installation: Path) -> bool:
-    """Delete a checkpoint that is kept elsewhere; False if that cannot be done, and it stays: nobody goes on from it."""
+    """Delete a checkpoint that is kept elsewhere. False if that fails: the checkpoint stays, but no query
+    uses it.
+    """
     place = checkpoint_elsewhere(installation)
     if place is None:
         return True

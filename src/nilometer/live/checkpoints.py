@@ -1,8 +1,9 @@
-"""A running query's panes -> files, of which only those that changed are written.
+"""Checkpoints of a running query: writes its panes to files, and only those that changed.
 
-A pane is a file named by the hash of its bytes; the manifest, replaced atomically, says which panes make up the state and
-what it belongs to. Panes that no manifest names are deleted after it is durable. The law: `load` gives a state that was
-saved whole, or None; a damaged one is None too, since the stream logs can make it again.
+A pane is a file named by the hash of its bytes. The manifest says which panes make up the state and which
+commit the state belongs to; it is replaced atomically. Panes that no manifest names are deleted once the new
+manifest is durable. The law: `load` returns a state that was saved completely, or None. It also returns None
+for a damaged state, because the stream logs can rebuild it.
 """
 
 from __future__ import annotations
@@ -22,20 +23,23 @@ MANIFEST = "manifest.json"
 FOLDER = "panes"
 
 Panes = Mapping[str, dict[str, bytes]]
-"""By part (a stage, a stream's entrance), then by the name of the pane."""
+"""By part (a stage, or a stream's entrance), then by the name of the pane."""
 
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """The state right after a commit; without panes the empty one, of a query that has just been installed."""
+    """The state right after a commit. Without panes it is the empty state of a newly installed query."""
 
     commit: Commit
     panes: Panes
 
 
 class Checkpoints:
-    """The latest checkpoint of one query. `written` counts the bytes of panes written by this process; `panes` and `bytes` are what the
-    checkpoint that was last saved or loaded holds."""
+    """The latest checkpoint of one query.
+
+    `written` counts the bytes of panes that this process wrote. `panes` and `bytes` describe the checkpoint
+    last saved or loaded.
+    """
 
     def __init__(self, files: Files) -> None:
         self._files = files
@@ -43,7 +47,7 @@ class Checkpoints:
         self.panes = self.bytes = 0
 
     def save(self, checkpoint: Checkpoint) -> None:
-        """Make this the checkpoint."""
+        """Make this the latest checkpoint."""
         there = set(self._files.names(FOLDER))
         named: dict[str, dict[str, str]] = {}
         with resources(self._files.place):
@@ -65,7 +69,7 @@ class Checkpoints:
         self._count(checkpoint.panes)
 
     def load(self) -> Checkpoint | None:
-        """The latest checkpoint that is whole."""
+        """The latest complete checkpoint."""
         try:
             manifest = self._manifest()
             if manifest is None:

@@ -1,8 +1,10 @@
-"""What was asked of a standing query, by any process, for whoever runs it: `.nilometer/queries/<name>/control.json`.
+"""Requests of any process to the process that runs a standing query:
+`.nilometer/queries/<name>/control.json`.
 
-The law: the file is replaced whole and durably; what it asks for is done by the process that runs the query (roster.py), or the
-next one that does. Numbers of commits are never given twice under one name, so that a sink can tell by them what it has: how far they
-were given out when a query was dropped or begun again stands in `.nilometer/numbers`.
+The laws: the file is replaced atomically and durably. The process that runs the query carries the request out
+(roster.py), or else the next process that runs it. A commit number is never used twice under one query name,
+so a sink can tell by the numbers which commits it has. When a query is dropped or begins again,
+`.nilometer/numbers` records the last number used.
 """
 
 from __future__ import annotations
@@ -25,13 +27,14 @@ PLACE = Path(".nilometer") / "queries"
 NUMBERS = Path(".nilometer") / "numbers"
 REPLACED = "replaced"
 MADE_OF = ("state", "spark")
-"""The folders of a query's state: what the logs can make again."""
+"""The folders of a query's state, which the logs can rebuild."""
 
 
 @dataclass(frozen=True)
 class Control:
-    """`start` is where a query that has no answers begins, whatever it was declared with; `aside`: its answers go into the folder of that
-    number, and not all of them may be there yet."""
+    """`start` says where a query without answers begins, and overrides its declaration. `aside`: its answers
+    are moved into the folder of that number; the move may still be incomplete.
+    """
 
     paused: bool = False
     start: Start | None = None
@@ -39,12 +42,12 @@ class Control:
 
 
 def folder_of(directory: Path, name: str) -> Path:
-    """Where a standing query is kept."""
+    """The folder of a standing query."""
     return directory / PLACE / name.lower()
 
 
 def changed_at(directory: Path, name: str) -> int:
-    """When something was last asked of the query, to see whether it is worth reading; 0: never."""
+    """When a request was last made, to see whether the file is worth reading; 0: never."""
     try:
         return (folder_of(directory, name) / FILE).stat().st_mtime_ns
     except OSError:
@@ -52,7 +55,7 @@ def changed_at(directory: Path, name: str) -> int:
 
 
 def control_of(directory: Path, name: str) -> Control:
-    """What was asked of the query."""
+    """The current request to the query."""
     files = LocalFiles(folder_of(directory, name))
     try:
         return _control(json.loads(bytes(files.read(FILE))))
@@ -60,14 +63,14 @@ def control_of(directory: Path, name: str) -> Control:
         return Control()
     except (ValueError, TypeError, KeyError):
         raise DataError(
-            f"what was asked of '{name}' cannot be read",
+            f"the request to query '{name}' cannot be read",
             detail=str(files.directory / FILE),
-            hint="delete the file, then pause or replay the query again if you want it so",
+            hint="delete the file; then, if you still want to, pause or replay the query again",
         ) from None
 
 
 def ask(directory: Path, name: str, control: Control) -> None:
-    """Let this be what is asked of the query."""
+    """Replace the request to the query."""
     files = LocalFiles(folder_of(directory, name))
     said = {"paused": control.paused, "start": control.start, "aside": control.aside}
     with resources(files.place):
@@ -75,7 +78,9 @@ def ask(directory: Path, name: str, control: Control) -> None:
 
 
 def settle(directory: Path, name: str) -> None:
-    """Move the answers of a query that is to begin again aside, all of them, however often it was interrupted; for who has its lock."""
+    """Move all answers of a query that is to begin again aside. An interrupted move is completed. The caller
+    holds the query's lock.
+    """
     control = control_of(directory, name)
     if control.aside is None:
         return
@@ -94,14 +99,14 @@ def settle(directory: Path, name: str) -> None:
 
 
 def next_aside(directory: Path, name: str) -> int:
-    """The number of the next folder of answers that were moved aside."""
+    """The number of the next folder for answers that are moved aside."""
     place = folder_of(directory, name) / REPLACED
     found = [int(path.name) for path in place.iterdir() if path.name.isdigit()] if place.is_dir() else []
     return max(found, default=0) + 1
 
 
 def first_number(directory: Path, name: str) -> int:
-    """The number of the first commit of a query that has none."""
+    """The number of the first commit of a query that has no commits."""
     try:
         return int(bytes(LocalFiles(directory / NUMBERS).read(name.lower())))
     except (FileNotFoundError, ValueError):
@@ -109,7 +114,7 @@ def first_number(directory: Path, name: str) -> int:
 
 
 def keep_number(directory: Path, name: str, number: int) -> None:
-    """The next commit has this number, though those before it are gone."""
+    """Give the next commit this number, although the commits before it are gone."""
     files = LocalFiles(directory / NUMBERS)
     with resources(files.place):
         files.replace(name.lower(), str(number).encode())

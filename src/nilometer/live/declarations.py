@@ -1,6 +1,8 @@
-"""What the running database needs from the owner of its declarations: the catalog, the data at hand, and compiled queries.
+"""The interface of live queries to the owner of the declarations: the catalog, files and tables, and compiled
+queries.
 
-`nilometer.engine` satisfies these protocols. The running database asks for no more, and so does not depend on the engine.
+`nilometer.engine` satisfies these protocols. The running database asks for no more, and so does not depend on
+the engine.
 """
 
 from __future__ import annotations
@@ -20,11 +22,11 @@ if TYPE_CHECKING:
 
 
 class CompiledQuery(Protocol):
-    """One continuous question with its physical plan."""
+    """A continuous query with its physical plan."""
 
     @property
     def text(self) -> str:
-        """The question as it was asked."""
+        """The text of the query."""
 
     @property
     def physical(self) -> physical.Node:
@@ -40,7 +42,7 @@ class CompiledQuery(Protocol):
 
 
 class DataAtHand(Protocol):
-    """Files and tables beside the streams."""
+    """The files and tables beside the streams."""
 
     @property
     def base(self) -> Path | None:
@@ -55,15 +57,15 @@ class DataAtHand(Protocol):
 
 
 class Declarations(Protocol):
-    """Streams, tables, sensors and queries as they are declared."""
+    """The declared streams, tables, sensors and queries."""
 
     @property
     def catalog(self) -> Catalog:
-        """What is declared."""
+        """The catalog of all declarations."""
 
     @property
     def data(self) -> DataAtHand:
-        """What is at hand."""
+        """The files and tables."""
 
     def sql(self, text: str) -> CompiledQuery:
-        """Compile a question."""
+        """Compile a query."""

@@ -1,6 +1,8 @@
-"""A standing query's answers -> sinks (sinks), by the query's name: once, or on and on beside a running query.
+"""Delivers a standing query's answers to sinks, by the query's name: once, or continuously beside a running
+query.
 
-The law: one process at a time delivers a query's answers to a sink; any number of sinks, and any host that writes the result log.
+The law: at most one process at a time delivers a query's answers to one sink. A query may have any number of
+sinks, and any host may write its result log.
 """
 
 from __future__ import annotations
@@ -30,12 +32,12 @@ if TYPE_CHECKING:
     from nilometer.live.declarations import Declarations
 
 FAREWELL = 30.0
-"""How long sinks may take at the end for what is not delivered yet, in seconds; what they do not get then, they get next time."""
+"""Seconds that sinks get at the end to take undelivered answers. The rest is delivered next time."""
 
 
 @dataclass
 class Route:
-    """From a query to a sink."""
+    """The way from one query to one sink."""
 
     query: str
     delivery: Delivery
@@ -49,17 +51,17 @@ class Route:
 
     @property
     def progress(self) -> Progress:
-        """How it goes."""
+        """The progress of the delivery."""
         return self.delivery.progress
 
     def close(self) -> None:
-        """Let another process deliver."""
+        """Release the route, so that another process may deliver."""
         self.delivery.close()
         self.lock.release()
 
 
 def route(database: Declarations, name: str, url: str) -> Route:
-    """The way from a standing query to a sink; nothing goes over it yet."""
+    """Open the way from a standing query to a sink; nothing is delivered yet."""
     directory = directory_of(database, name)
     sink = sink_for(url, Origin(name, identity_of(directory)))
     delivery = Delivery(lambda: result_files(directory, name), sink)
@@ -67,7 +69,7 @@ def route(database: Declarations, name: str, url: str) -> Route:
 
 
 def deliver(database: Declarations, name: str, url: str) -> Progress:
-    """Deliver what a standing query has answered and the sink has not got yet; raises what the sink meets."""
+    """Deliver the answers that the sink does not have yet. Raises the sink's errors."""
     way = route(database, name, url)
     try:
         way.delivery.step(all_of_it=True)
@@ -79,7 +81,9 @@ def deliver(database: Declarations, name: str, url: str) -> Progress:
 
 
 class Deliveries:
-    """Routes at work, each in a thread, until the end of the `with`: then what was committed by then is delivered as well."""
+    """Routes at work, each in a thread, until the end of the `with`. The end also delivers everything
+    committed by then.
+    """
 
     def __init__(self, routes: Sequence[Route]) -> None:
         self.routes = list(routes)
@@ -102,7 +106,7 @@ class Deliveries:
 
 
 def open_routes(database: Declarations, wanted: Sequence[tuple[str, str]]) -> list[Route]:
-    """All of them, or, if one cannot be, none."""
+    """Open all routes, or none if one of them cannot be opened."""
     routes: list[Route] = []
     try:
         for name, url in wanted:
@@ -117,8 +121,12 @@ def open_routes(database: Declarations, wanted: Sequence[tuple[str, str]]) -> li
 def follow(
     database: Declarations, name: str, position: int = 0, *, wait: Callable[[], bool]
 ) -> Iterator[Answer]:
-    """A standing query's answers from a position on, commit by commit, also those that another process makes from now on; in the
-    columns that the query had then. `wait` is called when there is nothing new, and says whether to go on."""
+    """A standing query's answers from a position on, commit by commit, including later commits of other
+    processes.
+
+    Each answer has the columns that the query had then. `wait` is called when there is nothing new, and
+    returns whether to go on.
+    """
     directory = directory_of(database, name)
     commits = Commits(lambda: result_files(directory, name))
     commits.seek_row(position)
@@ -133,7 +141,7 @@ def follow(
 
 
 def a_moment() -> bool:
-    """Wait until it is worth looking again."""
+    """Wait briefly before the next look."""
     time.sleep(POLL)
     return True
 
@@ -147,5 +155,5 @@ def _lock(directory: Path, name: str, sink: str) -> Lock:
     except BlockingIOError as holder:
         raise BusyError(
             f"the answers of '{name}' are being delivered to {sink} by {holder}",
-            hint="one process does that at a time",
+            hint="only one process at a time may deliver to a sink",
         ) from None

@@ -1,7 +1,8 @@
-"""A data directory's name for itself: random, made once, kept beside its logs.
+"""The identity of a data directory: random, made once, kept beside its logs.
 
-A broker keeps a session for each client it knows. With the directory's identity in the client's name, two gateways, or a developer's
-directory and production's, each have their own, and neither takes the other's readings.
+A broker keeps a session for each client name. The client name contains the directory's identity, so two
+gateways (or a developer's directory and the production one) have separate sessions, and neither takes the
+other's readings.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ FILE = "identity"
 
 
 def identity_of(directory: Path) -> str:
-    """The directory's identity; made when it is first asked for."""
+    """The directory's identity, created at the first call."""
     files = LocalFiles(directory / ".nilometer")
     with resources(files.place):
         try:

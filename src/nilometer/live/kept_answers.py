@@ -1,7 +1,8 @@
-"""A standing query's name -> the answers that are kept of it, in the order in which they were given; nothing need be running.
+"""Reads the answers that are kept of a standing query, in the order of their commits; nothing need be
+running.
 
-Positions count the rows of all versions. The law: what is shown has the columns that the query's last version gave; rows
-of an older one whose columns were of other types are left out, and counted.
+Positions count the rows of all versions. The law: rows are shown in the columns of the query's last version.
+Rows of an older version whose columns had other types are left out, and counted.
 """
 
 from __future__ import annotations
@@ -25,8 +26,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class KeptAnswers:
-    """Iterate for the rows. `end` is the position after the last; `left_out` rows are of other types; `shed` readings were given up by
-    joins with bounded memory, or before them, so that rows may be missing; `trimmed` rows, the oldest, were taken by retention."""
+    """Iterate for the rows.
+
+    `end` is the position after the last row. `left_out` counts rows of other types. `shed` counts readings
+    that joins with bounded memory, or the stages before them, gave up, so that rows may be missing. `trimmed`
+    counts the oldest rows, which retention has deleted.
+    """
 
     schema: Schema
     end: int
@@ -44,7 +49,7 @@ class KeptAnswers:
 
 
 def directory_of(database: Declarations, name: str) -> Path:
-    """The data directory in which a standing query's answers are kept; an error if there is no such query."""
+    """The data directory that keeps a standing query's answers; an error if there is no such query."""
     directory: Path | None = database.data.base
     if directory is None:
         raise ConfigurationError(

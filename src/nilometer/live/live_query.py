@@ -1,4 +1,4 @@
-"""A query while it runs: what it has answered, what was not fetched yet, and its books."""
+"""A query while it runs: its answers, those not fetched yet, and its books."""
 
 from __future__ import annotations
 
@@ -14,12 +14,14 @@ from nilometer.live.declarations import CompiledQuery
 from nilometer.log import Offset
 
 WAITING_ROWS = 1_000_000
-"""How many rows of an answer wait for whoever asked; older ones are dropped, and counted."""
+"""How many rows of an answer wait to be fetched. Older rows are dropped, and counted."""
 
 
 @dataclass
 class LiveQuery:
-    """Iterate over `take()` for what came since. `group` is its place in the Fjord: queries of one start share it."""
+    """Call `take()` for the rows that came since the last call. `group` is its place in the shared dataflow:
+    queries with the same start share it.
+    """
 
     name: str
     query: CompiledQuery
@@ -28,22 +30,24 @@ class LiveQuery:
     rows: int = 0
     dropped: int = 0
     trimmed: int = 0
-    """Readings that were trimmed from the logs by force before a durable query, when it was installed, had read them."""
+    """Readings that were trimmed from the logs by force before a durable query had read them, as found at its
+    installation.
+    """
     ledger: QueryLedger = field(default_factory=QueryLedger)
     watermark: int | None = None
     finished: bool = False
     failure: NilometerError | None = None
     note: str | None = None
-    """What whoever installed it should know."""
+    """A message for whoever installed the query."""
     trouble: str | None = None
-    """Why the answers of a durable query cannot be kept now; it waits."""
+    """Why the answers of a durable query cannot be committed now; the query waits."""
     stale: str | None = None
-    """Why a table could not be read anew; its last version holds, and it is tried again."""
+    """Why a table could not be refreshed. Its last version still holds, and the refresh is retried."""
     _waiting: list[pl.DataFrame] = field(default_factory=list)
     _waiting_rows: int = 0
 
     def give(self, frames: list[pl.DataFrame]) -> None:
-        """New rows of the answer."""
+        """Add new rows of the answer."""
         for frame in frames:
             self.rows += frame.height
             self._waiting.append(frame)
@@ -54,7 +58,9 @@ class LiveQuery:
             self.dropped += oldest.height
 
     def take(self) -> Iterator[Answer]:
-        """The rows since the last call; raises what made the query stop, once its rows are fetched."""
+        """The rows since the last call. Raises the error that stopped the query, once all its rows are
+        fetched.
+        """
         frames, self._waiting, self._waiting_rows = self._waiting, [], 0
         for frame in frames:
             yield Answer(self.query.schema, frame, self.watermark)

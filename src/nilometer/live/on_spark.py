@@ -1,7 +1,8 @@
-"""The queries of a station that Spark runs: the station keeps their streams open and asks the sensors; Spark reads the logs.
+"""The queries of a station that Spark runs. The station keeps their streams open and tells the sensors; Spark
+reads the logs.
 
-The law: a standing one is kept in the data directory. Any other is somebody's passing question: what Spark needs for it is kept in a
-folder of its own beside the logs, where a cluster sees it too, and gone when it is removed.
+The law: a standing query is kept in the data directory. Any other query is temporary: its files are in a
+folder of its own beside the logs, where a cluster sees them too, and are deleted when the query is removed.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class OnSpark:
-    """By the names of the queries."""
+    """The queries on Spark, by name."""
 
     def __init__(
         self,
@@ -53,13 +54,13 @@ class OnSpark:
 
     @property
     def streams(self) -> Iterator[Stream]:
-        """Those that the queries read."""
+        """The streams that the queries read."""
         return (stream for streams in self._streams.values() for stream in streams.values())
 
     def install(
         self, name: str, query: CompiledQuery, streams: Mapping[str, Stream], start: Start, *, durable: bool
     ) -> LiveQuery:
-        """Let it run."""
+        """Start a query."""
         from nilometer.spark.job import refuse_refresh
 
         refuse_refresh(query.physical)
@@ -99,15 +100,17 @@ class OnSpark:
         return live
 
     def follow(self, live: LiveQuery) -> bool:
-        """What Spark has answered since; whether anything."""
+        """Pass on the rows that Spark has answered since the last call. Returns whether there were any."""
         spark = self._queries[live.name]
         streams = self._streams[live.name]
         asked = live.name in self._asked
         over = [key for key, stream in streams.items() if self._manager.ended(stream.name)]
         if asked:
             spark.end({key: self._logs.log(streams[key]).end for key in over})
-        ended = spark.ended  # before the rows are taken, as what it has reached
-        reached = dict(spark.offsets)  # before the rows are taken: those up to there are among them
+        ended = spark.ended  # read before the rows, like `reached`
+        reached = dict(
+            spark.offsets
+        )  # read before the rows: all rows up to these offsets are among those taken
         frames = spark.take()
         live.rows = spark.rows - sum(frame.height for frame in frames)
         live.give(frames)
@@ -130,11 +133,11 @@ class OnSpark:
         return bool(frames)
 
     def remove(self, live: LiveQuery) -> None:
-        """Stop it; what it has answered by then is given."""
+        """Stop a query, and pass on the rows that it has answered by then."""
         spark = self._queries.pop(live.name)
         del self._streams[live.name]
         if live.name in self._asked and spark.active:
-            # Nobody goes on with it: what is in the logs by now is still answered.
+            # A temporary query is not resumed, so it still answers for all that is in the logs by now.
             spark.catch_up()
         spark.close()
         live.ledger = spark.metrics.ledger
@@ -147,7 +150,7 @@ class OnSpark:
             asked.cleanup()
 
     def abandon(self) -> None:
-        """Let go of all of them as the death of the process would."""
+        """Drop all queries as a crash of the process would."""
         for spark in self._queries.values():
             spark.close()
         for asked in self._asked.values():

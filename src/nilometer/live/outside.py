@@ -1,6 +1,6 @@
-"""What a station meets outside itself: clocks, sources, sensors that can be programmed, threads, and failures that are asked for.
+"""The outside of a station: clocks, sources, programmable sensors, threads, and injected failures.
 
-The defaults are the world; a simulation or a test gives its own.
+The defaults are the real world; a simulation or a test supplies its own.
 """
 
 from __future__ import annotations
@@ -26,16 +26,19 @@ def system_clock() -> int:
 
 
 def no_program(stream: Stream, demands: tuple[Demand, ...]) -> None:
-    """Sensors run no programs of ours."""
+    """The sensors cannot be programmed."""
     del stream, demands
 
 
 @dataclass(frozen=True)
 class Outside:
-    """`clock` tells the time of day, and `steady` how time passes; without one, a clock that was given does both, and the system's may jump.
-    `adapter_of` makes a stream's source, by default from its address; `generators` are for `generate://` addresses. `program_for`: what runs at
-    sensors themselves. `begin_read`: how tables are read anew, by default in a thread. `failpoint` is told of each step that a crash may
-    follow."""
+    """`clock` tells the time of day; `steady` measures elapsed time. Without `steady`, a given `clock` does
+    both; the system's clock may jump.
+
+    `adapter_of` makes a stream's source, by default from its address. `generators` serve `generate://`
+    addresses. `program_for` picks the program that runs on sensors. `begin_read` starts a refresh of a table,
+    by default in a thread. `failpoint` is called at each step after which a crash may come.
+    """
 
     clock: Clock = system_clock
     steady: Clock | None = None
@@ -47,5 +50,5 @@ class Outside:
 
     @property
     def steady_clock(self) -> Clock | None:
-        """What measures how time passes; None: `clock`."""
+        """The clock that measures elapsed time; None: `clock`."""
         return running if self.steady is None and self.clock is system_clock else self.steady

@@ -1,6 +1,7 @@
-"""A data directory -> its standing queries and how each does; nothing need be running.
+"""Lists the standing queries of a data directory and the state of each; nothing need be running.
 
-What counts (rows, how far the logs are read) is of the result log; how it runs is what its process last said (query_metrics.py).
+Durable facts (rows, offsets in the logs) come from the result log. Facts about the run come from the metrics
+that its process last wrote (query_metrics.py).
 """
 
 from __future__ import annotations
@@ -23,11 +24,13 @@ if TYPE_CHECKING:
     from nilometer.log import Offset
 
 SHOWN = 8
-"""So many digits of a version are shown."""
+"""The number of digits of a version that are shown."""
 
 
 class State(StrEnum):
-    """NEW: it was never run; FAILED: it has stopped by itself, or could not run; UNDECLARED: it has run, and is not declared any more."""
+    """NEW: the query has never run. FAILED: it stopped with an error, or could not start. UNDECLARED: it has
+    run, and is no longer declared.
+    """
 
     NEW = "new"
     RUNNING = "running"
@@ -39,9 +42,11 @@ class State(StrEnum):
 
 @dataclass(frozen=True)
 class QueryState:
-    """`version` is that of the last commit; `changed`: the query was declared otherwise since, so its next run begins a new version.
-    `rows` were ever answered, `behind` readings are in the logs and not answered for. Times are microseconds. The rest is as in QueryMetrics,
-    and as old as `when` says."""
+    """`version` is that of the last commit. `changed`: the declaration has changed since, so the next run
+    begins a new version. `rows` counts all rows ever answered. `behind` counts the readings in the logs that
+    are not answered for yet. Times are microseconds. The other fields are as in QueryMetrics, and as old as
+    `when` says.
+    """
 
     name: str
     state: State
@@ -64,12 +69,14 @@ class QueryState:
     when: int | None = None
 
     def as_dict(self) -> dict[str, Any]:
-        """By name."""
+        """The fields by name."""
         return asdict(self) | {"state": self.state.value}
 
 
 def query_names(database: Declarations, directory: Path) -> list[str]:
-    """The standing queries that are declared, and those that were: as they are spelled, or as their folders are."""
+    """The names of the standing queries that are declared or once were: spelled as declared, or as their
+    folders.
+    """
     declared = {query.name.lower(): query.name for query in database.catalog.queries()}
     place = directory / PLACE
     ran = sorted(path.name for path in place.iterdir() if path.is_dir()) if place.is_dir() else []
@@ -77,7 +84,7 @@ def query_names(database: Declarations, directory: Path) -> list[str]:
 
 
 def query_list(database: Declarations, now: int | None = None) -> list[QueryState]:
-    """All standing queries of a data directory; none without one."""
+    """All standing queries of a data directory; none without a directory."""
     directory = database.data.base
     if directory is None:
         return []
@@ -86,7 +93,7 @@ def query_list(database: Declarations, now: int | None = None) -> list[QueryStat
 
 
 def query_state(database: Declarations, directory: Path, name: str, now: int) -> QueryState:
-    """How one does."""
+    """The state of one query."""
     definition = database.catalog.query(name)
     if not folder_of(directory, name).is_dir():
         return QueryState(name, State.NEW)
@@ -133,6 +140,6 @@ def query_state(database: Declarations, directory: Path, name: str, now: int) ->
 
 
 def behind(directory: Path, offsets: Mapping[str, Offset]) -> int:
-    """How many readings the logs hold beyond these offsets."""
+    """The number of readings in the logs beyond these offsets."""
     logs = LogDirectory(directory)
     return sum(max(0, logs.log(key).end.position - at.position) for key, at in offsets.items())

@@ -1,6 +1,7 @@
-"""How a standing query does, as the process that runs it says: `.nilometer/queries/<name>/metrics.json`, for other processes to look at.
+"""Metrics of a standing query, written for other processes by the one that runs it:
+`.nilometer/queries/<name>/metrics.json`.
 
-The law: the file is replaced whole, but not made durable: what counts is in the result log.
+The law: the file is replaced atomically, but not durably; the durable facts are in the result log.
 """
 
 from __future__ import annotations
@@ -24,12 +25,16 @@ FILE = "metrics.json"
 
 @dataclass(frozen=True)
 class QueryMetrics:
-    """`rows_in`, `rows_out` and `late` are those of all versions. Times are microseconds; `watermark` None: nothing has been heard; `lag` is by
-    how much it is behind the clock. `batch_milliseconds` is how long the last micro-batch took, on the gateway the last round of the loop that
-    brought anything. The state is that of the last batch, on the gateway of the last checkpoint. `completeness`: of the readings that the sensors of
-    its streams owed since these were opened, the part that came; None if nothing is expected of them. `trouble` is what it waits for, or, if it
-    `failed`, what made it stop. `tables_read`: how often the process that runs it has read its tables anew, and `table_failures` how often that
-    failed."""
+    """`rows_in`, `rows_out` and `late` count over all versions. Times are microseconds.
+
+    `watermark` None: no reading or heartbeat has come. `lag` is the distance of the watermark from the clock.
+    `batch_milliseconds` is the time of the last micro-batch; on the gateway, that of the last round of the
+    loop with input. The state is that of the last batch; on the gateway, that of the last checkpoint.
+    `completeness` is the fraction that arrived of the readings that the sensors of its streams owed since the
+    streams were opened; None if no readings are expected. `trouble` is what the query waits for, or, if it
+    `failed`, the error that stopped it. `tables_read` counts how often the running process has refreshed the
+    query's tables, `table_failures` how often that failed.
+    """
 
     when: int
     host: str
@@ -50,7 +55,7 @@ class QueryMetrics:
 
 
 def completeness_of(manager: StreamManager, streams: Iterable[str]) -> float | None:
-    """Of what the sensors of these streams owed, the part that came."""
+    """The fraction that arrived of the readings that the sensors of these streams owed."""
     expected = missing = 0
     for stream in streams:
         status = manager.status(stream)
@@ -60,7 +65,7 @@ def completeness_of(manager: StreamManager, streams: Iterable[str]) -> float | N
 
 
 def write_metrics(directory: Path, name: str, metrics: QueryMetrics) -> None:
-    """Let others see it. Where there is no room they do not."""
+    """Write the metrics for other processes. Without space on the disk, they are not written."""
     path = folder_of(directory, name) / FILE
     aside = path.with_name(f"{FILE}.aside")
     with contextlib.suppress(OSError):
@@ -70,7 +75,7 @@ def write_metrics(directory: Path, name: str, metrics: QueryMetrics) -> None:
 
 
 def read_metrics(directory: Path, name: str) -> QueryMetrics | None:
-    """What was last said of the query; None if nothing was."""
+    """The metrics last written; None if there are none."""
     try:
         found = json.loads((folder_of(directory, name) / FILE).read_bytes())
         return QueryMetrics(

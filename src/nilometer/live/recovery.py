@@ -1,11 +1,12 @@
-"""A result log and a checkpoint -> where a standing query goes on.
+"""Decides from a result log and a checkpoint where a standing query goes on.
 
-After a crash the result log is ahead of the checkpoint, or equal to it. The query takes the checkpoint's state, reads the
-stream logs again from the checkpoint's offsets to those of the last commit, and throws away what it answers on the way:
-the result log has it. How the logs were cut does not matter, since an answer depends on the offsets alone (gateway/run.py).
+After a crash, the result log is ahead of the checkpoint or equal to it. The query takes the checkpoint's
+state and reads the stream logs again from the checkpoint's offsets to those of the last commit. It discards
+its answers on the way, because the result log has them. The batches into which the logs are cut do not
+matter, since an answer depends on the offsets alone (dataflow/run.py).
 
-A query of another version (its plan has changed) begins at the old one's committed offsets with an empty state, as
-design.md has it.
+A query of another version (its plan has changed) begins at the old version's committed offsets with an empty
+state, as design.md says.
 """
 
 from __future__ import annotations
@@ -18,9 +19,11 @@ from nilometer.log.results.result_log import Commit, Offsets, ResultLog
 
 @dataclass(frozen=True)
 class Recovered:
-    """How a query goes on: with `panes` (none: an empty state) it reads from `start`; what it answers before it has
-    reached `committed` in every stream is in the result log already. `last` is the last commit. `fresh`: it is a new
-    version, which has committed nothing yet."""
+    """How a query goes on: it reads from `start`, with the state in `panes` (none: an empty state).
+
+    Its answers are in the result log already until it has reached `committed` in every stream. `last` is the
+    last commit. `fresh`: it is a new version, which has committed nothing yet.
+    """
 
     panes: Panes
     start: Offsets
@@ -30,15 +33,18 @@ class Recovered:
 
     @property
     def number(self) -> int:
-        """That of the last commit."""
+        """The number of the last commit."""
         return self.last.number
 
 
 def recover(
     version: str, results: ResultLog, checkpoints: Checkpoints, *, changed: bool = False
 ) -> Recovered | None:
-    """Where the query goes on; None if it never committed anything: it begins where it is told to. `changed`: its answers
-    are of other columns now, and go into another log, so it is a new version whatever its name."""
+    """Where the query goes on; None if it has never committed, so that it begins where it is told to.
+
+    `changed`: the columns of its answers have changed and go into another log, so it is a new version
+    whatever its name.
+    """
     last = results.last
     if last is None:
         return None

@@ -1,7 +1,8 @@
-"""Standing queries in a station, kept as any process asks for it (control.py): a paused one is removed, a resumed one installed again.
+"""The standing queries of a station. It carries out requests of any process (control.py): removes a paused
+query, installs a resumed one again.
 
-The law: a query's place in the logs is in its result log, so to pause it is to stop it, and to resume it is to go on. What goes wrong
-with one is said, shown in its metrics, and touches no other.
+The laws: a query's offsets are in its result log, so pausing it means stopping it, and resuming it means
+going on from there. An error in one query is reported, shown in its metrics, and affects no other query.
 """
 
 from __future__ import annotations
@@ -23,14 +24,15 @@ if TYPE_CHECKING:
     from nilometer.live.station import Station
 
 LOOK_EVERY = 1.0
-"""How often it is looked whether something was asked of the queries, in seconds."""
+"""Seconds between two looks for new requests."""
 METRICS_EVERY = 2.0
-"""How often others are shown how the queries do, in seconds."""
+"""Seconds between two writes of the queries' metrics."""
 
 
 class Roster:
-    """`queries` are those that run or have run, the latest of each name; `refused` those that could not be installed. `say` gets a line for the
-    person whenever one begins, goes on, pauses or is refused."""
+    """`queries` are those that run or have run, the latest of each name; `refused` are those that could not
+    be installed. `say` receives a line for the user whenever a query begins, goes on, pauses or is refused.
+    """
 
     def __init__(
         self,
@@ -53,7 +55,9 @@ class Roster:
         self._looked = self._shown = clock()
 
     def begin(self) -> None:
-        """Install all that are not paused. If there is but one, what keeps it from running is raised."""
+        """Install all queries that are not paused. If there is only one, the error that keeps it from running
+        is raised.
+        """
         for definition in self._definitions:
             self._keep(definition)
         if len(self._definitions) == 1 and self.refused:
@@ -62,7 +66,7 @@ class Roster:
             self._say(f"{name} cannot run: {error}")
 
     def look(self) -> None:
-        """Do what was asked since, and show how things are; cheap when called often."""
+        """Carry out new requests, and write metrics; cheap if called often."""
         now = self._clock()
         if now - self._looked >= LOOK_EVERY:
             self._looked = now
@@ -77,7 +81,7 @@ class Roster:
             self.show()
 
     def show(self) -> None:
-        """Let other processes see how the queries do."""
+        """Write the queries' metrics for other processes."""
         for name in self._running:
             write_metrics(self._station.directory, name, self._station.metrics(name))
 
@@ -108,7 +112,7 @@ class Roster:
 
     def _pause(self, name: str) -> None:
         if name in self._station.queries:
-            # Before it goes: what it comes to afterwards is in its result log.
+            # Before the query is removed: its later progress is in its result log.
             write_metrics(self._station.directory, name, self._station.metrics(name))
             self._station.remove(name)
         self._say(f"{name} is paused; it goes on where it stands after: nilometer queries resume {name}")

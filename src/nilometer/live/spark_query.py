@@ -1,12 +1,15 @@
-"""A standing query on Spark: its micro-batches become commits of its result log, its state is Spark's checkpoint.
+"""A standing query on Spark: its micro-batches become commits of its result log; its state is Spark's
+checkpoint.
 
     .nilometer/queries/<name>/results    the answers, as on the gateway (log/results)
     .nilometer/queries/<name>/state      where this version of the query began
-    .nilometer/queries/<name>/spark      the checkpoint of this version, and with how many buckets it was made, or where it is
+    .nilometer/queries/<name>/spark      the checkpoint of this version, its number of buckets, or where it is
+    kept
 
-The laws: what the result log has is never answered again, whatever becomes of the checkpoint: a micro-batch counts by the offsets it has
-read up to, not by its number. A checkpoint that is lost or damaged is made again by reading the logs from where the version
-began, with a micro-batch that ends just where the result log does (design.md principle 4).
+The laws: an answer in the result log is never given again, whatever happens to the checkpoint: a micro-batch
+counts by the offsets that it has read up to, not by its number. A lost or damaged checkpoint is rebuilt by
+reading the logs from where the version began, with a micro-batch that ends exactly where the result log does
+(design.md principle 4).
 """
 
 from __future__ import annotations
@@ -45,12 +48,14 @@ FOLDER = "spark"
 INSTALLATION = "installation.json"
 ENDS = "ends.json"
 TRIES = 3
-"""After so many failures in a row the checkpoint is given up, and made again from the logs."""
+"""After this many failures in a row, the checkpoint is discarded and rebuilt from the logs."""
 
 
 @dataclass(frozen=True)
 class Metrics:
-    """How a query does. `watermark` None: nothing has been heard; `lag` is by how much it is behind the clock, in microseconds."""
+    """How a query does. `watermark` None: no reading or heartbeat has come. `lag` is its distance from the
+    clock, in microseconds.
+    """
 
     ledger: QueryLedger
     rows: int
@@ -63,8 +68,11 @@ class Metrics:
 
 
 class SparkQuery:
-    """Durable, and run by no other process until `close`. `kept` is where its answers and its state are, if not in the data directory: then
-    it is somebody's passing question, for which retention does not wait."""
+    """A durable query on Spark; no other process runs it until `close`.
+
+    `kept` is the folder of its answers and its state if that is not in the data directory. The query is then
+    temporary, and retention does not wait for it.
+    """
 
     def __init__(
         self,
@@ -92,14 +100,14 @@ class SparkQuery:
         self._batches = 0
         self._told: dict[str, Offset] = {}
         self.ended: frozenset[str] = frozenset()
-        """The streams whose end has been answered for."""
+        """The streams whose end the answers already cover."""
         self._fresh: deque[pl.DataFrame] = deque()
         self._state = (0, 0)
         self._unkept: tuple[MicroBatch, QueryLedger] | None = None
         self._running: Running | None = None
         self._tries = 0
         self.retry_at = 0
-        """When a failed query may be tried again."""
+        """When a failed query may be retried."""
         try:
             self._begin(start)
         except BaseException:
@@ -115,7 +123,8 @@ class SparkQuery:
         trimmed = self._standing.find_trimmed(logs)
         began, committed = self._offsets(logs, start)
         if recovered is None or recovered.fresh:
-            # Before it counts as begun: a checkpoint of another beginning, even of the same plan, would go on elsewhere.
+            # Deleted before the query counts as begun: a checkpoint of another beginning, even of the same
+            # plan, would go on at other offsets.
             self._forget_checkpoint()
         self._standing.begin(committed, self._clock(), {} if self._asked else logs)
         self._committed = committed
@@ -132,12 +141,12 @@ class SparkQuery:
     def _offsets(
         self, logs: Mapping[str, StreamLog], start: Start
     ) -> tuple[dict[str, Offset], dict[str, Offset]]:
-        """Where this version began, and up to where it has answered."""
+        """Where this version began, and the offsets up to which it has answered."""
         recovered = self._standing.recovered
         if recovered is None:
             begin = {key: offset_at(log, start) for key, log in logs.items()}
             return begin, begin
-        # A stream that the query did not read before begins where it is now; and so does one whose log has lost its end.
+        # A stream that is new in the query begins at its present end; so does one whose log has lost its end.
         committed = {
             key: max(min(recovered.committed.get(key, log.end), log.end), log.start)
             for key, log in logs.items()
@@ -155,7 +164,7 @@ class SparkQuery:
     # ---- running -----------------------------------------------------------------------------------------------------------
 
     def start(self) -> None:
-        """Run, or go on."""
+        """Start, or go on."""
         from nilometer.spark.job import Job, TablesAtHand, partitions_of
         from nilometer.spark.running import Running
         from nilometer.spark.session import spark_session
@@ -168,9 +177,10 @@ class SparkQuery:
             plan=self.query.physical,
             extents=TablesAtHand.of_plan(self.query.physical, self.query.extents),
             place=str(self._directory),
-            # Should the checkpoint have to be made again, then of what retention has left.
+            # If the checkpoint must be rebuilt, then from what retention has left.
             start={key: max(at, logs.log(self._streams[key]).start) for key, at in self._began.items()},
-            # The checkpoint may be behind the answers, or lost: what they have is not answered again.
+            # The checkpoint may be behind the answers, or lost: rows in the result log are not answered
+            # again.
             answered=dict(self._committed),
             buckets=installed["buckets"],
             partitions=installed["partitions"],
@@ -183,13 +193,15 @@ class SparkQuery:
         self._running.start()
 
     def restart(self) -> None:
-        """After a failure that may pass: a full disk, a lost executor. Each time it is waited longer; what may have become of the checkpoint is
-        no matter: after some times it is made again."""
+        """Try again after a failure that may pass, such as a full disk or a lost executor.
+
+        The wait grows with each attempt. The checkpoint may be damaged: after some attempts it is rebuilt.
+        """
         self.stop()
         self._tries += 1
         self.retry_at = self._clock() + min(SECOND << self._tries, MINUTE)
         if self._unkept is not None:
-            # First what was answered: where the next micro-batch begins depends on it.
+            # Commit the pending answers first: the next micro-batch begins where they end.
             self._standing.retry(self._clock())
             if self._standing.trouble is not None:
                 return
@@ -207,7 +219,9 @@ class SparkQuery:
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def _installation(self, partitions: int) -> dict[str, Any]:
-        """With how many buckets and partitions this version's checkpoint is made, and where it is if not here: fixed when it was first run."""
+        """The number of buckets and partitions of this version's checkpoint, and its place if it is
+        elsewhere. They are fixed at the first run.
+        """
         from nilometer.spark.processor import STATE_FORMAT
 
         ours = {"version": self._standing.version, "format": STATE_FORMAT}
@@ -218,18 +232,19 @@ class SparkQuery:
             found = None
         if found is not None and {key: found.get(key) for key in ours} == ours:
             return dict(found)
-        # Another version's checkpoint, of the query or of Nilometer, is of no use any more: it is made again from the logs.
+        # A checkpoint of another version, of the query or of Nilometer, is useless: it is rebuilt from the
+        # logs.
         self._forget_checkpoint()
         chosen: dict[str, Any] = {"buckets": self._settings.bucket_count, "partitions": partitions}
         if self._settings.checkpoints is not None:
-            # A name that was never used: nobody finds there what another beginning has left.
+            # A name never used before, so that nothing of another beginning is found there.
             unique = f"{self._standing.version}-{secrets.token_hex(4)}"
             chosen["checkpoint"] = f"{self._settings.checkpoints.rstrip('/')}/{self.name.lower()}/{unique}"
         files.replace(INSTALLATION, json.dumps(ours | chosen).encode())
         return chosen
 
     def _take(self, batch: MicroBatch) -> None:
-        """A micro-batch's answers, kept once."""
+        """Commit a micro-batch's answers, once."""
         offsets = batch.end.offsets
         self._batches += 1
         self._watermark = None if batch.clock.watermark == INT_MAXIMUM else batch.clock.watermark
@@ -243,11 +258,11 @@ class SparkQuery:
         if any(offsets[key] < self._committed[key] for key in offsets):
             raise ResourceError(
                 f"the checkpoint of '{self.name}' does not fit its answers",
-                hint="delete it, and it is made again from the logs",
+                hint="delete it: it is then rebuilt from the logs",
                 detail=str(self._folder),
             )
         counts = batch.counts
-        # What a join gave up had been delivered to it.
+        # Readings that a join gave up had been delivered to it.
         ledger = self._ledger + QueryLedger(
             counts.read, counts.delivered - counts.shed, counts.filtered, counts.late, counts.shed
         )
@@ -256,19 +271,23 @@ class SparkQuery:
         self._keep()
 
     def _keep(self) -> None:
-        """A micro-batch was committed, or else its trouble is raised: Spark then hands it over again, and the same commit is tried again."""
+        """Finish the commit of a micro-batch, or raise its trouble. Spark then hands the micro-batch over
+        again, and the same commit is retried.
+        """
         if self._standing.trouble is not None:
             raise ResourceError(self._standing.trouble, hint="it is tried again")
         assert self._unkept is not None
         batch, self._ledger = self._unkept
-        # The rows before the offsets: whoever sees these, in another thread, finds those.
+        # The rows before the offsets: another thread that sees the offsets also finds the rows.
         self._fresh.extend(batch.rows)
         self._committed, self.ended = batch.end.offsets, batch.end.over
         self._unkept = None
         self._tries = 0
 
     def end(self, ends: Mapping[str, Offset]) -> None:
-        """The sources of these streams have ended: nothing is read beyond, and the last windows are complete. For a passing question."""
+        """The sources of these streams have ended: nothing is read beyond these offsets, and the last windows
+        are complete. Only for temporary queries.
+        """
         assert self._asked, "a standing query's streams do not end"
         from nilometer.spark.ends import tell_ends
 
@@ -282,42 +301,42 @@ class SparkQuery:
         return folder_of(self._kept, self.name) / ENDS
 
     def take(self) -> list[pl.DataFrame]:
-        """The answers since the last call; of another thread than Spark's."""
+        """The answers since the last call; called from another thread than Spark's."""
         return [self._fresh.popleft() for _ in range(len(self._fresh))]
 
     @property
     def offsets(self) -> Mapping[str, Offset]:
-        """Up to where the logs have been answered."""
+        """The offsets up to which the query has answered."""
         return self._committed
 
     @property
     def active(self) -> bool:
-        """Whether it runs."""
+        """Whether the query runs."""
         return self._running is not None and self._running.active
 
     @property
     def failure(self) -> NilometerError | None:
-        """What made it stop."""
+        """The error that stopped the query."""
         return None if self._running is None else self._running.failure
 
     @property
     def rows(self) -> int:
-        """How many rows were ever answered."""
+        """The number of rows ever answered."""
         return self._standing.rows
 
     @property
     def version(self) -> str:
-        """Which version of the query it is."""
+        """The version of the query."""
         return self._standing.version
 
     @property
     def earlier(self) -> QueryLedger:
-        """What the versions before it have counted."""
+        """The counters of the versions before this one."""
         return self._standing.earlier
 
     @property
     def metrics(self) -> Metrics:
-        """How it does."""
+        """The query's metrics."""
         progress = None if self._running is None else self._running.progress
         lag = None if self._watermark is None else self._clock() - self._watermark
         return Metrics(
@@ -331,17 +350,17 @@ class SparkQuery:
         )
 
     def catch_up(self) -> None:
-        """Until all that is in the logs now has been answered."""
+        """Wait until the query has answered for everything that is in the logs now."""
         assert self._running is not None, "a query that was not started"
         self._running.catch_up()
 
     def stop(self) -> None:
-        """Pause: `start` goes on."""
+        """Stop for now; `start` goes on."""
         if self._running is not None:
             self._running.stop()
 
     def close(self) -> None:
-        """Stop, and let another process go on."""
+        """Stop, and release the query to other processes."""
         self.stop()
         self._standing.close()
         if self._asked:

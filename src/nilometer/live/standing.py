@@ -1,4 +1,6 @@
-"""A live query whose answers and state are durable (log/results): commit by commit, with a checkpoint now and then."""
+"""The durable side of a live query: commits its answers to the result log (log/results), with a checkpoint
+now and then.
+"""
 
 from __future__ import annotations
 
@@ -31,24 +33,26 @@ from nilometer.types import SECOND
 
 STATE_FORMAT = 2
 ON_SPARK = "spark-"
-"""How the versions of queries begin whose state Spark keeps: it is of no use to another host."""
+"""The prefix of the versions whose state Spark keeps; no other host can use that state."""
 LOOK = 0.05
-"""Whoever only looks whether a query runs is gone after so many seconds."""
+"""A process that only checks whether a query runs holds its lock for at most this many seconds."""
 SEGMENT_BYTES = 16 << 20
-"""Answers are trimmed by whole segments (answer_retention.py): those of a query that answers little should not be of years."""
+"""Answers are trimmed by whole segments (answer_retention.py). Segments are small, so that a query with few
+answers does not keep years of them.
+"""
 COMMIT_EVERY = SECOND
-"""A commit without answers waits so long: it only says how far the logs were read."""
+"""How long a commit without answers waits: it only records how far the logs were read."""
 CHECKPOINT_EVERY = 10 * SECOND
 
 
 def version_of(query: CompiledQuery) -> str:
-    """Another plan, or another form of the state, is another version (design.md)."""
+    """The version of a query. Another plan, or another format of the state, is another version (design.md)."""
     text = f"{STATE_FORMAT}\n{explain_text(query.physical)}"
     return blake2b(text.encode(), digest_size=8).hexdigest()
 
 
 def host_of(version: str) -> str:
-    """On which host that version runs."""
+    """The host of a version."""
     return "spark" if version.startswith(ON_SPARK) else "gateway"
 
 
@@ -58,7 +62,9 @@ def result_logs(
     columns: Mapping[str, pl.DataType] | None = None,
     failpoint: Failpoint | None = None,
 ) -> list[ResultLog]:
-    """The answers of a standing query, the oldest first: `results`, and `results-2` and so on since a column changed its type."""
+    """The result logs of a standing query, oldest first: `results`; then `results-2` and so on, one more each
+    time a column changed its type.
+    """
     numbers = range(1, len(result_files(directory, name)) + 1)
     return [_result_log(directory, name, number, columns, failpoint) for number in numbers]
 
@@ -72,7 +78,7 @@ def result_files(directory: Path, name: str) -> list[LocalFiles]:
 
 
 def result_log(directory: Path, name: str) -> ResultLog:
-    """The log that the query's last commit is in; the first one before there is any."""
+    """The log of the query's last commit; the first log if there is no commit."""
     logs = result_logs(directory, name)
     return next((log for log in reversed(logs) if log.last is not None), logs[0])
 
@@ -94,7 +100,9 @@ def _folder(number: int) -> str:
 
 
 def lock_of(directory: Path, name: str) -> Lock:
-    """Become the one process that runs a standing query: its number of commits, its answers and its state are nobody else's."""
+    """Become the one process that runs a standing query. No other process then changes its commit number, its
+    answers or its state.
+    """
     files = LocalFiles(folder_of(directory, name))
     try:
         with resources(files.place):
@@ -116,14 +124,18 @@ def runner_of(directory: Path, name: str) -> str | None:
 
 
 def reader_of(name: str) -> str:
-    """The reader in whose name a standing query keeps retention from taking what it has not read (log/readers.py)."""
+    """The name of the reader by which a standing query keeps retention from deleting unread rows
+    (log/readers.py).
+    """
     plain = re.fullmatch(r"[a-z0-9_]{1,80}", name.lower())
     return f"query-{name.lower() if plain else blake2b(name.lower().encode(), digest_size=8).hexdigest()}"
 
 
 @dataclass(frozen=True)
 class Trimmed:
-    """Rows that retention was forced to take: those that the query never read, and those that its state would be made of again."""
+    """Rows that retention was forced to delete: those that the query never read, and those needed to rebuild
+    its state.
+    """
 
     unread: int = 0
     state: int = 0
@@ -137,15 +149,19 @@ class Trimmed:
             parts.append(f"{self.unread} rows were trimmed from its streams' logs before it read them")
         if self.state:
             parts.append(
-                f"{self.state} rows were trimmed that it has answered, but of which its state was not saved"
+                f"{self.state} rows were trimmed that it has read, but needs again to rebuild its state"
             )
         return "; ".join(parts)
 
 
 class DurableQuery:
-    """The durable side of one query, which no other process runs until `close`. `recovered` is where it goes on; None: it begins where it is told to. `trouble` is what keeps
-    it from committing: then it must be given nothing more to read until it has. Without `keeps_state` somebody else keeps the state (Spark, in its
-    checkpoint): the one that is saved here only says where the version began, and every commit is made at once."""
+    """The durable side of one query; no other process runs the query until `close`.
+
+    `recovered` says where it goes on; None: it begins where it is told to. `trouble` is what keeps it from
+    committing; give it nothing more to read until that has passed. Without `keeps_state`, Spark keeps the
+    state in its own checkpoint: the checkpoint saved here then only says where the version began, and every
+    commit is made at once.
+    """
 
     def __init__(
         self,
@@ -160,7 +176,8 @@ class DurableQuery:
         self._columns = dtypes(query.schema)
         self.version = version_of(query) if keeps_state else ON_SPARK + version_of(query)
         self._types = types_of(query.schema)
-        # Before anything is read: what was read of a query that another process runs would be out of date at once.
+        # Take the lock before reading anything: facts about a query that another process runs would be out of
+        # date at once.
         self._lock = lock_of(directory, name)
         try:
             settle(directory, name)
@@ -172,7 +189,7 @@ class DurableQuery:
     def _open(self, directory: Path, name: str, failpoint: Failpoint | None) -> None:
         logs = result_logs(directory, name, self._columns, failpoint)
         answered = next((number for number in reversed(range(len(logs))) if logs[number].last is not None), 0)
-        # A log beyond the last commit is what a crash has left of a change like this one.
+        # A log beyond the last commit is left over from a crash during a change like this one.
         fitting = (number for number in range(answered, len(logs)) if logs[number].fits(self._columns))
         current = next(fitting, len(logs))
         if current == len(logs):
@@ -184,7 +201,7 @@ class DurableQuery:
         self.recovered = recover(self.version, logs[answered], self._checkpoints, changed=current != answered)
         self._number, self._trimmed = first_number(directory, name) - 1, 0
         self.earlier = QueryLedger()
-        """What all versions before this one have counted."""
+        """The counters of all versions before this one."""
         if self.recovered is not None:
             last = self.recovered.last
             self._number, self._trimmed = last.number, last.trimmed
@@ -196,7 +213,7 @@ class DurableQuery:
         self._held: dict[str, Offset] = {}
         self._frames: list[pl.DataFrame] = []
         self._committed_at = self._saved_at = 0
-        # The last commit, if there is no checkpoint of it.
+        # The last commit, if no checkpoint covers it.
         self._last: Commit | None = None
         self._waiting: tuple[pl.DataFrame, Commit] | None = None
         self.trouble: str | None = None
@@ -210,16 +227,16 @@ class DurableQuery:
 
     @property
     def rows(self) -> int:
-        """How many rows were ever answered, by all versions."""
+        """The number of rows ever answered, by all versions."""
         return self._rows_before + self._results.rows
 
     @property
     def state(self) -> tuple[int, int]:
-        """Of how many panes the state was made when it was last saved, and their bytes."""
+        """The number of panes of the state last saved, and their bytes."""
         return self._checkpoints.panes, self._checkpoints.bytes
 
     def note(self, name: str) -> str | None:
-        """What whoever runs it should know of where it goes on; None: it begins."""
+        """A message about where the query goes on; None if it begins."""
         if self.recovered is None:
             return None
         before = self.recovered.last.version
@@ -234,7 +251,9 @@ class DurableQuery:
         )
 
     def find_trimmed(self, logs: Mapping[str, StreamLog]) -> Trimmed:
-        """What the logs, by lower-case name, have lost of what the query would read on, or again."""
+        """Find the rows that the query still has to read, or read again, and that the logs (by lower-case
+        name) have lost.
+        """
         unread = state = 0
         for key, log in logs.items():
             first = log.start.position
@@ -246,7 +265,9 @@ class DurableQuery:
         return Trimmed(unread, state)
 
     def begin(self, offsets: Mapping[str, Offset], now: int, logs: Mapping[str, StreamLog]) -> None:
-        """The query goes on, or begins, at these offsets in these logs: a new one says so before it reads anything."""
+        """The query goes on, or begins, at these offsets in these logs. A new query records this before it
+        reads anything.
+        """
         self._offsets = dict(offsets)
         self._logs = dict(logs)
         self._trimmed += self.find_trimmed(logs).unread
@@ -257,11 +278,13 @@ class DurableQuery:
             self._number += 1
             self._began = dict(offsets)
             first = self._commit_of(self._number, self._offsets, QueryLedger())
-            # The checkpoint first: without its commit it counts for nothing; a commit without it just reads further back.
+            # The checkpoint first: without its commit it has no effect, and a commit without its checkpoint
+            # only means reading from further back.
             self._checkpoints.save(Checkpoint(first, {}))
             self._results.commit(empty(self._columns), first)
         else:
-            # Where these differ, because the logs have lost something, the next commit says so, even without answers.
+            # If these differ, because the logs have lost rows, the next commit records it, even without
+            # answers.
             self._offsets = dict(self.recovered.committed)
 
     def commit(
@@ -274,7 +297,9 @@ class DurableQuery:
         *,
         all_of_it: bool = False,
     ) -> None:
-        """The query has read up to these offsets and answered so; `panes` gives its state, if it is asked for."""
+        """The query has read up to these offsets and answered these rows. `panes` returns its state, if a
+        checkpoint is due.
+        """
         self._frames += frames
         try:
             self._commit(dict(offsets), ledger, panes, now, all_of_it=all_of_it)
@@ -303,8 +328,9 @@ class DurableQuery:
             self._frames = []
             self._write(rows, self._commit_of(self._number + 1, offsets, ledger), now)
         if not self._keeps_state:
-            # Not up to here: who keeps the state may have to read the last commit's rows once more, if it dies before it has noted them.
-            # If there is no room, retention holds a little longer.
+            # Hold the offsets before this commit: whoever keeps the state may read this commit's rows again,
+            # if it crashes before it has noted them. Without space on the disk, retention holds a little
+            # longer.
             with contextlib.suppress(ResourceError):
                 self._hold(before)
             return
@@ -313,12 +339,13 @@ class DurableQuery:
             saved = self._last
             self._checkpoints.save(Checkpoint(saved, panes()))
             self._last, self._saved_at = None, now
-            # After it, never before: from here on a recovery reads. If there is no room, retention holds a little longer.
+            # After the checkpoint, never before: a recovery reads from here on. Without space on the disk,
+            # retention holds a little longer.
             with contextlib.suppress(ResourceError):
                 self._hold(saved.offsets)
 
     def retry(self, now: int) -> None:
-        """Commit what could not be; `trouble` says whether that has passed."""
+        """Retry a commit that failed; `trouble` says whether it has passed."""
         try:
             if self._waiting is not None:
                 self._write(*self._waiting, now)
@@ -332,7 +359,8 @@ class DurableQuery:
         )
 
     def _write(self, rows: pl.DataFrame, commit: Commit, now: int) -> None:
-        # One that fails is tried again as it is: the log may have it, though not durably, and then takes no other of its number.
+        # A failed commit is retried unchanged: the log may have it, though not durably, and then accepts no
+        # other commit of that number.
         self._waiting = rows, commit
         self._results.commit(rows, commit)
         self._waiting = None
@@ -340,14 +368,14 @@ class DurableQuery:
         self._committed_at = now
 
     def _hold(self, offsets: Mapping[str, Offset]) -> None:
-        """Let retention keep what lies at and after these offsets."""
+        """Let retention keep the rows at and after these offsets."""
         for key, log in self._logs.items():
             if key in offsets and self._held.get(key) != offsets[key]:
                 store_offset(log.files, self._reader, offsets[key])
                 self._held[key] = offsets[key]
 
     def close(self) -> None:
-        """Let another process go on. What could not be committed is answered again."""
+        """Release the query to other processes. Answers that could not be committed are computed again."""
         try:
             with contextlib.suppress(ResourceError):
                 self._results.close()
@@ -355,6 +383,6 @@ class DurableQuery:
             self._lock.release()
 
     def abandon(self) -> None:
-        """Let go as the death of the process would."""
+        """Let go as a crash of the process would."""
         self._results.abandon()
         self._lock.release()

@@ -14,8 +14,12 @@ BEGINNING: Literal["beginning"] = "beginning"
 
 
 def offset_at(log: StreamLog, start: Start) -> Offset:
-    """The place in a log: its end, its beginning, or the first row, in log order, whose time is at or after the given one;
-    what comes after it belongs to the answer even if it is of an earlier time. How the log was cut does not matter."""
+    """The offset in a log at which a query begins: its end, its beginning, or the first row, in log order,
+    whose time is at or after the given time.
+
+    All rows after that belong to the answer, even those with an earlier time. The batches into which the log
+    is cut do not matter.
+    """
     if start == NOW:
         return log.end
     if start == BEGINNING:
@@ -34,7 +38,7 @@ def offset_at(log: StreamLog, start: Start) -> Offset:
 
 
 def start_of(text: str) -> Start:
-    """`now`, `beginning` or a time, as people write it."""
+    """Parse `now`, `beginning` or a time."""
     word = text.strip().lower()
     if word == NOW:
         return NOW

@@ -1,4 +1,4 @@
-"""How a station works, as far as a person may choose it."""
+"""The settings of a station that a person may choose."""
 
 from __future__ import annotations
 
@@ -12,8 +12,12 @@ from nilometer.types import SECOND
 
 @dataclass(frozen=True)
 class StationSettings:
-    """`heartbeat`: how often, in microseconds, sensors that filter say that they have nothing to say. `answer_rows`: how many rows of a query may
-    wait to be fetched. `logging` and `managing` are the settings of the logs and of the stream manager; None: the usual ones."""
+    """`heartbeat`: the longest time, in microseconds, that a sensor that filters stays silent before it sends
+    a heartbeat.
+
+    `answer_rows`: how many rows of a query may wait to be fetched. `logging` and `managing` are the settings
+    of the logs and of the stream manager; None: the defaults.
+    """
 
     heartbeat: int = 10 * SECOND
     answer_rows: int = ANSWER_ROWS

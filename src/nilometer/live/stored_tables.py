@@ -1,11 +1,15 @@
-"""The stored extents of queries of one start: the version that each tick meets, now, again, and after a crash.
+"""The versions of the tables that live queries join: which version holds at each tick, also after a crash or
+in a replay.
 
-    installed ─► first version ─► log ─► query         the wall clock says when a table is read anew (REFRESH EVERY)
-    read anew ─► changed?      ─► log ─► query         event time says from when it holds: beyond all that was answered
+    installed ─► first version ─► log ─► query         the wall clock decides when a table is refreshed
+    (REFRESH EVERY)
+    refreshed ─► changed?      ─► log ─► query         event time decides from when a version holds: after all
+    answered ticks
 
-What the log has is not read again: a query that goes on, or is replayed, meets the recorded versions at the recorded ticks, and tables are
-read anew only after the last of them. A table without REFRESH EVERY has one version for each version of the query. Queries that are not
-durable have no log, and cannot be replayed.
+A version in the log is not read from the table again. A query that goes on, or is replayed, meets the
+recorded versions at the recorded ticks; tables are refreshed only after the last recorded version. A table
+without REFRESH EVERY has one version for each version of the query. Queries that are not durable have no log
+of versions, and cannot be replayed.
 """
 
 from __future__ import annotations
@@ -36,7 +40,7 @@ FOLDER = "tables"
 
 @dataclass
 class _Stored:
-    """A table while queries read it: its newest version, and how reading it anew stands."""
+    """A table while queries read it: its newest version, and the state of its refresh."""
 
     table: Table
     log: TableLog | None
@@ -56,7 +60,7 @@ class Kept:
     failpoint: Failpoint | None = None
 
     def log(self, table: Table) -> TableLog:
-        """Of a table in its present columns: in others it is another table."""
+        """The log of a table with its present columns; with other columns it is another table."""
         columns = dtypes(Schema(table.columns))
         shape = blake2b(repr(sorted(columns.items())).encode(), digest_size=4).hexdigest()
         pass_by = self.failpoint or failpoints.from_environment("tables")
@@ -66,8 +70,12 @@ class Kept:
 
 @dataclass
 class StoredTables:
-    """`read` gives a table as it is now. `restored`: the queries go on with a state, and what it was made of is recorded, unless a program wrote
-    it that recorded nothing. `reads` and `failures` count how often tables were read anew, and how often that failed."""
+    """The tables of queries with the same start. `read` returns the present rows of a table.
+
+    `restored`: the queries go on with a state; the versions it was computed from are recorded, unless an
+    older program wrote it that recorded none. `reads` and `failures` count the refreshes and those that
+    failed.
+    """
 
     tables: Mapping[str, Table]
     read: Callable[[Table], pl.DataFrame]
@@ -94,12 +102,12 @@ class StoredTables:
         self._next = next(self._recorded, None)
 
     def _open(self, name: str, table: Table) -> Iterator[TableVersion]:
-        """Its first version, recorded or read now; gives the later ones that were recorded."""
+        """Open the table's first version, recorded or read now. Returns the later recorded versions."""
         log = None if self.kept is None else self.kept.log(table)
         first = None if log is None else self._recorded_first(log, table)
         met_before = first is not None or self.restored
         self._answered_before |= met_before
-        # One that was read in an earlier life is read anew as soon as may be.
+        # A version read by an earlier process is refreshed as soon as possible.
         due = self.now if met_before else self.now + (table.refresh or 0)
         unknown = first is None and self.restored
         if first is None:
@@ -111,7 +119,7 @@ class StoredTables:
         return iter(()) if log is None or table.refresh is None else _later(name, log)
 
     def _read(self, table: Table) -> pl.DataFrame:
-        """As it is now, in the form in which a log gives it back."""
+        """The present rows, in the form in which a log returns them."""
         return conform(self.read(table), dtypes(Schema(table.columns)))
 
     def _recorded_first(self, log: TableLog, table: Table) -> Version | None:
@@ -123,7 +131,9 @@ class StoredTables:
     # ---- what the queries meet -----------------------------------------------------------------------------------------
 
     def first(self, table: Table) -> pl.DataFrame:
-        """The version that holds for all ticks before the next one. A table that none of the queries had is opened."""
+        """The version that holds for all ticks before the next version. Opens a table that none of the
+        queries had.
+        """
         name = table.name.lower()
         if name not in self._first:
             assert self.kept is None, "a standing query's tables are known"
@@ -132,11 +142,11 @@ class StoredTables:
 
     @property
     def replaying(self) -> bool:
-        """Whether recorded versions are still to be given."""
+        """Whether there are recorded versions still to come."""
         return self._next is not None
 
     def recorded(self, tick: int) -> Iterator[TableVersion]:
-        """The recorded versions, not given yet, that hold from this tick or an earlier one on."""
+        """The next recorded versions that hold from this tick or an earlier one on."""
         while self._next is not None and self._next.holds_from <= tick:
             yield self._given(self._next)
             self._next = next(self._recorded, None)
@@ -150,15 +160,18 @@ class StoredTables:
         )
 
     def refreshed(self, frontier: int | None, now: int) -> Iterator[TableVersion]:
-        """What was read anew and has changed: kept, and held from beyond `frontier` on, the greatest tick that anything was answered
-        for (None: for nothing, in this life). Reads that are due are begun."""
+        """The refreshed tables that have changed. Each is recorded, and holds from after `frontier` on.
+        Begins the reads that are due.
+
+        `frontier` is the greatest tick answered for; None: this process has not answered for any tick.
+        """
         if self._next is not None:
-            return  # what comes first was recorded
+            return  # recorded versions come first
         for name, stored in self._stored.items():
             every = stored.table.refresh
             if every is None:
                 continue
-            # A clock that was set back must not put the next read off by more than the interval.
+            # If the clock was set back, the next read is still at most one interval away.
             stored.due = min(stored.due, now + every)
             if stored.reading is None and now >= stored.due:
                 stored.reading = self.begin(lambda table=stored.table: self._read(table))  # type: ignore[misc]
@@ -179,7 +192,7 @@ class StoredTables:
             self._settled(stored)
             return None
         if frontier is None and self._answered_before:
-            return None  # up to where an earlier life has answered is known once something has been read
+            return None  # how far an earlier process has answered is known once something has been read
         holds_from = max(INT_MINIMUM if frontier is None else frontier, self._held_from) + 1
         if stored.log is not None:
             assert self.kept is not None
@@ -204,29 +217,29 @@ class StoredTables:
         stored.reading, stored.trouble, stored.failures = None, None, 0
 
     def _failed(self, stored: _Stored, error: NilometerError, now: int) -> None:
-        """The last version goes on to hold; it is tried again, each time after a longer wait."""
+        """Keep the last version, and retry after a longer wait each time."""
         self.failures += 1
         stored.failures += 1
         stored.due = now + min(SECOND << min(stored.failures, 10), MINUTE, stored.table.refresh or MINUTE)
         stored.trouble = (
-            f"'{stored.table.name}' could not be read anew, its last version holds: {error.message}"
+            f"'{stored.table.name}' could not be refreshed, its last version stays in use: {error.message}"
         )
 
     @property
     def trouble(self) -> str | None:
-        """What keeps tables from being read anew; it is tried again."""
+        """The error that keeps tables from being refreshed; the refresh is retried."""
         return next((stored.trouble for stored in self._stored.values() if stored.trouble), None)
 
     # ---- the end ---------------------------------------------------------------------------------------------------------
 
     def close(self) -> None:
-        """Let another process go on."""
+        """Release the tables to other processes."""
         for stored in self._stored.values():
             if stored.log is not None:
                 stored.log.close()
 
     def abandon(self) -> None:
-        """Let go as the death of the process would."""
+        """Let go as a crash of the process would."""
         for stored in self._stored.values():
             if stored.log is not None:
                 stored.log.abandon()
@@ -234,7 +247,7 @@ class StoredTables:
 
 @dataclass(frozen=True)
 class GroupExtents:
-    """What the Fjord asks for, of queries that share their tables."""
+    """The tables and sensors for the dataflow of queries that share their tables."""
 
     tables: StoredTables
     declared: Callable[[Stream], Sequence[Sensor]]
@@ -249,7 +262,7 @@ class GroupExtents:
 
 
 def greatest_time(entry: Entry) -> int:
-    """The greatest tick that an entry may bring."""
+    """The greatest tick that an entry may contain."""
     if isinstance(entry, Heartbeat):
         return entry.tick
     column = next(name for name in entry.rows.columns if name.lower() == "time")
@@ -258,7 +271,9 @@ def greatest_time(entry: Entry) -> int:
 
 
 def _later(name: str, log: TableLog) -> Iterator[TableVersion]:
-    """The versions after the first. `holds_from` rises from each to the next, over all tables of the query."""
+    """The versions after the first. `holds_from` increases from one to the next, over all tables of the
+    query.
+    """
     for version in islice(log.versions(), 1, None):
         assert version.holds_from is not None, "a later version holds from a tick on"
         yield TableVersion(version.holds_from, {name: version.rows})

@@ -1,8 +1,8 @@
-"""A stored extent as a standing query saw it, version by version -> a log of its own.
+"""The log of a stored table's versions, as a standing query saw them.
 
-A version is one record: the table's rows, and a note with the tick from which they hold, when they were read, and by which version of the
-query. The law: a version is durable before a row meets it, so whoever reads the streams again meets what was met at first. A table that was
-read anew and has not changed is no version.
+A version is one record: the table's rows, and a note with the tick from which they hold, when they were read,
+and by which version of the query. The law: a version is durable before any row joins it, so whoever reads the
+streams again meets the same version. A refresh that finds the table unchanged makes no version.
 """
 
 from __future__ import annotations
@@ -23,7 +23,9 @@ SEGMENT_BYTES = 4 << 20
 
 @dataclass(frozen=True)
 class Version:
-    """`holds_from` None: it was read when the query was installed, and holds for all ticks before the next one."""
+    """`holds_from` None: read when the query was installed, so it holds for all ticks before the next
+    version.
+    """
 
     rows: pl.DataFrame
     holds_from: int | None
@@ -31,12 +33,12 @@ class Version:
     query: str
 
     def note(self) -> dict[str, Any]:
-        """As it travels in the log."""
+        """The note of the version's record in the log."""
         return {"holds_from": self.holds_from, "read_at": self.read_at, "query": self.query}
 
 
 class TableLog:
-    """The versions of one table, in these columns."""
+    """The versions of one table with these columns."""
 
     def __init__(self, files: Files, columns: Mapping[str, pl.DataType]) -> None:
         self.files = files
@@ -45,20 +47,20 @@ class TableLog:
 
     @property
     def first(self) -> int:
-        """How many versions retention has taken."""
+        """The number of versions that retention has deleted."""
         return self._log.start.number
 
     def append(self, version: Version) -> None:
-        """Keep a version, durably."""
+        """Append a version, durably."""
         self._log.append(conform(version.rows, self._columns), note=version.note())
         self._log.flush()
 
     def versions(self) -> Iterator[Version]:
-        """All of them, the oldest first; a record at a time."""
+        """All versions, oldest first, one record at a time."""
         return (version for _, version in self.places())
 
     def places(self) -> Iterator[tuple[Offset, Version]]:
-        """Each with where it stands."""
+        """Each version with its offset."""
         for entry in self._log.read():
             if entry.rows is not None and entry.note is not None:
                 note = entry.note
@@ -66,9 +68,9 @@ class TableLog:
                 yield Offset(entry.after.number - 1, entry.position), version
 
     def close(self) -> None:
-        """Let another process write."""
+        """Release the log to other writers."""
         self._log.close()
 
     def abandon(self) -> None:
-        """Let go as the death of the process would."""
+        """Let go as a crash of the process would."""
         self._log.abandon()

@@ -1,7 +1,8 @@
-"""Standing queries looked after from any process: paused, resumed, dropped, begun again.
+"""Pause, resume, drop and replay standing queries, from any process.
 
-The laws: what another process runs is only asked (control.py), never touched: to drop or replay a query takes the lock of who runs it, and those of
-its sinks. Interrupted at any moment, a query is there with all its answers, or gone, or about to begin again.
+The laws: a query that another process runs is only sent a request (control.py), never touched. To drop or
+replay a query, a process takes the lock of the query's runner and those of its sinks. Interrupted at any
+moment, the query is either there with all its answers, or gone, or about to begin again.
 """
 
 from __future__ import annotations
@@ -52,8 +53,9 @@ DROPPED = Path(".nilometer") / "dropped"
 
 @dataclass(frozen=True)
 class Remains:
-    """What there is of a query: rows of answers, bytes of answers, of state, and of answers that were replaced; the streams whose retention waits for
-    it; whether it is declared."""
+    """The remains of a query: rows of answers; bytes of answers, of state, and of replaced answers; the
+    streams whose retention waits for it; whether it is declared.
+    """
 
     name: str
     rows: int
@@ -66,7 +68,7 @@ class Remains:
 
 @dataclass(frozen=True)
 class Replayed:
-    """`rows` of answers were moved to `aside` (None: there were none); `readings` lie ahead of it."""
+    """`rows` of answers were moved to `aside` (None: there were none); `readings` lie ahead of the query."""
 
     rows: int
     aside: Path | None
@@ -74,7 +76,9 @@ class Replayed:
 
 
 def known(database: Declarations, name: str) -> tuple[Path, str]:
-    """The data directory and the query's name as it is spelled; an error that names the nearest if there is no such query."""
+    """The data directory, and the query's name as declared. If there is no such query, the error names the
+    nearest.
+    """
     directory: Path | None = database.data.base
     if directory is None:
         raise ConfigurationError(
@@ -89,12 +93,12 @@ def known(database: Declarations, name: str) -> tuple[Path, str]:
 
 
 def pause(database: Declarations, name: str) -> str | None:
-    """Let it be stopped, and not be run again until `resume`; the process that still runs it."""
+    """Ask for the query to stop, and not to run again until `resume`. Returns the process that still runs it."""
     return _ask(database, name, paused=True)
 
 
 def resume(database: Declarations, name: str) -> str | None:
-    """Let it be run again; the process that runs it already."""
+    """Let the query run again. Returns the process that already runs it."""
     return _ask(database, name, paused=False)
 
 
@@ -126,13 +130,15 @@ def remains(database: Declarations, name: str) -> Remains:
 
 
 def drop(database: Declarations, name: str) -> str | None:
-    """Delete its state and its answers, and let retention wait for it no more; the place of a checkpoint that could not be deleted."""
+    """Delete the query's state and answers, and release its hold on retention. Returns the place of a
+    checkpoint that could not be deleted.
+    """
     directory, name = known(database, name)
     folder = folder_of(directory, name)
     with _alone(directory, name, "dropped"):
         _keep_number(directory, name)
         logs = LogDirectory(directory)
-        # First: once the folder is gone, nobody would know of them.
+        # First, because once the folder is gone, nothing names these readers any more.
         for stream in logs.streams():
             logs.log(stream).forget_reader(reader_of(name))
         installation = folder / "spark" / "installation.json"
@@ -140,14 +146,14 @@ def drop(database: Declarations, name: str) -> str | None:
         gone = directory / DROPPED
         with resources(str(folder)):
             gone.mkdir(parents=True, exist_ok=True)
-            # At once, not file by file: half of its answers would be taken for all of them.
+            # In one step, not file by file: half of the answers would be mistaken for all of them.
             folder.rename(gone / f"{name.lower()}-{secrets.token_hex(4)}")
     shutil.rmtree(gone, ignore_errors=True)
     return left
 
 
 def replay(database: Declarations, name: str, start: Start) -> Replayed:
-    """Let it begin again there, with an empty state; its answers so far are moved aside."""
+    """Let the query begin again at `start` with an empty state; its answers so far are moved aside."""
     directory, name = known(database, name)
     definition = database.catalog.query(name)
     if definition is None:
@@ -164,7 +170,8 @@ def replay(database: Declarations, name: str, start: Start) -> Replayed:
         aside = None if last is None else number
         ask(directory, name, replace(control_of(directory, name), start=start, aside=aside))
         settle(directory, name)
-    # From here on whoever runs it begins there. Its first commit says so, so that retention waits and sinks know.
+    # From here on, whoever runs the query begins there. Its first commit records this, so that retention
+    # waits and sinks know.
     on_spark = last is not None and host_of(last.version) == "spark"
     standing = DurableQuery(directory, name, query, keeps_state=not on_spark)
     try:
@@ -183,7 +190,7 @@ def replay(database: Declarations, name: str, start: Start) -> Replayed:
 
 @contextlib.contextmanager
 def _alone(directory: Path, name: str, what: str) -> Iterator[None]:
-    """While nobody runs the query or delivers its answers."""
+    """Hold the locks, so that nobody runs the query or delivers its answers."""
     runner = runner_of(directory, name)
     if runner is not None:
         raise BusyError(

@@ -1,7 +1,9 @@
-"""How long the versions of a standing query's tables are kept: while anything that is left in its streams' logs could meet them.
+"""Retention of the versions of a standing query's tables: a version stays while a reading in the streams'
+logs could meet it.
 
-The law: the version that holds at the earliest time in the logs stays, and all after it. So whatever of the query can still be replayed meets what it
-met; an older reading that comes after this meets the oldest version that is left.
+The law: the version that holds at the earliest time in the logs stays, and so do all later ones. Whatever of
+the query can still be replayed therefore meets the same versions as before. An older reading that arrives
+later meets the oldest version left.
 """
 
 from __future__ import annotations
@@ -27,7 +29,7 @@ NEEDED = "readings in the logs"
 
 
 def trim_versions(database: Declarations, name: str) -> int:
-    """Delete versions that nothing can meet any more, by whole segments; how many."""
+    """Delete the versions that no reading can meet any more, by whole segments. Returns how many."""
     directory, name = known(database, name)
     definition = database.catalog.query(name)
     if definition is None:
@@ -41,7 +43,7 @@ def trim_versions(database: Declarations, name: str) -> int:
 
 
 def _earliest_tick(plan: physical.Node, logs: LogDirectory) -> int | None:
-    """None: nothing is in the logs, so nobody can tell."""
+    """The earliest tick in the logs; None if the logs are empty."""
     found = []
     for stream in physical.streams_of(plan).values():
         times = [segment.index.least_time for segment in logs.log(stream).segments()]

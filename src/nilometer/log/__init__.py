@@ -1,17 +1,19 @@
-"""The durable stream log: appends survive anything, readers keep their place, every flipped bit is noticed.
+"""The durable stream log: appends survive a crash, readers keep their offsets, and every flipped bit is
+detected.
 
     record.py        one record's framing            segment.py      a file of records and its index
-    checksum.py      XXH64, and the walk of records  recovery.py     what a crash left -> where to go on
+    checksum.py      XXH64, and the walk of records  recovery.py     where to go on after a crash
     files.py         the protocol of file access     local_files.py, arrow_files.py   its two implementations
     open_segment.py  the end of the log, rotation    writer.py       appends, producers, durability
     reader.py        entries from an offset on       readers.py      named readers' offsets
-    scan.py          frames, zero-copy               schema.py       columns that come and go
-    retention.py     what may be deleted             verify.py       what is damaged
+    scan.py          frames, zero-copy               schema.py       columns that are added and dropped
+    retention.py     deletes old segments            verify.py       finds damage
     annex.py         producers' marks and a note     letters.py      dead letters
     notes.py         the last note, the demands      stream_log.py   one stream's log
     directory.py     all logs of a data directory    doubles.py      rows from before their KEY was declared
 
-The law: the log is the truth. An answer is a function of the log, and killing any process at any moment changes neither.
+The law: the log is the truth. An answer is a function of the log, and killing any process at any moment
+changes neither.
 """
 
 from nilometer.log.directory import LogDirectory

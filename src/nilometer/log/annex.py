@@ -1,7 +1,7 @@
-"""The annex of a record: whose appends it holds, and a note that stands or falls with it.
+"""The annex of a record: the producers of its rows, and a note that is written atomically with it.
 
-A note is a JSON object of the writer's own, such as the stream's books; the last one written is the log's. Without a note
-the annex is the list of marks alone, as logs had it before there were notes.
+A note is a JSON object of the writer's own, such as the stream's books; the last note written is the log's.
+Without a note, the annex is the list of marks alone, as in logs from before there were notes.
 
 >>> annex_to_bytes([("mote-7", 12)])
 b'[["mote-7",12]]'
@@ -23,14 +23,14 @@ Note = Mapping[str, Any]
 
 
 def annex_to_bytes(marks: Sequence[Mark] = (), note: Note | None = None) -> bytes:
-    """The bytes behind a record's body."""
+    """The bytes after a record's body."""
     if note is not None:
         return json.dumps({"marks": marks, "note": note}, separators=(",", ":")).encode()
     return json.dumps(marks, separators=(",", ":")).encode() if marks else b""
 
 
 def annex_from_bytes(data: bytes) -> tuple[list[Mark], dict[str, Any] | None]:
-    """What `annex_to_bytes` was given."""
+    """The inverse of `annex_to_bytes`."""
     found = json.loads(data) if data else []
     marks, note = (found["marks"], found["note"]) if isinstance(found, dict) else (found, None)
     return [(producer, sequence) for producer, sequence in marks], note

@@ -1,9 +1,11 @@
-"""A folder of any pyarrow filesystem as `Files`: whole-object writes, so an open segment is written as small parts.
+"""A folder of any pyarrow filesystem as `Files`. Objects are written whole, so an open segment is written as
+small parts.
 
-A file is its object and the parts after it, `<name>.part-<byte offset>`, one for each `sync`; `seal` writes object and parts as
-one object. The law: a part counts only where the bytes before it end, so what a crash leaves between the two steps of
-a seal is not seen twice. There is no flock: the lock is an object that names host and process, taken over when that process
-is dead; two hosts that race for it in the same moment are not kept apart, which no pyarrow filesystem can do.
+A file is its object and the parts after it, `<name>.part-<byte offset>`, one per `sync`. `seal` writes object
+and parts as one object. The law: a part counts only if it begins where the bytes before it end, so a crash
+between the two steps of a seal makes nothing appear twice. There is no flock: the lock is an object that
+names host and process, and is taken over when that process is dead. Two hosts that race for the lock in the
+same moment are not kept apart, which no pyarrow filesystem can do.
 """
 
 from __future__ import annotations
@@ -23,7 +25,7 @@ ASIDE = ".aside"
 LOCK = "writer.lock"
 PART = ".part-"
 WHOLE_OBJECTS = ("s3", "gcs", "abfs")
-"""Filesystems where an object appears when it is complete; elsewhere it is written aside and moved."""
+"""Filesystems on which an object appears when it is complete. On others, it is written aside and moved."""
 
 
 class ArrowFiles:
@@ -40,11 +42,11 @@ class ArrowFiles:
         self.place = f"{base.type_name}:{self._folder}"
 
     def names(self, folder: str = "") -> list[str]:
-        """The files of a folder, sorted; parts and what was written aside are none of their own."""
+        """The files of a folder, sorted, without parts and without files written aside."""
         return [name for name in self._objects(folder) if PART not in name and not name.endswith(ASIDE)]
 
     def size(self, name: str) -> int:
-        """The bytes of a file: its object's, and its parts'."""
+        """The bytes of a file: those of its object and of its parts."""
         end = self._size(name)
         for start, size in self._parts(name):
             end += size if start == end else 0
@@ -68,14 +70,14 @@ class ArrowFiles:
         return pa.py_buffer(joined if size < 0 else joined[:size])
 
     def map(self, name: str) -> Any:
-        """The bytes of a sealed file; a crash between the steps of sealing leaves some of them in parts."""
+        """The bytes of a sealed file. A crash between the steps of sealing leaves some of them in parts."""
         if self._parts(name):
             return self.read(name)
         with self._filesystem.open_input_file(self._path(name)) as file:
             return file.read_buffer()
 
     def replace(self, name: str, data: bytes) -> None:
-        """A whole object."""
+        """Write the whole object."""
         path = self._path(name)
         self._failpoint("before_aside")
         if not self._direct:
@@ -90,7 +92,7 @@ class ArrowFiles:
             self._failpoint("after_rename")
 
     def append_to(self, name: str, keep: int) -> ArrowAppender:
-        """Append in parts; of the parts there are, those beyond `keep` go."""
+        """Append in parts. Existing parts beyond `keep` are deleted."""
         if keep != self.size(name):
             self.replace(name, bytes(self.read(name))[:keep])
             for start, _ in self._parts(name):
@@ -98,7 +100,7 @@ class ArrowFiles:
         return ArrowAppender(self, name, keep, self._failpoint)
 
     def seal(self, name: str) -> None:
-        """Object and parts become one object."""
+        """Write object and parts as one object."""
         parts = self._parts(name)
         if parts:
             self.replace(name, bytes(self.read(name)))
@@ -106,7 +108,7 @@ class ArrowFiles:
                 self.delete(_part(name, start))
 
     def delete(self, name: str) -> None:
-        """Remove it, with its parts."""
+        """Delete the file with its parts."""
         self._failpoint("before_delete")
         doomed = [name] if PART in name else [name, *(_part(name, start) for start, _ in self._parts(name))]
         for each in doomed:
@@ -154,7 +156,7 @@ class ArrowFiles:
 
 
 class ArrowAppender:
-    """Holds what is written until `sync`, which writes it as one part."""
+    """Holds the written bytes until `sync`, which writes them as one part."""
 
     def __init__(self, files: ArrowFiles, name: str, size: int, failpoint: Failpoint) -> None:
         self._files = files
@@ -169,13 +171,13 @@ class ArrowAppender:
         return self.synced + len(self._held)
 
     def write(self, data: memoryview) -> None:
-        """Into memory."""
+        """Append to the bytes in memory."""
         self._failpoint("before_write")
         self._held += data
         self._failpoint("after_write")
 
     def sync(self) -> None:
-        """What is held, as a part."""
+        """Write the held bytes as a part."""
         self._failpoint("before_fsync")
         if self._held:
             self._files.replace(_part(self._name, self.synced), bytes(self._held))
@@ -184,16 +186,18 @@ class ArrowAppender:
         self._failpoint("after_fsync")
 
     def cut(self, size: int) -> None:
-        """Forget what is held beyond `size`; a part that was written is not taken back, nor ever asked to be."""
+        """Drop held bytes beyond `size`. A part already written cannot be taken back, and callers never ask
+        for that.
+        """
         del self._held[max(0, size - self.synced) :]
 
     def close(self) -> None:
-        """Nothing is open."""
+        """Nothing to do: no file is open."""
         self._held.clear()
 
 
 class ObjectLock:
-    """An object with the holder's host and process id."""
+    """A lock object with the holder's host and process id."""
 
     def __init__(self, files: ArrowFiles) -> None:
         self._files = files

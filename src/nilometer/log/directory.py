@@ -1,7 +1,8 @@
-"""All logs of a data directory, `.nilometer/log/<stream>/`, or of a folder of any pyarrow filesystem by its URL.
+"""All logs of a data directory, `.nilometer/log/<stream>/`, or of a folder of any pyarrow filesystem by its
+URL.
 
-A stream's folder is its lower-case name, percent-encoded where it is no plain word. `entries` is what the gateway's
-`Sources` asks for.
+A stream's folder is its lower-case name, percent-encoded unless it is a plain word. `entries` is the method
+that the gateway's `Sources` needs.
 """
 
 from __future__ import annotations
@@ -29,7 +30,9 @@ PLACE = Path(".nilometer") / "log"
 
 
 class LogDirectory:
-    """`place` is a data directory, or a URL such as `s3://bucket/field`, whose folder is then that of the logs itself."""
+    """`place` is a data directory, or a URL such as `s3://bucket/field`, which then names the folder of the
+    logs itself.
+    """
 
     def __init__(
         self,
@@ -68,7 +71,7 @@ class LogDirectory:
         return log
 
     def entries(self, stream: Stream) -> Iterator[Entry]:
-        """The log of a stream, as the gateway takes it."""
+        """The log of a stream, in the form that the gateway takes."""
         return self.log(stream).entries()
 
     def _on_disk(self, root: Path) -> None:

@@ -1,12 +1,15 @@
-"""Which rows of a log are doubles by the stream's KEY: those that were written before the KEY was declared, or under another one.
+"""Finds the rows of a log that are doubles by the stream's KEY: rows from before the KEY was declared, or
+written under another KEY.
 
-An entrance that knows the KEY lets no double into the log. When it opens a log that was written without it, it looks once for the doubles
-that are there and records their positions in the file `doubles`, with the KEY and the position from which on there are none. Every
-reader leaves these rows out: it needs no keys in memory, and may read any part of the log by itself.
+An entrance that knows the KEY lets no double into the log. When it opens a log that was written without the
+KEY, it searches once for doubles. It records their positions in the file `doubles`, with the KEY and the
+position from which on there are none. Every reader leaves these rows out. So a reader needs no keys in
+memory, and may read any part of the log by itself.
 
-The laws: a row is a double if a row before it, in the log as it was when the KEY was recorded, has the same key (NULL = NULL); so what is
-left out depends on the log and the KEY alone. The record is replaced whole and durably, before the first append under the KEY: killed at any
-moment, the log is as before or recorded, and looking again finds the same.
+The laws: a row is a double if an earlier row has the same key (NULL = NULL), in the log as it was when the
+KEY was recorded. So the rows left out depend on the log and the KEY alone. The record is replaced atomically
+and durably, before the first append under the KEY. Killed at any moment, the log is as before or recorded,
+and another search finds the same doubles.
 """
 
 from __future__ import annotations
@@ -33,29 +36,29 @@ if TYPE_CHECKING:
 FILE = "doubles"
 
 PART = 1_000_000
-"""About so many keys are compared at a time: some tens of megabytes."""
+"""About how many keys are compared at a time: some tens of megabytes."""
 
 Span = tuple[int, int | None]
-"""From the first time on, up to but without the second; None is open."""
+"""From the first time on, up to but not including the second; None is open."""
 
 Positions = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
 class Doubles:
-    """The positions of the doubles by a KEY (`key_of`), in order; from the position `end` on there are none."""
+    """The positions of the doubles by a KEY (`key_of`), in order. There are none from the position `end` on."""
 
     key: tuple[str, ...] = ()
     end: int = 0
     positions: Positions = field(default_factory=lambda: np.empty(0, dtype=np.int64))
 
     def between(self, first: int, end: int) -> Positions:
-        """Those of the rows from `first` up to but without `end`."""
+        """The doubles among the rows from `first` up to but not including `end`."""
         low, high = np.searchsorted(self.positions, (first, end))
         return self.positions[low:high]
 
     def left(self, first: int, rows: int) -> npt.NDArray[np.bool_] | None:
-        """Which of so many rows from the position `first` on are no doubles; None: all."""
+        """Which of the `rows` rows from the position `first` on are not doubles; None: all."""
         if not self.positions.size:
             return None
         found = self.between(first, first + rows)
@@ -66,17 +69,19 @@ class Doubles:
         return kept
 
     def without(self, rows: pl.DataFrame, first: int) -> pl.DataFrame:
-        """The rows, of which the first has the position `first`, that are no doubles."""
+        """The rows without doubles. The first of them has the position `first`."""
         kept = self.left(first, rows.height)
         return rows if kept is None else rows.filter(pl.Series(kept))
 
 
 NONE = Doubles()
-"""Of a stream without a KEY."""
+"""The doubles of a stream without a KEY."""
 
 
 def key_of(stream: Stream) -> tuple[str, ...]:
-    """The KEY as it is recorded: its columns, whatever their order, and how long a tick is if it holds the tick."""
+    """The KEY in its recorded form: its columns in a fixed order, and the length of a tick if the tick is
+    part of it.
+    """
     if not stream.key:
         return ()
     from nilometer.dataflow.keys import key_columns
@@ -89,7 +94,9 @@ def key_of(stream: Stream) -> tuple[str, ...]:
 
 
 def recorded(files: Files) -> Doubles | None:
-    """What was recorded last; None if nothing was, or it is damaged: then the log can be looked through again."""
+    """The doubles recorded last; None if nothing was recorded, or the record is damaged: the log can then be
+    searched again.
+    """
     try:
         data = memoryview(files.map(FILE))
     except FileNotFoundError:
@@ -105,7 +112,9 @@ def recorded(files: Files) -> Doubles | None:
 
 
 def record(files: Files, doubles: Doubles) -> None:
-    """Let this be what the readers go by: the positions, where a memory map aligns them, then what they are, and the length of that."""
+    """Record the doubles for all readers: the positions, aligned for a memory map, then their description,
+    then the description's length.
+    """
     body = doubles.positions.astype("<i8").tobytes()
     said = {"key": doubles.key, "end": doubles.end, "checksum": _checksum(doubles.key, doubles.end, body)}
     tail = json.dumps(said).encode()
@@ -120,8 +129,11 @@ def _checksum(key: Sequence[str], end: int, body: Any) -> str:
 
 
 def find(log: StreamLog, stream: Stream, part: int = PART) -> Doubles:
-    """Look through the log as it is now, with about `part` keys in memory at a time: those with the time in them by ranges of time, others
-    by their fingerprints. Damage is for the readers of the rows to meet."""
+    """Search the log as it is now, with about `part` keys in memory at a time.
+
+    Keys that contain the time are compared by ranges of time, others by their fingerprints. Damage is left to
+    the readers of the rows to report.
+    """
     from nilometer.dataflow.keys import doubles_among, is_timed, key_columns, prints_of
 
     columns = key_columns(stream, stream.key)
@@ -152,7 +164,7 @@ def keys_in(
     span: Span | None = None,
     on_damage: OnDamage = refuse,
 ) -> Iterator[pl.DataFrame]:
-    """The keys of a log's readings, their ticks and positions; of those of a range of time if one is given."""
+    """The keys of a log's readings, their ticks and positions; only those in a range of time if one is given."""
     from nilometer.dataflow.keys import column_of, key_frame, read_for
 
     wanted = [name for name in log.columns if name.lower() in read_for(columns)]
@@ -163,11 +175,13 @@ def keys_in(
 
 
 def _spans(log: StreamLog, every: int, part: int) -> Iterator[tuple[Span | None, int]]:
-    """Ranges of time, whole ticks, with about `part` rows each, and the rows of all segments that reach into them."""
+    """Ranges of time in whole ticks, with about `part` rows each, and the rows of all segments that overlap
+    them.
+    """
     try:
         indices = [each.index for each in log.segments()]
     except DataError:
-        # An index is damaged: the records speak for themselves.
+        # An index is damaged: read the records without it.
         yield None, log.end.position - log.start.position
         return
     segments = [

@@ -1,9 +1,10 @@
 """Named places at which a test makes the log fail: an injected callable, which does nothing in production.
 
-Every step that changes a file calls `failpoint(name)` before and after it. A test's callable raises ENOSPC or a simulated crash
-there. For the tests that kill a real process there is the one variable NILOMETER_FAILPOINT: `after_write:3` kills the
-process with SIGKILL when it passes `after_write` for the third time; `after_write:3@results` only where that happens in the files
-of that name (log: the streams' logs; results, state: a standing query's; sink: where its answers go, sinks/sink.py).
+Every step that changes a file calls `failpoint(name)` before and after it. A test's callable raises ENOSPC or
+a simulated crash there. Tests that kill a real process set the variable NILOMETER_FAILPOINT: `after_write:3`
+kills the process with SIGKILL when it passes `after_write` for the third time. `after_write:3@results` counts
+only the files of that name (log: the streams' logs; results, state: a standing query's; sink: where its
+answers are delivered, sinks/sink.py).
 """
 
 from __future__ import annotations
@@ -32,18 +33,20 @@ FAILPOINTS = (
     "before_cut",
     "after_cut",
 )
-"""In files.py: appending, making durable, replacing a whole file (written aside, renamed), deleting, cutting off a tail."""
+"""The steps in files.py: append, make durable, replace a whole file (written aside, renamed), delete, cut off
+a tail.
+"""
 
 VARIABLE = "NILOMETER_FAILPOINT"
 SCOPE = "NILOMETER_FAILPOINT_SCOPE"
 
 
 def nothing(_: str) -> None:
-    """Production."""
+    """The failpoint of production: does nothing."""
 
 
 def from_environment(place: str = "log") -> Failpoint:
-    """What NILOMETER_FAILPOINT asks for, of the files of that name; nothing if it is not set."""
+    """The failpoint that NILOMETER_FAILPOINT asks for in the files of that name; `nothing` if it is not set."""
     setting, _, wanted = os.environ.get(VARIABLE, "").partition("@")
     if not setting or (wanted and wanted != place):
         return nothing
@@ -60,7 +63,7 @@ def from_environment(place: str = "log") -> Failpoint:
 
 
 def _kill() -> None:
-    """The process, or all of its session, itself last."""
+    """Kill the process, or all processes of its session, itself last."""
     if os.environ.get(SCOPE) == "session":
         session = os.getsid(0)
         for name in os.listdir("/proc"):

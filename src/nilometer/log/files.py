@@ -1,8 +1,9 @@
-"""Names -> bytes: all file access of the log, behind one small protocol.
+"""All file access of the log, behind one small protocol from names to bytes.
 
-`LocalFiles` (local_files.py) is a directory of this machine, with fsync and memory maps; `ArrowFiles` (arrow_files.py) is a
-folder of any pyarrow filesystem. The laws: `replace` is all or nothing, also in a crash; what `sync` returned for is
-there after a power cut; a failed `write` leaves nothing that can be read as a record. Errors are OSErrors.
+`LocalFiles` (local_files.py) is a local directory, with fsync and memory maps. `ArrowFiles` (arrow_files.py)
+is a folder of any pyarrow filesystem. The laws: `replace` is all or nothing, even in a crash. Once `sync` has
+returned, the bytes survive a power cut. A failed `write` leaves nothing that can be read as a record. Errors
+are OSErrors.
 """
 
 from __future__ import annotations
@@ -25,20 +26,20 @@ class Appender(Protocol):
         """Append; either all of it or nothing."""
 
     def sync(self) -> None:
-        """Make what was written durable."""
+        """Make all written bytes durable."""
 
     def cut(self, size: int) -> None:
-        """Take back what was written beyond `size`."""
+        """Take back the bytes written beyond `size`."""
 
     def close(self) -> None:
-        """Let go of the file; makes nothing durable."""
+        """Close the file; makes nothing durable."""
 
 
 class Lock(Protocol):
-    """Held by the one writer."""
+    """The lock of the one writer."""
 
     def release(self) -> None:
-        """Let another writer in."""
+        """Let another process write."""
 
 
 class Files(Protocol):
@@ -47,28 +48,30 @@ class Files(Protocol):
     place: str
 
     def names(self, folder: str = "") -> list[str]:
-        """The files of a folder, sorted; none if it is not there."""
+        """The files of a folder, sorted; none if there is no such folder."""
 
     def size(self, name: str) -> int:
         """The bytes of a file."""
 
     def read(self, name: str, start: int = 0, size: int = -1) -> Any:
-        """A copy of `size` bytes (-1: all) from `start` on, as a pyarrow buffer: of files that may still change."""
+        """A copy of `size` bytes (-1: all) from `start` on, as a pyarrow buffer; for files that may still
+        change.
+        """
 
     def map(self, name: str) -> Any:
-        """The bytes of a file that changes no more, as a pyarrow buffer; not copied where that is possible."""
+        """The bytes of a file that no longer changes, as a pyarrow buffer; not copied where possible."""
 
     def replace(self, name: str, data: bytes) -> None:
-        """Let the file be these bytes, durably."""
+        """Replace the file's bytes, durably."""
 
     def append_to(self, name: str, keep: int) -> Appender:
-        """Append to a file, of which the first `keep` bytes are kept."""
+        """Append to a file after its first `keep` bytes."""
 
     def seal(self, name: str) -> None:
-        """The file will not be appended to any more."""
+        """Declare that the file will not be appended to any more."""
 
     def delete(self, name: str) -> None:
-        """Remove it; no error if it is not there."""
+        """Delete a file; no error if there is none."""
 
     def lock(self) -> Lock:
-        """Become the one writer; raises BlockingIOError, saying who is."""
+        """Become the one writer. Raises BlockingIOError, which names the holder."""

@@ -1,6 +1,7 @@
-"""Dead letters <-> the body of a LETTERS record: what could not be taken in, with the reason and the bytes.
+"""Dead letters <-> the body of a LETTERS record: readings that were refused, with the reason and the bytes.
 
-The law: a letter is never lost once its result counts as garbled; after a crash between the two it may stand there twice.
+The law: a letter is never lost once its reading counts as garbled. After a crash between the two steps it may
+be there twice.
 """
 
 from __future__ import annotations
@@ -30,13 +31,13 @@ COLUMNS = {
 
 @cache
 def schema() -> Any:
-    """In Arrow. Not when this module is loaded: a process that forks afterwards must not have used Polars."""
+    """The Arrow schema. It is not made at import: a process that forks afterwards must not have used Polars."""
     return arrow_schema(COLUMNS)
 
 
 @dataclass(frozen=True, slots=True)
 class Letter:
-    """A payload that was refused: when and from where it came, why, its bytes, and how many readings it stands for."""
+    """A refused payload: its arrival, its source, the reason, its bytes, and the number of readings in it."""
 
     arrived: int | None
     source: str
@@ -61,7 +62,7 @@ def from_record(header: Header, run: Run) -> Any:
 
 
 def last_letters(files: Files, limit: int | None = None, on_damage: OnDamage = refuse) -> pl.DataFrame:
-    """The last `limit` letters of a log (None: all), the oldest first. Reads backwards, a segment at a time."""
+    """The last `limit` letters of a log (None: all), oldest first. Reads backwards, one segment at a time."""
     found: list[Any] = []
     left = limit
     for segment in reversed(segment_ids(files)):
@@ -69,7 +70,7 @@ def last_letters(files: Files, limit: int | None = None, on_damage: OnDamage = r
             break
         try:
             _, contents = look(files, segment, on_damage=on_damage)
-        except FileNotFoundError:  # retention was faster
+        except FileNotFoundError:  # retention has deleted it meanwhile
             continue
         batches = [from_record(h, run) for h, run in contents if h.kind == RecordKind.LETTERS and h.rows]
         found = batches + found

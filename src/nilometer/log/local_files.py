@@ -1,7 +1,8 @@
-"""A directory of this machine as `Files`: pwrite, fsync, rename, memory maps, flock.
+"""A local directory as `Files`: pwrite, fsync, rename, memory maps, flock.
 
-The one writer's lock is a flock, which the kernel takes back when its process dies, however it dies: a stale lock file
-is taken over without asking. A file that may still be cut is read by copy, since a map of it could fault.
+The writer's lock is a flock, which the kernel releases when its process dies, however it dies. So a stale
+lock file is taken over without asking. A file that may still be cut is read by copy, since a memory map of it
+could fault.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ class LocalFiles:
         self._failpoint = failpoint
 
     def names(self, folder: str = "") -> list[str]:
-        """The files of a folder, sorted; what a crash left written aside is no file."""
+        """The files of a folder, sorted, without files that a crash left written aside."""
         try:
             with os.scandir(self.directory / folder) as found:
                 return sorted(e.name for e in found if e.is_file() and not e.name.endswith(ASIDE))
@@ -48,14 +49,14 @@ class LocalFiles:
             return pa.py_buffer(file.read(size))
 
     def map(self, name: str) -> Any:
-        """A memory map; it stays good when the file is deleted."""
+        """A memory map, which stays valid when the file is deleted."""
         with (self.directory / name).open("rb") as file:
             if not os.fstat(file.fileno()).st_size:
                 return pa.py_buffer(b"")
             return pa.py_buffer(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
 
     def replace(self, name: str, data: bytes) -> None:
-        """Written aside, fsynced, renamed, the directory fsynced."""
+        """Write aside, fsync, rename, and fsync the directory."""
         path = self.directory / name
         aside = path.with_name(path.name + ASIDE)
         self._make(path.parent)
@@ -79,7 +80,7 @@ class LocalFiles:
         self._failpoint("after_directory_fsync")
 
     def append_to(self, name: str, keep: int) -> LocalAppender:
-        """Append to a file; a longer one is cut first, and what stays is made durable."""
+        """Append to a file. A longer file is cut first, and the rest is made durable."""
         appender = LocalAppender(self.directory / name, self._failpoint)
         if appender.size != keep:
             appender.cut(keep)
@@ -87,10 +88,10 @@ class LocalFiles:
         return appender
 
     def seal(self, name: str) -> None:
-        """Nothing to do: the file is one already."""
+        """Nothing to do: the file is complete already."""
 
     def delete(self, name: str) -> None:
-        """Remove it, durably."""
+        """Delete a file, durably."""
         self._failpoint("before_delete")
         path = self.directory / name
         if path.exists():
@@ -104,7 +105,9 @@ class LocalFiles:
         return FileLock(self.directory / LOCK)
 
     def holder(self) -> str | None:
-        """The process that is the one writer now. To ask takes nothing away, but who becomes it in that moment may have to try again."""
+        """The process that is the writer now. Asking is harmless, but a process that takes the lock at that
+        moment may have to try again.
+        """
         try:
             handle = os.open(self.directory / LOCK, os.O_RDONLY | os.O_CLOEXEC)
         except FileNotFoundError:
@@ -119,7 +122,7 @@ class LocalFiles:
         return None
 
     def _make(self, directory: Path) -> None:
-        """The directory, durably: one that vanishes in a power cut would take its files along."""
+        """Create the directory durably: if it vanished in a power cut, so would its files."""
         if directory.is_dir():
             return
         missing = [directory, *(parent for parent in directory.parents if not parent.is_dir())]
@@ -129,7 +132,7 @@ class LocalFiles:
 
 
 class LocalAppender:
-    """Writes at its own offset, never at "the end": a torn write is simply written over."""
+    """Writes at its own offset, never at "the end", so that a torn write is simply overwritten."""
 
     def __init__(self, path: Path, failpoint: Failpoint) -> None:
         self._failpoint = failpoint
@@ -150,7 +153,7 @@ class LocalAppender:
             while written < len(data):
                 written += os.pwrite(self._file, data[written:], self.size + written)
         except OSError:
-            # If even this fails the rest of a record stands there, which nobody takes for one.
+            # If even this fails, part of a record is left, which no reader takes for a record.
             with contextlib.suppress(OSError):
                 os.ftruncate(self._file, self.size)
             raise
@@ -158,8 +161,9 @@ class LocalAppender:
         self._failpoint("after_write")
 
     def sync(self) -> None:
-        """fsync. After one that failed the kernel takes the pages for clean, though they may not be on the disk: they
-        are written anew before the next try (fsync(2); PostgreSQL's "fsyncgate")."""
+        """Call fsync. After a failed fsync the kernel takes the pages for clean, although they may not be on
+        the disk. So they are written again before the next attempt (fsync(2); PostgreSQL's "fsyncgate").
+        """
         self._failpoint("before_fsync")
         try:
             if self._suspect:
@@ -173,7 +177,7 @@ class LocalAppender:
         self._failpoint("after_fsync")
 
     def cut(self, size: int) -> None:
-        """Take back what was written beyond `size`."""
+        """Take back the bytes written beyond `size`."""
         self._failpoint("before_cut")
         os.ftruncate(self._file, size)
         self.size = size
@@ -181,14 +185,14 @@ class LocalAppender:
         self._failpoint("after_cut")
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         if self._file >= 0:
             os.close(self._file)
             self._file = -1
 
 
 class FileLock:
-    """A flock, with the holder's process id in the file for whom it turns away."""
+    """A flock. The file contains the holder's process id, for messages to processes that are refused."""
 
     def __init__(self, path: Path) -> None:
         self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
@@ -198,13 +202,13 @@ class FileLock:
             holder = os.read(self._file, 32).decode(errors="replace").strip()
             os.close(self._file)
             raise BlockingIOError(f"process {holder}" if holder else "another process") from None
-        # The name is for people only: a disk too full to hold it must not keep the log from being opened.
+        # The id is for people only: a disk too full to hold it must not keep the log from being opened.
         with contextlib.suppress(OSError):
             os.ftruncate(self._file, 0)
             os.pwrite(self._file, f"{os.getpid()}\n".encode(), 0)
 
     def release(self) -> None:
-        """Let another writer in."""
+        """Let another process write."""
         if self._file >= 0:
             os.close(self._file)
             self._file = -1

@@ -1,7 +1,7 @@
-"""The end of a log: the segment that is being written, and the steps from it to the next.
+"""The open segment at the end of a log, and the rotation to the next one.
 
-A failed step leaves things as they were: a record that could not be written or made durable is taken back; a rotation that
-failed half way is taken up again by the next append.
+A failed step changes nothing: a record that could not be written or made durable is taken back; a rotation
+that failed half way is completed by the next append.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from nilometer.log.settings import Fsync
 
 
 class OpenSegment:
-    """Its errors are OSErrors. `end`: the number of the next entry and the position of the next row."""
+    """Raises OSErrors. `end` is the number of the next entry and the position of the next row."""
 
     def __init__(self, files: Files, found: Recovered) -> None:
         self._files = files
@@ -31,8 +31,9 @@ class OpenSegment:
         self._damaged = bool(found.damages)
         self._end = found.end
         if self._tally is not None and not self._sealed:
-            # A process died here. What it wrote may be in the system's memory only, and a repeated append of it is going
-            # to be acknowledged: opening the file anew cuts off the torn tail and makes the rest durable.
+            # A process died here. Its writes may be only in the system's memory, and a repeated append of
+            # them will be acknowledged. Opening the file again cuts off the torn tail and makes the rest
+            # durable.
             if self._damaged:
                 name = self._tally.segment.name
                 files.append_to(name, files.size(name)).close()
@@ -41,28 +42,28 @@ class OpenSegment:
 
     @property
     def end(self) -> SegmentId:
-        """Where the next entry goes."""
+        """The offset of the next entry."""
         return self._end
 
     @property
     def size(self) -> int:
-        """How long the segment is."""
+        """The length of the segment in bytes."""
         return self._size
 
     @property
     def span(self) -> int:
-        """How much time its rows span."""
+        """The time that its rows span."""
         return self._tally.span if self._tally is not None else 0
 
     @property
     def bare(self) -> bool:
-        """There are letters or demands in it, but no entry: the next segment would get its name."""
+        """Whether it has letters or demands but no entry: the next segment would get the same name."""
         tally = self._tally
         return tally is not None and tally.beside > 0 and tally.end == tally.segment and not self._damaged
 
     @property
     def must_rotate(self) -> bool:
-        """There is no segment, or it is sealed for good, or damaged."""
+        """Whether there is no segment, or it is sealed for good or damaged."""
         return self._tally is None or self._damaged
 
     def write(
@@ -76,7 +77,7 @@ class OpenSegment:
         body: Any = b"",
         annex: bytes = b"",
     ) -> None:
-        """One record; all of it or nothing."""
+        """Write one record, all of it or nothing."""
         appender = self._appender if self._appender is not None else self._reopened()
         assert self._tally is not None, "a log without a segment"
         data, checksum = self._encoder.encode(
@@ -103,7 +104,7 @@ class OpenSegment:
         self._end = self._tally.end
 
     def sync(self) -> None:
-        """Make all of it durable."""
+        """Make the segment durable."""
         if self._appender is not None and self._appender.synced < self._appender.size:
             self._appender.sync()
 
@@ -115,7 +116,7 @@ class OpenSegment:
         self._let_go()
         end = self._end
         if self._damaged and self._tally is not None and end == self._tally.segment:
-            # Nothing of it can be read, but it is not ours to overwrite: the next one gets another name.
+            # Nothing in it can be read, but we must not overwrite it: the next segment gets another name.
             end = SegmentId(end.number + 1, end.position)
         tally = Tally(end)
         pieces = []
@@ -129,7 +130,8 @@ class OpenSegment:
             pieces.append(bytes(data))
             tally.add(kind, 0, (UNKNOWN, UNKNOWN), len(data), checksum)
         if self._sealed and self._tally is not None and self._tally.segment == end:
-            # Nothing was written to it before it was closed: it gets a new head, of which its index knows nothing.
+            # Nothing was written to it before it was closed: it gets a new head, which its index does not
+            # know.
             self._files.delete(end.index_name)
             self._sealed = False
         self._files.replace(end.name, b"".join(pieces))
@@ -152,7 +154,9 @@ class OpenSegment:
         self._let_go()
 
     def _reopened(self) -> Appender:
-        """Ready to be written to: the index goes first, or it would lie after the next append."""
+        """Prepare a closed segment for writing. The index is deleted first: after the next append it would be
+        wrong.
+        """
         assert self._tally is not None, "a log without a segment"
         if self._sealed:
             self._files.delete(self._tally.segment.index_name)
@@ -169,5 +173,5 @@ class OpenSegment:
         try:
             appender.cut(self._size)
         except OSError:
-            # Opening it anew will cut it, or fail until it can.
+            # Opening it again will cut it, or fail until it can.
             self._let_go()

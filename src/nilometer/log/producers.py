@@ -1,8 +1,10 @@
-"""Which (producer, sequence) pairs the log holds, so that a repeated append is acknowledged and not written twice.
+"""Remembers which (producer, sequence) pairs the log holds, so that a repeated append is acknowledged but not
+written twice.
 
-Of each producer the greatest sequence is kept, and which of the 64 up to it were seen (the anti-replay window of IPsec,
-RFC 4303 section 3.4.3): sequences may come a little out of order, and may have gaps. The law: a sequence was seen if it was
-marked; one that is more than 63 below the greatest is taken for seen.
+For each producer it keeps the greatest sequence, and which of the 64 sequences up to it were seen (the
+anti-replay window of IPsec, RFC 4303 section 3.4.3). So sequences may come a little out of order, and may
+have gaps. The law: a sequence counts as seen if it was marked; a sequence more than 63 below the greatest
+always counts as seen.
 
 >>> seen = Producers()
 >>> seen.mark("mote-7", 12)
@@ -29,7 +31,7 @@ class Producers:
         return len(self._windows)
 
     def seen(self, producer: str, sequence: int) -> bool:
-        """Whether it was marked."""
+        """Whether the sequence counts as seen."""
         window = self._windows.get(producer)
         if window is None or sequence > window[0]:
             return False
@@ -37,10 +39,10 @@ class Producers:
         return back >= WINDOW or bool(window[1] >> back & 1)
 
     def mark(self, producer: str, sequence: int) -> None:
-        """It is in the log now."""
+        """Note that the sequence is in the log now."""
         greatest, bits = self._windows.get(producer, (sequence, 0))
         if sequence > greatest:
-            # A leap may be of any length: a shift by it would make a number of as many bits.
+            # A leap may be of any length, and a shift by it would make a number of as many bits.
             leap = sequence - greatest
             bits = bits << leap & _ALL if leap < WINDOW else 0
             greatest = sequence
@@ -54,12 +56,12 @@ class Producers:
         return {producer: greatest for producer, (greatest, _) in self._windows.items()}
 
     def to_bytes(self) -> bytes:
-        """All of it, as the body of a PRODUCERS record."""
+        """The body of a PRODUCERS record."""
         return json.dumps(self._windows, separators=(",", ":")).encode()
 
     @staticmethod
     def from_bytes(data: bytes) -> Producers:
-        """What `to_bytes` gave."""
+        """The inverse of `to_bytes`."""
         producers = Producers()
         producers._windows = {name: (last, bits) for name, (last, bits) in json.loads(data).items()}
         return producers

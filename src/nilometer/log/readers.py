@@ -1,6 +1,8 @@
-"""Named readers of a log, which hold their own offsets: `readers/<name>.json`, replaced atomically and durably.
+"""Named readers of a log, with their committed offsets: `readers/<name>.json`, replaced atomically and
+durably.
 
-The law: what a reader has not committed, it reads again after a crash; and retention keeps it (retention.py).
+The law: after a crash, a reader reads again what it has not committed; retention keeps those rows
+(retention.py).
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.@=+-]{0,99}")
 
 
 def offsets(files: Files) -> dict[str, Offset]:
-    """The named readers and where each stands."""
+    """The named readers and their offsets."""
     found = {}
     for name in files.names(FOLDER):
         if name.endswith(ENDING):
@@ -33,7 +35,7 @@ def offsets(files: Files) -> dict[str, Offset]:
 
 
 def stored_offset(files: Files, name: str) -> Offset | None:
-    """Where a reader stands; None if nobody has read under this name."""
+    """A reader's offset; None if no reader has this name."""
     path = _path(name)
     try:
         data = bytes(files.read(path))
@@ -54,7 +56,7 @@ def stored_offset(files: Files, name: str) -> Offset | None:
 
 
 def store_offset(files: Files, name: str, offset: Offset) -> None:
-    """Let the reader stand there, durably."""
+    """Set the reader's offset, durably."""
     checksum = _checksum(offset.number, offset.position)
     record = {"number": offset.number, "position": offset.position, "checksum": checksum}
     with resources(files.place):
@@ -62,12 +64,12 @@ def store_offset(files: Files, name: str, offset: Offset) -> None:
 
 
 def forget_reader(files: Files, name: str) -> None:
-    """Retention waits for it no more."""
+    """Delete the reader; retention no longer waits for it."""
     files.delete(_path(name))
 
 
 class NamedReader:
-    """Reads on from its committed offset."""
+    """Reads from its committed offset on."""
 
     def __init__(
         self,
@@ -82,13 +84,13 @@ class NamedReader:
         stored = stored_offset(files, name)
         self.committed = stored if stored is not None else start
         if stored is None:
-            # At once, so that retention knows of it before it has read anything.
+            # Stored at once, so that retention knows the reader before it has read anything.
             store_offset(files, name, start)
         self._cursor = Cursor(files, self.committed, dtypes, on_damage)
 
     @property
     def offset(self) -> Offset:
-        """What it reads next, committed or not."""
+        """The offset of the next entry, committed or not."""
         return self._cursor.offset
 
     @property
@@ -97,11 +99,13 @@ class NamedReader:
         return self._cursor.skipped
 
     def read(self, limit: int = LIMIT) -> list[LogEntry]:
-        """The next entries, of at most `limit` rows; none if there is nothing more now."""
+        """The next entries, with at most `limit` rows; empty if there are no more now."""
         return self._cursor.read(limit)
 
     def commit(self, offset: Offset | None = None) -> None:
-        """Everything before the offset (before what `read` gives next, if none is given) has been dealt with."""
+        """Commit: everything before the offset has been processed. The default offset is that of the next
+        `read`.
+        """
         wanted = offset if offset is not None else self._cursor.offset
         store_offset(self._files, self.name, wanted)
         self.committed = wanted

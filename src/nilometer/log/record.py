@@ -1,19 +1,20 @@
 """The framing of one record of the log: a header of 128 bytes, Arrow IPC bytes, an annex; padded to 64 bytes.
 
     word  0  checksum: XXH64 of all that follows, padding included
-          1  magic and version "NLG1" (32 bits), kind (16), nothing (16)
+          1  magic and version "NLG1" (32 bits), kind (16), unused (16)
           2  length of the whole record in bytes
           3  length of the body (the Arrow IPC message)
           4  length of the annex (32), rows (32); of a letters record, letters
           5  position: the running number in the stream of the first row
-          6  number: the running number in the stream of the entry (a rows or heartbeat record), else of the next one
+          6  number: the running number in the stream of the entry (a rows or heartbeat record), else of the
+          next one
           7  least time of the rows, 8 greatest; a heartbeat's tick in both
           9  arrived: when the rows came
-         10  settled: so many bytes of this segment were durable when the record was written
-         11  to 15 nothing
+         10  settled: the number of bytes of this segment that were durable when the record was written
+         11  to 15 unused
 
-The law: `decode(encode(x)) == x`, and any other bytes are no record. `settled` tells a torn tail from damage: bytes that
-a later record calls settled had been acknowledged, and are never cut off (recovery.py).
+The law: `decode(encode(x)) == x`, and no other bytes are a record. `settled` tells a torn tail from damage:
+bytes that a later record calls settled had been acknowledged, and are never cut off (recovery.py).
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ from nilometer.types import INT_MINIMUM
 HEADER_BYTES = 8 * HEADER_WORDS
 STEP_BYTES = 8 * STEP_WORDS
 UNKNOWN = INT_MINIMUM
-"""A time that nobody knows: of a record without rows, or without arrival."""
+"""An unknown time: of a record without rows, or without arrival."""
 
 _HEADER = struct.Struct("<Q4sHHQQIIqqqqqQ40x")
 _CHECKSUM = struct.Struct("<Q")
@@ -43,8 +44,9 @@ assert _HEADER.size == HEADER_BYTES
 
 
 class RecordKind(IntEnum):
-    """What a record holds. A segment begins with its SCHEMA, then the PRODUCERS seen so far, with the last note; the rest are
-    entries, and what is said beside them: dead LETTERS and changes of DEMAND, which readers pass over."""
+    """The kinds of records. A segment begins with its SCHEMA, then the PRODUCERS seen so far, with the last
+    note. Then come entries, and between them dead LETTERS and changes of DEMAND, which readers skip.
+    """
 
     SCHEMA = 1
     PRODUCERS = 2
@@ -59,8 +61,9 @@ BESIDE = (RecordKind.LETTERS, RecordKind.DEMAND)
 
 
 class Header(NamedTuple):
-    """What is known of a record without reading its body. `start` and `end` are its bytes in the segment. A tuple, since a
-    scan makes one for every record, and a frozen dataclass takes five times as long."""
+    """The facts about a record that need no look at its body. `start` and `end` are its bytes in the segment.
+    It is a tuple, since a scan makes one for every record, and a frozen dataclass takes five times as long.
+    """
 
     kind: int
     start: int
@@ -78,7 +81,7 @@ class Header(NamedTuple):
 
     @property
     def timed(self) -> bool:
-        """Whether it has a time range."""
+        """Whether the record has a time range."""
         return self.greatest_time != UNKNOWN
 
     def body(self, buffer: Any, base: int = 0) -> Any:
@@ -86,13 +89,13 @@ class Header(NamedTuple):
         return buffer.slice(self.start - base + HEADER_BYTES, self.body_bytes)
 
     def annex(self, buffer: Any, base: int = 0) -> bytes:
-        """The annex: which producers' sequences these rows are, and a note (annex.py)."""
+        """The annex: the producers' sequences of these rows, and a note (annex.py)."""
         start = self.start - base + HEADER_BYTES + self.body_bytes
         return bytes(buffer.slice(start, self.annex_bytes))
 
 
 class Encoder:
-    """Builds records in one scratch buffer that is used again: a record is valid until the next one is encoded."""
+    """Builds records in one reused scratch buffer: a record is valid until the next one is encoded."""
 
     def __init__(self) -> None:
         self._reserve(1 << 17)
@@ -137,8 +140,10 @@ class Encoder:
 
 @dataclass(frozen=True)
 class Run:
-    """The records that stand one after the other in a buffer, all of them checked. `base` is the byte of the segment at
-    which the buffer begins; `end` is the byte after the last record; `rest` is how many bytes follow that are no record."""
+    """Consecutive records in a buffer, all of them checked. `base` is the byte of the segment at which the
+    buffer begins; `end` is the byte after the last record; `rest` is how many bytes follow that are no
+    record.
+    """
 
     buffer: Any
     base: int

@@ -1,8 +1,8 @@
-"""The files of a log, as a crash may have left them -> where its writer goes on.
+"""Finds out where a log's writer goes on, from files as a crash may have left them.
 
-A torn tail is cut off; nothing else is. Bytes that fail their checksum but were settled (a later record says so) are damage:
-they stay for `verify` to report, and the writer goes on behind the last whole record. So the stream goes on, and nothing
-that was acknowledged is taken away.
+A torn tail is cut off, and nothing else. Bytes that fail their checksum but were settled (a later record says
+so) are damage: they stay for `verify` to report, and the writer goes on after the last complete record. So
+the stream goes on, and nothing that was acknowledged is deleted.
 """
 
 from __future__ import annotations
@@ -32,8 +32,10 @@ BEGINNING = SegmentId(0, 0)
 
 @dataclass
 class Recovered:
-    """Where the log ends. `torn` bytes after the first `size` are to be cut off its last segment (`tally`, None if there is none);
-    `sealed`: that segment has its index, as after a clean close. `note`: the last one."""
+    """Where the log ends. `torn` bytes after the first `size` are to be cut off its last segment (`tally`;
+    None if there is no segment). `sealed`: that segment has its index, as after a clean close. `note` is the
+    last note.
+    """
 
     end: SegmentId = BEGINNING
     schema: Any = None
@@ -47,7 +49,7 @@ class Recovered:
 
 
 def recover(files: Files) -> Recovered:
-    """Look at the last segment; changes no file but to remove the index of a segment that is gone."""
+    """Examine the last segment. The only change to files is to delete the index of a segment that is gone."""
     ids = segment_ids(files)
     stems = {each.stem for each in ids}
     for name in files.names():
@@ -59,7 +61,7 @@ def recover(files: Files) -> Recovered:
     try:
         index = index_of(files, ids[-1])
     except DataError:
-        # The records speak for themselves; the index is written anew when the segment is sealed.
+        # The records are enough; the index is written again when the segment is sealed.
         index = None
     contents = contents_of(files, ids[-1], index, on_damage=found.damages.append)
     _replay(contents, found)
@@ -67,11 +69,11 @@ def recover(files: Files) -> Recovered:
     found.torn = contents.torn
     found.size = contents.end
     if index is not None:
-        # What was damaged had its positions: they are not given out again.
+        # The damaged rows had positions, which are not used again.
         found.end = max(found.end, SegmentId(index.end_number, index.end_position))
     if contents.schema(found.damages.append) is None or len(contents.runs[0].starts) == 1:
-        # Damaged at its very beginning, or with nothing behind its schema, where the producers stand if there are any: a
-        # segment before it knows the schema, and the producers up to there.
+        # Damaged at its very beginning, or with nothing after its schema, where the producers are stored if
+        # there are any: an earlier segment knows the schema, and the producers up to there.
         schema = found.schema
         for each in reversed(ids[:-1]):
             earlier = Recovered()
@@ -79,7 +81,7 @@ def recover(files: Files) -> Recovered:
             if earlier.schema is not None:
                 headed = len(earlier.producers) or earlier.note is not None
                 if schema is not None and headed and not found.damages:
-                    # A segment's head is durable before it gets its name: the rest of it is no torn tail.
+                    # A segment's head is durable before it gets its name, so the rest of it is no torn tail.
                     torn, found.torn = found.torn, 0
                     end = found.size + torn
                     found.damages.append(Damage(ids[-1].name, found.size, end, "its producers are lost"))
@@ -91,7 +93,7 @@ def recover(files: Files) -> Recovered:
 
 
 def _known(_: Damage) -> None:
-    """What is damaged in older segments is for `verify` to say."""
+    """Ignore damage in older segments: `verify` reports it."""
 
 
 def _replay(contents: Contents, found: Recovered) -> None:

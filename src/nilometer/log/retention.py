@@ -1,8 +1,8 @@
-"""What may be deleted of a log: whole sealed segments, the oldest first, by age, by size and by the slowest reader.
+"""Retention of a log: deletes whole sealed segments, oldest first, by age, by size and by the slowest reader.
 
-The laws: what a named reader has not committed stays, unless forced; the last segment stays, so positions run on; what is left
-is without a gap. Age is event time, unless somebody knows better: a segment is old when its newest row is. One that holds no rows is
-as old as its neighbours.
+The laws: rows that a named reader has not committed stay, unless forced. The last segment stays, so that
+positions run on. The rest has no gap. Age is event time, unless the caller defines it otherwise: a segment is
+as old as its newest row. A segment without rows is as old as its neighbours.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from nilometer.log.segment import SegmentId, Tally, contents_of, index_of, segme
 
 @dataclass(frozen=True)
 class Trimmed:
-    """What was deleted; `held_by` is the reader for whom older segments were kept."""
+    """The deleted segments; `held_by` is the reader for which older segments were kept."""
 
     segments: int = 0
     rows: int = 0
@@ -29,7 +29,7 @@ class Trimmed:
 
 
 def newest_time(files: Files, segment: SegmentId) -> int | None:
-    """The greatest time in a segment: of one that lost its index, what can still be read counts."""
+    """The greatest time in a segment. If the segment has lost its index, the readable records count."""
     try:
         index = index_of(files, segment)
         if index is not None:
@@ -51,9 +51,12 @@ def trim(
     newest_of: Callable[[Files, SegmentId], int | None] = newest_time,
     needed: Mapping[str, Offset] | None = None,
 ) -> Trimmed:
-    """Delete segments whose rows are all earlier than `before` (None: of any age) and that every named reader has read, as long as
-    more than `keep` bytes would be left (None: however few). With neither an age nor a size nor a reader nothing is deleted. What is
-    `needed` stays, by force or not."""
+    """Delete segments whose rows are all earlier than `before` (None: any age) and that every named reader
+    has read.
+
+    Deletes only while more than `keep` bytes are left (None: any number). Without an age, a size and a
+    reader, nothing is deleted. `needed` rows stay, even by force.
+    """
     readers = offsets(files)
     if before is None and keep is None and not readers:
         return Trimmed()
@@ -72,7 +75,8 @@ def trim(
         if behind:
             slowest = min(behind, key=lambda name: (waiting[name], name))
             return Trimmed(done.segments, done.rows, done.size, slowest)
-        # The records first: an index without a segment is nothing, a segment without its index would seem open.
+        # The records first: an index without a segment is harmless, but a segment without its index would
+        # seem open.
         files.delete(segment.name)
         files.delete(segment.index_name)
         rows = following.position - segment.position

@@ -1,7 +1,8 @@
-"""A log -> frames, as fast as the bytes can be checked: sealed segments are memory maps, whose buffers the frames share.
+"""Scans a log into frames, as fast as the bytes can be checked: sealed segments are memory maps whose buffers
+the frames share.
 
-Segments and records outside the time range are not decoded. The law: the rows are those of the log, in order, whatever their
-records; every byte they stand in has passed its checksum.
+Segments and records outside the time range are not decoded. The law: the rows are those of the log, in order,
+however they are divided into records; every byte of them has passed its checksum.
 """
 
 from __future__ import annotations
@@ -21,13 +22,15 @@ from nilometer.log.segment import OnDamage, index_of, look, refuse, segment_ids
 from nilometer.operators.logic import POSITION
 
 CHUNK = 65_536
-"""Small batches are joined into frames of about so many rows: a few megabytes, which stay in the cache for their reader."""
+"""Small batches are joined into frames of about this many rows: a few megabytes, which stay in the cache for
+their reader.
+"""
 
 ALONE = 65_536
-"""A batch of so many rows is a frame of its own, without a copy."""
+"""A batch of this many rows becomes a frame of its own, without a copy."""
 
 TimeRange = tuple[int | None, int | None]
-"""From the first on, up to but without the second; None is open."""
+"""From the first on, up to but not including the second; None is open."""
 
 
 def scan(
@@ -39,7 +42,9 @@ def scan(
     time_column: str | None,
     on_damage: OnDamage = refuse,
 ) -> Iterator[pl.DataFrame]:
-    """The rows from a position on, in (some of) the stream's columns; `@position` among them gives their positions."""
+    """The rows from a position on, in all or some of the stream's columns; the column `@position` gives their
+    positions.
+    """
     names = list(stream) if columns is None else list(columns)
     for name in names:
         if name not in stream and name != POSITION:
@@ -82,7 +87,7 @@ def scan(
             if index is not None and outside(index.least_time, index.greatest_time):
                 continue
             _, contents = look(files, segment, on_damage=on_damage)
-        except FileNotFoundError:  # retention was faster
+        except FileNotFoundError:  # retention has deleted it meanwhile
             continue
         schema = contents.schema(on_damage)
         if schema is None:

@@ -1,7 +1,8 @@
-"""A stream's columns <-> the Arrow schema of a segment, and what happens when they change.
+"""A stream's columns <-> the Arrow schema of a segment, and the rules for changing them.
 
-Each segment carries its own schema. The laws: a column may be added (older segments then give NULLs) and dropped (older
-segments' values are then ignored); a column never changes its type, as long as a segment is left that has it.
+Each segment carries its own schema. The laws: a column may be added (older segments then return NULLs) and
+dropped (the values in older segments are then ignored); a column never changes its type while a segment is
+left that has it.
 
 >>> old = arrow_schema({"time": pl.Int64(), "depth": pl.Int64()})
 >>> check_change(old, arrow_schema({"time": pl.Int64(), "depth": pl.Float64()}))
@@ -25,7 +26,9 @@ Dtypes = Mapping[str, pl.DataType]
 
 
 def arrow_schema(columns: Dtypes) -> Any:
-    """The Arrow schema that holds these columns: large strings rather than views, so that every Arrow reads it."""
+    """The Arrow schema of these columns: large strings rather than views, so that every Arrow implementation
+    reads them.
+    """
     for name, dtype in columns.items():
         if isinstance(dtype, pl.Categorical | pl.Enum | pl.Object | pl.Null):
             raise DataError(
@@ -44,8 +47,7 @@ def dtypes_of(schema: Any) -> dict[str, pl.DataType]:
 
 @lru_cache(maxsize=256)
 def _dtypes_of(schema: Any) -> dict[str, pl.DataType]:
-    # Remembered: a scan asks once a segment, and the way through an empty frame takes milliseconds.
-    # Not schema.empty_table(), which imports all of pandas.
+    # Cached: a scan asks once per segment, and the conversion through an empty frame takes milliseconds.
     frame = pl.from_arrow(pa.Table.from_batches([], schema))
     assert isinstance(frame, pl.DataFrame)
     return dict(frame.schema)
@@ -57,12 +59,12 @@ def to_bytes(schema: Any) -> Any:
 
 
 def from_bytes(data: Any) -> Any:
-    """What `to_bytes` was given."""
+    """The inverse of `to_bytes`."""
     return pa.ipc.read_schema(data)
 
 
 def check_change(old: Any, new: Any) -> None:
-    """Refuse a column of both that has two types."""
+    """Refuse a column that has different types in the two schemas."""
     for field in new:
         index = old.get_field_index(field.name)
         if index >= 0 and old.field(index).type != field.type:
@@ -70,7 +72,7 @@ def check_change(old: Any, new: Any) -> None:
 
 
 def type_changed(name: str, old: Any, new: Any) -> NilometerError:
-    """The refusal."""
+    """The error for a column that changed its type."""
     return DataError(
         f"column '{name}' is {old} in the log, not {new}",
         hint="a column keeps its type: give the new one another name",
@@ -78,7 +80,7 @@ def type_changed(name: str, old: Any, new: Any) -> NilometerError:
 
 
 def time_column_of(schema: Any) -> str | None:
-    """The column of event times: `time`, whatever its case, if it is whole numbers."""
+    """The column of event times: `time`, in any case, if its type is an integer."""
     for field in schema:
         if field.name.lower() == "time" and pa.types.is_int64(field.type):
             return str(field.name)
@@ -86,13 +88,15 @@ def time_column_of(schema: Any) -> str | None:
 
 
 class Packer:
-    """Frames -> record batches of one schema. A missing column is NULL; a stray one or another type is refused."""
+    """Frames -> record batches of one schema. A missing column becomes NULL; an unknown column or another
+    type is refused.
+    """
 
     def __init__(self, schema: Any) -> None:
         self.schema = schema
         self._dtypes = dtypes_of(schema)
         self._names, self._types = list(self._dtypes), list(self._dtypes.values())
-        # Polars hands strings over as views; only then is a second step needed.
+        # Polars returns strings as views; only then is a second step needed.
         views = pa.RecordBatchReader.from_stream(pl.DataFrame(schema=self._dtypes)).schema
         self._cast = views != schema
 
@@ -104,7 +108,7 @@ class Packer:
         if self._cast or not frame.height:
             batches = frame.to_arrow().cast(self.schema).combine_chunks().to_batches()
             return batches[0] if batches else _no_rows(self.schema)
-        # Four times as fast as to_arrow(), which goes by way of a Table.
+        # Four times as fast as to_arrow(), which makes a Table first.
         return pa.RecordBatchReader.from_stream(frame).read_next_batch()
 
     def conformed(self, frame: pl.DataFrame) -> pl.DataFrame:
@@ -135,7 +139,7 @@ def _no_rows(schema: Any) -> Any:
 
 
 class Unpacker:
-    """Record batches of one segment -> frames of the wanted columns, copied only where batches are small."""
+    """Record batches of one segment -> frames of the wanted columns, copied only if the batches are small."""
 
     def __init__(self, segment: Any, wanted: Dtypes, where: str) -> None:
         self.schema = segment
@@ -150,7 +154,7 @@ class Unpacker:
         self._same = self._found == segment.names
 
     def frame(self, batches: list[Any]) -> pl.DataFrame:
-        """The batches one after the other."""
+        """The batches, concatenated."""
         rows = sum(batch.num_rows for batch in batches)
         if not self._found:
             frame = pl.DataFrame(height=rows)
@@ -160,7 +164,7 @@ class Unpacker:
             table = pa.Table.from_batches(batches, self.schema)
             if not self._same:
                 table = table.select(self._found)
-            # Polars takes in a chunk in 60 us, Arrow joins small ones in far less.
+            # Polars takes 60 us per chunk; Arrow joins small ones much faster.
             frame = pl.DataFrame(pl.from_arrow(table.combine_chunks(), rechunk=False))
         if len(self._found) < len(self._wanted):
             frame = frame.select(

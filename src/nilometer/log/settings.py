@@ -1,4 +1,4 @@
-"""How a log is written: when it is made durable, and how long its segments are."""
+"""The settings of a log: when it is made durable, and how long its segments are."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from nilometer.types import DAY, MILLISECOND
 
 
 class Fsync(StrEnum):
-    """When an append survives a power cut. That it survives the death of the process is so in all three.
+    """When an append survives a power cut. It survives the death of the process in all three modes.
 
-    ALWAYS: before `append` returns. INTERVAL: after `flush`, which an append calls itself once the interval has passed.
-    NEVER: whenever the operating system sees fit; rotation still makes durable what it seals.
+    ALWAYS: before `append` returns. INTERVAL: after `flush`, which an append itself calls once the interval
+    has passed. NEVER: whenever the operating system writes it; rotation still makes durable what it seals.
     """
 
     ALWAYS = "always"
@@ -25,10 +25,11 @@ class Fsync(StrEnum):
 class LogSettings:
     """Durations are microseconds.
 
-    A segment is sealed at `segment_bytes`, or when its rows span `segment_span` and it is at least `least_bytes` long (so that
-    retention by age has whole segments to drop, and a replay of years does not make a segment of every batch). Appends
-    of fewer than `gather_rows` rows are held in memory until so many are together or `flush` is called: such rows
-    do not survive the death of the process before the flush, nor are they seen by readers.
+    A segment is sealed at `segment_bytes`, or when its rows span `segment_span` and it is at least
+    `least_bytes` long (so that retention by age has whole segments to drop, and a replay of years does not
+    make a segment of every batch). Appends of fewer than `gather_rows` rows are held in memory until there
+    are that many, or until `flush` is called. Until then, these rows do not survive the death of the process,
+    and readers do not see them.
     """
 
     fsync: Fsync = Fsync.INTERVAL
@@ -40,7 +41,7 @@ class LogSettings:
 
     def __post_init__(self) -> None:
         try:
-            # A setting comes as text as well: 'always' is Fsync.ALWAYS.
+            # A setting may also be text: 'always' is Fsync.ALWAYS.
             object.__setattr__(self, "fsync", Fsync(self.fsync))
         except ValueError:
             raise ConfigurationError(

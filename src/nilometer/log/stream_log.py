@@ -56,7 +56,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class SegmentInfo:
-    """A segment and what it holds."""
+    """A segment and its index."""
 
     segment: SegmentId
     index: Index
@@ -64,8 +64,11 @@ class SegmentInfo:
 
 
 class StreamLog:
-    """`files` is where it is: a directory, or any `Files`. `columns` are the stream's: a log that is there already gets
-    the new ones among them; without any it has those it was last written with. Of a stream with a KEY the entries are without doubles."""
+    """`files` is a directory, or any `Files`.
+
+    `columns` are the stream's: an existing log gets the new ones among them; without any, the log has the
+    columns it was last written with. If the stream has a KEY, its entries come without doubles.
+    """
 
     def __init__(
         self,
@@ -89,7 +92,7 @@ class StreamLog:
 
     @property
     def writer(self) -> LogWriter:
-        """The writer; asking for it takes the lock and recovers what a crash has left."""
+        """The writer. The first access takes the lock and recovers from a crash."""
         if self._writer is None:
             self._writer = LogWriter(self.files, self._columns, self._settings, self._clock)
         return self._writer
@@ -107,11 +110,11 @@ class StreamLog:
         return self.writer.append(rows, producer=producer, sequence=sequence, arrived=arrived, note=note)
 
     def heartbeat(self, tick: int) -> Token:
-        """A promise, in band: from here on, no tuple with an earlier tick."""
+        """Append a promise: no tuple with an earlier tick comes after it."""
         return self.writer.heartbeat(tick)
 
     def flush(self) -> Offset:
-        """Make every append durable; gives where the log ends."""
+        """Make every append durable. Returns the end of the log."""
         return self.writer.flush()
 
     def durable(self, token: Token) -> bool:
@@ -125,13 +128,13 @@ class StreamLog:
         self._columns = wanted
 
     def close(self) -> None:
-        """Make everything durable and let another writer in; reading goes on."""
+        """Make everything durable and release the lock; reading goes on."""
         if self._writer is not None:
             writer, self._writer = self._writer, None
             writer.close()
 
     def abandon(self) -> None:
-        """Let go without making anything durable, as the death of the process would."""
+        """Let go without making anything durable, as a crash of the process would."""
         if self._writer is not None:
             writer, self._writer = self._writer, None
             writer.abandon()
@@ -158,7 +161,7 @@ class StreamLog:
 
     @property
     def end(self) -> Offset:
-        """Where the next append begins: the number of entries and rows ever written."""
+        """The offset of the next append: the number of entries and rows ever written."""
         if self._writer is not None:
             return self._writer.end
         ids = segment_ids(self.files)
@@ -169,7 +172,7 @@ class StreamLog:
 
     @property
     def start(self) -> Offset:
-        """Where the log begins, after what retention has taken."""
+        """The offset at which the log begins, after what retention has deleted."""
         ids = segment_ids(self.files)
         return Offset(ids[0].number, ids[0].position) if ids else Offset()
 
@@ -180,8 +183,11 @@ class StreamLog:
         time_range: scan.TimeRange | None = None,
         on_damage: OnDamage = refuse,
     ) -> Iterator[pl.DataFrame]:
-        """The rows from a position on, as frames that share the memory of the file where they can; `@position` may be
-        asked for as a column. `time_range` is from the first time up to but without the second."""
+        """The rows from a position on, as frames that share the memory of the file where they can.
+
+        `@position` may be asked for as a column. `time_range` is from the first time up to but not including
+        the second.
+        """
         stream = self.columns
         if not stream:
             return iter(())
@@ -189,15 +195,17 @@ class StreamLog:
         return scan.scan(self.files, from_position, columns, time_range, stream, time_column, on_damage)
 
     def read(self, offset: Offset = Offset(), on_damage: OnDamage = refuse) -> Iterator[LogEntry]:  # noqa: B008
-        """The entries from an offset on, a record at a time, up to what is there now."""
+        """The entries from an offset on, one record at a time, up to the present end."""
         return iter(self.cursor(offset, on_damage))
 
     def cursor(self, offset: Offset, on_damage: OnDamage = refuse) -> Cursor:
-        """A reader of the entries from an offset on, which may be told to read on."""
+        """A reader of the entries from an offset on, which may be told to read further."""
         return Cursor(self.files, offset, self._columns, on_damage, doubles=self.doubles)
 
     def entries(self, offset: Offset = Offset()) -> Iterator[Entry]:  # noqa: B008
-        """The same as the gateway takes them. How they are cut depends on the log alone, so a run can be restored."""
+        """The entries in the form that the gateway takes. Their division depends on the log alone, so a run
+        can be restored.
+        """
         for entry in self.read(offset):
             yield entry.entry()
 
@@ -219,7 +227,7 @@ class StreamLog:
 
     @property
     def doubles(self) -> Doubles:
-        """The doubles by the stream's KEY; where no writer has recorded them, the log is looked through."""
+        """The doubles by the stream's KEY. If no writer has recorded them, the log is searched."""
         found = self.recorded_doubles
         if self._doubles is None and self._key:
             assert self._stream is not None
@@ -227,10 +235,12 @@ class StreamLog:
         return found
 
     def keep_key(self) -> None:
-        """From here on no double by the stream's KEY is appended: record those that the log has, for its readers. Takes the writer."""
+        """Record the doubles that the log has, for its readers; from here on no double by the stream's KEY is
+        appended. Takes the lock.
+        """
         end = self.writer.flush().position
         kept = doubles.recorded(self.files) or doubles.NONE
-        # A record that is ahead of the log is of rows that a power cut has taken.
+        # A record that is ahead of the log describes rows that were lost in a power cut.
         if kept.key == self._key and kept.end <= end:
             return
         found = doubles.Doubles((), end)
@@ -250,27 +260,27 @@ class StreamLog:
         return self._writer.note if self._writer is not None else notes.last_note(self.files)
 
     def letters(self, limit: int | None = None, on_damage: OnDamage = refuse) -> pl.DataFrame:
-        """The last dead letters, the oldest first: arrived, source, reason, payload, count."""
+        """The last dead letters, oldest first: arrived, source, reason, payload, count."""
         return letters.last_letters(self.files, limit, on_damage)
 
     def demands(self, on_damage: OnDamage = refuse) -> Iterator[dict[str, Any]]:
-        """Every change of what was demanded of the sensors, the oldest first."""
+        """Every change of the demand on the sensors, oldest first."""
         return notes.demands(self.files, on_damage)
 
     # ---- named readers, retention ------------------------------------------------------------------------------------
 
     def reader(self, name: str, start: Offset | None = None, on_damage: OnDamage = refuse) -> NamedReader:
-        """The reader of that name, where it stands; a new one at `start` (the beginning, unless given)."""
+        """The reader of that name, at its offset; a new one begins at `start` (default: the beginning)."""
         return NamedReader(
             self.files, name, start if start is not None else self.start, self._columns, on_damage
         )
 
     def readers(self) -> dict[str, Offset]:
-        """The named readers and where each stands."""
+        """The named readers and their offsets."""
         return readers.offsets(self.files)
 
     def forget_reader(self, name: str) -> None:
-        """Retention waits for it no more."""
+        """Delete the reader; retention no longer waits for it."""
         readers.forget_reader(self.files, name)
 
     def trim(self, before: int | None = None, *, force: bool = False) -> retention.Trimmed:
@@ -280,11 +290,11 @@ class StreamLog:
     # ---- looking at it -----------------------------------------------------------------------------------------------
 
     def segments(self) -> list[SegmentInfo]:
-        """The segments and what they hold."""
+        """The segments and their indexes."""
         return [self._segment(segment) for segment in segment_ids(self.files)]
 
     def verify(self) -> verify.Verdict:
-        """Check everything."""
+        """Check the whole log."""
         return verify.verify(self.files)
 
     def _segment(self, segment: SegmentId) -> SegmentInfo:

@@ -1,6 +1,8 @@
-"""A log -> everything in it that is not as it was written: checksums, positions, times, indexes, named readers.
+"""Verifies a log: finds everything that is not as it was written, in checksums, positions, times, indexes and
+named readers.
 
-The law: whatever bit of whatever file of a log is flipped, `verify` says so, or the flip changed nothing (a comment in JSON).
+The law: if any bit of any file of a log is flipped, `verify` reports it, or the flip changed nothing (a
+comment in JSON).
 """
 
 from __future__ import annotations
@@ -22,12 +24,12 @@ from nilometer.log.schema import dtypes_of, time_column_of
 from nilometer.log.segment import Damage, Index, SegmentId, Tally, contents_of, look, segment_ids
 
 LOOKS, PAUSE = 3, 0.02
-"""A record that is just being written looks like a torn tail: it is looked at again, after so many seconds."""
+"""A record that is just being written looks like a torn tail, so it is read LOOKS times, PAUSE seconds apart."""
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """What was looked at, and what is wrong with it."""
+    """The things checked, and the damage found."""
 
     segments: int
     records: int
@@ -37,7 +39,7 @@ class Verdict:
 
 
 def verify(files: Files) -> Verdict:
-    """Read everything."""
+    """Read and check everything."""
     damages: list[Damage] = []
     ids = segment_ids(files)
     records = rows = size = 0

@@ -1,11 +1,13 @@
-"""The one writer of a log: appends, heartbeats, and when they are durable.
+"""The one writer of a log: appends, heartbeats, and their durability.
 
-An append is one record: its rows, the producer's sequence and its note stand or fall together. The laws: what `append` returned for
-survives the death of the process (unless it was gathered), what `flush` returned for survives a power cut; an append
-that raised left nothing behind, and the next one may succeed; positions run on without a gap, whatever happens.
+An append is one record: its rows, the producer's sequence and its note are written together or not at all.
+The laws: once `append` has returned, the rows survive the death of the process (unless they were gathered);
+once `flush` has returned, they survive a power cut. An append that raised left nothing behind, and the next
+one may succeed. Positions never have a gap.
 
-Rotation: the open segment is made durable, its index is written aside and renamed, then the next segment, which begins with
-schema, producers and the last note, is written aside and renamed. After a crash between any two of these steps the log is whole.
+Rotation: the open segment is made durable, and its index is written aside and renamed. Then the next segment,
+which begins with schema, producers and the last note, is written aside and renamed. After a crash between any
+two of these steps, the log is intact.
 """
 
 from __future__ import annotations
@@ -35,8 +37,9 @@ from nilometer.log.settings import Fsync, LogSettings
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """The receipt of an append: its first position and number of rows. `duplicate`: the log had it before. `ticket` is
-    what the writer goes by to say whether it is durable."""
+    """The receipt of an append: its first position and number of rows. `duplicate`: the log already had it.
+    By `ticket` the writer knows whether the append is durable.
+    """
 
     position: int
     rows: int
@@ -49,8 +52,9 @@ class BusyError(ResourceError):
 
 
 class LogWriter:
-    """Holds the lock from construction to `close`. `torn` bytes were cut off; `damages` stay to be reported;
-    `note` is the last one in the log. Of one thread."""
+    """Holds the lock from construction to `close`; for use by one thread. `torn` bytes were cut off;
+    `damages` remain to be reported; `note` is the last note in the log.
+    """
 
     def __init__(
         self,
@@ -88,8 +92,9 @@ class LogWriter:
         arrived: int | None = None,
         note: Note | None = None,
     ) -> Token:
-        """Append readings in the log's columns. With `producer` and `sequence`, a second time does nothing. `note` is
-        from then on the log's."""
+        """Append readings in the log's columns. With `producer` and `sequence`, a repeated append does
+        nothing. `note` becomes the log's note.
+        """
         marks: list[Mark] = []
         if producer is not None and sequence is not None:
             marks = [(producer, sequence)]
@@ -114,20 +119,22 @@ class LogWriter:
         return token
 
     def heartbeat(self, tick: int) -> Token:
-        """A promise, in band: from here on, no tuple with an earlier tick."""
+        """Append a promise: no tuple with an earlier tick comes after it."""
         return self._write_single(RecordKind.HEARTBEAT, None, times=(tick, tick))
 
     def letters(self, letters: Sequence[Letter] | pl.DataFrame, *, note: Note | None = None) -> Token:
-        """Dead letters, in band; readers pass over them. Without any, the note alone."""
+        """Append dead letters, which readers skip. Without any, only the note is written."""
         frame = letters if isinstance(letters, pl.DataFrame) else frame_of(letters)
         return self._write_single(RecordKind.LETTERS, note, rows=frame.height, body=to_bytes(frame))
 
     def demand(self, change: Note) -> Token:
-        """A change of what is demanded of the sensors, in band; readers pass over it."""
+        """Append a change of the demand on the sensors, which readers skip."""
         return self._write_single(RecordKind.DEMAND, None, body=json.dumps(change).encode())
 
     def written(self) -> Offset:
-        """Write what was gathered, so that readers see it, without making it durable; gives where the log ends."""
+        """Write the gathered rows, so that readers see them, without making them durable. Returns the end of
+        the log.
+        """
         self._write_held()
         return self.end
 
@@ -142,7 +149,7 @@ class LogWriter:
         return token
 
     def flush(self) -> Offset:
-        """Make everything durable; gives where the log ends."""
+        """Make everything durable. Returns the end of the log."""
         self._write_held()
         if self._durable < self._written:
             with resources(self._files.place):
@@ -161,27 +168,27 @@ class LogWriter:
         if new == self._packer.schema:
             return
         for segment in segment_ids(self._files):
-            with contextlib.suppress(FileNotFoundError):  # retention was faster
+            with contextlib.suppress(FileNotFoundError):  # retention has deleted it meanwhile
                 check_change(schema_of(self._files, segment), new)
         self._write_held()
         self._rotate(new)
         self._take_schema(new)
 
     def close(self) -> None:
-        """Make everything durable, seal the segment, let another writer in."""
+        """Make everything durable, seal the segment, and release the lock."""
         if self._lock is None:
             return
         try:
             self.flush()
             if not self._segment.must_rotate:
-                # Everything is durable by now: without room for its index the segment just stays open.
+                # Everything is durable by now: without space for its index, the segment just stays open.
                 with contextlib.suppress(OSError):
                     self._segment.seal()
         finally:
             self.abandon()
 
     def abandon(self) -> None:
-        """Let go without making anything durable, as the death of the process would."""
+        """Let go without making anything durable, as a crash of the process would."""
         if hasattr(self, "_segment"):
             self._segment.let_go()
         if self._lock is not None:
@@ -190,7 +197,7 @@ class LogWriter:
 
     @property
     def end(self) -> Offset:
-        """Where the next append begins, held rows included."""
+        """The offset of the next append, held rows included."""
         end = self._segment.end
         return Offset(end.number, end.position + self._held_rows)
 
@@ -242,7 +249,7 @@ class LogWriter:
     # ---- writing -----------------------------------------------------------------------------------------------------
 
     def _hold(self, rows: pl.DataFrame, marks: list[Mark], arrived: int, note: Note | None) -> None:
-        """Gather small appends; one that fills the measure and cannot be written is not kept."""
+        """Gather small appends. An append that reaches the limit and cannot be written is not kept."""
         rows = self._packer.conformed(rows)
         before, noted = self._held_arrived, self._held_note
         self._held.append(rows)
@@ -312,7 +319,8 @@ class LogWriter:
     def _rotate(self, schema: Any) -> None:
         with resources(self._files.place):
             if self._segment.bare:
-                # A segment is named after its first entry, and the next must have another name: an empty batch parts them.
+                # A segment is named after its first entry, and the next must have another name: write an
+                # empty batch between them.
                 body = self._packer.pack(pl.DataFrame(schema=dtypes_of(self._packer.schema))).serialize()
                 self._segment.write(RecordKind.ROWS, self.settings.fsync, body=body)
             self._segment.rotate(schema, self._producers, self.note)
@@ -322,7 +330,7 @@ class LogWriter:
             case Fsync.ALWAYS:
                 self._durable = self._written
             case Fsync.INTERVAL if self._clock() - self._synced_at >= self.settings.fsync_interval / 1e6:
-                # The append itself succeeded. What could not be made durable stays so, and `flush` will say it.
+                # The append itself succeeded. If it could not be made durable, `flush` will report that.
                 self._synced_at = self._clock()
                 with contextlib.suppress(ResourceError):
                     self.flush()
@@ -332,7 +340,7 @@ class LogWriter:
 
 @contextlib.contextmanager
 def resources(place: str) -> Iterator[None]:
-    """What the operating system refuses is a ResourceError."""
+    """Turn errors of the operating system into ResourceErrors."""
     try:
         yield
     except BlockingIOError:

@@ -1,8 +1,8 @@
-"""A query's result logs -> its commits, one after the other, also while another process writes them.
+"""Reads the commits of a query's result logs, one after the other, also while another process writes them.
 
-A query that changes the type of a column goes on in another log, in which the numbers of its commits run on. The law: only commits that
-survive a power cut are given out: what a sink has and the log has lost would be answered again, otherwise cut, under
-the same numbers.
+When a column changes its type, the query goes on in another log, and its commit numbers run on. The law: only
+commits that survive a power cut are given out. If a sink had a commit that the log has lost, the query would
+answer again, with other rows in a commit of the same number.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ from nilometer.sinks.sink import Answered
 from nilometer.types import Schema
 
 Logs = Callable[[], Sequence[LocalFiles]]
-"""The result logs that there are now, the oldest first."""
+"""The present result logs, oldest first."""
 
 
 @dataclass(frozen=True, order=True)
 class Place:
-    """Between two commits: in which log, and where in it."""
+    """A place between two commits: the log, and the offset in it."""
 
     log: int = 0
     offset: Offset = field(default_factory=Offset)
 
 
 class Commits:
-    """Reads on where it stands; at the beginning, unless told."""
+    """Reads commits from its present place on; at first from the beginning."""
 
     def __init__(self, logs: Logs) -> None:
         self._logs = logs
@@ -47,17 +47,17 @@ class Commits:
 
     @property
     def place(self) -> Place:
-        """What comes next."""
+        """The place of the next commit."""
         return Place(self._log, self._cursor.offset if self._cursor is not None else self._start)
 
     def seek(self, place: Place) -> None:
-        """Read on from there."""
+        """Go to a place."""
         self._log, self._start = place.log, place.offset
         self._cursor: Cursor | None = None
         self._before = sum(StreamLog(files).end.position for files in self._logs()[: place.log])
 
     def seek_row(self, position: int) -> None:
-        """Read on somewhere before the row of that position, counted over all logs: not far before it."""
+        """Go to a place at or shortly before the row of that position, counted over all logs."""
         before, place = 0, Place()
         for log, files in enumerate(self._logs()):
             for segment in segment_ids(files):
@@ -67,7 +67,7 @@ class Commits:
         self.seek(place)
 
     def seek_after(self, number: int | None) -> None:
-        """Read on somewhere before the commit that follows that number: not far before it."""
+        """Go to a place at or shortly before the commit that follows that number."""
         place = Place()
         if number is not None:
             for log, files in reversed(list(enumerate(self._logs()))):
@@ -78,10 +78,10 @@ class Commits:
         self.seek(place)
 
     def read(self, rows: int) -> list[tuple[Answered, Place]]:
-        """The next commits, until so many rows are together, and where each ends; none if there is nothing more now."""
+        """The next commits, until they have `rows` rows, and where each ends; empty if there are no more now."""
         while True:
             logs = self._logs()
-            # The next log first: once it has a commit, the one before it is complete.
+            # Look at the next log first: once it has a commit, the log before it is complete.
             following = next((n for n in range(self._log + 1, len(logs)) if last_note(logs[n])), None)
             found = self._read(logs[self._log], rows) if self._log < len(logs) else []
             if found or following is None:
@@ -114,7 +114,7 @@ class Commits:
         return self._schemas[key]
 
     def last(self) -> int | None:
-        """The number of the last commit that there is now."""
+        """The number of the last commit at present."""
         commit = self._last()
         return None if commit is None else commit.number
 
@@ -123,7 +123,7 @@ class Commits:
         return next((Commit.of(note) for note in notes if note is not None), None)
 
     def end(self) -> Place:
-        """After the last commit that there is now."""
+        """The place after the last commit at present."""
         logs = self._logs()
         log = next((n for n in reversed(range(len(logs))) if last_note(logs[n]) is not None), 0)
         if logs and last_note(logs[log]) is not None:
@@ -132,7 +132,9 @@ class Commits:
         return Place()
 
     def nothing_yet(self) -> Answered:
-        """What says to a sink that keeps its place that it wants nothing of all that there is now."""
+        """An empty commit with the last number at present. It tells a sink that keeps its place to skip all
+        present answers.
+        """
         self.end()
         last = self._last()
         number, version = (-1, "") if last is None else (last.number, last.version)
@@ -140,8 +142,9 @@ class Commits:
 
 
 def _segment_after(files: LocalFiles, number: int) -> SegmentId | None:
-    """The newest segment that is seen to begin at or before the commit after that number: a segment begins with the note
-    that was the last, the first one with the first commit."""
+    """The newest segment known to begin at or before the commit after that number. A segment begins with the
+    note of the commit before it, the first segment with the first commit.
+    """
     for segment in reversed(segment_ids(files)):
         for header in (run := records_in(files.read(segment.name, 0, HEAD))):
             note = annex_from_bytes(bytes(header.annex(run.buffer, run.base)))[1]
@@ -153,7 +156,9 @@ def _segment_after(files: LocalFiles, number: int) -> SegmentId | None:
 
 
 def _make_durable(files: LocalFiles) -> None:
-    """The writer does so as well, but may not have come to it. All segments but the last are durable before the next one is there."""
+    """Make the last segment durable. The writer does so too, but perhaps later. All other segments are
+    durable before the next one exists.
+    """
     with resources(files.place):
         handle = os.open(files.directory / segment_ids(files)[-1].name, os.O_RDONLY | os.O_CLOEXEC)
         try:

@@ -1,8 +1,8 @@
-"""One query's commits -> one sink: gathered, sent, tried again.
+"""Delivers the commits of one query to one sink: gathers them, sends them, retries.
 
-The law: commits go out in order; after any failure the sink is opened anew and asked what it has, and reading begins after that. So
-nothing is lost and nothing doubled, whatever happened on the way; a sink that cannot say is believed to have what was
-acknowledged before the offset that is kept beside the result log.
+The law: commits are delivered in order. After any failure, the sink is opened again and asked which commit it
+has, and reading begins after that one. So no row is lost or delivered twice, whatever happened before. A sink
+that cannot say is assumed to have what it acknowledged before the offset that is kept beside the result log.
 """
 
 from __future__ import annotations
@@ -23,17 +23,19 @@ from nilometer.sinks.sink import Answered, Sink
 from nilometer.types import SECOND
 
 GROUP_COMMITS = 4_096
-"""So many commits without a row are passed over before the sink is told how far they are."""
+"""After this many commits without rows, the sink is told how far they reach."""
 POLL = 0.2
-"""How often a thread looks for new commits, in seconds."""
+"""Seconds between two looks of a thread for new commits."""
 RETRY, LONGEST_RETRY = 0.25, 30.0
 """How soon a sink that failed is tried again, in seconds; doubled each time."""
 
 
 @dataclass(frozen=True)
 class Progress:
-    """What has become of a delivery: rows and commits that this process delivered, how often the sink failed, why it fails now, and how many
-    rows were trimmed from the result log, by force, before the sink got them."""
+    """The progress of a delivery: rows and commits that this process delivered, the number of failures, why
+    the sink fails now, and the rows that were trimmed from the result log by force before the sink received
+    them.
+    """
 
     rows: int = 0
     commits: int = 0
@@ -43,7 +45,9 @@ class Progress:
 
 
 class Delivery:
-    """Of one thread. `error` is what the last try met; `ended`: it can never succeed, since its settings are wrong."""
+    """The delivery to one sink; for use by one thread. `error` is the error of the last attempt. `ended`: it
+    can never succeed, because its settings are wrong.
+    """
 
     def __init__(self, logs: Logs, sink: Sink, clock: Callable[[], float] = time.monotonic) -> None:
         self.sink = sink
@@ -51,7 +55,8 @@ class Delivery:
         self._clock = clock
         self._commits = Commits(logs)
         self._open = False
-        # What goes out next: commits of one version, and where each ends. `_complete`: the next one is of another version.
+        # The next group to deliver: commits of one version, and where each ends. `_complete`: the next commit
+        # is of another version.
         self._group: list[tuple[Answered, Place]] = []
         self._rows, self._complete = 0, False
         self._since = 0.0
@@ -63,11 +68,14 @@ class Delivery:
         self._counted: Place | None = None
 
     def step(self, *, all_of_it: bool = False) -> bool:
-        """Deliver what is due, or all that there is; whether anything was delivered. Failures are remembered, not raised."""
+        """Deliver the commits that are due, or all of them. Returns whether anything was delivered. Failures
+        are stored, not raised.
+        """
         if self.ended or (self._clock() < self._retry_at and not all_of_it):
             return False
         try:
-            # After a failure nothing is gathered: the sink is well again when all that waited is delivered.
+            # After a failure nothing is gathered: the sink has recovered when all waiting commits are
+            # delivered.
             moved = self._deliver(all_of_it or self.error is not None)
         except Exception as error:
             self._fail(error)
@@ -78,7 +86,7 @@ class Delivery:
         return moved
 
     def close(self) -> None:
-        """Let go of the sink."""
+        """Close the sink."""
         self._open = False
         self.sink.close()
 
@@ -97,7 +105,7 @@ class Delivery:
                 return moved
 
     def _reach(self) -> None:
-        """Open the sink and stand after what it has."""
+        """Open the sink, and go to the place after its last commit."""
         self._empty()
         self.sink.open()
         self._open = True
@@ -114,11 +122,11 @@ class Delivery:
                 self._keep(kept)
             self._commits.seek(kept or Place())
         if kept is None:
-            # From here on retention waits for it.
+            # From here on, retention waits for the sink.
             self._tell_retention(self._commits.place)
 
     def _count_trimmed(self, kept: Place | None) -> None:
-        """What lay between the place that was kept and the beginning of what is left; once."""
+        """Count, once, the rows between the stored place and the beginning of what is left."""
         if kept is not None and kept != self._counted:
             first = StreamLog(self._logs()[kept.log]).start
             lost = max(0, first.position - kept.offset.position)
@@ -134,7 +142,7 @@ class Delivery:
             )
 
     def _gather(self) -> bool:
-        """Take commits of one version until there are enough; whether there may be more."""
+        """Take commits of one version until there are enough. Returns whether there may be more."""
         while not self._full:
             before = self._commits.place
             found = self._commits.read(self.sink.group_rows - self._rows)
@@ -153,7 +161,7 @@ class Delivery:
         return True
 
     def _has(self, answered: Answered) -> bool:
-        """Whether the sink says so."""
+        """Whether the sink has this commit already."""
         return self.sink.keeps_place and self.sink.last is not None and answered.number <= self.sink.last
 
     @property
@@ -196,7 +204,7 @@ class Delivery:
 
     @property
     def reader(self) -> str:
-        """The reader of the result log in whose name the place is kept."""
+        """The reader of the result log under whose name the place is stored."""
         digest = blake2b(self.sink.name.encode(), digest_size=8).hexdigest()
         return f"sink-{self.sink.address.scheme}-{digest}"
 
@@ -212,14 +220,16 @@ class Delivery:
         store_offset(LocalFiles(files.directory, self.sink.failpoint), self.reader, place.offset)
 
     def _tell_retention(self, place: Place) -> None:
-        """Of a sink that knows by itself what it has: should this fail, the log is kept a little longer."""
+        """Store the place for retention, for a sink that itself knows which commits it has. If this fails,
+        the log is kept a little longer.
+        """
         if place.log < len(self._logs()):
             with contextlib.suppress(ResourceError):
                 self._keep(place)
 
 
 class Courier:
-    """A delivery in a thread of its own: no query waits for a sink that is slow, or away."""
+    """A delivery in its own thread, so that no query waits for a slow or unreachable sink."""
 
     def __init__(self, delivery: Delivery, poll: float = POLL) -> None:
         self.delivery = delivery
@@ -232,15 +242,15 @@ class Courier:
         while not self._stopped.is_set():
             self.delivery.step()
             self._stopped.wait(self._poll)
-        # What was committed until now, with one more try if the sink was away.
+        # Deliver everything committed until now, with one more attempt if the sink was unreachable.
         self.delivery.step(all_of_it=True)
         self.delivery.close()
 
     def stop(self) -> None:
-        """Deliver what there is, and end; `join` waits for it."""
+        """Deliver everything committed so far, and end; `join` waits for that."""
         self._stopped.set()
 
     def join(self, patience: float | None = None) -> bool:
-        """Whether it has ended."""
+        """Wait for the end. Returns whether it has come."""
         self._thread.join(patience)
         return not self._thread.is_alive()

@@ -1,8 +1,9 @@
-"""Commits -> a file of JSON lines: `jsonl:FILE`, exactly once.
+"""Writes commits to a file of JSON lines: `jsonl:FILE`, exactly once.
 
-Beside it stands `FILE.delivered`, replaced atomically: how many bytes of the file are whose answers, up to which commit. Lines are
-appended and made durable first; what stands beyond those bytes was left by a crash, and is cut off. A file that is gone (rotated
-away) is begun anew, after the same commit. Every line is a row as `nilometer answers --json` prints it; a version with other columns has other fields.
+Beside it is `FILE.delivered`, replaced atomically: the query, its last commit, and how many bytes of the file
+belong to it. Lines are appended and made durable first. Bytes beyond that number were left by a crash, and
+are cut off. If the file is gone (rotated away), a new one begins after the same commit. Every line is a row
+as `nilometer answers --json` prints it; a version with other columns has other fields.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ class Delivered:
 
 
 class JsonLinesSink(Sink):
-    """A file."""
+    """A sink that writes one file."""
 
     def __init__(self, address: Address, origin: Origin, failpoint: Failpoint | None = None) -> None:
         super().__init__(address, origin, failpoint)
@@ -88,7 +89,9 @@ class JsonLinesSink(Sink):
             self._appender = None
 
     def _begin(self) -> None:
-        """A new file. First what is said of it, so that a crash leaves no file that is shorter than that."""
+        """Begin a new file. Its mark is written first, so that a crash leaves no file shorter than its mark
+        says.
+        """
         self.close()
         self._mark(Delivered(str(self.origin), self._delivered.commit))
         self._files.replace(self._path.name, b"")
@@ -96,7 +99,7 @@ class JsonLinesSink(Sink):
         self._opened = self._path.stat()
 
     def _size(self) -> int:
-        """How long the file is; 0 if it is gone, or was emptied, as rotation does."""
+        """The length of the file; 0 if it is gone or was emptied, as rotation does."""
         size = self._path.stat().st_size if self._path.exists() else 0
         if 0 < size < self._delivered.bytes:
             raise DataError(

@@ -1,9 +1,10 @@
-"""Commits -> MQTT: `mqtt://user:password@host:1883/alerts/{id}`, QoS 1, at least once.
+"""Publishes commits to MQTT: `mqtt://user:password@host:1883/alerts/{id}`, QoS 1, at least once.
 
-A message is a row in JSON, or with `pack=100` an array of up to so many. Each row says in the field `delivery` which it is
-(`smoky@1a2b3c4d/12/0`: query and data directory, commit, row), so that a receiver that remembers the last one drops what comes again: after
-a crash, rows that the broker acknowledged come a second time, in the same order, under the same names. `{column}` in the topic is the row's value.
-Every message is acknowledged before the place is moved on; a broker that refuses one has not got it.
+A message is a row in JSON, or with `pack=100` an array of up to 100 rows. The field `delivery` identifies
+each row (`smoky@1a2b3c4d/12/0`: query and data directory, commit, row). After a crash, rows that the broker
+had acknowledged are published again, in the same order, with the same ids; a receiver that remembers the last
+id can drop them. `{column}` in the topic is replaced by the row's value. The place moves on only when every
+message is acknowledged; a message that the broker refuses counts as not delivered.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ _WILD = re.compile(r"[+#/\0]")
 
 
 class MqttSink(Sink):
-    """A topic, or one for each value."""
+    """A sink that publishes to one topic, or to one topic per value."""
 
     keeps_place = False
     options = ("field", "pack", "retain", "client_id", "keepalive", "ca", "timeout")
@@ -67,14 +68,15 @@ class MqttSink(Sink):
 
     @property
     def port(self) -> int:
-        """The broker's."""
+        """The broker's port."""
         return self.address.port or (8883 if self.address.scheme == "mqtts" else 1883)
 
     def open(self) -> None:
         self._connected.clear()
         self._lost.clear()
         self._refusals.clear()
-        # What was under way when a connection ended is not sent by the client, but read again from the result log: in order.
+        # Messages in flight when a connection ended are not resent by the client; they are read again from
+        # the result log, in order.
         client = Client(
             CallbackAPIVersion.VERSION2, self.client_id, protocol=MQTTv5, reconnect_on_failure=False
         )
@@ -116,7 +118,8 @@ class MqttSink(Sink):
         if client is not None:
             client.disconnect()
             client.loop_stop()
-            # The client closes its pair of sockets when it goes, and it only goes at once if nothing of ours holds it in a circle.
+            # The client closes its pair of sockets when it is freed, and it is freed at once only if no
+            # reference cycle holds it.
             client.on_connect = client.on_disconnect = client.on_publish = None
 
     def _messages(self, commits: Sequence[Answered]) -> Iterator[tuple[str, str]]:
@@ -151,21 +154,21 @@ class MqttSink(Sink):
             yield _COLUMN.sub(lambda match: _WILD.sub("_", _text(row[match[1]])), self.topic)  # noqa: B023
 
     def _wait(self, info: MQTTMessageInfo) -> None:
-        """Until the broker has it."""
+        """Wait until the broker has acknowledged a message."""
         until = time.monotonic() + self._timeout
         try:
             while not info.is_published():
                 if self._lost.is_set() or time.monotonic() > until:
                     raise self._away("the connection was lost before the broker had everything")
                 info.wait_for_publish(SLICE)
-        except (RuntimeError, ValueError) as error:  # it could not be queued, or the connection went
+        except (RuntimeError, ValueError) as error:  # it could not be queued, or the connection was lost
             raise self._away(str(error)) from None
-        # Not before: a refusal is noted, then the message counts as published.
+        # Check only now: a refusal is recorded before the message counts as published.
         if self._refusals:
             raise self._away()
 
     def _away(self, why: str = "it refuses") -> ResourceError:
-        """A refusal of the broker's is the better reason."""
+        """The error to raise. A refusal by the broker is the better reason."""
         detail = self._refusals[0] if self._refusals else why
         return ResourceError(f"the broker at {self.address.host}:{self.port} takes no answers", detail=detail)
 

@@ -1,12 +1,15 @@
-"""Commits -> Parquet files: `parquet:DIR`, exactly once.
+"""Writes commits to Parquet files: `parquet:DIR`, exactly once.
 
     DIR/version=<version>/000000000012-000000000019.parquet     the rows of commits 12 to 19
-    DIR/_delivered/mark.json                                    whose answers they are, the last commit, its file
+    DIR/_delivered/mark.json                                    whose answers they are, the last commit, its
+    file
 
-A file is written in `_delivered` (which Spark and Arrow pass over), made durable, named in the mark, and moved to its place: it is
-whole or not there. The mark is what counts: a crash after it leaves a move to be made. So files may be taken away as soon as they are there. Without the
-mark, the names of the files tell. Commits are gathered for `every` (10 s), up to `rows` a file. Another version of the query has a
-folder of its own, and so its own columns. TIME is a timestamp in UTC, POINT a struct of x and y.
+A file is written in `_delivered` (which Spark and Arrow ignore), made durable, named in the mark, and moved
+to its place. So a file in its place is always complete. The mark decides what is delivered: a crash after it
+leaves only the move to be made. Files may therefore be taken away as soon as they are in place. Without the
+mark, the names of the files say which commits there are. Commits are gathered for `every` (10 s), up to
+`rows` per file. Each version of the query has its own folder, and so its own columns. TIME is a timestamp in
+UTC, POINT a struct of x and y.
 """
 
 from __future__ import annotations
@@ -36,7 +39,7 @@ _NAME = re.compile(r"(\d+)-(\d+)\.parquet")
 
 @dataclass(frozen=True)
 class Mark:
-    """What the directory has; `file` is that of the last commit that had rows."""
+    """What the directory holds; `file` is the file of the last commit with rows."""
 
     origin: str
     commit: int
@@ -44,7 +47,7 @@ class Mark:
 
 
 class ParquetSink(Sink):
-    """A directory."""
+    """A sink that writes into one directory."""
 
     every = 10 * SECOND
     group_rows = 1_000_000
@@ -86,7 +89,9 @@ class ParquetSink(Sink):
         self.last = last.number
 
     def _move(self) -> None:
-        """The file that the mark names to its place, unless it is there, or was and has been taken away."""
+        """Move the file that the mark names to its place, unless it is there, or was there and has been taken
+        away.
+        """
         target = self._directory / self._file
         ready = self._beside.directory / target.name
         if not self._file or not ready.exists():

@@ -1,8 +1,10 @@
-"""Commits -> a table of PostgreSQL: `postgresql://user:password@host/database?table=alerts`, through ADBC, exactly once.
+"""Writes commits to a PostgreSQL table: `postgresql://user:password@host/database?table=alerts`, through
+ADBC, exactly once.
 
-Rows and the number of their commit (in the table `nilometer_sinks`, of the same schema) are one transaction. The rows are copied into a
-temporary table first, and from there into the table, in its types. A table that is missing is made; a column that is missing is added,
-nullable; one of a type that cannot hold the answers is an error, and nothing is converted silently. Several queries, and several gateways, may fill one table.
+Rows and the number of their commit (in the table `nilometer_sinks` of the same schema) are written in one
+transaction. The rows are copied into a temporary table first, and from there into the table, in its types. A
+missing table is created, and a missing column is added, nullable. A column whose type cannot hold the answers
+is an error; nothing is converted silently. Several queries, and several gateways, may fill one table.
 
 | INT    | FLOAT            | STRING | BOOLEAN | TIME        | DURATION | POINT | LIST, STRUCT |
 | bigint | double precision | text   | boolean | timestamptz | interval | point | jsonb        |
@@ -30,9 +32,9 @@ MARKS = "nilometer_sinks"
 STAGE = "nilometer_stage"
 OWN = ("table", *COMMON)
 PATIENCE = {"connect_timeout": "10", "tcp_user_timeout": "30000", "keepalives_idle": "30"}
-"""What libpq is told, unless the URL says otherwise: a server that is gone is noticed."""
+"""Settings for libpq, unless the URL overrides them: they make it notice that a server is gone."""
 EARLIEST = -210_866_803_200_000_000
-"""PostgreSQL knows no time before 4714 BC; in microseconds since 1970."""
+"""PostgreSQL has no times before 4714 BC; in microseconds since 1970."""
 NAME_BYTES = 63
 
 TYPES: dict[Kind, str] = {
@@ -46,7 +48,7 @@ TYPES: dict[Kind, str] = {
     Kind.LIST: "jsonb",
     Kind.STRUCT: "jsonb",
 }
-"""What a column is made as."""
+"""The types of new columns."""
 
 ALSO: dict[Kind, tuple[str, ...]] = {
     Kind.INT: ("integer", "smallint", "numeric", "double precision"),
@@ -57,11 +59,13 @@ ALSO: dict[Kind, tuple[str, ...]] = {
     Kind.LIST: ("json", "text"),
     Kind.STRUCT: ("json", "text"),
 }
-"""Types of a table that was there that can hold a kind as well: a value that does not fit is an error of the database."""
+"""Other types of existing columns that can hold a kind. A value that does not fit is an error of the
+database.
+"""
 
 
 class PostgresqlSink(Sink):
-    """A table."""
+    """A sink that writes to one table."""
 
     options = ("table",)
 
@@ -102,7 +106,8 @@ class PostgresqlSink(Sink):
             self._connection = postgresql.connect(self._url)
         self._staged = None
         with self._asking("the database refuses"):
-            # Not "IF NOT EXISTS" alone, which wants the right to create even where there is nothing to do.
+            # Not "IF NOT EXISTS" alone, which requires the right to create even if there is nothing to
+            # create.
             if not self._columns(self._marks):
                 self._execute(
                     f"CREATE TABLE IF NOT EXISTS {self._marks} (sink text, origin text, version text NOT NULL,"
@@ -131,7 +136,7 @@ class PostgresqlSink(Sink):
         if connection is not None:
             try:
                 connection.close()
-            except Exception:  # it may be gone
+            except Exception:  # the connection may be lost
                 return
 
     # ---- rows --------------------------------------------------------------------------------------------------------
@@ -155,7 +160,7 @@ class PostgresqlSink(Sink):
         self._staged = schema
 
     def _fit(self, schema: Schema) -> dict[str, str]:
-        """The types of the table's columns, which is made, or gets the columns it lacks."""
+        """The types of the table's columns. Creates the table, or adds the columns that it lacks."""
         for column in schema:
             if len(column.name.encode()) > NAME_BYTES:
                 raise DataError(
@@ -181,7 +186,9 @@ class PostgresqlSink(Sink):
         return declared | found
 
     def _mark(self, commit: Answered, rows: int) -> None:
-        """Move the mark on from where we know it: another process that moved it has delivered the same rows."""
+        """Move the mark on from the commit that we know. If another process has moved it, that process has
+        delivered the same rows.
+        """
         sink, origin, version = map(_text, (self._table, str(self.origin), commit.version))
         if self.last is None:
             self._execute(
@@ -198,7 +205,9 @@ class PostgresqlSink(Sink):
     # ---- asking the database -----------------------------------------------------------------------------------------
 
     def _columns(self, table: str) -> dict[str, str]:
-        """The columns of a table and their types (`numeric(10,2)` is a numeric); none if it is not there."""
+        """The columns of a table and their types (`numeric(10,2)` is a numeric); empty if there is no such
+        table.
+        """
         found = self._query(
             "SELECT attname::text, format_type(atttypid, atttypmod) FROM pg_attribute"
             f" WHERE attrelid = to_regclass({_text(table)}) AND attnum > 0 AND NOT attisdropped"
@@ -226,7 +235,9 @@ class PostgresqlSink(Sink):
 
 
 def staged(rows: pl.DataFrame, schema: Schema) -> pl.DataFrame:
-    """Rows for the temporary table, columns c0, c1 and so on: points as two columns, lists and structs as JSON."""
+    """The rows for the temporary table, with columns c0, c1 and so on: points as two columns, lists and
+    structs as JSON.
+    """
     columns: list[pl.Series] = []
     for place, column in enumerate(schema):
         series, name = rows[column.name], f"c{place}"
@@ -250,7 +261,7 @@ def _json(series: pl.Series, type_: Type) -> list[str | None]:
 
 
 def _zeroless(value: Any) -> Any:
-    """Text of PostgreSQL has no character of code 0."""
+    """The value without characters of code 0, which PostgreSQL's text cannot hold."""
     match value:
         case str():
             return value.replace("\0", "\ufffd")
@@ -263,7 +274,7 @@ def _zeroless(value: Any) -> Any:
 
 
 def value_from(name: str, kind: Kind, type_: str) -> str:
-    """The expression that takes a column of the temporary table into a column of that type."""
+    """The SQL expression that converts a column of the temporary table into a column of that type."""
     if kind is Kind.POINT and type_ != TYPES[Kind.POINT]:
         array = f"json_build_array({name}x, {name}y)"
         return f"CASE WHEN {name}x IS NOT NULL THEN {array}::{type_} END"
@@ -298,6 +309,6 @@ def _quoted(*names: str) -> str:
 
 
 def _text(text: str) -> str:
-    """A string constant, whatever standard_conforming_strings says."""
+    """An SQL string constant that is right under any setting of standard_conforming_strings."""
     escaped = text.replace("\\", "\\\\").replace("'", "\\'")
     return f"E'{escaped}'"

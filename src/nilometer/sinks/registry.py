@@ -1,4 +1,4 @@
-"""A sink's URL -> the sink, by the scheme. What speaks to a network is imported when a URL asks for it, not before."""
+"""Finds the sink of a URL by its scheme. Modules that use a network are imported only when a URL needs them."""
 
 from __future__ import annotations
 
@@ -50,13 +50,13 @@ FILES = ("parquet", "jsonl")
 
 
 def sink_for(url: str, origin: Origin, failpoint: Failpoint | None = None) -> Sink:
-    """The sink of a URL, not yet opened; a ConfigurationError for what can never be one."""
+    """The sink of a URL, not yet opened; a ConfigurationError if the URL cannot be a sink."""
     address = address_of(url)
     return SCHEMES[address.scheme]()(address, origin, failpoint)
 
 
 def address_of(url: str) -> Address:
-    """A sink's URL in parts.
+    """The parts of a sink's URL.
 
     >>> address_of("parquet:out/smoky?every=1m").path, address_of("mqtt://host/alerts").path
     ('out/smoky', 'alerts')
@@ -65,7 +65,7 @@ def address_of(url: str) -> Address:
     scheme = scheme.lower().partition("+")[0]
     if not colon or scheme not in SCHEMES:
         raise ConfigurationError(
-            f"'{url}' is nowhere that answers can go",
+            f"'{url}' is not a sink for answers",
             hint=near_misses(scheme, list(SCHEMES)) or f"write {FORMS}",
         )
     if scheme in FILES:

@@ -1,8 +1,9 @@
 """The contract of a sink: open it, see which commit it has, give it the next ones, close it.
 
-A new sink is one small class and a line in registry.py. The law: `write` is all or nothing as far as `last` can tell: after a crash
-at any step, `open` finds in `last` a commit whose rows, and those of all before it, are there for good, and nothing else is. A sink that
-cannot say what it has (`keeps_place` False) gets rows again after a crash, with ids by which a receiver knows them.
+A new sink is one small class and a line in registry.py. The law: `write` is all or nothing, as far as `last`
+can tell. After a crash at any step, `open` finds in `last` a commit; the rows of this commit and of all
+before it are durable in the sink, and no other rows are there. A sink that cannot say what it has
+(`keeps_place` False) receives rows again after a crash, with ids by which a receiver recognizes them.
 """
 
 from __future__ import annotations
@@ -20,16 +21,17 @@ from nilometer.log.failpoints import Failpoint
 from nilometer.types import Schema
 
 COMMON = ("every", "rows", "start")
-"""Options of every sink: how long commits are gathered, up to how many rows, and whether one that has nothing yet gets all
-answers that there are, or those from now on."""
+"""The options of every sink: how long commits are gathered, up to how many rows, and whether a new sink
+receives all answers that there are, or only those from now on.
+"""
 
 GROUP_ROWS = 65_536
-"""A sink is given commits of about so many rows at once, unless it says otherwise."""
+"""A sink is given commits of about this many rows at once, unless it asks for another number."""
 
 
 @dataclass(frozen=True)
 class Origin:
-    """Whose answers they are: a query's, and which data directory's (a gateway's).
+    """Where answers come from: the query, and the data directory (of a gateway).
 
     >>> str(Origin("smoky", "1a2b3c4d"))
     'smoky@1a2b3c4d'
@@ -44,7 +46,7 @@ class Origin:
 
 @dataclass(frozen=True)
 class Answered:
-    """One commit: what a version of a query answered, in the columns it had. `position` rows came before."""
+    """One commit: rows of one version of a query, in the columns it had. `position` rows came before."""
 
     number: int
     version: str
@@ -54,10 +56,12 @@ class Answered:
 
 
 class Sink:
-    """The base. `last` is the commit it has, None for none; `every` how long commits may be gathered, in microseconds."""
+    """The base class. `last` is the last commit that it has, None for none; `every` is how long commits may
+    be gathered, in microseconds.
+    """
 
     keeps_place = True
-    """Whether it knows by itself what it has."""
+    """Whether the sink itself knows which commits it has."""
 
     options: tuple[str, ...] = ()
     every = 0
@@ -80,30 +84,34 @@ class Sink:
 
     @property
     def name(self) -> str:
-        """Where it goes, for people and for the books: the same place is the same name; without password and options."""
+        """The sink's address, for people and for the books, without password and options. The same place has
+        the same name.
+        """
         port = f":{self.address.port}" if self.address.port else ""
         return f"{self.address.scheme}://{self.address.host}{port}/{self.address.path}"
 
     def open(self) -> None:
-        """Reach it, and find `last`. A ResourceError if it is away: it is tried again."""
+        """Connect, and find `last`. Raises a ResourceError if the sink is unreachable; the caller retries."""
         raise NotImplementedError
 
     def write(self, commits: Sequence[Answered]) -> None:
-        """Deliver the next commits, all of one version; those without rows only move `last`."""
+        """Deliver the next commits, all of one version. Commits without rows only move `last`."""
         raise NotImplementedError
 
     def close(self) -> None:
-        """Let go; also of a sink that failed, or was never opened."""
+        """Release everything, also if the sink failed or was never opened."""
 
 
 def rows_in(commits: Sequence[Answered]) -> pl.DataFrame:
-    """The rows of commits of one version, one after the other."""
+    """The rows of commits of one version, concatenated."""
     filled = [commit.rows for commit in commits if commit.rows.height] or [commits[-1].rows]
     return filled[0] if len(filled) == 1 else pl.concat(filled, rechunk=True)
 
 
 def check_origin(found: object, origin: Origin, place: str) -> None:
-    """What a place holds must be of the same query: another's numbers of commits say nothing."""
+    """Refuse a place that holds answers of another query: the commit numbers of another query mean nothing
+    here.
+    """
     if found != str(origin):
         raise ConfigurationError(
             f"{place} holds answers of {found}, not of {origin}",
@@ -113,7 +121,7 @@ def check_origin(found: object, origin: Origin, place: str) -> None:
 
 @contextmanager
 def reached(place: str) -> Iterator[None]:
-    """What the operating system refuses is a ResourceError."""
+    """Turn errors of the operating system into ResourceErrors."""
     try:
         yield
     except OSError as error:

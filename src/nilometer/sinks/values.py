@@ -1,7 +1,7 @@
-"""Answers as others know them: JSON values, and frames with real times.
+"""Answers in the types of other systems: JSON values, and frames with real timestamps.
 
-In frames TIME and DURATION are whole microseconds and POINT a pair. JSON has ISO-8601 text instead (and no NaN: NULL), Arrow its own
-timestamps and durations. The CLI prints the same JSON (engine/answers.py).
+In frames, TIME and DURATION are whole microseconds and POINT is a pair. JSON has ISO-8601 text instead (and
+NULL for NaN); Arrow has its own timestamps and durations. The CLI prints the same JSON (live/answers.py).
 """
 
 from __future__ import annotations
@@ -34,7 +34,9 @@ def rows_of(frame: pl.DataFrame, schema: Schema) -> list[tuple[Any, ...]]:
 def converted(
     rows: Sequence[tuple[Any, ...]], schema: Schema, convert: Callable[[Any, Type], Any], changing: set[Kind]
 ) -> list[Sequence[Any]]:
-    """The columns in another form, each distinct value converted once: ticks, ids and states come again and again."""
+    """The columns in another form. Each distinct value is converted once, because ticks, ids and states
+    repeat.
+    """
     if not rows:
         return [[] for _ in schema]
     columns: list[Sequence[Any]] = []
@@ -62,12 +64,12 @@ def json_rows(rows: Sequence[tuple[Any, ...]], schema: Schema) -> Iterator[dict[
 
 
 def json_lines(rows: Sequence[tuple[Any, ...]], schema: Schema) -> Iterator[str]:
-    """One line of JSON a row."""
+    """One line of JSON per row."""
     return map(json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode, json_rows(rows, schema))
 
 
 def to_json(value: Any, type_: Type) -> Any:
-    """A value as JSON has it."""
+    """A value in its JSON form."""
     match value, type_.kind:
         case None, _:
             return None
@@ -80,7 +82,7 @@ def to_json(value: Any, type_: Type) -> Any:
         case fields, Kind.STRUCT:
             return {f.name: to_json(fields[f.name], f.type) for f in type_.fields}
         case point, Kind.POINT:
-            # Within a list or a struct it is still as a frame has it.
+            # Inside a list or a struct, the value is still as in a frame.
             pair = (point["x"], point["y"]) if isinstance(point, dict) else point
             return list(_finite(pair))
         case float() as number, _:
@@ -90,21 +92,21 @@ def to_json(value: Any, type_: Type) -> Any:
 
 
 def _finite(values: Sequence[float | None]) -> Sequence[float | None]:
-    """JSON has neither NaN nor infinities."""
+    """The values with NULL for NaN and infinities, which JSON does not have."""
     if all(value is None or math.isfinite(value) for value in values):
         return values
     return [value if value is None or math.isfinite(value) else None for value in values]
 
 
 def outward(frame: pl.DataFrame, schema: Schema) -> pl.DataFrame:
-    """The frame with times in UTC and durations, where it has whole microseconds."""
+    """The frame with UTC timestamps and durations in place of whole microseconds."""
     import polars as pl
 
     return frame.select(pl.col(column.name).cast(outward_dtype(column.type)) for column in schema)
 
 
 def outward_dtype(type_: Type) -> pl.DataType:
-    """The dtype by which others know a type."""
+    """The dtype that other systems use for a type."""
     import polars as pl
 
     from nilometer.operators.frames import dtype

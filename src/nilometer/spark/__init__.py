@@ -1,1 +1,1 @@
-"""Fragments -> a running StreamingQuery. The only package that imports pyspark."""
+"""Runs the fragments of a plan as a StreamingQuery of Spark. The only package that imports pyspark."""

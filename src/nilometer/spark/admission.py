@@ -1,8 +1,9 @@
-"""A log's record headers -> how far the next micro-batch reads, and the pieces that it is read in.
+"""Plans from a log's record headers how far the next micro-batch reads, and in which pieces.
 
-The driver looks at headers only. A record that is larger than the limit is cut within, for which its times are read; and the
-first record of all is looked into for the tick of its first accepted row, by which sliding windows are aligned, and so is one with
-doubles by KEY (log/doubles.py), which raise no watermark.
+The driver reads headers only, with three exceptions. A record larger than the limit is divided, for which its
+times are read. The first record of all is read for the tick of its first accepted row, to which sliding
+windows are aligned. And a record with doubles by KEY (log/doubles.py) is read, because doubles raise no
+watermark.
 """
 
 from __future__ import annotations
@@ -26,8 +27,9 @@ from nilometer.spark.records import runs_of
 
 @dataclass(frozen=True)
 class Piece:
-    """What one task reads of one segment: whole records from byte `start` to `end`, without the first `skip` rows and at most
-    `rows` of them. `place` is where the door stands before."""
+    """What one task reads of one segment: whole records from byte `start` to `end`, without the first `skip`
+    rows, and at most `rows` rows. `place` is the state of the door before them.
+    """
 
     stream: str
     segment: SegmentId
@@ -50,20 +52,22 @@ class Step:
 
 
 class HeaderWalk:
-    """The headers of one stream's log, read once as long as one goes on where one stood."""
+    """The headers of one stream's log. Each is read once, as long as the walk goes on where it stopped."""
 
     def __init__(self, stream: Stream, log: StreamLog) -> None:
         self.stream = stream
         self.log = log
         self._doubles = log.recorded_doubles
         self._segment: SegmentId | None = None
-        # The entries from number `_first` on whose headers were read, up to byte `_end` of the segment.
+        # The entries from number `_first` on whose headers have been read, up to byte `_end` of the segment.
         self._first = 0
         self._headers: list[Header] = []
         self._end = 0
 
     def steps(self, place: Place, limit: int | None = None) -> Iterator[Step]:
-        """The records from a place on, up to what is there now; the last is cut so that there are at most `limit` rows."""
+        """The records from a place on, up to the present end. The last is cut so that there are at most
+        `limit` rows.
+        """
         left = limit
         while left is None or left > 0:
             found = self._record(place.number)
@@ -72,7 +76,8 @@ class HeaderWalk:
             step = self._step(*found, place, left)
             place = step.after
             if left is not None:
-                # Heartbeats and empty batches count too, or a silent stream's log would be one endless micro-batch.
+                # Heartbeats and empty batches count too, or the log of a silent stream would be one endless
+                # micro-batch.
                 left -= max(1, step.rows)
             yield step
 
@@ -109,7 +114,7 @@ class HeaderWalk:
         return Step(segment, header, skip, rows, after)
 
     def _times(self, segment: SegmentId, header: Header) -> npt.NDArray[np.int64]:
-        """The event times of a record's rows, all of them: a row without one is no reading, but has its position."""
+        """The event times of all rows of a record: a row without a time is no reading, but has a position."""
         (rows,) = runs_of(self.log.files, segment, header.start, header.end, self.stream, frozenset({"time"}))
         assert isinstance(rows, pl.DataFrame)
         return rows.to_series().fill_null(NEVER).to_numpy()
@@ -119,12 +124,12 @@ class HeaderWalk:
         if place.first_tick is not None:
             return place.first_tick
         ticks = times if self.stream.every is None else times // self.stream.every * self.stream.every
-        # Before the first accepted row nothing but a heartbeat has raised the watermark.
+        # Before the first accepted row, only a heartbeat can have raised the watermark.
         accepted = ticks >= place.watermark
         return int(ticks[accepted.argmax()]) if accepted.any() else None
 
     def _record(self, number: int) -> tuple[SegmentId, Header] | None:
-        """The record of an entry; None if there is none yet."""
+        """The record of an entry; None if it does not exist yet."""
         known = self._segment is not None and 0 <= number - self._first <= len(self._headers)
         if not known and not self._enter(number):
             return None
@@ -134,7 +139,8 @@ class HeaderWalk:
                 return self._segment, self._headers[number - self._first]
             if self._more():
                 continue
-            # The list, then another look: a segment that had a successor before it was read is complete when it is read.
+            # List the segments first, then look: a segment that already had a successor is complete when it
+            # is read.
             later = [each for each in segment_ids(self.log.files) if each > self._segment]
             if self._more():
                 continue
@@ -160,7 +166,7 @@ class HeaderWalk:
         return True
 
     def _more(self) -> bool:
-        """Read on in the segment; whether there was anything."""
+        """Read further in the segment. Returns whether there was anything."""
         assert self._segment is not None
         _, contents = look(self.log.files, self._segment, self._end)
         found = [header for header, _ in contents if header.kind in ENTRIES]
@@ -169,7 +175,7 @@ class HeaderWalk:
         return moved
 
     def forget(self, number: int) -> None:
-        """Entries before this one are not asked for again."""
+        """Forget the entries before this one, which are not asked for again."""
         passed = min(max(0, number - self._first), len(self._headers))
         self._first += passed
         del self._headers[:passed]
@@ -182,8 +188,10 @@ class Admission:
         self._walks = {name: HeaderWalk(stream, logs[name]) for name, stream in streams.items()}
 
     def latest(self, start: Places, limit: int | None, until: Mapping[str, Offset] | None = None) -> Places:
-        """The end of the next micro-batch of about `limit` rows. The stream that is furthest behind in event time comes first,
-        so that none runs ahead of the others by more than a micro-batch; none is read beyond `until`."""
+        """The end of the next micro-batch of about `limit` rows. The stream that is furthest behind in event
+        time comes first, so that none is ahead of the others by more than a micro-batch. No stream is read
+        beyond `until`.
+        """
         places = dict(start.streams)
         left = limit
         walks: dict[str, Iterator[Step]] = {}
@@ -212,11 +220,11 @@ class Admission:
         return replace(start, streams=places)
 
     def ends(self) -> dict[str, Offset]:
-        """Where each log ends now."""
+        """The present end of each log."""
         return {name: walk.log.end for name, walk in self._walks.items()}
 
     def pieces(self, start: Places, end: Places, tasks: int) -> list[list[Piece]]:
-        """What lies between two offsets, for so many tasks with about as many rows each."""
+        """The records between two offsets, divided among `tasks` tasks with about the same number of rows."""
         total = sum(end.streams[name].position - place.position for name, place in start.streams.items())
         share = -(-max(1, total) // tasks)
         found: list[list[Piece]] = [[]]
@@ -252,6 +260,6 @@ class Admission:
         return [pieces for pieces in found if pieces]
 
     def forget(self, places: Places) -> None:
-        """What lies before these places is not asked for again."""
+        """Forget everything before these places, which is not asked for again."""
         for name, place in places.streams.items():
             self._walks[name].forget(place.number)

@@ -1,4 +1,4 @@
-"""What is counted on the way of a micro-batch: in the tasks that read it, and in the buckets that work on it.
+"""The counters of a micro-batch, from the tasks that read it and the buckets that process it.
 
 >>> one = Counts(read=5, late_of={"air": 1}) + Counts(
 ...     read=2, late_of={"air": 2, "water": 1}, shed_of={"air": 4}
@@ -19,8 +19,10 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Counts:
-    """`read`, `delivered`, `filtered` and `late` count a reading each time the query reads its stream. By the stream's lower-case
-    name: `late_of` counts a late reading once, `shed_of` what joins gave up for want of memory."""
+    """`read`, `delivered`, `filtered` and `late` count a reading each time the query reads its stream. By the
+    stream's lower-case name: `late_of` counts a late reading once; `shed_of` counts the readings that joins
+    shed for lack of memory.
+    """
 
     read: int = 0
     delivered: int = 0
@@ -33,19 +35,19 @@ class Counts:
 
     @property
     def shed(self) -> int:
-        """Over all streams."""
+        """The sum over all streams."""
         return sum(self.shed_of.values())
 
     def __add__(self, other: Counts) -> Counts:
         return Counts(*(_sum(getattr(self, f.name), getattr(other, f.name)) for f in fields(self)))
 
     def as_json(self) -> dict[str, Any]:
-        """What is not nothing, by name."""
+        """The counters that are not zero, by name."""
         return {f.name: value for f in fields(self) if (value := getattr(self, f.name))}
 
     @classmethod
     def of_json(cls, found: Mapping[str, Any]) -> Counts:
-        """What `as_json` gave."""
+        """The inverse of `as_json`."""
         return cls(**found)
 
 

@@ -1,14 +1,16 @@
-"""The parent of Spark's Python workers, with what they need already in memory.
+"""The parent of Spark's Python workers, which has imported what they need.
 
-Spark forks a worker for every task that runs at once, of a daemon that has imported nothing but PySpark: each would import Polars, numba
-and Nilometer for itself, for seconds. This daemon imports them once, before it forks. (`spark.python.daemon.module`, see session.py.)
+Spark forks a worker for every concurrent task, from a daemon that has imported only PySpark. Each worker
+would then import Polars, numba and Nilometer itself, which takes seconds. This daemon imports them once,
+before it forks. (`spark.python.daemon.module`, see session.py.)
 """
 
 from __future__ import annotations
 
 import os
 
-# As many workers run at once as there are cores: one thread each. Before Polars is imported, which reads it then.
+# As many workers run at once as there are cores, so each gets one thread. Set this before the import of
+# Polars, which reads it.
 os.environ.setdefault("POLARS_MAX_THREADS", "1")
 
 from pyspark.daemon import manager

@@ -1,8 +1,9 @@
-"""Where streams end whose sources have ended, told to a query that runs: a small file, replaced whole.
+"""Tells a running query where its streams end, once their sources have ended: a small file, replaced
+atomically.
 
-Spark plans micro-batches in a process of its own, which knows nothing of sources; it looks here before each. The end of a stream
-completes its last windows (language.md, "Watermark"), as on the gateway; for somebody's passing question only, since a standing
-query's log may grow again.
+Spark plans micro-batches in a process of its own, which knows nothing of sources; it reads this file before
+each. The end of a stream completes its last windows (language.md, "Watermark"), as on the gateway. This is
+for temporary queries only, since the log of a standing query's stream may grow again.
 """
 
 from __future__ import annotations
@@ -16,13 +17,13 @@ from nilometer.log.local_files import LocalFiles
 
 
 def tell_ends(path: Path, ends: Mapping[str, Offset]) -> None:
-    """By lower-case name of the stream."""
+    """Write the ends, by the stream's lower-case name."""
     written = {name: [at.number, at.position] for name, at in ends.items()}
     LocalFiles(path.parent).replace(path.name, json.dumps(written).encode())
 
 
 def told_ends(path: str | None) -> dict[str, Offset]:
-    """What was told last; nothing before."""
+    """The ends written last; empty if there are none."""
     if path is None:
         return {}
     try:

@@ -1,4 +1,4 @@
-"""Our errors on their way through Spark: from a worker, through the JVM's account of what happened, back to the driver, whole.
+"""Carries our errors intact through Spark: from a worker, through the JVM's error text, back to the driver.
 
 >>> from nilometer.errors import DataError
 >>> try:
@@ -24,12 +24,12 @@ _MARK = re.compile(r"nilometer-error\(([A-Za-z0-9+/=]+)\)")
 
 
 class CarriedError(Exception):
-    """What Spark sees of an error of ours."""
+    """One of our errors in the form that Spark sees."""
 
 
 @contextmanager
 def carried() -> Iterator[None]:
-    """Around what runs in a worker."""
+    """Wraps code that runs in a worker."""
     try:
         yield
     except NilometerError as error:
@@ -39,7 +39,7 @@ def carried() -> Iterator[None]:
 
 
 def found_in(text: str) -> NilometerError | None:
-    """The error that is carried in a text; None if there is none."""
+    """The error carried in a text; None if there is none."""
     found = _MARK.search(text)
     if found is None:
         return None

@@ -1,4 +1,4 @@
-"""A job over logs that are at hand -> its whole answer: one query of Spark that ends by itself."""
+"""Runs a job over finite logs as one Spark query that ends by itself, and returns the whole answer."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Finite:
-    """What a run gave."""
+    """The result of a run."""
 
     frames: list[pl.DataFrame]
     watermark: int | None
@@ -27,7 +27,7 @@ class Finite:
 
 
 def run_finite(session: SparkSession, job: Job) -> Finite:
-    """Run a job over its logs, to what they hold now."""
+    """Run a job over its logs, up to their present ends."""
     batches: list[MicroBatch] = []
     with tempfile.TemporaryDirectory(prefix="nilometer-", ignore_cleanup_errors=True) as checkpoint:
         running = Running(session, job, checkpoint, batches.append, available_now=True)

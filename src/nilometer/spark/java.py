@@ -1,8 +1,9 @@
-"""The machine -> the home of a Java that Spark can run with.
+"""Finds the home of a Java that Spark can run with.
 
-Spark 4.3 needs Java 17 or newer (tried here: 17 and 25). A home is judged by its `release` file, as starting a JVM to ask it takes
-a second; a home without one is asked. What the user names in JAVA_HOME wins, then what `java` on the PATH belongs to, then
-what the system has: there the version nearest to 17, on which Spark is tested most.
+Spark 4.3 needs Java 17 or newer (tried here: 17 and 25). The version of a home is read from its `release`
+file, since starting a JVM takes a second; only a home without that file is asked. JAVA_HOME comes first, then
+the home of `java` on the PATH, then the system's installations: among these, the version nearest to 17, on
+which Spark is tested most.
 """
 
 from __future__ import annotations
@@ -29,11 +30,11 @@ PLACES = (
     "~/.jdks/*",
 )
 PATIENCE = 30
-"""Seconds for a Java to say its version."""
+"""Seconds that a Java gets to print its version."""
 
 
 def java_home(environment: Mapping[str, str] = os.environ, places: tuple[str, ...] = PLACES) -> Path:
-    """The home of a fitting Java; a ResourceError that says what was found if there is none."""
+    """The home of a suitable Java; if there is none, a ResourceError that lists what was found."""
     found: dict[Path, int] = {}
     for home in _named_homes(environment):
         found[home] = version_of(home)
@@ -47,7 +48,7 @@ def java_home(environment: Mapping[str, str] = os.environ, places: tuple[str, ..
 
 
 def missing(found: Mapping[Path, int], environment: Mapping[str, str]) -> ResourceError:
-    """The error that no fitting Java is there."""
+    """The error for a machine without a suitable Java."""
     hint = f"apt install {PACKAGE} (Debian, Ubuntu), or point JAVA_HOME at a Java {OLDEST} or newer"
     if not found:
         named = environment.get("JAVA_HOME")
@@ -59,7 +60,7 @@ def missing(found: Mapping[Path, int], environment: Mapping[str, str]) -> Resour
 
 
 def version_of(home: Path) -> int:
-    """The major version of the Java in a home: 8 for 1.8; 0 where there is none."""
+    """The major version of the Java in a home: 8 for 1.8; 0 if there is none."""
     program = home / "bin" / "java"
     if not os.access(program, os.X_OK):
         return 0
@@ -71,7 +72,7 @@ def version_of(home: Path) -> int:
 
 
 def major_version(text: str) -> int:
-    """Of a release file, or of what `java -version` says.
+    """The version in a release file, or in the output of `java -version`.
 
     >>> (
     ...     major_version('JAVA_VERSION="17.0.15"'),
@@ -94,7 +95,7 @@ def _named_homes(environment: Mapping[str, str]) -> Iterator[Path]:
 
 
 def _installed_homes(places: tuple[str, ...]) -> Iterator[Path]:
-    """The homes that the system has, each once."""
+    """The homes installed on the system, each once."""
     seen = set()
     for place in places:
         pattern = Path(place).expanduser()
@@ -106,7 +107,7 @@ def _installed_homes(places: tuple[str, ...]) -> Iterator[Path]:
 
 
 def _ask(program: Path) -> str:
-    """What a Java says of itself."""
+    """The output of `java -version`."""
     try:
         told = subprocess.run(
             [program, "-version"], capture_output=True, text=True, timeout=PATIENCE, check=False

@@ -1,7 +1,7 @@
-"""A query as it is handed to Spark's workers: one frozen value, bytes, and what each worker makes of it once.
+"""A query in the form that Spark's workers receive: one frozen value, packed as bytes.
 
-A worker process serves many micro-batches. What is built of a job (compiled expressions, flows) is kept in it by the job's
-name, so that a micro-batch costs what is new in it.
+A worker process serves many micro-batches. It keeps what it builds from a job (compiled expressions, flows)
+by the job's name, so that a micro-batch costs only what is new in it.
 """
 
 from __future__ import annotations
@@ -32,20 +32,22 @@ from nilometer.spark.packing import Address, keys_of
 
 @dataclass(frozen=True)
 class TablesAtHand:
-    """The snapshots of the stored extents and the declared sensors, by lower-case name, as they were when the query began."""
+    """The snapshots of the stored tables and the declared sensors, by lower-case name, as they were when the
+    query began.
+    """
 
     tables: Mapping[str, bytes] = field(default_factory=dict)
     declared: Mapping[str, tuple[Sensor, ...]] = field(default_factory=dict)
 
     @staticmethod
     def of(frames: Mapping[str, pl.DataFrame], declared: Mapping[str, Sequence[Sensor]]) -> TablesAtHand:
-        """From frames."""
+        """Made from frames."""
         tables = {name: to_bytes(frame) for name, frame in frames.items()}
         return TablesAtHand(tables, {name: tuple(sensors) for name, sensors in declared.items()})
 
     @staticmethod
     def of_plan(plan: physical.Node, extents: Extents) -> TablesAtHand:
-        """The tables of a plan as they are now, and the sensors of its streams."""
+        """The present tables of a plan, and the sensors of its streams."""
         tables = {name: extents.table(table) for name, table in physical.tables_of(plan).items()}
         sensors = {name: extents.sensors(stream) for name, stream in physical.streams_of(plan).items()}
         return TablesAtHand.of(tables, sensors)
@@ -61,10 +63,16 @@ class TablesAtHand:
 
 @dataclass(frozen=True)
 class Job:
-    """What runs. `place` is the data directory (or URL) of the logs. `start` is where a query without a checkpoint begins, by the lower-case
-    names of its streams; `answered`, if it has answered before, up to where: a micro-batch ends exactly there. `ends`: the logs grow no more,
-    and their end is the end of event time. `ends_at`: a file beside the driver that says, once their sources have ended, where streams end (ends.py). `max_rows` is the size of a micro-batch; `partitions` into how many tasks it is divided where it is
-    read and after each shuffle; `buckets` into how many parts keys are."""
+    """A query to run.
+
+    `place` is the data directory (or URL) of the logs. `start` is where a query without a checkpoint begins,
+    by the lower-case names of its streams. `answered` is the offset up to which it has answered before, if it
+    has; a micro-batch ends exactly there. `ends`: the logs no longer grow, and their end is the end of event
+    time. `ends_at`: a file beside the driver that says where streams end, once their sources have ended
+    (ends.py). `max_rows` is the size of a micro-batch. `partitions` is the number of tasks into which it is
+    divided where it is read and after each shuffle. `buckets` is the number of parts into which keys are
+    divided.
+    """
 
     name: str
     plan: physical.Node
@@ -80,7 +88,7 @@ class Job:
 
     @cached_property
     def layout(self) -> Layout:
-        """How the plan is cut into fragments."""
+        """The division of the plan into fragments."""
         return lay_out(self.plan, self.buckets, combine=True)
 
     @cached_property
@@ -129,20 +137,22 @@ class Job:
         return {name: directory.log(stream) for name, stream in self.streams.items()}
 
     def keep_keys(self) -> None:
-        """Let the doubles by KEY be recorded that are in the logs (log/doubles.py), before anything is read of them, by many at once. Where
-        another process writes a log its entrance has done so; where nothing can be written, none are."""
+        """Record the doubles by KEY in the logs (log/doubles.py), before many tasks read them. If another
+        process writes a log, its entrance has recorded them. If nothing can be written, they are not
+        recorded.
+        """
         for name, log in self.logs.items():
             if self.streams[name].key and log.exists and not log.recorded_doubles.key:
                 with contextlib.suppress(ResourceError), log:
                     log.keep_key()
 
     def pack(self) -> str:
-        """As text, for Spark's options."""
+        """The job as text, for Spark's options."""
         data = zlib.compress(pickle.dumps(self), 1)
         return b64encode(data).decode()
 
     def __getstate__(self) -> dict[str, Any]:
-        # What is made of it is made anew where it arrives.
+        # Derived values are computed again where the job arrives.
         return {each.name: getattr(self, each.name) for each in fields(self)}
 
 
@@ -153,17 +163,19 @@ def log_starts(place: str, streams: Mapping[str, Stream]) -> dict[str, Offset]:
 
 
 def partitions_of(session: Any) -> int:
-    """Into how many partitions a session shuffles."""
+    """The number of partitions of a session's shuffles."""
     return int(session.conf.get("spark.sql.shuffle.partitions") or 1)
 
 
 def refuse_refresh(plan: physical.Node) -> None:
-    """A query that goes on sees a table on Spark as it was when the query began: where it should be read anew, that must be known."""
+    """Refuse a continuous query over a table with REFRESH EVERY: on Spark, a query sees a table as it was
+    when the query began.
+    """
     for table in physical.tables_of(plan).values():
         if table.refresh is not None:
             raise UnsupportedError(
-                f"'{table.name}' is declared with REFRESH EVERY, and Spark does not read tables anew",
-                detail="a query that goes on would see it for ever as it is now",
+                f"'{table.name}' is declared with REFRESH EVERY, and Spark does not refresh tables",
+                detail="a continuous query would always see the table as it is now",
                 hint="run the query on the gateway, or declare the table without REFRESH EVERY",
             )
 
@@ -178,7 +190,7 @@ _REMEMBERED = 64
 
 
 def job_of(text: str) -> Job:
-    """The job that was packed into this text; one object for all micro-batches of this process."""
+    """The job packed in this text; one object for all micro-batches of this process."""
     digest = digest_of(text)
     job = _JOBS.get(digest)
     if job is None:

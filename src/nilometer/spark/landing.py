@@ -1,7 +1,7 @@
-"""Entries at hand -> a stream log, as the entrance of the edge would have written it.
+"""Writes entries into a stream log, as the entrance on the gateway would.
 
-Garbled and future readings are taken out and counted here, and the doubles that were taken out where the entries were read are counted, so
-that what a log holds are readings; lateness is decided when it is read.
+Garbled and future readings are removed and counted here, and the doubles that were removed at reading are
+counted. So the log holds only readings. Lateness is decided when the log is read.
 """
 
 from __future__ import annotations
@@ -18,11 +18,13 @@ from nilometer.log import Fsync, LogDirectory, LogSettings
 from nilometer.operators.logic import STREAM_COLUMNS
 
 _PATIENT = 1 << 62
-"""A DELAY with which nothing is ever late."""
+"""A DELAY with which no reading is ever late."""
 
 
 def land(directory: Path, stream: Stream, entries: Iterable[Entry]) -> Ledger:
-    """Write the entries; gives the books. The log is for this process's queries: nothing is made durable."""
+    """Write the entries, and return the books. The log serves only this process's queries: nothing is made
+    durable.
+    """
     door = Door(replace(stream, delay=_PATIENT))
     wanted = None
     with LogDirectory(directory, LogSettings(fsync=Fsync.NEVER)).log(stream) as log:

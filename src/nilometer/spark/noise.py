@@ -1,7 +1,8 @@
-"""What Spark's processes write to stderr -> the same without what they say in every run, whether there is anything to say or not.
+"""Passes the stderr of Spark's processes on, without the lines that come in every run.
 
-The JVM's own warnings come before any logging, and PySpark's workers write their protocol to stderr: no setting quiets either. So the
-JVM writes into a pipe, and a thread passes on what is left. Its last lines are kept: when Java does not start, they say why.
+The JVM's own warnings come before any logging, and PySpark's workers write their protocol to stderr; no
+setting turns either off. So the JVM writes into a pipe, and a thread passes the other lines on. It keeps the
+last lines: when Java does not start, they say why.
 """
 
 from __future__ import annotations
@@ -31,13 +32,15 @@ LET_GO = re.compile(
     r' +File ".*pyspark/daemon\.py", line \d+, in (manager|worker)'
     r"| +code = worker\(sock, authenticated\)| +outfile\.flush\(\)| +\^+|BrokenPipeError: \[Errno 32\] Broken pipe"
 )
-"""What a Python worker says that Spark has let go, after a minute without work: line by line, for several say it at once."""
+"""The traceback of a Python worker that Spark released after a minute without work; matched line by line,
+because several workers may print at once.
+"""
 KEPT = 20
-"""How many last lines are remembered."""
+"""How many last lines are kept."""
 
 
 def without_noise(lines: Iterable[str]) -> Iterator[str]:
-    """The lines that say something; an empty line after one that does not goes with it.
+    """The lines without noise; an empty line after a noisy one is dropped, too.
 
     >>> list(
     ...     without_noise(
@@ -64,7 +67,7 @@ def without_noise(lines: Iterable[str]) -> Iterator[str]:
 
 
 class Listener:
-    """Passes on what comes out of a pipe until its writers are gone."""
+    """Passes on the output of a pipe until its writers are gone."""
 
     def __init__(self, pipe: IO[str]) -> None:
         self.last: deque[str] = deque(maxlen=KEPT)
@@ -85,5 +88,5 @@ class Listener:
                     continue
 
     def wait(self, seconds: float) -> None:
-        """Until the pipe's writers are gone, but not for ever."""
+        """Wait until the pipe's writers are gone, but at most this long."""
         self._thread.join(seconds)

@@ -1,8 +1,9 @@
-"""What travels between the stages: packets, each one binary value for Spark.
+"""Packets between the stages, each one binary value for Spark.
 
-A packet says which fragment its rows come from and which fragment and bucket they go to; Spark sees only `key`, by which it
-groups, and bytes. Rows are Arrow IPC, so that neither Spark nor Python ever looks at one of them. Every packet carries the
-micro-batch's clock: a bucket that gets no rows still learns how far event time has come (design.md, "Stages on Spark").
+A packet names the fragment its rows come from, and the fragment and bucket they go to. Spark sees only `key`,
+by which it groups, and bytes. Rows are Arrow IPC, so that neither Spark nor Python ever handles a single row.
+Every packet carries the micro-batch's clock: a bucket that gets no rows still learns how far event time has
+come (design.md, "Stages on Spark").
 
     key      an int, chosen so that Spark's own hash spreads buckets evenly over its partitions
     packet   length of the head, head (JSON), rows (Arrow IPC), evaluations (Arrow IPC)
@@ -23,17 +24,19 @@ from nilometer.spark.counts import Counts
 from nilometer.spark.layout import Clock, Layout
 
 ANSWER = -1
-"""The target of what leaves the last stage."""
+"""The target of rows that leave the last stage."""
 REPORT = -2
-"""The target of what is only counted."""
+"""The target of counters."""
 
 _LENGTHS = struct.Struct("<III")
 
 
 @dataclass(frozen=True)
 class Packet:
-    """Rows of fragment `source` on their way to a bucket of fragment `target`. `order` sorts the packets of one source. A report
-    says what was counted on the way, and that of the first task up to where the micro-batch reads."""
+    """Rows of fragment `source` on their way to a bucket of fragment `target`. `order` sorts the packets of
+    one source. A report contains the counters; the report of the first task also says up to where the
+    micro-batch reads.
+    """
 
     source: int
     target: int
@@ -46,7 +49,7 @@ class Packet:
     end: Mapping[str, Any] | None = None
 
     def pack(self) -> bytes:
-        """As Spark carries it."""
+        """The bytes that Spark carries."""
         head: dict[str, Any] = {
             "way": [self.source, self.target, self.bucket],
             "order": list(self.order),
@@ -64,7 +67,7 @@ class Packet:
 
 
 def unpack(data: bytes) -> Packet:
-    """What `pack` made."""
+    """The inverse of `pack`."""
     head_length, rows_length, evaluations_length = _LENGTHS.unpack_from(data)
     start = _LENGTHS.size
     head = json.loads(data[start : start + head_length])
@@ -94,7 +97,7 @@ def target_of(data: bytes) -> int:
 
 
 def in_order(packets: Iterable[Packet]) -> list[Packet]:
-    """Packets come out of a shuffle in any order; Logics must not notice."""
+    """The packets in a fixed order. A shuffle returns them in any order, and Logics must not notice."""
     return sorted(packets, key=lambda packet: (packet.source, packet.order))
 
 
@@ -115,8 +118,9 @@ def addresses(layout: Layout) -> list[Address]:
 
 
 def keys_of(layout: Layout, partitions: int) -> dict[Address, int]:
-    """Spark's grouping key of every address: bucket b goes to partition b modulo `partitions`, so that no partition has two
-    buckets more than another. What is counted has a key of its own."""
+    """Spark's grouping key of every address. Bucket b goes to partition b modulo `partitions`, so that the
+    partitions' numbers of buckets differ by at most one. Reports have a key of their own.
+    """
     keys: dict[Address, int] = {}
     following = 0
     for place, (fragment, bucket) in enumerate([*addresses(layout), (REPORT, 0)]):
@@ -129,7 +133,7 @@ def keys_of(layout: Layout, partitions: int) -> dict[Address, int]:
 
 
 def spark_hash(value: int) -> int:
-    """What Spark's `hash` gives for an int, by which it partitions: Murmur3 with seed 42.
+    """Spark's `hash` of an int, by which it partitions: Murmur3 with seed 42.
 
     >>> [spark_hash(value) for value in (0, 1, 2)]
     [933211791, -559580957, 1765031574]

@@ -1,7 +1,7 @@
-"""A job -> a DataFrame of Spark: the source, then one `transformWithState` after the other.
+"""Makes a Spark DataFrame from a job: the source, then one `transformWithState` after the other.
 
-All stages are one query in append mode without timers: a stage sees what the stage before it gave in the same micro-batch. Spark's
-own watermark is not used (design.md, "Stages on Spark").
+All stages are one query in append mode without timers: a stage sees the output of the stage before it in the
+same micro-batch. Spark's own watermark is not used (design.md, "Stages on Spark").
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def packets(session: SparkSession, job: Job, *, streaming: bool = True) -> DataF
 
 @dataclass(frozen=True)
 class MicroBatch:
-    """What a micro-batch gave: rows of the answer, up to where it has read, and what was counted on the way."""
+    """The result of a micro-batch: rows of the answer, the offsets up to which it has read, and its counters."""
 
     rows: tuple[pl.DataFrame, ...]
     end: Places
@@ -54,13 +54,15 @@ class MicroBatch:
 
 
 def micro_batch(frame: DataFrame) -> MicroBatch:
-    """Run a micro-batch and fetch what it gave."""
+    """Run a micro-batch and fetch its result."""
     column = frame.select("packet").toArrow().column("packet")
     return gathered_batch(unpack(value.as_py()) for value in column)
 
 
 def gathered_batch(packets: Iterable[Packet]) -> MicroBatch:
-    """What the packets that leave the last stage say; rows in the order of their ticks, from whichever buckets they came."""
+    """The result in the packets that leave the last stage; rows in the order of their ticks, whichever
+    buckets they come from.
+    """
     found = in_order(packets)
     rows = by_tick([p.rows for p in found if p.target == ANSWER and p.rows is not None and p.rows.height])
     end = next(packet.end for packet in found if packet.end is not None)

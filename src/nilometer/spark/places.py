@@ -1,8 +1,9 @@
-"""Where a query stands in its streams' logs: Spark's offset, and with it all that the door of each stream has to know.
+"""A query's place in its streams' logs: Spark's offset, together with the state of each stream's door.
 
-The door's numbers (dataflow/door.py) travel in the offset, made by the driver of record headers alone (admission.py). So a micro-batch
-may be read in several pieces at once, by different machines, each beginning with the watermark that the readings before it have
-raised; and the watermark of a micro-batch is a function of its offsets: a replay is exact (design.md principle 5).
+The door's numbers (dataflow/door.py) are part of the offset; the driver computes them from record headers
+alone (admission.py). So a micro-batch may be read in several pieces at once, on different machines, each
+beginning with the watermark that the readings before it have raised. And the watermark of a micro-batch is a
+function of its offsets, so a replay is exact (design.md principle 5).
 """
 
 from __future__ import annotations
@@ -20,7 +21,9 @@ from nilometer.spark.layout import Clock
 
 @dataclass(frozen=True)
 class Place:
-    """A place in one log: the next entry, the next row's position, and what the readings before it have told the door."""
+    """A place in one log: the next entry, the position of the next row, and the state of the door after the
+    readings before it.
+    """
 
     number: int = 0
     position: int = 0
@@ -31,19 +34,21 @@ class Place:
 
     @property
     def offset(self) -> Offset:
-        """Where to read on."""
+        """The offset of the next entry."""
         return Offset(self.number, self.position)
 
     @staticmethod
     def at(offset: Offset) -> Place:
-        """A query begins here: it has heard of nothing before."""
+        """The place of a query that begins here, and has read nothing before."""
         return Place(offset.number, offset.position)
 
     def door_numbers(self, stream: Stream, times: tuple[int, int], first_tick: int | None) -> dict[str, Any]:
-        """What a door knows after rows whose least and greatest times are these; `first_tick` of the first accepted one.
+        """The state of the door after rows with these least and greatest times; `first_tick` is that of the
+        first accepted row.
 
-        No row has to be looked at: the row with the greatest tick is never late if it is not below the watermark before, for
-        no row before it can have raised that above its own tick; and if it is below, all rows are late and change nothing.
+        No row has to be read. If the row with the greatest tick is not below the watermark before, it is not
+        late, for no row before it can have raised the watermark above its own tick. If it is below, all rows
+        are late and change nothing.
         """
         tick = times[1] if stream.every is None else times[1] // stream.every * stream.every
         if tick < self.watermark:
@@ -58,8 +63,9 @@ class Place:
 
 @dataclass(frozen=True)
 class Places:
-    """A query's place in all its streams, by lower-case name. `ended`: the logs are finite, and everything has been read; `over`: the streams
-    of which this is so while others go on."""
+    """A query's places in all its streams, by lower-case name. `ended`: the logs are finite, and everything
+    has been read. `over`: the streams that have ended while others go on.
+    """
 
     streams: Mapping[str, Place]
     ended: bool = False
@@ -67,23 +73,23 @@ class Places:
 
     @staticmethod
     def at(offsets: Mapping[str, Offset]) -> Places:
-        """A query begins here."""
+        """The places of a query that begins here."""
         return Places({name: Place.at(offset) for name, offset in offsets.items()})
 
     def as_json(self) -> dict[str, Any]:
-        """As Spark keeps it."""
+        """The form that Spark stores."""
         said = {"streams": {name: asdict(place) for name, place in self.streams.items()}, "ended": self.ended}
         return said | {"over": sorted(self.over)} if self.over else said
 
     @staticmethod
     def of_json(found: Mapping[str, Any]) -> Places:
-        """What `as_json` made."""
+        """The inverse of `as_json`."""
         places = {name: Place(**place) for name, place in found["streams"].items()}
         return Places(places, found["ended"], frozenset(found.get("over", ())))
 
     @property
     def offsets(self) -> dict[str, Offset]:
-        """Where to read on, by stream."""
+        """The offset of the next entry, by stream."""
         return {name: place.offset for name, place in self.streams.items()}
 
     def clock(self, leaves: tuple[Leaf, ...]) -> Clock:

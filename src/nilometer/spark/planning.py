@@ -1,4 +1,4 @@
-"""The source's side of a micro-batch: where it ends, which tasks read it, and what a task gives to Spark."""
+"""The source's side of a micro-batch: where it ends, which tasks read it, and what a task returns to Spark."""
 
 from __future__ import annotations
 
@@ -35,18 +35,18 @@ class Planner:
         return Places.at(self.job.start)
 
     def close_logs(self) -> None:
-        """What the logs hold now is all that is read."""
+        """Read nothing beyond the present ends of the logs."""
         self._until = self._admission.ends()
 
     def latest(self, start: dict[str, Any], limit: int | None) -> dict[str, Any]:
-        """The end of the next micro-batch of at most so many rows; the same as `start` if there is nothing new."""
+        """The end of the next micro-batch of at most `limit` rows; equal to `start` if there is nothing new."""
         with carried():
             return self._latest(Places.of_json(start), limit).as_json()
 
     def _latest(self, begin: Places, limit: int | None) -> Places:
         job, end = self.job, begin
         if job.answered is not None:
-            # What was answered before a checkpoint was lost is made again, up to just where it was answered.
+            # Answers from before a checkpoint was lost are computed again, exactly up to where they end.
             end = self._admission.latest(begin, limit, job.answered)
         ends = told_ends(job.ends_at)
         if end == begin:
@@ -65,7 +65,7 @@ class Planner:
             return self._tasks(Places.of_json(start), Places.of_json(end))
 
     def all_tasks(self) -> list[Task]:
-        """Of all that the logs hold, as one micro-batch."""
+        """The tasks for everything in the logs, as one micro-batch."""
         with carried():
             end = self._admission.latest(self.start, None)
             return self._tasks(self.start, Places(end.streams, ended=self.job.ends))
@@ -76,7 +76,7 @@ class Planner:
         return [Task(number, clock, tuple(part), end) for number, part in enumerate(pieces)]
 
     def forget(self, end: dict[str, Any]) -> None:
-        """What lies before is not asked for again."""
+        """Forget everything before this end, which is not asked for again."""
         self._admission.forget(Places.of_json(end))
 
 
@@ -85,7 +85,7 @@ _REMEMBERED = 64
 
 
 def read_task(text: str, task: Task) -> Iterator[pa.RecordBatch]:
-    """A task's packets, each as a batch of one row: they may be large."""
+    """A task's packets, each as a batch of one row, since packets may be large."""
     job = job_of(text)
     if len(_FLOWS) > _REMEMBERED:
         _FLOWS.clear()

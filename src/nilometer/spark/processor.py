@@ -1,11 +1,12 @@
-"""What a stateful stage does with a bucket: the flow of its fragment, and its state between micro-batches.
+"""The work of a stateful stage in one bucket: the flow of its fragment, and its state between micro-batches.
 
-The state of a bucket is that of its Logics: panes. Small ones stand together in one value, large ones each in an entry of a map
-of its own, written only when they have changed (design.md principle 8). A bucket's flow lives on in the worker process from one micro-batch
-to the next; each write of the state leaves a random mark in it, and a flow is used again only if it bears the mark that
-the state has. So a micro-batch that is tried again, here or elsewhere, always begins with what was committed.
+The state of a bucket is that of its Logics: panes. Small panes are stored together in one value. Each large
+pane is an entry of a map, written only when it has changed (design.md principle 8). A bucket's flow stays in
+the worker process from one micro-batch to the next. Each write of the state leaves a random mark in it, and a
+flow is used again only if it has the mark of the state. So a micro-batch that is retried, here or elsewhere,
+always begins with the committed state.
 
-What is addressed to a fragment of another stage passes through.
+Packets addressed to a fragment of another stage pass through.
 """
 
 from __future__ import annotations
@@ -29,20 +30,22 @@ from nilometer.spark.layout.fragments import received
 from nilometer.spark.packing import ANSWER, REPORT, Packet, in_order, target_of, unpack
 
 pass_by = failpoints.from_environment("stage")
-"""Fails where a test wants it: before_state, after_state (NILOMETER_FAILPOINT)."""
+"""Fails where a test asks for it: before_state, after_state (NILOMETER_FAILPOINT)."""
 
 LARGE = 65_536
-"""A pane of so many bytes stands by itself."""
+"""A pane of this many bytes is stored by itself."""
 
 STATE_FORMAT = 5
-"""Raised when the variables of a stage (stage.py) or the form of what is in them change: a checkpoint of another form is made again."""
+"""Raised when the variables of a stage (stage.py) or their contents change their format; checkpoints of
+another format are rebuilt.
+"""
 
 Panes = dict[str, bytes]
 
 
 @dataclass
 class Bucket:
-    """A bucket's flow as it lives in a worker. `mark` is that of the state it was last written to; `written` are its panes then."""
+    """A bucket's flow in a worker. `mark` is that of the state last written; `written` are its panes then."""
 
     flow: BucketFlow
     mark: str = ""
@@ -57,22 +60,24 @@ _REMEMBERED = 512
 
 
 class States(Protocol):
-    """What a stage asks of Spark's state, of the bucket at hand: the value (mark, small panes), and large panes by name."""
+    """Access to Spark's state of the current bucket: the value (mark, small panes), and the large panes by
+    name.
+    """
 
     def get(self) -> tuple[str, bytes] | None:
         """The value; None in the bucket's first micro-batch."""
 
     def update(self, mark: str, small: bytes) -> None:
-        """Another value."""
+        """Replace the value."""
 
     def large(self) -> Panes:
         """All large panes."""
 
     def put(self, name: str, pane: bytes) -> None:
-        """Another large pane."""
+        """Write a large pane."""
 
     def remove(self, name: str) -> None:
-        """One less."""
+        """Delete a large pane."""
 
 
 def process(
@@ -114,8 +119,11 @@ def _step(digest: str, job: Job, packets: list[Packet], states: States) -> Itera
 
 
 def _bucket(place: BucketPlace, job: Job, fragment: Fragment, states: States) -> tuple[Bucket, bool]:
-    """The bucket as it was committed, and whether this is its first micro-batch. It is remembered again once its new state is written: a
-    step that fails half-way leaves a flow that bears the mark of the state before it, and is of no use to anyone."""
+    """The bucket in its committed state, and whether this is its first micro-batch.
+
+    It is stored in memory again only after its new state is written: a step that fails half-way leaves a flow
+    with the mark of the state before it, which must not be used.
+    """
     found = states.get()
     kept = _BUCKETS.pop(place, None)
     if found is not None and kept is not None and kept.mark == found[0]:
@@ -161,7 +169,7 @@ def _flat(panes: Mapping[str, Mapping[str, bytes]]) -> Panes:
 
 
 def _nested(panes: Panes) -> dict[str, dict[str, bytes]]:
-    # A part without panes has left no trace, and is asked for all the same.
+    # A part without panes leaves no trace in the state, but is expected all the same.
     found: defaultdict[str, dict[str, bytes]] = defaultdict(dict)
     for name, pane in panes.items():
         part, _, rest = name.partition(_BETWEEN)
@@ -189,7 +197,7 @@ def _split(data: bytes) -> Panes:
 
 
 def _inputs(fragment: Fragment, packets: list[Packet]) -> list[Output]:
-    """What each of the fragment's exchanges receives."""
+    """The input of each of the fragment's exchanges."""
     inputs = []
     ordered = in_order(packets)
     for source, exchange in zip(fragment.inputs, received(fragment.plan), strict=True):
@@ -207,7 +215,7 @@ def _inputs(fragment: Fragment, packets: list[Packet]) -> list[Output]:
 
 
 def _packets(job: Job, fragment: Fragment, bucket: int, clock: Clock, output: Output) -> Iterator[Packet]:
-    """A step's output on its way: one packet for each bucket of the next stage, with rows or without."""
+    """The packets for a step's output: one for each bucket of the next stage, with rows or without."""
     order = (bucket,)
     if fragment.target is None:
         if output.rows.height:

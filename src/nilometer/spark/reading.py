@@ -1,8 +1,8 @@
-"""What a task of the source does: records -> door -> reader fragments -> buckets -> packets.
+"""The work of a source task: records -> door -> reader fragments -> buckets -> packets.
 
-Everything that needs no memory runs here, vectorised, before Spark sees a row: lateness, selection, projection, joins with
-stored extents. The law: how a micro-batch is divided among tasks changes no answer; each begins with the watermark that
-the readings before it have raised (places.py).
+Everything that needs no state runs here, vectorised, before Spark sees a row: lateness, selection,
+projection, joins with stored tables. The law: the division of a micro-batch among tasks changes no answer;
+each task begins with the watermark that the readings before it have raised (places.py).
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ from nilometer.spark.records import runs_of
 from nilometer.types import Schema
 
 pass_by = failpoints.from_environment("source")
-"""Fails where a test wants it: before_read, during_read, after_read (NILOMETER_FAILPOINT)."""
+"""Fails where a test asks for it: before_read, during_read, after_read (NILOMETER_FAILPOINT)."""
 
 
 @dataclass(frozen=True)
 class Task:
-    """A part of a micro-batch, which reads up to `end`. The first of them also tells every bucket the time."""
+    """A part of a micro-batch, which reads up to `end`. The first task also sends the clock to every bucket."""
 
     number: int
     clock: Clock
@@ -41,7 +41,9 @@ class Task:
 
 
 def packets_of(job: Job, task: Task, flows: dict[int, BucketFlow]) -> Iterator[Packet]:
-    """The packets of a task. `flows` keeps what was built for the reader fragments, for the next micro-batch of this process."""
+    """The packets of a task. `flows` keeps the flows of the reader fragments for the next micro-batch of this
+    process.
+    """
     pass_by("before_read")
     if task.number == 0:
         for target, bucket in addresses(job.layout):
@@ -57,7 +59,7 @@ def packets_of(job: Job, task: Task, flows: dict[int, BucketFlow]) -> Iterator[P
         pass_by("during_read")
         for fragment in job.readers[piece.stream]:
             rows = _prepared(job, fragment, flows, {piece.stream: admitted}, task.clock)
-            # Not the rows that go on: those may be partial results of many.
+            # Not the rows sent on, which may be partial results of many rows.
             passed = flows[fragment.number].passed
             counts += Counts(ledger.received, passed, admitted.height - passed, ledger.late)
             yield from _to_target(job, fragment, rows, (task.number, number), task.clock)
@@ -69,7 +71,7 @@ def packets_of(job: Job, task: Task, flows: dict[int, BucketFlow]) -> Iterator[P
 def _to_target(
     job: Job, fragment: Fragment, rows: pl.DataFrame, order: tuple[int, ...], clock: Clock
 ) -> Iterator[Packet]:
-    """The rows of a fragment on their way: to the buckets of the next one, or out."""
+    """The rows of a fragment on their way to the buckets of the next fragment, or to the answer."""
     if fragment.target is None:
         yield Packet(fragment.number, ANSWER, 0, order, clock, rows)
         return
@@ -80,13 +82,13 @@ def _to_target(
 
 
 def _fed_by_others(job: Job, number: int) -> bool:
-    """Whether another stateful fragment tells this one the time."""
+    """Whether another stateful fragment sends the clock to this one."""
     inputs = job.layout.fragments[number].inputs
     return any(job.layout.fragments[each].stage > 0 for each in inputs)
 
 
 def _door(job: Job, place: Place, stream: str) -> Door:
-    """The stream's door as it stands at a place."""
+    """The stream's door in its state at a place."""
     door = Door(job.streams[stream])
     numbers = {
         "ledger": Ledger().as_dict(),
@@ -134,8 +136,9 @@ def _prepared(
     admitted: dict[str, pl.DataFrame],
     clock: Clock,
 ) -> pl.DataFrame:
-    """What a reader fragment makes of accepted tuples."""
-    # Out, and in again after the step: one that fails leaves a flow with half of it done, or one that has not read its tables.
+    """The output of a reader fragment for accepted tuples."""
+    # Removed, and stored again after the step: a step that fails leaves a flow that is half done, or has not
+    # read its tables.
     kept = flows.pop(fragment.number, None)
     flow = kept or BucketFlow(fragment, 0, job.layout, job.extents)
     rows = flow.step(clock, [], kept is None, admitted).rows

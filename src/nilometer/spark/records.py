@@ -1,4 +1,4 @@
-"""Bytes of a segment -> its rows, as few frames as possible, and its heartbeats between them."""
+"""Reads the rows of a range of a segment, in as few frames as possible, and the heartbeats between them."""
 
 from __future__ import annotations
 
@@ -20,8 +20,9 @@ from nilometer.types import Schema
 def runs_of(
     files: Files, segment: SegmentId, start: int, end: int, stream: Stream, columns: frozenset[str]
 ) -> Iterator[pl.DataFrame | int]:
-    """What stands between two bytes, at which records begin and end: rows, in the stream's columns of these lower-case names,
-    and the ticks of heartbeats."""
+    """The contents between two bytes at which records begin and end: rows, in the stream's columns of these
+    lower-case names, and the ticks of heartbeats.
+    """
     run = records_in(files.read(segment.name, start, end - start), start)
     if run.end != end:
         raise Damage(segment.name, run.end, end, "a record fails its checksum").error()

@@ -1,7 +1,8 @@
-"""A job while it runs: a StreamingQuery of Spark whose micro-batches are handed, one by one, to a function of the driver.
+"""A running job: a StreamingQuery of Spark whose micro-batches are passed, one by one, to a function in the
+driver.
 
-The law: a micro-batch that was handed over is handed over again, with the same offsets and rows, until the function has returned and
-Spark has committed it. So whoever takes it may keep it once, by its offsets, and nothing is lost or doubled.
+The law: a micro-batch is passed again, with the same offsets and rows, until the function has returned and
+Spark has committed it. So the receiver can keep it exactly once, by its offsets.
 """
 
 from __future__ import annotations
@@ -28,7 +29,9 @@ Take = Callable[[MicroBatch], None]
 
 @dataclass(frozen=True)
 class Progress:
-    """What Spark says of the last micro-batch: its number, how long it took, and how long each step of it, in milliseconds."""
+    """Spark's report on the last micro-batch: its number, its duration, and the duration of each step, in
+    milliseconds.
+    """
 
     batch: int
     milliseconds: int
@@ -36,7 +39,7 @@ class Progress:
 
 
 class Running:
-    """One query. `available_now`: it ends by itself when what is there has been read."""
+    """One query. `available_now`: it ends by itself when it has read all that is there."""
 
     def __init__(
         self,
@@ -48,7 +51,7 @@ class Running:
         available_now: bool = False,
         trigger: str | None = None,
     ) -> None:
-        # There the function would run on the server, and what it is given be lost.
+        # There the function would run on the server, and its input would be lost.
         require_driver(session, "a query whose answers come to this process")
         self.job = job
         self._session = session
@@ -60,20 +63,20 @@ class Running:
         self._failure: NilometerError | None = None
 
     def start(self) -> None:
-        """Begin, or go on where the checkpoint stands."""
+        """Begin, or go on from the checkpoint."""
 
         def take(frame: DataFrame, _: int) -> None:
             try:
                 self._take(micro_batch(frame))
             except NilometerError as error:
-                # Spark would wrap it in a page of Java.
+                # Spark would wrap the error in a page of Java.
                 self._failure = error
                 raise
 
         settings = {
-            # Fixed with the checkpoint: the keys of buckets were chosen for this many.
+            # Fixed with the checkpoint: the keys of the buckets were chosen for this number.
             "spark.sql.shuffle.partitions": str(self.job.partitions),
-            # Packets are few: code made for a stage is not paid back, 30 ms a micro-batch.
+            # There are few packets, so code generation for a stage does not pay: 30 ms per micro-batch.
             "spark.sql.codegen.wholeStage": "false",
         }
         writer = packets(self._session, self.job).writeStream.foreachBatch(take).outputMode("append")
@@ -82,18 +85,18 @@ class Running:
             writer = writer.trigger(availableNow=True)
         elif self._trigger is not None:
             writer = writer.trigger(processingTime=self._trigger)
-        # A query takes the session's settings with it when it starts.
+        # A query copies the session's settings when it starts.
         with _set(self._session, settings):
             self._query = writer.start()
 
     @property
     def active(self) -> bool:
-        """Whether it goes on."""
+        """Whether it is running."""
         return self._query is not None and self._query.isActive
 
     @property
     def failure(self) -> NilometerError | None:
-        """What made it stop."""
+        """The error that stopped it."""
         if self._failure is not None:
             return self._failure
         found: Any = None if self._query is None else self._query.exception()
@@ -101,7 +104,7 @@ class Running:
 
     @property
     def progress(self) -> Progress | None:
-        """Of the last micro-batch that had anything to do; None before there is one."""
+        """The report on the last micro-batch with anything to do; None if there was none yet."""
         found: Any = None if self._query is None else self._query.lastProgress
         if found is None:
             return None
@@ -109,7 +112,7 @@ class Running:
         return Progress(int(found["batchId"]), steps.get("triggerExecution", 0), steps)
 
     def wait(self) -> None:
-        """Until it has ended; raises what made it fail."""
+        """Wait until it has ended. Raises its error."""
         assert self._query is not None, "a query that was not started"
         try:
             self._query.awaitTermination()
@@ -122,7 +125,7 @@ class Running:
             raise self.failure
 
     def catch_up(self) -> None:
-        """Until all that is in the logs now has been handed over."""
+        """Wait until everything that is in the logs now has been passed on."""
         assert self._query is not None, "a query that was not started"
         try:
             self._query.processAllAvailable()
@@ -133,14 +136,14 @@ class Running:
             raise self.failure
 
     def stop(self) -> None:
-        """Let go, after the micro-batch that is under way or without it."""
+        """Stop, after the current micro-batch or without it."""
         if self._query is not None:
             self._query.stop()
 
 
 @contextmanager
 def _set(session: SparkSession, settings: Mapping[str, str]) -> Iterator[None]:
-    """A session's settings, for a while."""
+    """Set a session's settings temporarily."""
     before = {key: session.conf.get(key) for key in settings}
     try:
         for key, value in settings.items():
@@ -152,7 +155,7 @@ def _set(session: SparkSession, settings: Mapping[str, str]) -> Iterator[None]:
 
 
 def error_of(text: str) -> NilometerError:
-    """What is behind Spark's account of it: an error of ours, if there is one in it."""
+    """The cause behind Spark's error text: one of our errors, if the text carries one."""
     ours = found_in(text)
     if ours is not None:
         return ours
@@ -161,5 +164,5 @@ def error_of(text: str) -> NilometerError:
     return ResourceError(
         "Spark stopped the query",
         detail=(causes[-1] if causes else " ".join(said[:2]))[:500],
-        hint="it goes on where it stood when it is run again",
+        hint="run it again: it goes on from its last commit",
     )

@@ -1,7 +1,8 @@
-"""Settings -> the one SparkSession of this process.
+"""Makes the one SparkSession of this process from settings.
 
-`local[*]` by default, any master URL by configuration. Whatever the user sets wins over what is chosen here; a session that the user
-made before is taken as it is, and only told what streaming queries need. Why each setting is here stands beside it.
+The master is `local[*]` by default, or any master URL. The user's settings override those chosen here. A
+session that the user made before is used as it is, and only gets the settings that streaming queries need.
+The reason for each setting is beside it.
 """
 
 from __future__ import annotations
@@ -32,30 +33,34 @@ PYTHON = "PYSPARK_PYTHON"
 LOG_LEVEL = "spark.log.level"
 LOGGING = Path(__file__).with_name("log4j2.properties")
 ONE = threading.Lock()
-"""Two threads that ask for a session get the same."""
+"""Two threads that ask for a session get the same one."""
 
 STREAMING = {
-    # State in RocksDB: the only provider that transformWithState takes. A commit writes what changed, not the whole.
+    # State in RocksDB, the only provider that transformWithState accepts. A commit writes the changes, not
+    # the whole state.
     "spark.sql.streaming.stateStore.providerClass": "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider",
     "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
-    # Without a timer no batch without data has anything to do; every batch of ours has a packet for every bucket.
+    # Without timers, a batch without data has nothing to do; every batch of ours has a packet for every
+    # bucket.
     "spark.sql.streaming.noDataMicroBatches.enabled": "false",
     # Times are UTC throughout.
     "spark.sql.session.timeZone": "UTC",
 }
-"""What queries need of any session, also of one that the user made."""
+"""The settings that queries need in any session, including one that the user made."""
 
 LOCAL_CHECKPOINTS = {
-    # The default starts some 40 processes a batch to ask for permissions, 0.1 s; this one 8 (chmod, as there is no native Hadoop).
-    # It assumes one driver a checkpoint.
+    # The default starts some 40 processes per batch to ask for permissions, 0.1 s; this one starts 8 (chmod,
+    # as there is no native Hadoop). It assumes one driver per checkpoint.
     "spark.sql.streaming.checkpointFileManagerClass": "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager",
 }
 
 
 def spark_session(settings: Mapping[str, str] | None = None) -> SparkSession:
-    """The session of this process: made with these settings (by default those of the environment), or the one that is there."""
+    """The session of this process: the existing one, or a new one with these settings (default: those of the
+    environment).
+    """
     chosen = dict(SparkSettings.from_environment().session if settings is None else settings)
-    # Said at every use of Arrow. pandas 3 works with what we use of PySpark: our tests say so.
+    # Printed at every use of Arrow. pandas 3 works with the parts of PySpark that we use: our tests show it.
     warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
     with ONE:
         if chosen.get(MASTER, "").startswith("sc://"):
@@ -69,7 +74,7 @@ def spark_session(settings: Mapping[str, str] | None = None) -> SparkSession:
 
 
 def default_settings(master: str = "local[*]") -> dict[str, str]:
-    """What a session has unless told otherwise."""
+    """The default settings of a session."""
     cores = cores_of(master)
     return {
         MASTER: master,
@@ -78,21 +83,22 @@ def default_settings(master: str = "local[*]") -> dict[str, str]:
         "spark.ui.showConsoleProgress": "false",
         LOG_LEVEL: "ERROR",
         "spark.driver.memory": f"{_driver_gigabytes()}g",
-        # Hadoop's local file system runs `chmod` for every file it writes, eight of them a micro-batch: at least without a helper process each.
+        # Hadoop's local file system runs `chmod` for every file it writes, eight per micro-batch: at least
+        # without a helper process each.
         "spark.driver.defaultJavaOptions": f"-Dlog4j2.configurationFile={LOGGING.as_uri()}"
         " -Djdk.lang.Process.launchMechanism=VFORK",
-        # Tables are none of ours, but a catalog makes its directory where it stands.
+        # We use no tables, but a catalog creates its directory in the working directory.
         "spark.sql.warehouse.dir": str(Path(tempfile.gettempdir(), f"nilometer-warehouse-{os.getuid()}")),
         "spark.sql.catalogImplementation": "in-memory",
-        # A partition costs a state store and a turn of a Python worker in every batch and stage.
+        # Each partition costs a state store and a turn of a Python worker in every batch and stage.
         "spark.sql.shuffle.partitions": str(min(cores, 4) if cores else 4),
-        # A worker keeps its imports, its compiled kernels and the state it read last.
+        # A worker keeps its imports, its compiled kernels and the state it last read.
         "spark.python.worker.reuse": "true",
-        # Forks workers that have Polars, numba and Nilometer imported.
+        # Forks workers that have already imported Polars, numba and Nilometer.
         "spark.python.daemon.module": "nilometer.spark.daemon",
-        # On a busy machine a worker imports for longer than the 15 s that Spark waits for it.
+        # On a busy machine, the imports of a worker take longer than the 15 s that Spark waits for it.
         "spark.python.authenticate.socketTimeout": "120s",
-        # A crash inside native code says where.
+        # Makes a crash inside native code print where it happened.
         "spark.python.worker.faulthandler.enabled": "true",
         **(LOCAL | LOCAL_CHECKPOINTS if cores else {}),
         **STREAMING,
@@ -100,16 +106,16 @@ def default_settings(master: str = "local[*]") -> dict[str, str]:
 
 
 LOCAL = {
-    # Over TCP a task waits 40 ms for its input: small writes, and acknowledgements that are held back.
+    # Over TCP, a task waits 40 ms for its input because of small writes and delayed acknowledgements.
     "spark.python.unix.domain.socket.enabled": "true",
-    # Nobody outside has anything to say to a driver that is its own executor.
+    # Nothing outside needs to reach a driver that is its own executor.
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
 }
 
 
 def _made(chosen: Mapping[str, str]) -> SparkSession:
-    """A new session, with a JVM of its own."""
+    """A new session with its own JVM."""
     from pyspark import SparkConf, SparkContext
     from pyspark.sql import SparkSession
 
@@ -124,7 +130,8 @@ def _made(chosen: Mapping[str, str]) -> SparkSession:
         return SparkSession(context)
     os.environ.setdefault("SPARK_LOCAL_IP", settings["spark.driver.bindAddress"])
     try:
-        # The Python of this process, whatever the environment says: state fails in odd ways with another's libraries.
+        # The Python of this process, whatever the environment says: with the libraries of another Python,
+        # state fails in odd ways.
         os.environ[PYTHON] = _interpreter().path if sys.platform == "linux" else sys.executable
         context = SparkContext(conf=configuration, gateway=SparkContext._gateway or _gateway(configuration))
     finally:
@@ -134,21 +141,21 @@ def _made(chosen: Mapping[str, str]) -> SparkSession:
 
 @functools.cache
 def _interpreter() -> Interpreter:
-    """The interpreter that Spark's processes of this machine are started with, for as long as this process lives."""
+    """The interpreter that starts Spark's Python processes on this machine, for the life of this process."""
     interpreter = Interpreter()
     atexit.register(interpreter.close)
     return interpreter
 
 
 def _gateway(configuration: Any) -> Any:
-    """A JVM, started; what it has to say is heard by a Listener."""
+    """Start a JVM; a Listener reads its output."""
     from pyspark.errors import PySparkRuntimeError
     from pyspark.java_gateway import launch_gateway
 
     reading, writing = os.pipe()
     listener = Listener(os.fdopen(reading, encoding="utf-8", errors="replace"))
     try:
-        # Its stdout as well: ours is for rows, and a JVM that cannot start says so there.
+        # Its stdout, too: ours is for rows, and a JVM that cannot start says so there.
         return launch_gateway(configuration, {"stderr": writing, "stdout": writing})  # type: ignore[no-untyped-call]
     except PySparkRuntimeError as error:
         os.close(writing)
@@ -165,7 +172,7 @@ def _gateway(configuration: Any) -> Any:
 
 
 def _adopted(session: SparkSession, chosen: Mapping[str, str]) -> SparkSession:
-    """A session that was there before, with what queries need where its maker said nothing of it."""
+    """An existing session, with the settings that queries need where its maker set none."""
     master = session.conf.get(MASTER)
     if chosen.get(MASTER, master) != master:
         raise ConfigurationError(
@@ -183,7 +190,7 @@ def _adopted(session: SparkSession, chosen: Mapping[str, str]) -> SparkSession:
 
 
 def _connected(chosen: Mapping[str, str]) -> SparkSession:
-    """A session of a Spark Connect server."""
+    """A session on a Spark Connect server."""
     from pyspark.errors import PySparkImportError
     from pyspark.sql import SparkSession
 
@@ -202,7 +209,9 @@ def _connected(chosen: Mapping[str, str]) -> SparkSession:
 
 
 def require_driver(session: SparkSession, what: str) -> None:
-    """Refuse what has to run in Spark's driver, which with Spark Connect is another process on another machine."""
+    """Refuse work that must run in Spark's driver, which with Spark Connect is another process on another
+    machine.
+    """
     if not hasattr(session, "_jsparkSession"):
         raise UnsupportedError(
             f"{what} needs Spark's driver in this process, and over Spark Connect it is elsewhere",
@@ -211,7 +220,7 @@ def require_driver(session: SparkSession, what: str) -> None:
 
 
 def _forget_the_dead() -> None:
-    """A JVM that was killed leaves a context that can do nothing, not even stop."""
+    """Forget the context of a JVM that was killed: it can do nothing, not even stop."""
     from pyspark import SparkContext
     from pyspark.sql import SparkSession
 
@@ -222,7 +231,7 @@ def _forget_the_dead() -> None:
 
 
 def _spark_defaults() -> dict[str, str]:
-    """The user's spark-defaults.conf: Spark would let what we choose win over it."""
+    """The user's spark-defaults.conf, read here because Spark would let our settings override it."""
     home = os.environ.get("SPARK_CONF_DIR") or (
         os.environ.get("SPARK_HOME", "") and os.environ["SPARK_HOME"] + "/conf"
     )
@@ -235,6 +244,8 @@ def _spark_defaults() -> dict[str, str]:
 
 
 def _driver_gigabytes() -> int:
-    """A quarter of the memory, within reason: RocksDB and Python, where the work is done, are outside the JVM's heap."""
+    """A quarter of the memory, from 1 to 4 GB: RocksDB and Python, which do the work, are outside the JVM's
+    heap.
+    """
     whole = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     return max(1, min(4, whole // 4 // 2**30))

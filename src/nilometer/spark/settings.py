@@ -1,15 +1,17 @@
-"""Arguments, environment, nilometer.toml -> the settings of the Spark host.
+"""The settings of the Spark host, from arguments, environment variables and nilometer.toml.
 
-The nearer to the user wins: an argument, then `NILOMETER_SPARK__MASTER` and its like, then the table [spark] of `nilometer.toml` in the
-data directory (or else in the working directory), then what is said here. A name that is not known is refused, with the nearest that
-is. Any setting of Spark's own may stand among them by its full name, and is passed on as it is:
+The order of precedence: an argument; then variables such as `NILOMETER_SPARK__MASTER`; then the table [spark]
+of `nilometer.toml` in the data directory (or else in the working directory); then the defaults here. An
+unknown name is refused, with the nearest known name as a hint. Spark's own settings may be given by their
+full names, and are passed on unchanged:
 
     [spark]
     master = "spark://gateway:7077"
     buckets = 32
     spark.executor.memory = "4g"
 
-A shell's variables have no dots; there a double underscore stands for one: `NILOMETER_SPARK__spark__executor__memory=4g`.
+Names of shell variables have no dots; a double underscore replaces a dot:
+`NILOMETER_SPARK__spark__executor__memory=4g`.
 """
 
 from __future__ import annotations
@@ -39,23 +41,25 @@ UNITS = {
 
 @dataclass(frozen=True)
 class SparkSettings:
-    """How Nilometer uses Spark. What is None is decided where it is used."""
+    """How Nilometer uses Spark. A setting that is None is decided where it is used."""
 
     master: str | None = None
     """Where Spark runs: `local[*]`, `spark://host:7077`, `yarn`, `k8s://...` or `sc://host` (Spark Connect)."""
     buckets: int | None = None
-    """Into how many parts a query's keys are divided; fixed for the life of a query's version. By default two for each core of this machine,
-    or 16 where Spark runs elsewhere: each costs some milliseconds in every micro-batch."""
+    """The number of parts into which a query's keys are divided; fixed for the life of a query's version. The
+    default is two per core of this machine, or 16 if Spark runs elsewhere. Each bucket costs some
+    milliseconds in every micro-batch.
+    """
     max_rows: int = 1_000_000
-    """The most readings of a micro-batch."""
+    """The largest number of readings in a micro-batch."""
     trigger: float = 0.0
-    """Seconds from one micro-batch to the next; 0: the next begins when there is something to read."""
+    """Seconds from one micro-batch to the next; 0: the next begins as soon as there is something to read."""
     checkpoints: str | None = None
-    """The place of the queries' checkpoints, a directory or a URL; by default beside their result logs."""
+    """Where the queries' checkpoints are kept, a directory or a URL; by default beside their result logs."""
     log_level: str = "error"
-    """From which level on what Spark logs is shown."""
+    """The level from which on Spark's log messages are shown."""
     options: Mapping[str, str] = field(default_factory=dict)
-    """Settings of Spark's own, by their full names."""
+    """Spark's own settings, by their full names."""
 
     def __post_init__(self) -> None:
         if self.master is not None and not re.fullmatch(MASTERS, self.master):
@@ -81,7 +85,7 @@ class SparkSettings:
         environment: Mapping[str, str] = os.environ,
         **arguments: Any,
     ) -> SparkSettings:
-        """The settings for a data directory; an argument that is None says nothing."""
+        """The settings for a data directory; an argument that is None is ignored."""
         said = _from_file(directory)
         said |= _from_variables(environment)
         said |= {name: value for name, value in arguments.items() if value is not None}
@@ -89,7 +93,7 @@ class SparkSettings:
 
     @classmethod
     def of(cls, said: Mapping[str, Any]) -> SparkSettings:
-        """The settings that these names and values are: `buckets`, `spark.executor.memory`; values may be text."""
+        """The settings with these names and values: `buckets`, `spark.executor.memory`; values may be text."""
         options = dict(said.get("options", {}))
         options |= {name: value for name, value in said.items() if name.startswith("spark.")}
         own = {name: value for name, value in said.items() if name not in options and name != "options"}
@@ -103,12 +107,12 @@ class SparkSettings:
 
     @property
     def bucket_count(self) -> int:
-        """The buckets of a query that is begun now."""
+        """The number of buckets of a new query."""
         return self.buckets if self.buckets is not None else 2 * cores_of(self.master or "local[*]") or 16
 
     @property
     def session(self) -> dict[str, str]:
-        """What the session is made with: see `spark_session`."""
+        """The settings of the session: see `spark_session`."""
         master = {"spark.master": self.master} if self.master else {}
         return {**master, "spark.log.level": self.log_level.upper(), **self.options}
 
@@ -134,7 +138,7 @@ def cores_of(master: str) -> int:
 
 
 def _from_file(directory: str | Path | None) -> dict[str, Any]:
-    """The table [spark] of the first nilometer.toml there is; names with dots are put together again."""
+    """The table [spark] of the first nilometer.toml found; names with dots are joined again."""
     for place in (Path(directory) if directory is not None else None, Path.cwd()):
         path = place / FILE if place is not None else None
         if path is None or not path.is_file():
@@ -159,7 +163,9 @@ def _from_file(directory: str | Path | None) -> dict[str, Any]:
 
 
 def _flat(table: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, Any]]:
-    """`spark.executor.memory = "4g"` is three tables to TOML, and one name to us."""
+    """The settings of nested tables by full names: `spark.executor.memory = "4g"` is three tables to TOML,
+    and one name to us.
+    """
     for name, value in table.items():
         if isinstance(value, dict):
             yield from _flat(value, f"{before}{name}.")
@@ -168,7 +174,7 @@ def _flat(table: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, Any
 
 
 def _from_variables(environment: Mapping[str, str]) -> dict[str, str]:
-    """The settings in variables. Names of Spark's own keep their letters, ours are upper case by custom."""
+    """The settings in variables. Spark's own names keep their case; ours are upper case by custom."""
     said = {}
     for variable, value in environment.items():
         if variable.startswith(PREFIX):

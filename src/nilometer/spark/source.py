@@ -1,7 +1,8 @@
 """`format("nilometer")`: a query's packets as a data source of Spark, streaming and batch.
 
-A shell around planning.py, which knows offsets, limits and tasks. The option `job` is a packed job (job.py). Nothing of weight is imported
-here: Spark starts several processes for every source, most of which only ask for its schema.
+A thin layer over planning.py, which handles offsets, limits and tasks. The option `job` is a packed job
+(job.py). This module imports nothing heavy, because Spark starts several processes for every source, most of
+which only ask for its schema.
 """
 
 from __future__ import annotations
@@ -28,15 +29,15 @@ COLUMNS = "key int, packet binary"
 
 
 class PacketSource(DataSource):
-    """A query's packets: one row for each bucket and task of a micro-batch."""
+    """A query's packets: one row per bucket and task of a micro-batch."""
 
     @classmethod
     def name(cls) -> str:
-        """Of the format."""
+        """The name of the format."""
         return NAME
 
     def schema(self) -> str:
-        """Of a packet."""
+        """The schema of a packet."""
         return COLUMNS
 
     def streamReader(self, schema: StructType) -> PacketStreamReader:  # noqa: N802, ARG002 - Spark's names
@@ -44,7 +45,7 @@ class PacketSource(DataSource):
         return PacketStreamReader(self.options["job"])
 
     def reader(self, schema: StructType) -> PacketReader:  # noqa: ARG002
-        """All packets at once: the logs as they are now."""
+        """All packets at once, from the logs as they are now."""
         return PacketReader(self.options["job"])
 
 
@@ -57,7 +58,7 @@ class PacketStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     @property
     def planner(self) -> Planner:
-        """Made when it is first asked for: the executors do not plan."""
+        """The planner, made at the first use: the executors do not plan."""
         from nilometer.spark.planning import Planner
 
         if self._planner is None:
@@ -74,11 +75,11 @@ class PacketStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return ReadAllAvailable() if limit is None else ReadMaxRows(limit)
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
-        """What is there now is all that there is."""
+        """Read nothing beyond the present ends of the logs."""
         self.planner.close_logs()
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:  # noqa: N802
-        """The end of the next micro-batch; the same as `start` if there is nothing new."""
+        """The end of the next micro-batch; equal to `start` if there is nothing new."""
         rows = limit.max_rows if isinstance(limit, ReadMaxRows) else None
         return self.planner.latest(start, rows)
 
@@ -87,13 +88,13 @@ class PacketStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return [InputPartition(task) for task in self.planner.tasks(start, end)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """What a task gives."""
+        """The packets of a task."""
         from nilometer.spark.planning import read_task
 
         return read_task(self._text, partition.value)
 
     def commit(self, end: dict[str, Any]) -> None:
-        """A micro-batch is done with."""
+        """A micro-batch is committed."""
         self.planner.forget(end)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -113,7 +114,7 @@ class PacketReader(DataSourceReader):
         return [InputPartition(task) for task in Planner(self._text).all_tasks()]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """What a task gives."""
+        """The packets of a task."""
         from nilometer.spark.planning import read_task
 
         return read_task(self._text, partition.value)

@@ -1,7 +1,7 @@
-"""A stateful stage as Spark sees it: `transformWithState` around processor.py.
+"""A stateful stage in Spark's terms: `transformWithState` around processor.py.
 
-Nothing of weight is imported here: for every query Spark starts a process beside the driver that asks for the state variables
-and nothing else.
+This module imports nothing heavy, because Spark starts a process beside the driver for every query that only
+asks for the state variables.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from pyspark.sql.streaming.stateful_processor import (
 )
 from pyspark.sql.types import BinaryType, StringType, StructField, StructType
 
-# One variable for all, and its types not as text: each variable, and each text, is another question to the JVM in every task, of tens of
-# milliseconds.
+# One variable for everything, and its types not as text: each variable, and each text, costs a call to the
+# JVM in every task, of tens of milliseconds.
 VARIABLE = "panes"
 NAME = StructType([StructField("name", StringType())])
 PANE = StructType([StructField("pane", BinaryType())])
@@ -52,11 +52,11 @@ class Stage(StatefulProcessor):
             yield Row(key=target, packet=packet)
 
     def close(self) -> None:
-        """Nothing is held but what lives on."""
+        """Nothing to do: only the flows are held, which stay."""
 
 
 class SparkStates:
-    """The state of the bucket that Spark is at (processor.States)."""
+    """The state of Spark's current bucket (processor.States)."""
 
     def __init__(self, panes: MapState) -> None:
         self._panes = panes
@@ -70,7 +70,7 @@ class SparkStates:
         return mark.decode(), small
 
     def update(self, mark: str, small: bytes) -> None:
-        """Others."""
+        """Replace the mark and the small panes."""
         self._panes.updateValue(HEAD, (mark.encode() + b"\n" + small,))
 
     def large(self) -> dict[str, bytes]:
@@ -78,9 +78,9 @@ class SparkStates:
         return {name[0]: bytes(pane[0]) for name, pane in self._panes.iterator() if tuple(name) != HEAD}
 
     def put(self, name: str, pane: bytes) -> None:
-        """Another large pane."""
+        """Write a large pane."""
         self._panes.updateValue((name,), (pane,))
 
     def remove(self, name: str) -> None:
-        """One less."""
+        """Delete a large pane."""
         self._panes.removeKey((name,))

@@ -1,7 +1,9 @@
-"""A user's streaming DataFrame -> a stream's log: whatever Spark can read (Kafka, Delta, files) becomes an extent.
+"""Lands a user's streaming DataFrame in a stream's log: whatever Spark can read (Kafka, Delta, files) becomes
+a stream.
 
-Its micro-batches are landed, each once, through the same entrance as everything else that comes in; from there on it is a stream like any
-other: replayable, with books, readable on every host. A micro-batch that Spark repeats after a crash is known by its checkpoint and number.
+Its micro-batches are landed, each exactly once, through the same entrance as all other readings. From there
+on it is a stream like any other: replayable, with books, readable on every host. A micro-batch that Spark
+repeats after a crash is recognized by its checkpoint and number.
 """
 
 from __future__ import annotations
@@ -29,7 +31,7 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
 
 BATCH = 1 << 40
-"""Readings of a micro-batch are numbered from its own number times this."""
+"""The readings of a micro-batch are numbered from the micro-batch's number times this on."""
 
 
 IDENTITY = "nilometer"
@@ -89,15 +91,15 @@ class Landing:
 
     @property
     def active(self) -> bool:
-        """Whether it goes on."""
+        """Whether it is running."""
         return self._query.isActive
 
     def catch_up(self) -> None:
-        """Until all that the DataFrame has now is in the log."""
+        """Wait until everything that the DataFrame has now is in the log."""
         self._checked(self._query.processAllAvailable)
 
     def wait(self) -> None:
-        """Until the DataFrame has ended."""
+        """Wait until the DataFrame has ended."""
         self._checked(self._query.awaitTermination)
 
     def _checked(self, wait: Callable[[], object]) -> None:
@@ -107,7 +109,7 @@ class Landing:
             raise (self._failure or error_of(str(error))) from None
 
     def stop(self) -> None:
-        """Land no more, and let go of the log."""
+        """Stop landing, and release the log."""
         self._query.stop()
         self._log.close()
 
@@ -119,7 +121,9 @@ class Landing:
 
 
 def identity_of(checkpoint: str) -> str:
-    """The name of a checkpoint for itself, kept in it: micro-batches are numbered from 0 again in another one, and are not the same."""
+    """The identity of a checkpoint, kept in it. Another checkpoint numbers its micro-batches from 0 again,
+    and those are not the same.
+    """
     files = LocalFiles(checkpoint)
     try:
         return bytes(files.read(IDENTITY)).decode()
@@ -129,7 +133,9 @@ def identity_of(checkpoint: str) -> str:
 
 
 def _garbled(reading: Reading) -> tuple[Garbled, ...]:
-    """The rows that could not be read, as dead letters: the first ones with their reasons, the others counted."""
+    """The rows that could not be read, as dead letters: the first ones with their reasons, the others
+    counted.
+    """
     said = tuple(Garbled(b"", str(letter)) for letter in reading.dead_letters)
     unsaid = reading.garbled - len(said)
     return (*said, Garbled(b"", "could not be read", count=unsaid)) if unsaid > 0 else said

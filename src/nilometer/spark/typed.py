@@ -1,4 +1,4 @@
-"""Answers as ordinary columns of Spark: the packets of an answer -> a typed DataFrame."""
+"""Turns the packets of an answer into a Spark DataFrame with ordinary typed columns."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def typed(packets: DataFrame, schema: Schema) -> DataFrame:
 
 
 def unpacker(schema: Schema) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """Batches of packets to batches of rows."""
+    """A function from batches of packets to batches of rows."""
     wanted = arrow_schema(schema)
 
     def unpack_batches(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -46,7 +46,7 @@ def spark_schema(schema: Schema) -> StructType:
 
 
 def spark_type(type_: Type) -> DataType:
-    """The type of Spark that holds values of a type."""
+    """The Spark type for values of a type."""
     from pyspark.sql import types
 
     if type_.element is not None:
@@ -70,12 +70,12 @@ def spark_type(type_: Type) -> DataType:
 
 
 def arrow_schema(schema: Schema) -> pa.Schema:
-    """What Spark takes for these types."""
+    """The Arrow schema that Spark accepts for these types."""
     return pa.schema([(column.name, arrow_type(column.type)) for column in schema])
 
 
 def arrow_type(type_: Type) -> Any:
-    """What Spark takes for a type."""
+    """The Arrow type that Spark accepts for a type."""
     if type_.element is not None:
         return pa.list_(arrow_type(type_.element))
     if type_.kind is Kind.STRUCT:

@@ -1,4 +1,5 @@
-"""Live queries -> what their sensors shall do: demand, and a proxy for each sensor (fjords.txt sections 3.2, 5).
+"""Decides what sensors do for live queries: combines the queries' demands, with a proxy for each sensor
+(fjords.txt sections 3.2, 5).
 
 The law: a sensor does the least that answers every live query, and no query can tell which others run.
 """

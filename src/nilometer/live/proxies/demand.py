@@ -1,11 +1,13 @@
-"""What live queries need of a stream's sensors, and the least that serves them all (fjords.txt section 3.2).
+"""The demand of live queries on a stream's sensors, and the least demand that serves them all (fjords.txt
+section 3.2).
 
-A `Demand` says: sample every `interval`, send `columns` of the readings that satisfy `predicate`; where `aggregate` is
-given, a summary of them per pane would do. `combine` makes one of several: the highest sample rate, the union of the
-filters, the columns and the sensors, the coarsest summary that serves all; nobody asking is None, and the sensor sleeps.
+A `Demand` says: sample every `interval`, and send `columns` of the readings that satisfy `predicate`. If
+`aggregate` is given, a summary per pane is enough. `combine` makes one demand of several: the highest sample
+rate; the union of the filters, the columns and the sensors; the coarsest summary that serves all. Without any
+demand it returns None, and the sensor sleeps.
 
-The law: a tuple that one of the demands asks for is one that their combination asks for, so no query's answer depends
-on which others run. Queries filter again what they get; sending more than was asked is never wrong.
+The law: a tuple that one of the demands asks for is one that their combination asks for, so no query's answer
+depends on which others run. Queries filter their input again, so sending more than was asked is never wrong.
 
 >>> from nilometer.expressions import Call, ColumnReference, Literal
 >>> from nilometer.types import BOOLEAN, INT, SECOND
@@ -49,8 +51,9 @@ from nilometer.types import BOOLEAN, format_duration
 
 @dataclass(frozen=True)
 class Summary:
-    """All that a query needs: these aggregates of a sensor's readings in each pane, `k * every < tick <= (k + 1) * every`.
-    Their arguments read the stream's bare columns."""
+    """A query needs only these aggregates of a sensor's readings in each pane, `k * every < tick <= (k + 1) *
+    every`. Their arguments read the stream's bare columns.
+    """
 
     every: int
     aggregates: frozenset[Aggregate]
@@ -61,8 +64,9 @@ class Summary:
 
 @dataclass(frozen=True)
 class Demand:
-    """What is needed of a stream. `interval` None: as the readings come; `predicate` None: all of them (else over bare
-    column names); `aggregate` None: the readings themselves; `sensors` None: all of them."""
+    """The demand on a stream. `interval` None: readings as they come. `predicate` None: all readings (else
+    over bare column names). `aggregate` None: the readings themselves. `sensors` None: all sensors.
+    """
 
     interval: int | None
     columns: frozenset[str]
@@ -85,7 +89,7 @@ class Demand:
 
 
 def combine(demands: Iterable[Demand]) -> Demand | None:
-    """The least demand that serves all of them; None of none: sleep."""
+    """The least demand that serves all of them; None if there are none: sleep."""
     found = list(demands)
     if not found:
         return None
@@ -102,7 +106,7 @@ def combine(demands: Iterable[Demand]) -> Demand | None:
 
 
 def _summary(demands: list[Demand]) -> Summary | None:
-    """The coarsest that serves all; only where all aggregate the very same readings."""
+    """The coarsest summary that serves all demands; only if all aggregate exactly the same readings."""
     same = {(demand.interval, union([demand.predicate])) for demand in demands}
     summaries = [demand.aggregate for demand in demands if demand.aggregate is not None]
     if len(same) > 1 or len(summaries) < len(demands):
@@ -112,7 +116,7 @@ def _summary(demands: list[Demand]) -> Summary | None:
 
 
 def for_sensor(demand: Demand, sensor: int | str) -> Demand | None:
-    """What the demand asks of one sensor: None if nothing. Conditions on `id` alone are decided here and now."""
+    """The demand on one sensor; None if nothing is asked of it. Conditions on `id` alone are decided here."""
     if demand.sensors is not None and sensor not in demand.sensors:
         return None
     left = []
@@ -127,7 +131,9 @@ def for_sensor(demand: Demand, sensor: int | str) -> Demand | None:
 
 
 def asks_for(demand: Demand, row: Mapping[str, Any], tick: int | None = None) -> bool:
-    """Whether a reading (bare column names) is to be sent. One that the filter fails on, is: its query shall say so."""
+    """Whether a reading (bare column names) is to be sent. A reading on which the filter fails is sent, so
+    that its query reports the error.
+    """
     if demand.predicate is None:
         return True
     try:
@@ -140,7 +146,9 @@ def asks_for(demand: Demand, row: Mapping[str, Any], tick: int | None = None) ->
 
 
 def union(predicates: Iterable[Expression | None]) -> Expression | None:
-    """A filter that passes what any of them passes; None passes all. What another one implies is left out."""
+    """A filter that passes what any of them passes; None passes everything. A filter that implies another is
+    left out.
+    """
     kept: list[Expression] = []
     for predicate in predicates:
         if predicate is None:
@@ -152,7 +160,7 @@ def union(predicates: Iterable[Expression | None]) -> Expression | None:
             kept.append(part)
     if not kept:
         return None
-    # In one order whatever the order of the queries: the same demand is not sent to a sensor twice.
+    # In one order, whatever the order of the queries, so that the same demand is not sent to a sensor twice.
     kept.sort(key=str)
     return kept[0] if len(kept) == 1 else Call("or", tuple(kept), BOOLEAN)
 
@@ -166,10 +174,12 @@ def _disjuncts(predicate: Expression) -> tuple[Expression, ...]:
 
 
 def implies(strong: Expression, weak: Expression) -> bool:
-    """Whether `weak` is seen to be true wherever `strong` is: by equal conditions and by thresholds on one column."""
+    """Whether `weak` is provably true wherever `strong` is: by equal conditions, and by thresholds on one
+    column.
+    """
     parts = conjuncts(strong)
     if strong != weak and not all(_quiet(part) for part in parts):
-        return False  # where it fails, it asks for the tuple, and the other may not
+        return False  # if it fails, it asks for the tuple, and the other may not
     return all(any(_part_implies(part, wanted) for part in parts) for wanted in conjuncts(weak))
 
 
@@ -199,7 +209,7 @@ def _part_implies(strong: Expression, weak: Expression) -> bool:
 
 
 def _threshold(part: Expression) -> tuple[ColumnReference, str, Any] | None:
-    """`column > constant` and its kin, the column left."""
+    """`column > constant` and similar conditions, with the column on the left."""
     match part:
         case Call(way, (ColumnReference() as column, Literal(value=value))) if way in MIRROR:
             found = column, way, value

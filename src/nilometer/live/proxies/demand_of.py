@@ -1,12 +1,14 @@
-"""Physical plan -> what it needs of each of its streams, from its SP_ACQUIRE leaves (fjords.txt section 3.2).
+"""Derives from a physical plan its demand on each of its streams, from the SP_ACQUIRE leaves (fjords.txt
+section 3.2).
 
     SP_ACQUIRE [s; x; WHERE p]                         x WHERE p EVERY the stream's interval
     SAMPLE [EVERY d] · SP_ACQUIRE [s; x]               x EVERY d, when the stream's interval divides d
     AGGR_INIT · TIME_WINDOW [RANGE r SLIDE d] · …      …, and a summary per gcd(r, d) would do
 
-What may not be pushed: a selection above SAMPLE (another query's filter would change which tuple is the first), or a
-coarser rate below one (a filter before SAMPLE picks the first that passes); a condition on NOW or on a static attribute,
-which the sensor does not know. Leaving a condition out is never wrong; see `demand.py`.
+Some things must not be pushed to the sensor: a selection above SAMPLE (another query's filter would change
+which tuple is the first); a coarser rate past a filter that is below SAMPLE (SAMPLE picks the first tuple
+that passes); a condition on NOW or on a static attribute, which the sensor does not know. Leaving a condition
+out is never wrong; see `demand.py`.
 """
 
 from __future__ import annotations
@@ -39,7 +41,7 @@ def demand_of(plan: physical.Node) -> dict[str, Demand]:
 
 
 def _collect(node: physical.Node, above: tuple[physical.Node, ...], found: dict[str, list[Demand]]) -> None:
-    """`above` are the node's ancestors, nearest first."""
+    """Collect the demands of a subtree. `above` are the node's ancestors, nearest first."""
     if isinstance(node, physical.SpAcquire):
         found.setdefault(node.stream.name, []).append(_leaf(node, above))
     for child in node.inputs:
@@ -80,16 +82,20 @@ def _bare(expression: Expression, alias: str) -> Expression:
 def _summary(
     leaf: physical.SpAcquire, above: tuple[physical.Node, ...], interval: int | None, known: set[str]
 ) -> Summary | None:
-    """The panes and aggregates that would do; None where the tuples themselves are needed, or a pane holds one reading."""
+    """The panes and aggregates that are enough; None if the tuples themselves are needed, or a pane holds one
+    reading.
+    """
     match above:
         case (physical.TimeWindow() as window, physical.AggregateInit() as aggregate, *_):
             pass
         case _:
             return None
-    closed = window.start is not None and not window.open_start  # [T - start, T - end] is no union of panes
+    closed = (
+        window.start is not None and not window.open_start
+    )  # [T - start, T - end] is not a union of panes
     if window.slide is None or closed:
         return None
-    # A sensor can group by what is the same for all its readings: its id and its static attributes.
+    # A sensor can group by values that are the same for all its readings: its id and its static attributes.
     varying = {name for name in known if name.lower() != "id"}
     if any(columns_of(_bare(key.expression, leaf.alias)) & varying for key in aggregate.keys):
         return None
@@ -100,5 +106,5 @@ def _summary(
     if interval is not None and every <= interval:
         return None
     wanted = {bare for e in expressions if isinstance(bare := _bare(e, leaf.alias), Aggregate)}
-    # An aggregate without items still says which groups there are, and completeness counts.
+    # An aggregate without items still tells which groups there are, and completeness counts.
     return Summary(every, frozenset(wanted or {_COUNT}) | ({_COUNT} if aggregate.completeness else set()))

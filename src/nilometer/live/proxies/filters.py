@@ -1,7 +1,8 @@
-"""A demand's filter <-> the text that travels to a sensor, and the sensor's columnar evaluation of it.
+"""A demand's filter <-> the text that is sent to a sensor, and the sensor's columnar evaluation of it.
 
-The law: `read_filter(filter_text(p), columns) == p` for all that `demand_of` pushes (NOW and static attributes are not), and a row
-passes exactly if `asks_for` says so: also one that the filter fails on, for its query shall say so.
+The law: `read_filter(filter_text(p), columns) == p` for every filter that `demand_of` pushes (never NOW or
+static attributes). A row passes exactly if `asks_for` says so; a row on which the filter fails passes, so
+that its query reports the error.
 
 >>> from nilometer.types import FLOAT, Column
 >>> columns = (Column("pm25", FLOAT),)
@@ -35,13 +36,15 @@ def filter_text(predicate: Expression | None) -> str:
 
 
 def read_filter(text: str, columns: Iterable[Column]) -> Expression | None:
-    """The filter of a text, bound to the stream's columns; None for TRUE. A NilometerError for what is none."""
+    """The filter in a text, bound to the stream's columns; None for TRUE. Raises a NilometerError if the text
+    is no filter.
+    """
     bound = read_expression(parse_expression(text), Schema(tuple(columns)))
     return None if bound == TRUE else bound
 
 
 def passing(predicate: Expression | None, rows: pl.DataFrame) -> npt.NDArray[np.bool_]:
-    """For every row whether it is to be sent."""
+    """Whether each row is to be sent."""
     if predicate is None:
         return np.ones(rows.height, dtype=bool)
     return _passing(compile_predicate(predicate), rows)
@@ -53,6 +56,6 @@ def _passing(predicate: Predicate, rows: pl.DataFrame) -> npt.NDArray[np.bool_]:
     except NilometerError:
         if rows.height <= 1:
             return np.ones(rows.height, dtype=bool)
-    # Halved until the rows that it fails on stand alone.
+    # Halve the rows until those on which the filter fails are alone.
     half = rows.height // 2
     return np.concatenate([_passing(predicate, rows[:half]), _passing(predicate, rows[half:])])

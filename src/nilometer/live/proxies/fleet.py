@@ -1,13 +1,17 @@
-"""All sensors of the streams that live queries read, each behind its proxy: queries and presences in, commands out.
+"""All sensors of the streams that live queries read, each behind its proxy: queries and presences in,
+commands out.
 
-    start, stop     a query's demand (demand_of) is divided among the sensors; each proxy says what its sensor must be told
-    heard           readings and presences: who is there, listens, obeys, promises
-    tick            what was not acknowledged for long is said again
-    promise         the time before which nothing more will come from any sensor of a stream: a heartbeat for the log
+    start, stop     divides a query's demand (demand_of) among the sensors; each proxy decides what to tell
+    its sensor
+    heard           readings and presences: which sensors are there, listen, obey, promise
+    tick            repeats commands that were not acknowledged for long
+    promise         the time before which no sensor of a stream will send anything more: a heartbeat for the
+    log
 
-Proxies outlive queries (fjords.txt section 3.2). No I/O and no clock of its own: `command` and `record` are called, the time is asked
-for. The laws: every change of what the live queries ask of a stream is recorded once; what is asked of a sensor is decided for
-all sensors at once, and a proxy is called only where a demand changed or a presence needs it.
+Proxies outlive queries (fjords.txt section 3.2). The fleet has no I/O and no clock of its own: it calls
+`command` and `record`, and asks for the time. The laws: every change of the live queries' demand on a stream
+is recorded once. The demand is divided among all sensors at once, and a proxy is called only if a demand
+changed or a presence needs it.
 """
 
 from __future__ import annotations
@@ -46,24 +50,28 @@ from nilometer.plan import physical
 from nilometer.types import HOUR, MILLISECOND, SECOND
 
 Programs = Callable[[Stream, tuple[Demand, ...]], str | None]
-"""The sensor program that answers all these demands on a stream; None where its sensors have but one."""
+"""The sensor program that answers all these demands on a stream; None if its sensors have only one program.
+"""
 
 SILENCES = 3
-"""A sensor not heard for so many heartbeats or intervals promises nothing any more, and holds up nobody."""
+"""A sensor that was not heard for this many heartbeats or intervals no longer counts for the promise, and
+holds up nothing.
+"""
 
 CHANCES = 3
-"""So often a sensor that could not be told anything, or did not answer, is tried again."""
+"""How often a sensor that could not be told anything, or did not answer, is tried again."""
 
 MOST = 100_000
-"""Sensors of a stream that have a proxy: ids beyond that, as garbage invents them, are not asked anything."""
+"""The most sensors of a stream that have a proxy. Further ids, as garbage invents them, get no commands."""
 
 REMEMBERED = 1_000
-"""Distinct demands that are kept for comparison."""
+"""The number of distinct demands that are kept for comparison."""
 
 
 class Fleet:
-    """The sensors of all streams with live queries. `mailbox` says whether a stream's sensors find commands that were given while
-    they did not listen."""
+    """The sensors of all streams with live queries. `mailbox` says whether a stream's sensors find commands
+    that were given while they did not listen.
+    """
 
     def __init__(
         self,
@@ -92,7 +100,8 @@ class Fleet:
         self._texts: dict[int, str] = {}
         # Equal demands are one object, so that thousands of commands are compared by identity.
         self._demand_objects: dict[Demand, Demand] = {}
-        # A sensor may still say that it obeys a command of our life before: numbers are never used twice.
+        # A sensor may still acknowledge a command from an earlier run of the gateway, so numbers are never
+        # used twice.
         self._first_number = max(0, clock() // MILLISECOND)
 
     # ---- queries -----------------------------------------------------------------------------------------------------
@@ -114,18 +123,18 @@ class Fleet:
             self._note(name, query, "start", before)
 
     def stop(self, query: str) -> None:
-        """A query has ended: sensors that nobody asks go to sleep."""
+        """A query has ended; sensors that no query needs go to sleep."""
         for name in [name for name, demands in self._demands.items() if query in demands]:
             self._leave(name, query)
 
     def demand(self, stream: str) -> Demand | None:
-        """What the live queries need of a stream, together."""
+        """The combined demand of the live queries on a stream."""
         if stream not in self._together:
             self._together[stream] = combine(self._demands.get(stream, {}).values())
         return self._together[stream]
 
     def settled(self, query: str) -> bool:
-        """Whether every sensor that can be told does what the query needs of it."""
+        """Whether every reachable sensor does what the query needs of it."""
         return all(
             proxy.settled
             for name, demands in self._demands.items()
@@ -148,7 +157,7 @@ class Fleet:
         return frozenset(self._demands[name].values())
 
     def _note(self, name: str, query: str, event: str, before: frozenset[Demand]) -> None:
-        """Into the log, if what is asked of the stream has changed."""
+        """Record in the log a change of the demand on the stream, if there is one."""
         after = self._asked(name)
         if after == before:
             return
@@ -171,19 +180,20 @@ class Fleet:
         now = self._clock()
         mask, share = _share(demand, [members.proxies[place].sensor for place in places])
         started, stopped = QueryStarted(query, share), QueryStopped(query)
-        # The demand's own object is what proxies share; it must live as long as they hold it.
+        # Proxies share the demand's own object, which must live as long as they hold it.
         for place, asked in zip(places.tolist(), mask.tolist(), strict=True):
             self._tell(members, place, started if asked else stopped, now)
 
     # ---- sensors -----------------------------------------------------------------------------------------------------
 
     def heard(self, stream: str, result: ReadResult) -> None:
-        """What one read of a stream's adapter brought."""
+        """Process the result of one read of a stream's adapter."""
         members = self._members.get(stream)
         if members is None:
             return
         now = self._clock()
-        # A clock that runs ahead promises nothing: what the entrance quarantines must not move event time here either.
+        # A clock that runs ahead promises nothing: readings that the entrance refuses as future must not move
+        # event time here either.
         limit = None if result.arrived is None else result.arrived + members.stream.future
         rows = members.up_to(result.rows, limit)
         if rows.height:
@@ -198,8 +208,9 @@ class Fleet:
             self._present(members, presence, now)
 
     def _try_again(self, members: Members, now: int) -> None:
-        """Sensors that could not be told anything, and are heard now: where they are may have become known (an MQTT topic with
-        their site in it), or their source may have been out of reach."""
+        """Retry sensors that could not be told anything, and are heard now. Their address may have become
+        known (an MQTT topic with their site in it), or their source may have been unreachable.
+        """
         if not members.uncontrolled.any():
             return
         heard = members.uncontrolled & (members.heard_at == now) & (members.told_at < now)
@@ -209,7 +220,7 @@ class Fleet:
             self._tell(members, place, Unanswered(), now)
 
     def tick(self, now: int) -> None:
-        """Time goes on: say again what was said into a mailbox and not answered, with growing waits."""
+        """Repeat commands that were put into a mailbox and not answered, with growing waits."""
         for members in self._members.values():
             if not members.unanswered:
                 continue
@@ -219,7 +230,8 @@ class Fleet:
             for place in due.tolist():
                 members.attempts[place] += 1
                 if members.attempts[place] > CHANCES:
-                    # It understands no commands, or is not there: left alone until it says something of itself.
+                    # It understands no commands, or is not there: leave it alone until it sends something
+                    # about itself.
                     members.uncontrolled[place] = True
                     members.unanswered.discard(place)
                 else:
@@ -263,7 +275,7 @@ class Fleet:
         )
 
     def _welcome(self, members: Members, strangers: list[int | str]) -> None:
-        """Sensors that nobody declared: the live queries ask them too."""
+        """Add undeclared sensors: the live queries ask them, too."""
         first = len(members)
         self._add(members, strangers[: max(0, MOST - first)])
         places = np.arange(first, len(members))
@@ -300,7 +312,7 @@ class Fleet:
             self._tell(members, place, Listening(presence.listening), now)
 
     def _tell(self, members: Members, place: int, event: Event, now: int) -> None:
-        """An event for a proxy, and its commands to the sensor."""
+        """Pass an event to a proxy, and its commands to the sensor."""
         proxy = members.proxies[place]
         commands = proxy.handle(event, now)
         if not members.uncontrolled[place]:
@@ -318,14 +330,17 @@ class Fleet:
     # ---- shared by many sensors --------------------------------------------------------------------------------------
 
     def _combined(self, stream: Stream, demands: tuple[Demand, ...]) -> Wanted:
-        """Most sensors of a stream are asked the same: it is combined once for all of them."""
+        """The combined demand; most sensors of a stream have the same demands, so it is combined once for all
+        of them.
+        """
         key = (id(stream), *map(id, demands))
         found = self._shared.get(key)
         if found is None:
             demand = combine(demands)
             program = None if demand is None else self._program_for(stream, demands)
             if demand is not None:
-                # As far as a command says it: other columns or sums of the same readings are no news to a sensor.
+                # Only as far as a command says it: other columns or sums of the same readings change nothing
+                # for a sensor.
                 demand = replace(demand, columns=frozenset(), aggregate=None)
                 demand = self._demand_objects.setdefault(demand, demand)
             found = self._shared[key] = demand, program
@@ -349,8 +364,9 @@ class Fleet:
                 return Told(demand.interval or 0, text, program, False, number, heartbeat)
 
     def intervals(self, stream: str) -> pl.DataFrame | None:
-        """How often a reading may be expected of each sensor (id, interval): NULL of one that sleeps or filters. None if nobody is
-        known."""
+        """How often a reading may be expected of each sensor (id, interval): NULL for a sensor that sleeps or
+        filters. None if no sensor is known.
+        """
         members = self._members.get(stream)
         if members is None or not len(members):
             return None
@@ -366,7 +382,7 @@ class Fleet:
     # ---- for people --------------------------------------------------------------------------------------------------
 
     def states(self) -> dict[str, int]:
-        """How many sensors are in each state."""
+        """The number of sensors in each state."""
         counts: dict[str, int] = {}
         for members in self._members.values():
             silent = self._clock() - SILENCES * self._pace(members)
@@ -376,7 +392,7 @@ class Fleet:
         return counts
 
     def rows(self) -> pl.DataFrame:
-        """What each sensor was told and does."""
+        """The command and the state of each sensor."""
         found = []
         for name, members in self._members.items():
             silent = self._clock() - SILENCES * self._pace(members)
@@ -416,7 +432,7 @@ def _state(members: Members, place: int, silent: int) -> str:
 
 
 def _share(demand: Demand, sensors: list[int | str]) -> tuple[npt.NDArray[np.bool_], Demand]:
-    """Which of the sensors the demand asks, and what of each: `for_sensor` for all at once."""
+    """The sensors that the demand concerns, and the demand on each: `for_sensor` for all at once."""
     mask = np.ones(len(sensors), dtype=bool)
     if demand.sensors is not None:
         chosen = demand.sensors
@@ -433,7 +449,7 @@ def _share(demand: Demand, sensors: list[int | str]) -> tuple[npt.NDArray[np.boo
 
 
 def _as_id(stream: Stream, sensor: int | str) -> int | str | None:
-    """A presence's sensor as the stream's ids are; None for what cannot be one (a hub's name)."""
+    """A presence's sensor in the type of the stream's ids; None if it cannot be one (a hub's name)."""
     if stream.id_type.kind.value != "INT":
         return str(sensor)
     try:

@@ -1,8 +1,9 @@
-"""The sensors of one stream, as columns: where each is in the arrays, when it was last heard, what it promised.
+"""The sensors of one stream, as columns: the index of each in the arrays, when it was last heard, what it
+promised.
 
-Readings go in as frames, and nothing here loops over them. The law: `promise` is never later than what every sensor that may
-still send has said (its heartbeat, or its latest reading less the stream's DELAY), so that as a heartbeat of the stream it
-makes no reading late that was not late before.
+Readings come as frames, and nothing here loops over them. The law: `promise` is never later than what every
+sensor that may still send has said (its heartbeat, or its latest reading minus the stream's DELAY). So, used
+as a heartbeat of the stream, it makes no reading late that was not late before.
 """
 
 from __future__ import annotations
@@ -22,14 +23,18 @@ NEVER = -(2**62)
 
 
 class Members:
-    """All sensors of a stream that are declared or were heard, each with its proxy, in the order they became known."""
+    """All sensors of a stream that are declared or were heard, each with its proxy, in the order in which
+    they became known.
+    """
 
     def __init__(self, stream: Stream) -> None:
         self.stream = stream
         self.proxies: list[SensorProxy] = []
         self.places: dict[str, int] = {}
         self.since: Integers = np.empty(0, np.int64)
-        """When a sensor became known, and each column after it: by the gateway's clock, or event time."""
+        """When each sensor became known. This and the following columns are times by the gateway's clock, or
+        event times.
+        """
         self.heard_at: Integers = np.empty(0, np.int64)
         self.latest: Integers = np.empty(0, np.int64)
         self.promised: Integers = np.empty(0, np.int64)
@@ -39,7 +44,7 @@ class Members:
         self.uncontrolled: npt.NDArray[np.bool_] = np.empty(0, bool)
         self.asleep: npt.NDArray[np.bool_] = np.empty(0, bool)
         self.unanswered: set[int] = set()
-        """Those that were told something and have not said that they obey."""
+        """The sensors that have not acknowledged a command yet."""
         self._id = next(c.name for c in stream.columns if c.name.lower() == "id")
         self._time = next(c.name for c in stream.columns if c.name.lower() == "time")
         self._keys: pl.Series | None = None
@@ -48,11 +53,11 @@ class Members:
         return len(self.proxies)
 
     def ids(self) -> list[int | str]:
-        """Their ids, as the stream has them."""
+        """Their ids, in the stream's type."""
         return [proxy.sensor for proxy in self.proxies]
 
     def add(self, proxies: Iterable[SensorProxy], now: int) -> None:
-        """Sensors that became known."""
+        """Add sensors that became known."""
         fresh = [proxy for proxy in proxies if str(proxy.sensor) not in self.places]
         for proxy in fresh:
             self.places[str(proxy.sensor)] = len(self.proxies)
@@ -72,13 +77,13 @@ class Members:
         assert len(self.since) == count
 
     def up_to(self, rows: pl.DataFrame, limit: int | None) -> pl.DataFrame:
-        """The readings stamped up to a time; all of them without one."""
+        """The readings stamped up to a time; without a limit, all of them."""
         if limit is None or not rows.height:
             return rows
         return rows.filter(pl.col(self._time).is_null() | (pl.col(self._time).cast(pl.Int64) <= limit))
 
     def hear(self, rows: pl.DataFrame, now: int) -> list[int | str]:
-        """Take note of readings; the ids that nobody knew."""
+        """Note readings, and return the unknown ids."""
         latest = rows.group_by(self._id).agg(pl.col(self._time).max())
         latest = latest.filter(pl.col(self._id).is_not_null() & pl.col(self._time).is_not_null())
         known = pl.DataFrame({self._id: self._known(), "@place": pl.int_range(len(self), eager=True)})
@@ -94,7 +99,9 @@ class Members:
         return strangers
 
     def promise(self, now: int, patience: int) -> int | None:
-        """The least time that all of them have promised who may still send; None if one has said nothing yet, or there is none."""
+        """The least time promised by all sensors that may still send; None if one has said nothing yet, or
+        there is none.
+        """
         heard = np.maximum(self.heard_at, self.since)
         active = ~self.gone & ~self.asleep & (heard > now - patience)
         if not active.any():

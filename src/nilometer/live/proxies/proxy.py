@@ -1,17 +1,20 @@
-"""One sensor's proxy: queries come and go, the sensor is told, in its listening windows, what they need of it together.
+"""The proxy of one sensor: queries come and go, and the proxy tells the sensor, while it listens, what they
+need together.
 
-A pure state machine (fjords.txt section 3.2): `handle(event, time) -> commands`; no I/O and no clock. It lives as long as
-the sensor, across all queries. The sensor's receiver is off most of the time, so a command is given out only while it
-listens; until then the wish is kept, and only the latest. A command that is not acknowledged is sent again in the next
-window. Nobody asking: the sensor is told to sleep and to listen now and then. Where there is a mailbox (a retained MQTT topic)
-the sensor reads it when it listens, and a command may be given at any time.
+A pure state machine (fjords.txt section 3.2): `handle(event, time) -> commands`; no I/O and no clock. It
+lives as long as the sensor, across all queries. The sensor's receiver is off most of the time, so a command
+is sent only while it listens; until then the proxy keeps the wish, and only the latest. A command that is not
+acknowledged is sent again in the next listening window. If no query needs the sensor, it is told to sleep and
+to listen now and then. If there is a mailbox (a retained MQTT topic), the sensor reads it when it listens,
+and a command may be given at any time.
 
-The law: after an acknowledgement in a window, with no event since, the sensor does what `combine` of the live queries'
-demands says, and while wish and state agree nothing is sent.
+The law: after an acknowledgement in a window, with no event since, the sensor does what `combine` of the live
+queries' demands says; and while wish and state agree, nothing is sent.
 
-What is asked of a sensor that filters: it sends its first reading after a command whatever the filter and the rate (a query's
-windows start at the extent's first tuple), and a heartbeat at least every `heartbeat` (event time must go on). So a sensor that
-filters, or samples less often than it could, is told anew for every query that starts, even if nothing else changes.
+A sensor that filters must send its first reading after a command, whatever the filter and the rate (a query's
+windows start at the stream's first tuple), and a heartbeat at least every `heartbeat` (event time must
+advance). So a sensor that filters, or samples less often than it could, gets a new command for every query
+that starts, even if nothing else changes.
 """
 
 from __future__ import annotations
@@ -27,7 +30,9 @@ from nilometer.types import SECOND
 
 @dataclass(frozen=True)
 class QueryStarted:
-    """A query needs this of the sensor's stream (again with another demand: it has changed)."""
+    """A query needs this of the sensor's stream. A second event with another demand means that the demand has
+    changed.
+    """
 
     query: str
     demand: Demand
@@ -49,14 +54,14 @@ class Listening:
 
 @dataclass(frozen=True)
 class Acknowledged:
-    """The sensor obeys the command of that number."""
+    """The sensor obeys the command with that number."""
 
     number: int
 
 
 @dataclass(frozen=True)
 class Restarted:
-    """The sensor has lost what it was told: a new battery, a last will, a first hello."""
+    """The sensor has lost its commands: a new battery, a last will, a first hello."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +76,7 @@ Event = QueryStarted | QueryStopped | Listening | Acknowledged | Restarted | Una
 
 @dataclass(frozen=True)
 class StartSampling:
-    """Sample and send as the demand says, by the program of that name (None: the sensor has but one)."""
+    """Sample and send as the demand says, by the program of that name (None: the sensor has only one)."""
 
     number: int
     demand: Demand
@@ -81,7 +86,7 @@ class StartSampling:
 
 @dataclass(frozen=True)
 class Sleep:
-    """Sample nothing; listen every so often whether somebody asks."""
+    """Sample nothing; listen for commands every so often."""
 
     number: int
     listen_every: int
@@ -91,13 +96,15 @@ Command = StartSampling | Sleep
 
 
 Wanted = tuple[Demand | None, str | None]
-"""What is wanted of a sensor (None: nothing) and by which program."""
+"""The demand on a sensor (None: nothing) and its program."""
 
 
 @dataclass
 class SensorProxy:
-    """The proxy of one sensor. `program_for` picks the sensor's program (`programs.cheapest` for a traffic sensor); `interval` is
-    the sensor's own. `combined` makes one of the queries' demands, for whoever has many proxies with the same ones."""
+    """The proxy of one sensor. `program_for` picks the sensor's program (`programs.cheapest` for a traffic
+    sensor); `interval` is the sensor's own. `combined` combines the queries' demands; a caller with many
+    proxies can share the result.
+    """
 
     sensor: int | str
     listen_every: int = 5 * SECOND
@@ -118,12 +125,12 @@ class SensorProxy:
 
     @property
     def demand(self) -> Demand | None:
-        """What the live queries need of this sensor; None: nothing, it may sleep."""
+        """The combined demand of the live queries on this sensor; None: nothing, it may sleep."""
         return self._want()[0]
 
     @property
     def asleep(self) -> bool:
-        """Whether the sensor has said that it sleeps."""
+        """Whether the sensor has confirmed that it sleeps."""
         return isinstance(self.acknowledged, Sleep)
 
     @property
@@ -134,11 +141,11 @@ class SensorProxy:
 
     @property
     def sent(self) -> Command | None:
-        """The last command given and not forgotten."""
+        """The last command given that is still in force."""
         return self._sent
 
     def handle(self, event: Event, time: int) -> tuple[Command, ...]:
-        """Take note of an event at `time`; what is to be sent to the sensor now."""
+        """Process an event at `time`, and return the commands to send now."""
         match event:
             case QueryStarted(query, demand):
                 self.queries[query] = demand
@@ -158,7 +165,9 @@ class SensorProxy:
                     self.acknowledged = self._sent
                     self._begun -= self._told
                 elif self.acknowledged is not None and self.acknowledged.number != number:
-                    self.acknowledged = self._sent = None  # it obeys another: it must be told again
+                    self.acknowledged = self._sent = (
+                        None  # it obeys another command, so it must be told again
+                    )
             case Restarted():
                 self.acknowledged = self._sent = None
                 self._sent_window = None
@@ -179,8 +188,9 @@ class SensorProxy:
             and self._sent == self._wish(self._sent.number)
             and self._sent is not self.acknowledged
         ):
-            return ()  # said in this window already, or in the mailbox: wait for the answer
-        # A command given and not answered may or may not have been obeyed: it is not known any more what the sensor does.
+            return ()  # already sent in this window, or in the mailbox: wait for the answer
+        # A command without an answer may or may not have been obeyed, so it is no longer known what the
+        # sensor does.
         self.acknowledged = None
         self.commanded += 1
         self._sent = self._wish(self.commanded)
@@ -189,7 +199,7 @@ class SensorProxy:
         return (self._sent,)
 
     def _owes(self, done: Command) -> bool:
-        """Whether a query has started whose first reading the sensor, doing this, may hold back."""
+        """Whether a query has started whose first reading the sensor, in this state, may hold back."""
         if not self._begun or not isinstance(done, StartSampling):
             return False
         everything = done.demand.predicate is None and done.demand.interval in (None, self.interval)

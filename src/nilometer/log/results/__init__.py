@@ -1,9 +1,9 @@
-"""A standing query's answers, kept durably.
+"""The durable answers of a standing query.
 
     result_log.py    the answers; each commit names the offsets of the readings it was made from
-    answer_types.py  what a log's dtypes do not tell of them
+    answer_types.py  the types that a log's dtypes do not tell
 
-The law: the result log says what was answered. What is not in it was not answered.
+The law: the result log defines what was answered. A row that is not in it was not answered.
 """
 
 from nilometer.log.results.answer_types import schema_of, types_of

@@ -1,7 +1,7 @@
-"""A query's schema <-> what its result log says of it, so that its answers are understood without the query.
+"""A query's schema <-> its description in the result log, so that the answers can be read without the query.
 
-A log keeps dtypes, in which a TIME and a DURATION are whole numbers like an INT. A commit's note names the columns that hold them,
-and nothing of the others.
+A log keeps dtypes, in which a TIME and a DURATION are integers like an INT. A commit's note names the columns
+that hold them, and no others.
 
 >>> from nilometer.operators.frames import dtypes
 >>> schema = Schema(
@@ -38,11 +38,11 @@ from nilometer.types import (
 )
 
 Types = Mapping[str, Any]
-"""Of some columns: "TIME", "DURATION", a list of one for a LIST, an object for a STRUCT."""
+"""For some columns: "TIME", "DURATION", a list of one for a LIST, an object for a STRUCT."""
 
 
 def types_of(schema: Schema) -> dict[str, Any]:
-    """What the dtypes of the schema do not tell."""
+    """The types that the schema's dtypes do not tell."""
     told = ((column.name, _told(column.type)) for column in schema)
     return {name: found for name, found in told if found is not None}
 
@@ -53,7 +53,7 @@ def schema_of(columns: Mapping[str, pl.DataType], types: Types) -> Schema:
 
 
 def type_of(found: pl.DataType, told: Any = None) -> Type:
-    """What a dtype holds, with what was told of it; the inverse of `frames.dtype`."""
+    """The type of a dtype and its description; the inverse of `frames.dtype`."""
     if isinstance(found, pl.List):
         return list_of(type_of(_instance(found.inner), told[0] if told else None))
     if found == dtype(POINT):

@@ -1,9 +1,9 @@
-"""A query's answers -> a log of its own: each commit is one record, with what it was made from.
+"""The log of a query's answers: each commit is one record, with the offsets it was made from.
 
-A commit holds the rows that a query gave, and in the record's note its number, how far each stream's log had been read, and
-the query's books. Rows and note stand or fall together, so the books of a query hold after a crash as well. A commit
-that the log has is not written twice. (One log rather than design.md's file per batch: a gateway commits several
-times a second; see docs/decisions.)
+A commit holds rows of a query's answer. The record's note holds the commit's number, how far each stream's
+log had been read, and the query's books. Rows and note are written together or not at all, so the books of a
+query balance after a crash, too. A commit that the log has is not written twice. (One log rather than
+design.md's file per batch: a gateway commits several times a second; see docs/decisions.)
 """
 
 from __future__ import annotations
@@ -24,19 +24,23 @@ from nilometer.log.schema import arrow_schema, check_change
 from nilometer.log.segment import segment_ids
 
 Offsets = Mapping[str, Offset]
-"""By the stream's lower-case name: everything before has been answered for."""
+"""By the stream's lower-case name: everything before the offset has been answered for."""
 
 
 OLDEST_TYPES = {"time": "TIME", "tick": "TIME"}
-"""Of commits that were written before they said so."""
+"""The types of commits written before commits recorded their types."""
 
 
 @dataclass(frozen=True)
 class Commit:
-    """What a commit says of itself. `version` is the query's: another plan is another version. `ledger` is that version's;
-    `earlier` that of all versions before it; `trimmed` counts the readings that were deleted by force before any of them
-    read them. `types` is what the dtypes of its rows do not tell (answer_types.py). `began` is where the version began to read, which
-    retention may have taken from the log; None in commits that were written before they said so."""
+    """The note of a commit.
+
+    `version` is the query's: another plan is another version. `ledger` is that version's; `earlier` that of
+    all versions before it. `trimmed` counts the readings that were deleted by force before any version read
+    them. `types` are the types that the dtypes of its rows do not tell (answer_types.py). `began` is where
+    the version began to read, which retention may have deleted from the log; None in commits written before
+    commits recorded it.
+    """
 
     version: str
     number: int
@@ -48,7 +52,7 @@ class Commit:
     began: Offsets | None = None
 
     def note(self) -> dict[str, Any]:
-        """As it travels in the log."""
+        """The note in its JSON form."""
         note: dict[str, Any] = {
             "version": self.version,
             "number": self.number,
@@ -62,7 +66,7 @@ class Commit:
 
     @staticmethod
     def of(note: Mapping[str, Any]) -> Commit:
-        """What `note` made."""
+        """The inverse of `note`."""
         return Commit(
             note["version"],
             note["number"],
@@ -102,7 +106,7 @@ class ResultLog:
 
     @property
     def rows(self) -> int:
-        """How many rows were ever answered."""
+        """The number of rows ever answered."""
         return self._log.end.position
 
     @property
@@ -111,12 +115,12 @@ class ResultLog:
         return self._log.columns
 
     def fits(self, columns: Mapping[str, pl.DataType]) -> bool:
-        """Whether the log can hold rows of these columns as well: none of them has another type in it."""
+        """Whether the log can also hold rows of these columns: none of them has another type in it."""
         wanted = arrow_schema(columns)
         for segment in reversed(segment_ids(self._log.files)):
             found = schema_of(self._log.files, segment)
             if found == wanted:
-                return True  # and so it is in all older ones, or it could not have been written
+                return True  # and in all older ones, else it could not have been written
             try:
                 check_change(found, wanted)
             except DataError:
@@ -124,7 +128,9 @@ class ResultLog:
         return True
 
     def commit(self, rows: pl.DataFrame, commit: Commit) -> None:
-        """Append a commit, durably; the last one a second time does nothing. A new one is never taken for a repeat."""
+        """Append a commit, durably. Repeating the last commit does nothing; a new commit is never mistaken
+        for a repeat.
+        """
         token = self._log.append(rows, producer=commit.version, sequence=commit.number, note=commit.note())
         self._log.flush()
         if token.duplicate and self.last != commit:
@@ -136,12 +142,12 @@ class ResultLog:
             )
 
     def commits(self) -> Iterator[Commit]:
-        """All commits that the log still holds, from the first on."""
+        """All commits that the log still holds, oldest first."""
         return (Commit.of(entry.note) for entry in self._log.read() if entry.note is not None)
 
     @property
     def trimmed(self) -> int:
-        """How many rows retention has taken."""
+        """The number of rows that retention has deleted."""
         return self._log.start.position
 
     def answers(self, position: int = 0) -> Iterator[pl.DataFrame]:
@@ -153,5 +159,5 @@ class ResultLog:
         self._log.close()
 
     def abandon(self) -> None:
-        """Let go as the death of the process would."""
+        """Let go as a crash of the process would."""
         self._log.abandon()

@@ -1,4 +1,5 @@
-"""Plans -> fragments with the keys that divide their rows among buckets, and the shell that runs a fragment in a bucket.
+"""Divides plans into fragments, finds the keys that divide their rows among buckets, and runs a fragment in a
+bucket.
 
 Nothing here knows Spark: a layout is planned, explained and tested without a JVM.
 """

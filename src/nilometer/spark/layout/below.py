@@ -1,7 +1,9 @@
-"""What a node's output is divided by -> what each of its inputs must be divided by, so that rows that belong together meet.
+"""Translates the keys of a node's output into keys of its inputs, so that rows that belong together meet in
+one bucket.
 
-`below(node, port, expression)` gives the expression in terms of an input, None where a row of the output and the rows it is made
-of need not agree in it. This is where each operator says which rows it brings together.
+`below(node, port, expression)` returns the expression in terms of an input. It returns None if a row of the
+output and the rows it is made of need not agree in it. This is where each operator says which rows it brings
+together.
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ from nilometer.spark.layout.rewriting import has_source, source_columns, source_
 
 
 def below(node: physical.Node, port: int, expression: Expression) -> Expression | None:
-    """The expression over the node's output in terms of its input at this port."""
+    """The expression over the node's output, in terms of its input at this port."""
     child = node.inputs[port]
     match node:
         case physical.Select() | physical.Deliver() | physical.TimeWindow():
@@ -47,7 +49,9 @@ def below(node: physical.Node, port: int, expression: Expression) -> Expression 
 
 
 def own_keys(node: physical.Node) -> tuple[Expression, ...]:
-    """Over the node's output: what it can be divided by, if nothing above asks for anything. None: it needs all rows."""
+    """The keys over the node's output that can divide it, if the nodes above ask for none. None: it needs all
+    rows.
+    """
     match node:
         case physical.Lag() | physical.Sample():
             return (source_of(node),)
@@ -95,7 +99,7 @@ def _own_column(node: physical.TableFunction, name: str) -> ColumnReference:
 
 
 def equalities(node: physical.Node) -> Equalities:
-    """What is equal in every pair (or N-tuple) of a join."""
+    """The expressions that are equal in every pair (or N-tuple) of a join."""
     match node:
         case physical.HashJoin(keys=keys) | physical.AsofJoin(keys=keys):
             return Equalities(((0, left), (1, right)) for left, right in keys)
@@ -117,7 +121,8 @@ def _below_join(
         return None if ID in columns_of(expression) else equalities(node).over(expression, port, columns)
     outer = isinstance(node, physical.AsofJoin) or node.kind is not JoinKind.INNER
     if outer and not columns_of(expression) <= {ID, *node.left.schema.names}:
-        # A left row without a partner has NULLs for it: it may be in another bucket than its equals.
+        # A left row without a partner has NULLs on the right: it may be in another bucket than the rows equal
+        # to it.
         return None
     keeps_source = joins_table(node) or (isinstance(node, physical.AsofJoin) and port == 0)
     if keeps_source:
@@ -128,7 +133,9 @@ def _below_join(
 
 
 def _by_visible_source(node: physical.Node, port: int, expression: Expression) -> Expression | None:
-    """An as-of join keeps its left's ids: where the left's column of them is a key, its right has their equal."""
+    """The expression with the id replaced by a visible column. An as-of join keeps the ids of its left input;
+    if the left's id column is a join key, the right has an equal column.
+    """
     left = node.inputs[0]
     columns = frozenset(node.inputs[port].schema.names)
     for name in sorted(source_columns(left) - {ID}):
@@ -141,7 +148,7 @@ def _by_visible_source(node: physical.Node, port: int, expression: Expression) -
 
 
 def _source(child: physical.Node) -> dict[str, Expression]:
-    """The system's id is that of the input, where it has one."""
+    """The system's id column is that of the input, if the input has one."""
     return {ID: source_of(child)} if has_source(child) else {}
 
 

@@ -1,7 +1,7 @@
 """A fragment of a plan in one of its buckets on Spark.
 
-One `step` a micro-batch: what the fragment received goes in, with the clock of the batch, and its output comes out. The state
-between two steps is `snapshot`; `restore` takes it back into a fresh flow of the same fragment and bucket.
+One `step` per micro-batch takes the fragment's input and the clock of the batch, and returns its output. The
+state between two steps is `snapshot`; `restore` puts it into a fresh flow of the same fragment and bucket.
 """
 
 from __future__ import annotations
@@ -39,15 +39,19 @@ from nilometer.types import TIME, Column, Schema
 
 @dataclass(frozen=True)
 class Clock:
-    """How far event time has come with a micro-batch: every tick below `watermark` is complete, and by lower-case name of
-    the stream its first tick, if it has one. It is the same for all fragments and buckets."""
+    """How far event time has come with a micro-batch: every tick below `watermark` is complete. Also, by the
+    stream's lower-case name, its first tick, if it has one. The clock is the same for all fragments and
+    buckets.
+    """
 
     watermark: int
     first_ticks: Mapping[str, int] = field(default_factory=dict)
 
 
 class BucketFlow:
-    """A fragment in progress in one of its buckets. `passed` is how many rows the last step gave, before they were combined."""
+    """A running fragment in one of its buckets. `passed` is the number of rows that the last step returned,
+    before they were combined.
+    """
 
     def __init__(self, fragment: Fragment, bucket: int, layout: Layout, extents: Extents) -> None:
         if not 0 <= bucket < fragment.buckets <= layout.buckets:
@@ -65,15 +69,16 @@ class BucketFlow:
         first: bool = False,
         admitted: Mapping[str, pl.DataFrame] | None = None,
     ) -> Output:
-        """One micro-batch.
+        """Process one micro-batch.
 
         Parameters
         ----------
         inputs
-            What came from each of `fragment.inputs`, from all of its buckets; evaluations that several of them listed count
-            once. Left out: nothing came.
+            The rows from each of `fragment.inputs`, from all of its buckets; evaluations that several of them
+            listed count once. Left out: no input.
         first
-            Whether this is the first step of the query in this bucket (for a reader: of this flow), when tables are read.
+            Whether this is the first step of the query in this bucket (for a reader: of this flow), when
+            tables are read.
         admitted
             For a reader: the accepted tuples of its stream, by lower-case name, with their system columns.
         """
@@ -85,7 +90,7 @@ class BucketFlow:
 
     @property
     def shed(self) -> dict[str, int]:
-        """What joins with bounded memory have given up so far, by stream."""
+        """The readings that joins with bounded memory have shed so far, by stream."""
         return self._flow.shed
 
     def snapshot(self) -> dict[str, dict[str, bytes]]:
@@ -93,12 +98,12 @@ class BucketFlow:
         return self._flow.snapshot()
 
     def restore(self, panes: dict[str, dict[str, bytes]]) -> None:
-        """Go on where a flow of the same fragment and bucket stood."""
+        """Go on from the state of a flow of the same fragment and bucket."""
         self._flow.restore(panes)
 
 
 def columns_of(plan: physical.Node) -> Dtypes:
-    """The columns of the rows that a fragment with this plan gives out, system columns included."""
+    """The columns of the rows that a fragment with this plan returns, system columns included."""
     if isinstance(plan, AggregateCombine):
         return partial_columns(parted(plan)[0])
     if isinstance(plan, physical.Deliver):
@@ -108,7 +113,7 @@ def columns_of(plan: physical.Node) -> Dtypes:
 
 
 def gathered(outputs: Sequence[Output], columns: Dtypes) -> Output:
-    """What all buckets of a fragment gave in a step, as one output: all rows, and every evaluation once."""
+    """The output of all buckets of a fragment in a step, as one output: all rows, and every evaluation once."""
     listed = concatenate(
         [output.evaluations for output in outputs], {EVALUATION: pl.Int64(), TICK: pl.Int64()}
     )
@@ -122,7 +127,9 @@ def _once(evaluations: pl.DataFrame) -> pl.DataFrame:
 
 
 def _own_sensors(fragment: Fragment, bucket: int) -> physical.Node:
-    """The plan, with each SILENT (or what else expects sensors) expecting only those whose tuples come to this bucket."""
+    """The plan in which each SILENT (or other function that expects sensors) expects only the sensors whose
+    tuples come to this bucket.
+    """
     if fragment.buckets == 1 or not fragment.sensors:
         return fragment.plan
     remaining = iter(fragment.sensors)
@@ -159,7 +166,7 @@ class _CutFlow(FragmentFlow):
         super().__init__(plan, sources)
 
     def rows_combined(self) -> int | None:
-        """How many rows the last step combined; None where nothing is."""
+        """The number of rows that the last step combined; None if it combines none."""
         return self._combined
 
     def build(self, node: physical.Node) -> int:
@@ -173,12 +180,14 @@ class _CutFlow(FragmentFlow):
                 names |= {name: name for name in node.schema.names}
                 return self.fuse(self.lower(node.input), lambda rows: pick(rows, names))
             case physical.TableFunction() if self._place[0] > 1 and (striped := stripes_of(node)) is not None:
-                # Divided by stripes: copies from elsewhere are found here, but answer at home.
+                # Divided by stripes: copies from other buckets are found here, but answer in their home
+                # bucket.
                 home = StripeHome(striped[0][1].width, *self._place)
                 spec: Any = spec_of(node)
                 return self.add_operator(node, replace(spec, home=home))
             case physical.AggregateEvaluate() if (exchange := _partials_received(node)) is not None:
-                # The gateway would look through the exchange and make the whole aggregate of what is below.
+                # The gateway would look through the exchange and compute the whole aggregate from the rows
+                # below it.
                 if isinstance(exchange.input, AggregateCombine):
                     spec, _ = parted(exchange.input)
                     return self.add(node, Operator(sliding_over_partials(spec)), (self.lower(exchange),))

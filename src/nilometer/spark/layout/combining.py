@@ -1,11 +1,14 @@
-"""Window aggregates in two places: rows become partials of slices where they are read, windows slide over those in a bucket.
+"""Window aggregates in two places: the reader turns rows into partials of slices, and a bucket slides windows
+over these.
 
-    reader    AGGR_COMBINE · TIME_WINDOW · what the reader runs      rows -> one partial per slice and group of a batch
+    reader    AGGR_COMBINE · TIME_WINDOW · what the reader runs      rows -> one partial per slice and group
+    of a batch
     bucket    AGGR_EVAL · AGGR_MERGE · EXCHANGE                      partials -> answers
 
-The parts of operators/window_aggregate/sliding.py, on both sides of an exchange: no bit of an answer changes, for sums travel in two
-doubles and variances with their moments. A partial stands at its slice's edge, which no window sees otherwise than the slice's
-rows. It is for windows whose evaluations the clock gives, and for aggregates with partials of constant size.
+These are the parts of operators/window_aggregate/sliding.py, on the two sides of an exchange. No bit of an
+answer changes, because sums travel in two doubles and variances with their moments. A partial is placed at
+its slice's edge, so every window sees it exactly when it sees the slice's rows. This is for windows whose
+evaluations the clock determines, and for aggregates with partials of constant size.
 """
 
 from __future__ import annotations
@@ -32,7 +35,7 @@ _NOTHING = np.empty(0, dtype=np.int64)
 
 
 def combining(plan: physical.Node) -> physical.Node:
-    """The plan, with AGGR_COMBINE for each AGGR_INIT that can be one."""
+    """The plan with AGGR_COMBINE for each AGGR_INIT that allows it."""
 
     def change(node: physical.Node) -> physical.Node:
         if type(node) is not physical.AggregateInit or node.completeness is not None:
@@ -46,7 +49,7 @@ def combining(plan: physical.Node) -> physical.Node:
 
 
 def parted(node: AggregateCombine) -> tuple[WindowAggregate, physical.Node]:
-    """The aggregate that is begun, and the stream that it is of."""
+    """The aggregate that the node begins, and its stream."""
     together = _together(node)
     assert together is not None, "AGGR_COMBINE of what cannot be combined"
     return together
@@ -64,7 +67,7 @@ def _together(node: physical.AggregateInit) -> tuple[WindowAggregate, physical.N
 
 
 def partial_columns(spec: WindowAggregate) -> Dtypes:
-    """What travels: the slice, the keys, and the components."""
+    """The columns of the partials: the slice, the keys, and the components."""
     from nilometer.operators.window_aggregate.partials import GROUP, SLICE, Partials
 
     keys = {name: dtype(type_of(expression)) for name, expression in spec.keys}
@@ -73,7 +76,7 @@ def partial_columns(spec: WindowAggregate) -> Dtypes:
 
 
 def combine(spec: WindowAggregate) -> Transform:
-    """Rows to partials."""
+    """A function from rows to partials."""
     from nilometer.kernels.slices import Slicing
     from nilometer.operators.evaluate.evaluate import compile_predicate, compile_projection
     from nilometer.operators.window_aggregate.groups import GroupCodes
@@ -104,14 +107,16 @@ def combine(spec: WindowAggregate) -> Transform:
 
 
 def sliding_over_partials(spec: WindowAggregate) -> Logic:
-    """The Logic that takes what `combine` gave."""
+    """The Logic that takes the output of `combine`."""
     from nilometer.spark.layout.partials import PartialsLogic
 
     return PartialsLogic(spec)
 
 
 def _lifting(spec: WindowAggregate) -> Lifting:
-    """All counts are held, whether they differ from that of rows or not: what travels has always the same columns."""
+    """A lifting with all counts, even those equal to the count of rows, so that partials always have the same
+    columns.
+    """
     lifting = Lifting(spec.items, heard=False)
     for name in counts_of(spec, lifting):
         lifting.add(name)
@@ -119,5 +124,5 @@ def _lifting(spec: WindowAggregate) -> Lifting:
 
 
 def counts_of(spec: WindowAggregate, lifting: Lifting) -> list[str]:
-    """The counts that are not held yet."""
+    """The counts that the lifting does not hold yet."""
     return lifting.unheld(dict.fromkeys((f"count{place}" for place in range(len(spec.items))), _NOTHING))

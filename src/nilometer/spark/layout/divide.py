@@ -1,8 +1,9 @@
-"""Rows and keys -> the rows of each bucket, by a hash that is the same on every machine, in every version, for ever.
+"""Divides rows among buckets by the hash of their keys. The hash is the same on every machine and in every
+version.
 
-Values that are equal in the language have one hash: an INT and a FLOAT of the same value, 0.0 and -0.0, NULL and NULL. The
-law: rows whose keys are equal go to one bucket, whichever columns and fragments they come from; each bucket's rows keep
-their order.
+Values that are equal in the language have one hash: an INT and a FLOAT of the same value, 0.0 and -0.0, NULL
+and NULL. The law: rows with equal keys go to one bucket, whichever columns and fragments they come from; each
+bucket's rows keep their order.
 """
 
 from __future__ import annotations
@@ -28,7 +29,9 @@ _TRUE, _FALSE = 0x74727565, 0x66616C7365
 def divide(
     rows: pl.DataFrame, keys: Sequence[Expression], buckets: int, stripes: Stripes | None = None
 ) -> list[tuple[int, pl.DataFrame]]:
-    """The buckets that get rows, ascending, each with its rows; without keys bucket 0 gets them all. By stripes, a row may be in several."""
+    """The buckets that get rows, ascending, each with its rows. Without keys, bucket 0 gets them all. With
+    stripes, a row may be in several buckets.
+    """
     if not rows.height:
         return []
     if buckets == 1 or not keys:
@@ -53,8 +56,10 @@ def _values(rows: pl.DataFrame, key: Expression) -> pl.Series:
 
 
 def _evaluated(rows: pl.DataFrame, key: Evaluator, kind: pl.DataType) -> pl.Series:
-    """The key of each row, NULL where it is an error. The key may be asked here of rows for which the plan never asks it,
-    because a condition above drops them; where the plan does ask it, the error comes then."""
+    """The key of each row, NULL if it is an error. The key may be evaluated here for rows for which the plan
+    never evaluates it, because a condition above drops them. If the plan does evaluate it, the error is
+    raised there.
+    """
     try:
         return key(rows)
     except DataError:
@@ -103,7 +108,7 @@ def hashes_of(values: pl.Series) -> Words:
 def _hashes_of_texts(values: pl.Series) -> Words:
     from nilometer.kernels.stable_hash import hash_texts
 
-    # Not as views, which is how Polars holds texts: all bytes in one buffer, and where each text begins.
+    # Not as views, which is how Polars holds text: all bytes in one buffer, and the offset of each text.
     array = values.to_arrow(compat_level=pl.CompatLevel.oldest())
     _, offsets, data = array.buffers()
     starts = np.frombuffer(offsets, dtype=np.int64)[array.offset : array.offset + len(array) + 1]

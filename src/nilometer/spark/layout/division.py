@@ -1,13 +1,16 @@
-"""A plan -> the keys by which its streams can be divided among buckets, so that every bucket answers for its rows alone.
+"""Finds the keys by which a plan's streams can be divided among buckets, so that every bucket answers for its
+own rows alone.
 
-From the top down, each node is told on what the bucket of a row of its output may depend: on anything, or on some expressions of
-a *vector*, the same ones everywhere. A node that brings rows together (a grouped aggregate, a join with equal keys, LAG by
-source, ...) turns "anything" into the vector of its own keys. A vector is put in terms of the node's inputs (below.py);
-expressions without an equal there drop out. What is left at all the leaves are the keys; if nothing is left, the plan is not
-divided.
+From the top down, each node is told on what the bucket of an output row may depend: on anything, or on some
+expressions of a *vector*, the same ones everywhere. A node that brings rows together (a grouped aggregate, a
+join with equal keys, LAG by source, ...) turns "anything" into the vector of its own keys. A vector is
+translated into terms of the node's inputs (below.py); expressions without an equal there drop out. The
+expressions left at all the leaves are the keys. If none is left, the plan is not divided.
 
-- Evaluations must be the same in every bucket. Those of a window with SLIDE, or over a sensed stream, depend on the clock alone.
-  Others are at the ticks that have a row: [NOW] is divided all the same, where nobody asks which evaluations there were.
+- Evaluations must be the same in every bucket. Those of a window with SLIDE, or over a sensed stream, depend
+on the clock alone.
+  Others are at the ticks that have a row: [NOW] is divided all the same, if no node asks which evaluations
+  there were.
 - Tables are in every bucket.
 """
 
@@ -31,8 +34,10 @@ Vector = tuple[Expression | None, ...]
 
 @dataclass(frozen=True)
 class Division:
-    """Left to right: for each leaf (what a reader runs, or an exchange) the keys over its rows, and for each function that expects
-    the declared sensors (SILENT) those over its own rows. A leaf with stripes has one key, and its rows go to all stripes in reach of its values (stripes.py)."""
+    """The keys of a plan, from left to right: for each leaf (a reader's part, or an exchange) the keys over
+    its rows, and for each function that expects the declared sensors (SILENT) the keys over its own rows. A
+    leaf with stripes has one key, and its rows go to all stripes within reach of its values (stripes.py).
+    """
 
     leaves: tuple[tuple[Expression, ...], ...]
     sensors: tuple[tuple[Expression, ...], ...] = ()
@@ -40,7 +45,7 @@ class Division:
 
 
 class UndividedError(Exception):
-    """A plan that cannot be divided: which node cannot, and why."""
+    """A plan that cannot be divided: the node that prevents it, and why."""
 
     def __init__(self, node: physical.Node, reason: str) -> None:
         super().__init__(f"{node.operator} {reason}")
@@ -62,7 +67,7 @@ def _present(vector: Vector) -> tuple[Expression, ...]:
 
 @dataclass(frozen=True)
 class _Found:
-    """What vectors have come to, at the leaves and at the functions that expect sensors."""
+    """The vectors that have arrived at the leaves, and at the functions that expect sensors."""
 
     leaves: tuple[Vector, ...] = ()
     sensors: tuple[Vector, ...] = ()
@@ -70,7 +75,7 @@ class _Found:
 
     @property
     def all_stripes(self) -> tuple[Stripes | None, ...]:
-        """Of each leaf."""
+        """The stripes of each leaf."""
         return self.stripes if self.stripes is not None else (None,) * len(self.leaves)
 
     @property
@@ -78,7 +83,7 @@ class _Found:
         return self.leaves + self.sensors
 
     def only(self, places: list[int]) -> _Found:
-        """These places of every vector."""
+        """Only these places of every vector."""
         leaves = tuple(tuple(vector[place] for place in places) for vector in self.leaves)
         sensors = tuple(tuple(vector[place] for place in places) for vector in self.sensors)
         return replace(self, leaves=leaves, sensors=sensors)
@@ -100,7 +105,9 @@ def is_leaf(node: physical.Node) -> bool:
 
 
 def _by_anything(node: physical.Node, listed: bool) -> _Found:
-    """`listed`: what is above must know of every evaluation, also of those without a row."""
+    """The bucket may depend on anything. `listed`: the nodes above must know of every evaluation, even of
+    those without rows.
+    """
     if is_leaf(node):
         return _Found((_spread(node),))
     match node:
@@ -126,7 +133,7 @@ def _by_anything(node: physical.Node, listed: bool) -> _Found:
 
 
 def _spread(node: physical.Node) -> Vector:
-    """What spreads the rows of a leaf, where anything will do."""
+    """A key that spreads the rows of a leaf, if any key will do."""
     if has_source(node):
         return (source_of(node),)
     return tuple(ColumnReference(column.name, column.type) for column in node.schema)
@@ -144,7 +151,7 @@ def _by_own_keys(node: physical.Node, listed: bool) -> _Found:
 
 
 def _by_stripes(node: physical.Node, listed: bool) -> _Found:
-    """By values that are near each other in whatever the node joins."""
+    """Divide by values that are near each other in the rows that the node joins."""
     striped = stripes_of(node)
     if striped is None:
         raise UndividedError(node, _need(node))
@@ -183,13 +190,15 @@ def _by(node: physical.Node, vector: Vector, listed: bool) -> _Found:
 
 
 def _lists(node: physical.Node, listed: bool) -> bool:
-    """Whether a node must know of every evaluation of its inputs, for itself or for what is above it."""
+    """Whether a node must know of every evaluation of its inputs, for itself or for the nodes above it."""
     windows = any(child.collection is Collection.WINDOWS for child in node.inputs)
     return windows and (listed or _compares_evaluations(node))
 
 
 def _compares_evaluations(node: physical.Node) -> bool:
-    """Whether a missing evaluation would change the answer, though it has no rows: the one before it would stand for it."""
+    """Whether a missing evaluation without rows would change the answer, because the one before it would take
+    its place.
+    """
     match node:
         case physical.IStream() | physical.DStream():
             return True

@@ -1,4 +1,4 @@
-"""Equalities between the inputs of a join -> for an expression over one input, its equal over another.
+"""Finds, for an expression over one input of a join, an equal expression over another input.
 
 a.x = b.y, b.y = c.z    =>    over input c, a.x is c.z
 """
@@ -29,11 +29,11 @@ class Equalities:
         self._classes = [each for each in self._classes if each not in touched] + [united]
 
     def of_all(self, inputs: int) -> tuple[Expression, ...]:
-        """One expression of each class that every input has a member of, in the order in which the pairs were given."""
+        """One expression from each class that has a member in every input, in the order of the pairs."""
         return tuple(each[0][1] for each in self._classes if {port for port, _ in each} == set(range(inputs)))
 
     def over(self, expression: Expression | None, port: int, columns: frozenset[str]) -> Expression | None:
-        """The expression in terms of an input that has these columns; None where it has no equal there."""
+        """The expression in terms of an input with these columns; None if it has no equal there."""
         if expression is None:
             return None
         if columns_of(expression) <= columns:
@@ -54,7 +54,7 @@ def _is_in(side: Side, sides: list[Side]) -> bool:
 
 
 def _same(one: Expression, other: Expression) -> bool:
-    """Whether two expressions are the same but for the widths of their columns on the wire."""
+    """Whether two expressions are the same except for the widths of their columns on the wire."""
     return transform(one, _plain) == transform(other, _plain)
 
 

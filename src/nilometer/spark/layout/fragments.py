@@ -1,6 +1,6 @@
-"""A plan laid out on Spark: fragments, each of which runs in one place or in every bucket of a stage.
+"""A plan laid out on Spark as fragments, each of which runs in one place or in every bucket of a stage.
 
-All of it is frozen and can be pickled: it travels to the executors.
+Everything is frozen and can be pickled, because it travels to the executors.
 """
 
 from __future__ import annotations
@@ -20,25 +20,28 @@ class Fragment:
     Attributes
     ----------
     number
-        Its place in `Layout.fragments`.
+        Its index in `Layout.fragments`.
     plan
-        Cut at EXCHANGE nodes: an Exchange in it is a leaf, whose subtree stays for schemas, ids and ticks. The rows of the
-        i-th Exchange in the order of the plan (none below another counts) come from fragment `inputs[i]`.
+        Cut at EXCHANGE nodes: an Exchange in it is a leaf, whose subtree stays for schemas, ids and ticks.
+        The rows of the i-th Exchange in the order of the plan (none below another counts) come from fragment
+        `inputs[i]`.
     stage
-        0 runs where streams are read: without state, over one stream (or over tables alone). n >= 1 is the n-th stateful
-        stage.
+        0 runs where streams are read: without state, over one stream (or over tables alone). n >= 1 is the
+        n-th stateful stage.
     buckets
-        In how many buckets it runs: all of the layout's, or one.
+        The number of buckets in which it runs: all of the layout's, or one.
     inputs
         The fragments whose rows it receives.
     target
         The fragment that receives its rows; None: they are the answer.
     keys
-        Over its rows, system columns included: their values say in which bucket of the target a row goes on. None: bucket 0.
+        Over its rows, system columns included: their values determine the bucket of the target. None: bucket
+        0.
     stripes
-        How rows with near values of the one key come to meet: some have copies in several buckets (stripes.py).
+        How rows with near values of the one key meet: some rows have copies in several buckets (stripes.py).
     sensors
-        For each function of the plan that expects the declared sensors, in order, what divides these among the buckets: keys over its rows.
+        For each function of the plan that expects the declared sensors, in order, the keys over its rows that
+        divide the sensors among the buckets.
     """
 
     number: int
@@ -56,7 +59,8 @@ class Fragment:
 class Layout:
     """The fragments, producers before receivers; the last one's rows are the answer.
 
-    `stages` is the number of stateful stages. `reasons` are lines for EXPLAIN: what runs in one bucket, and why.
+    `stages` is the number of stateful stages. `reasons` are lines for EXPLAIN: which parts run in one bucket,
+    and why.
     """
 
     fragments: tuple[Fragment, ...]

@@ -1,10 +1,12 @@
-"""A physical plan -> a layout on Spark: where it is cut, and by which keys its rows are divided among buckets.
+"""Lays out a physical plan on Spark: where it is cut, and by which keys its rows are divided among buckets.
 
-1. what needs no state runs in the readers of the streams (reading.py): windows are lifted over it (lifting.py), and rows can
-   be combined into partial results there (combining.py)
-2. the rest in the buckets of one stage, if some keys divide all of it (division.py)
-3. else those parts of it that can be divided, in a first stage; what is above them in a second, divided or in one bucket
-4. else in one bucket
+1. Parts without state run in the readers of the streams (reading.py). Windows are lifted over them
+(lifting.py), and rows
+   can be combined into partial results there (combining.py).
+2. The rest runs in the buckets of one stage, if some keys divide all of it (division.py).
+3. Otherwise, the parts that can be divided run in a first stage, and those above them in a second, divided or
+in one bucket.
+4. Otherwise, all of the rest runs in one bucket.
 """
 
 from __future__ import annotations
@@ -27,8 +29,9 @@ from nilometer.spark.layout.stripes import Stripes
 
 
 def lay_out(plan: physical.Node, buckets: int, *, combine: bool = False) -> Layout:
-    """The fragments of a plan over so many buckets. `combine`: readers send partial results of window aggregates, where there
-    are such, and not rows (combining.py)."""
+    """The fragments of a plan over `buckets` buckets. `combine`: readers send partial results of window
+    aggregates instead of rows, where possible (combining.py).
+    """
     if buckets < 1:
         raise InternalError("a layout without buckets")
     plan = physical.transform_plan(
@@ -53,7 +56,7 @@ def lay_out(plan: physical.Node, buckets: int, *, combine: bool = False) -> Layo
 
 
 def _line(error: UndividedError) -> str:
-    # AGGR_MERGE and AGGR_EVAL do what the AGGR_INIT below them says.
+    # AGGR_MERGE and AGGR_EVAL follow the AGGR_INIT below them.
     node = error.node
     while isinstance(node, physical.AggregateEvaluate | physical.AggregateMerge):
         node = node.input
@@ -66,7 +69,7 @@ def _line(error: UndividedError) -> str:
 def _assembled(
     plan: physical.Node, division: Division | None, buckets: int, reasons: tuple[str, ...]
 ) -> Layout:
-    """The fragments of a plan in which parts of a first stage stand below exchanges."""
+    """The fragments of a plan in which the parts of a first stage are below exchanges."""
     stage = 2 if any(True for _ in received(plan)) else 1
     cutting = _Cutting(buckets, [])
     cutting.add(plan, division, stage)
@@ -78,7 +81,7 @@ _Keys = tuple[tuple[Expression, ...], Stripes | None]
 
 @dataclass
 class _Cutting:
-    """The fragments that have been cut off, producers first."""
+    """The fragments cut off so far, producers first."""
 
     buckets: int
     fragments: list[Fragment]

@@ -1,10 +1,11 @@
-"""A plan -> the same plan with its time windows as high as they can be, so that more of it runs in the readers.
+"""Lifts the time windows of a plan as high as possible, so that more of the plan runs in the readers.
 
     SELECT · TIME_WINDOW   =>   TIME_WINDOW · SELECT        likewise PROJECT, RENAME, and joins with a table
 
-What is asked of a row in a window is then asked once a tuple, before rows are sent anywhere; a column that a table brings can
-divide them; and an aggregate above is fused with its window. It may not read NOW, nor give an error: a tuple that no window
-sees would give it too. What drops rows may not change when a window is evaluated.
+A condition on a row in a window is then evaluated once per tuple, before rows are sent anywhere. A column
+from a table can divide the rows. And an aggregate above is fused with its window. The lifted expression must
+not read NOW, and must not raise an error: a tuple that no window sees would raise it, too. An operator that
+drops rows must not change when a window is evaluated.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from nilometer.types import Kind
 
 _EXACT = (Kind.INT, Kind.TIME, Kind.DURATION)
 _WITHOUT_ERRORS = ("sign", "length", "least", "greatest", "coalesce", "ceil", "floor", "round")
-"""Functions whose whole numbers always fit: they count, or choose among their arguments."""
+"""Functions whose integers always fit: they count, or choose among their arguments."""
 
 
 def lifted(plan: physical.Node) -> physical.Node:
@@ -70,7 +71,7 @@ def _drops_rows(node: physical.Node) -> bool:
 
 
 def _harmless(expression: Expression) -> bool:
-    """Whether it is the same in every window, and never an error."""
+    """Whether the expression has the same value in every window and never raises an error."""
     return not uses_now(expression) and not any(map(_may_overflow, walk(expression)))
 
 

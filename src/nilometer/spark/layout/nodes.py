@@ -1,4 +1,4 @@
-"""The one node that only Spark runs."""
+"""The one plan node that only Spark runs."""
 
 from __future__ import annotations
 

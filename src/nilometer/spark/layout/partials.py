@@ -1,4 +1,4 @@
-"""The Logic of sliding aggregates over partials that were made elsewhere (combining.py)."""
+"""The Logic of sliding aggregates over partials that were computed elsewhere (combining.py)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from nilometer.spark.layout.combining import counts_of
 
 
 class PartialsLogic(SlidingLogic):
-    """Slides as ever; what it takes are partials of slices, with all counts."""
+    """Slides as usual, but its input is partials of slices, with all counts."""
 
     def __init__(self, spec: WindowAggregate) -> None:
         super().__init__(spec)

@@ -1,8 +1,9 @@
-"""A plan that cannot be divided as a whole -> the same plan with exchanges above those parts of it that can.
+"""Puts exchanges above those parts of a plan that can be divided, if the plan as a whole cannot.
 
-A part is as high as it can be, and holds an operator that has keys of its own: to divide a window alone would send its rows
-over once for each evaluation that sees them. It may end between the steps of an aggregate, if partial results lose nothing:
-counts and extremes do not; sums of floats are rounded, and sums of whole numbers may leave the 64 bits that the total fits in.
+A part reaches as high as possible, and contains an operator with keys of its own: dividing a window alone
+would send its rows once for each evaluation that sees them. A part may end between the steps of an aggregate
+if partial results lose nothing. Counts and extremes lose nothing. Sums of floats are rounded, and partial
+sums of integers may exceed the 64 bits that the total fits in.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ def with_parts(plan: physical.Node) -> physical.Node:
 
 
 def is_part(node: physical.Node) -> bool:
-    """Whether it is worth a stage, and can be divided."""
+    """Whether the node is worth a stage of its own and can be divided."""
     if not _gathers(node) or _repeats(node) or not _exact(node):
         return False
     try:
@@ -39,21 +40,21 @@ def is_part(node: physical.Node) -> bool:
 
 
 def _gathers(node: physical.Node) -> bool:
-    """Whether it, or a node below, has keys of its own."""
+    """Whether the node, or a node below it, has keys of its own."""
     if is_leaf(node) or not has_streams(node):
         return False
     return bool(own_keys(node)) or stripes_of(node) is not None or any(map(_gathers, node.inputs))
 
 
 def _exact(node: physical.Node) -> bool:
-    """Whether its rows are no partial results, or such as can be merged without loss."""
+    """Whether its rows are not partial results, or partial results that can be merged without loss."""
     if not isinstance(node, physical.AggregateInit | physical.AggregateMerge):
         return True
     return node.completeness is None and all(item.aggregate.function in EXACT for item in node.items)
 
 
 def _repeats(node: physical.Node) -> bool:
-    """Whether its rows are those of a window as they are, so that the same ones come at many evaluations."""
+    """Whether its rows are the unchanged rows of a window, so that the same rows come at many evaluations."""
     match node:
         case physical.TimeWindow():
             return True

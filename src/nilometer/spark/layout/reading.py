@@ -1,9 +1,10 @@
-"""What can run where a stream is read: no state, no waiting, one stream.
+"""Which parts of a plan can run where a stream is read: no state, no waiting, one stream.
 
-    SP_ACQUIRE, and above it SELECT, PROJECT, RENAME, DELIVER and joins with tables, which are there at every tick
+    SP_ACQUIRE, and above it SELECT, PROJECT, RENAME, DELIVER and joins with tables, which are there at every
+    tick
 
-A table is read anew by every reader, and by every bucket that joins with it. AGGR_COMBINE may stand above all of it
-(combining.py).
+Every reader, and every bucket that joins with a table, reads the table itself. AGGR_COMBINE may be above all
+of it (combining.py).
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from nilometer.spark.layout.nodes import AggregateCombine
 
 
 def has_streams(node: physical.Node) -> bool:
-    """Whether any stream is read below; without, rows are there at once."""
+    """Whether any stream is read below; if not, all rows are there at once."""
     return any(isinstance(below, physical.SpAcquire) for below in physical.walk_plan(node))
 
 
@@ -39,7 +40,7 @@ def in_reader(node: physical.Node) -> bool:
 
 
 def streamed_side(node: physical.NlJoin | physical.HashJoin) -> physical.Node:
-    """The side of a join with a table that is none."""
+    """The side of a join with a table that is not the table."""
     return node.right if node.left.collection is Collection.TABLE else node.left
 
 

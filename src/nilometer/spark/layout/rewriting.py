@@ -1,7 +1,8 @@
-"""Expressions over a node's output -> the same values over one of its inputs. None: there is no equal there.
+"""Rewrites expressions over a node's output as equal expressions over one of its inputs. None: there is no
+equal there.
 
-A bucket is a function of such expressions; so an expression that is pushed down must have the same value for every row of the
-input that the row of the output was made of.
+A bucket is a function of such expressions. So an expression that is pushed down must have the same value for
+every row of the input from which the output row was made.
 """
 
 from __future__ import annotations
@@ -17,14 +18,14 @@ from nilometer.spark.layout.reading import joins_table, streamed_side
 
 
 def dividing(expression: Expression | None) -> Expression | None:
-    """The expression, if it tells rows apart and is the same at every evaluation that sees a row."""
+    """The expression, if it tells rows apart and is the same at every evaluation that sees a row; else None."""
     if expression is None or uses_now(expression) or not columns_of(expression):
         return None
     return expression
 
 
 def within(expression: Expression, columns: frozenset[str]) -> Expression | None:
-    """The expression, if it reads no other columns."""
+    """The expression, if it reads no other columns; else None."""
     return expression if columns_of(expression) <= columns else None
 
 
@@ -39,18 +40,19 @@ def substituted(expression: Expression, values: Mapping[str, Expression]) -> Exp
 
 
 def source_of(node: physical.Node) -> ColumnReference:
-    """The id of a stream's tuples."""
+    """The column with the id of a stream's tuples."""
     return ColumnReference(ID, id_type(node))
 
 
 def has_source(node: physical.Node) -> bool:
-    """Whether its rows are tuples, each of which has a source."""
+    """Whether its rows are tuples with a source."""
     return node.collection is Collection.STREAM and source_type(node) is not None
 
 
 def source_columns(node: physical.Node) -> frozenset[str]:
-    """The columns of a stream that hold the id of each tuple's source, the system's own among them; none where tuples have no
-    source."""
+    """The columns of a stream that hold the id of each tuple's source, including the system's own; none if
+    tuples have no source.
+    """
     return frozenset({ID}) | _visible_sources(node) if has_source(node) else frozenset()
 
 

@@ -1,12 +1,14 @@
-"""Joins of rows that are near each other, without an equality -> stripes by which their inputs can be divided among buckets.
+"""Stripes, by which joins of near rows without an equality can be divided among buckets.
 
     SIMILAR ... WITHIN epsilon       WINDOW = 5 SECONDS WHERE abs(a.x - b.x) <= 3
 
-The number line is cut into stripes, and each goes to a bucket. One input, the pivot, has each row in the bucket of its stripe alone; a row of
-another has copies in the buckets of all stripes that hold a pivot it may pair with. So every result is found in its pivot's bucket, and in no other. In
-SIMILAR a tuple is both: it answers at home, and its copies are only found (operators/similar/stripe_home.py).
+The number line is cut into stripes, and each stripe is assigned to a bucket. Each row of one input, the
+pivot, goes only to the bucket of its stripe. A row of another input has copies in the buckets of all stripes
+that may hold a pivot row that pairs with it. So every result is found in its pivot's bucket, and in no other.
+In SIMILAR a tuple plays both roles: it answers in its home bucket, and its copies are only found
+(operators/similar/stripe_home.py).
 
-Stripes are twice as wide as the widest reach, so that a row has one copy and a half on average at most.
+Stripes are twice as wide as the widest reach, so that a row has at most 1.5 copies on average.
 """
 
 from __future__ import annotations
@@ -29,13 +31,14 @@ from nilometer.types import INT_MAXIMUM, Kind, Schema
 
 _MEASURED = (*WHOLE, Kind.FLOAT)
 _ROUNDING = 2.0**-48
-"""More than is ever rounded when a condition is evaluated, of the values in it."""
+"""A bound on the rounding when a condition is evaluated, relative to the values in it."""
 
 
 @dataclass(frozen=True)
 class Stripes:
-    """A row with value v has copies in all stripes of this width that hold any of v - below ... v + above, and a little more: `scale` says how great
-    the numbers are that are rounded beside it."""
+    """A row with value v has copies in all stripes of this width that overlap v - below ... v + above, with a
+    margin for rounding; `scale` is the magnitude of the other numbers that are rounded.
+    """
 
     width: float
     below: float = 0.0
@@ -43,7 +46,9 @@ class Stripes:
     scale: float = 0.0
 
     def spread(self, values: pl.Series, buckets: int) -> tuple[Integers, Integers]:
-        """The rows bucket by bucket, and where each begins (kernels/stripes.py). NULL is near nothing: it goes where 0 goes."""
+        """The rows bucket by bucket, and where each bucket begins (kernels/stripes.py). NULL is near nothing:
+        it goes where 0 goes.
+        """
         numbers = values.cast(pl.Float64).fill_null(0.0).to_numpy()
         if not self.below and not self.above and not self.scale:
             home = stripes(numbers, self.width)
@@ -55,11 +60,11 @@ class Stripes:
 
 
 Striped = tuple[tuple[Expression, Stripes], ...]
-"""For each input of a join what its rows are striped by, and how."""
+"""For each input of a join, the expression by which its rows are striped, and the stripes."""
 
 
 def stripes_of(node: physical.Node) -> Striped | None:
-    """The stripes that divide a join's inputs; None where nothing bounds how far its rows can be apart."""
+    """The stripes that divide a join's inputs; None if nothing bounds the distance between joined rows."""
     match node:
         case physical.TableFunction(call=call):
             near = call.divides(node.input.schema)
@@ -73,7 +78,8 @@ def stripes_of(node: physical.Node) -> Striped | None:
             bands = [band for band in (*found, *equal) if band is not None]
             return _around_pivot(bands, node.inputs, range(len(node.inputs)))
         case physical.NlJoin(predicate=predicate) if not _with_table(node):
-            # Of the left rows each must be in one bucket only, where the others are what it keeps, misses or looks for.
+            # A join other than INNER decides about a left row by whether it has a partner, so each left row
+            # must be in one bucket only.
             pivots = (0, 1) if node.kind is JoinKind.INNER else (0,)
             return _around_pivot(bands_of(conjuncts(predicate)), node.inputs, pivots)
         case _:
@@ -81,7 +87,7 @@ def stripes_of(node: physical.Node) -> Striped | None:
 
 
 def _equality(key: physical.KeyPair) -> Band | None:
-    """As a band of no width."""
+    """The equality as a band of width zero."""
     left, right = key.left_expression, key.right_expression
     if not isinstance(left, ColumnReference) or not isinstance(right, ColumnReference):
         return None
@@ -105,7 +111,7 @@ class _Reach:
         return self.high - self.low
 
     def by(self, band: Band) -> _Reach | None:
-        """Of a column that is so far from this one."""
+        """The reach of a column that is within this band of the present one."""
         if band.low is None or band.high is None:
             return None
         return _Reach(self.low + band.low, self.high + band.high, self.scale + band.scale)
@@ -114,8 +120,8 @@ class _Reach:
 def _around_pivot(
     bands: Sequence[Band], inputs: Sequence[physical.Node], pivots: Sequence[int]
 ) -> Striped | None:
-    """By the pivot whose partners are nearest to it."""
-    # A band that nothing keeps (5 <= a - b <= 3) says nothing of where to look: of stripes from 5 up to 3 there is none.
+    """The stripes around the pivot whose partners are nearest to it."""
+    # An empty band (5 <= a - b <= 3) gives no range to search: there are no stripes from 5 up to 3.
     bands = [band for band in bands if band.low is None or band.high is None or band.low <= band.high]
     found = []
     for pivot in sorted({column for band in bands for column in (band.plus, band.minus)}):
@@ -148,7 +154,7 @@ def _nearest(reached: dict[str, _Reach], schema: Schema, pivot: str) -> str | No
 
 
 def _reached(bands: Sequence[Band], pivot: str) -> dict[str, _Reach]:
-    """All columns that are tied to the pivot, by whichever bands say best how far they are from it."""
+    """All columns that bands connect to the pivot, each with its narrowest reach."""
     reached = {pivot: _Reach(0.0, 0.0)}
     changed = True
     while changed:

@@ -24,7 +24,7 @@ _EXCHANGE = re.compile(rf"( *){physical.Exchange.operator}\b.*?((?: @\w+)*)")
 
 
 def text_of(layout: Layout) -> str:
-    """The text of a layout, without a line end at the end."""
+    """The text of a layout, without a final newline."""
     fragments = [line for fragment in layout.fragments for line in _fragment(fragment, layout)]
     return "\n".join([*fragments, *layout.reasons])
 

@@ -1,7 +1,8 @@
-"""A plan -> whether its answer comes in the order of its ticks, and the rows of several buckets -> that order.
+"""Decides whether a plan's answer comes in tick order, and sorts the rows of several buckets into that order.
 
-What waits for a tick to be complete (LAG, SAMPLE, SILENT, SIMILAR, ASOF JOIN, a window) gives ticks in order. A stream that is made
-tuple by tuple is delivered as it came. The rows of a divided answer carry their tick under its system name as far as the driver.
+Operators that wait for a tick to be complete (LAG, SAMPLE, SILENT, SIMILAR, ASOF JOIN, a window) return ticks
+in order. A stream that is computed tuple by tuple is delivered in its order of arrival. The rows of a divided
+answer carry their tick, under its system name, as far as the driver.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ def in_tick_order(plan: physical.Node) -> bool:
 
 
 def by_tick(parts: Sequence[pl.DataFrame]) -> tuple[pl.DataFrame, ...]:
-    """The rows of a micro-batch's buckets: in the order of their ticks, which go, if they carry them."""
+    """The rows of a micro-batch's buckets, sorted by tick and without the tick column, if they carry one."""
     if not parts or TICK not in parts[0].columns:
         return tuple(parts)
     return (pl.concat(parts).sort(TICK, maintain_order=True).drop(TICK),)

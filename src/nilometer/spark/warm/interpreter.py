@@ -1,4 +1,4 @@
-"""The zygote of this process, and the program that stands for Python."""
+"""Starts the zygote of this process, and the program that replaces Python."""
 
 from __future__ import annotations
 
@@ -17,13 +17,16 @@ STUB = Path(__file__).with_name("stub.py")
 
 
 class Interpreter:
-    """A zygote, started, and the `path` of a program that takes the arguments of Python and is served by it."""
+    """A running zygote, and the `path` of a program that takes Python's arguments and is served by the
+    zygote.
+    """
 
     def __init__(self) -> None:
         self._folder = tempfile.mkdtemp(prefix="nilometer-python-")
         address = str(Path(self._folder, "zygote"))
         program = Path(self._folder, "python")
-        # Not a "#!" line with Python's path, which may be long or have spaces; -I and -S, for it is to be quick.
+        # Not a "#!" line with Python's path, which may be long or contain spaces; -I and -S, so that it
+        # starts quickly.
         words = shlex.join([sys.executable, "-I", "-S", str(STUB), address])
         program.write_text(f'#!/bin/sh\nexec {words} "$@"\n')
         program.chmod(0o700)
@@ -40,7 +43,7 @@ class Interpreter:
             )
 
     def close(self) -> None:
-        """End the zygote. What it has forked lives on."""
+        """End the zygote. The processes that it has forked go on."""
         assert self._process.stdin is not None
         with contextlib.suppress(OSError):
             self._process.stdin.close()
@@ -57,7 +60,9 @@ class Interpreter:
 
 
 def _environment() -> dict[str, str]:
-    """What an interpreter reads once, as Spark sets it for its workers; and this process's own paths."""
+    """The variables that an interpreter reads once, as Spark sets them for its workers, and this process's
+    own paths.
+    """
     paths = [each for each in sys.path if each]
     return os.environ | {
         "PYTHONPATH": os.pathsep.join(paths),

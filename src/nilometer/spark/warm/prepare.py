@@ -1,4 +1,4 @@
-"""Everything that Spark's Python processes of ours import, imported: called once, before the first fork."""
+"""Imports everything that our Python processes of Spark need; called once, before the first fork."""
 
 from __future__ import annotations
 
@@ -21,12 +21,15 @@ MODULES = (
 
 
 def prepare() -> None:
-    """Import what every query needs. No thread pool is started, which a fork would lack."""
+    """Import what every query needs. No thread pool is started, since a forked process would lack its
+    threads.
+    """
     for each in MODULES:
         importlib.import_module(each)
     from nilometer.log.checksum import checksum_of
 
     checksum_of(b"numba")  # which takes half a second to make itself ready for the first compiled function
-    # A worker of Spark collects garbage after every task: without the modules it takes no time, with them 80 ms.
+    # A worker of Spark collects garbage after every task: without the modules this takes no time, with them
+    # 80 ms.
     gc.collect()
     gc.freeze()

@@ -1,7 +1,9 @@
-"""What Spark starts in place of Python: asks the zygote for a process, and stands for it until it ends.
+"""The program that Spark starts in place of Python: asks the zygote for a process, and stands for it until it
+ends.
 
-Run with the zygote's socket and Python's own arguments; only the standard library is imported, and little of it. Whatever the zygote does not serve
-(a `-c`, another hash seed, a zygote that is gone) is done by a Python of its own, as if there were no stub.
+Its arguments are the zygote's socket and Python's own arguments. It imports only a little of the standard
+library. If the zygote does not serve the request (a `-c`, another hash seed, a zygote that is gone), it
+starts Python itself, as if there were no stub.
 """
 
 from __future__ import annotations
@@ -15,11 +17,11 @@ import sys
 LENGTH = struct.Struct("!I")
 STANDARD = (0, 1, 2)
 KILLED = 137
-"""The exit code of a process that said nothing before its end."""
+"""The exit code of a process that ended without reporting one."""
 
 
 def main(address: str, arguments: list[str]) -> int:
-    """Have the arguments run; gives the exit code."""
+    """Run the arguments, and return the exit code."""
     is_module = len(arguments) > 1 and arguments[0] == "-m"
     asked = _asked(address, arguments) if is_module else None
     if asked is None:
@@ -29,7 +31,9 @@ def main(address: str, arguments: list[str]) -> int:
 
 
 def _asked(address: str, arguments: list[str]) -> socket.socket | None:
-    """The line to a process that runs the arguments, with this one's input, outputs and environment; None if nobody serves it."""
+    """The connection to a process that runs the arguments, with this one's input, outputs and environment;
+    None if the zygote does not serve it.
+    """
     request = json.dumps([arguments, dict(os.environ), os.getcwd()]).encode()
     line = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:

@@ -1,13 +1,14 @@
 """A process that has imported what Spark's Python processes import, and forks one for each stub that asks.
 
-It ends when its input does, that is with the driver.
+It ends when its input ends, that is, with the driver.
 """
 
 from __future__ import annotations
 
 import os
 
-# As many workers run at once as there are cores: one thread each. Before Polars is imported, which reads it then.
+# As many workers run at once as there are cores, so each gets one thread. Set this before the import of
+# Polars, which reads it.
 os.environ.setdefault("POLARS_MAX_THREADS", "1")
 
 import fcntl
@@ -26,11 +27,11 @@ from nilometer.spark.warm.stub import LENGTH, STANDARD
 
 HASH_SEED = "PYTHONHASHSEED"
 PATIENCE = 10.0
-"""Seconds that a stub has to say what it wants."""
+"""Seconds that a stub has to send its request."""
 
 
 def serve(listener: socket.socket, seed: str | None) -> None:
-    """Fork for whoever asks, until the input ends."""
+    """Fork for each request, until the input ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # a Ctrl-C at the terminal is the driver's
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for children here
     poll = select.poll()
@@ -45,7 +46,8 @@ def serve(listener: socket.socket, seed: str | None) -> None:
         try:
             start, files, _, _ = socket.recv_fds(line, LENGTH.size, len(STANDARD))
             request = _request(line, start)
-            # How strings are hashed was settled when this process began, and workers of one session must agree.
+            # The hashing of strings was fixed when this process began, and the workers of one session must
+            # agree.
             if request is not None and request[1].get(HASH_SEED, seed) == seed and os.fork() == 0:
                 listener.close()
                 _become(line, request, files)
@@ -58,7 +60,7 @@ def serve(listener: socket.socket, seed: str | None) -> None:
 
 
 def _request(line: socket.socket, start: bytes) -> list[Any] | None:
-    """What a stub wants: arguments, environment, directory; None if it went away."""
+    """A stub's request: arguments, environment, directory; None if the stub has gone."""
     if len(start) < LENGTH.size:
         return None
     (length,) = LENGTH.unpack(start)
@@ -73,7 +75,7 @@ def _request(line: socket.socket, start: bytes) -> list[Any] | None:
 
 
 def _become(line: socket.socket, request: list[Any], files: list[int]) -> None:
-    """Be the process that the stub asked for; does not return."""
+    """Become the process that the stub asked for; does not return."""
     code = 1
     try:
         arguments, environment, directory = request
@@ -85,7 +87,8 @@ def _become(line: socket.socket, request: list[Any], files: list[int]) -> None:
         os.environ.clear()
         os.environ.update(environment)
         os.chdir(directory)
-        # Behind what is there: the first of Spark's are archives of the PySpark that has been imported, slow to look into.
+        # After the existing paths: the first of Spark's are archives of the PySpark already imported, slow to
+        # search.
         paths = [each for each in environment.get("PYTHONPATH", "").split(os.pathsep) if each]
         sys.path[:] = [directory, *sys.path[1:], *(each for each in paths if each not in sys.path)]
         _end_with_the_stub(line)
@@ -105,7 +108,7 @@ def _become(line: socket.socket, request: list[Any], files: list[int]) -> None:
 
 
 def _end_with_the_stub(line: socket.socket) -> None:
-    """SIGTERM when the stub is gone, as if it had been sent to this process; forks of this process have their own lives."""
+    """Send this process SIGTERM when the stub is gone. Processes forked from this one are not affected."""
     fcntl.fcntl(line, fcntl.F_SETOWN, os.getpid())
     fcntl.fcntl(line, fcntl.F_SETSIG, signal.SIGTERM)
     fcntl.fcntl(line, fcntl.F_SETFL, fcntl.fcntl(line, fcntl.F_GETFL) | os.O_ASYNC)
@@ -113,11 +116,11 @@ def _end_with_the_stub(line: socket.socket) -> None:
 
 
 def _run(arguments: list[str]) -> int:
-    """Run `-m module ...`; gives the exit code."""
+    """Run `-m module ...`, and return the exit code."""
     sys.argv = arguments[1:]
     try:
         with warnings.catch_warnings():
-            # That the module has been imported before is the point.
+            # The module is meant to have been imported before.
             warnings.filterwarnings("ignore", ".*found in sys.modules", RuntimeWarning)
             runpy.run_module(arguments[1], run_name="__main__", alter_sys=True)
     except SystemExit as end:
@@ -129,7 +132,9 @@ def _run(arguments: list[str]) -> int:
 
 
 def main() -> None:
-    """Serve the socket that the arguments name by its number; imports come first, and stubs wait for them in the queue."""
+    """Serve the socket whose number is in the arguments. The imports come first; stubs wait for them in the
+    queue.
+    """
     prepare()
     serve(socket.socket(fileno=int(sys.argv[1])), os.environ.get(HASH_SEED))
 
