@@ -114,7 +114,7 @@ class Door:
             return
         if self.first_tick is None:
             self.first_tick = rows[TICK][0]
-        # Not as NumPy arrays: that would copy a column of several chunks. No NULL is left, so a maximum exists.
+        # Not as NumPy arrays: that would copy a column of several chunks. No NULL is left: a maximum exists.
         tick, time = (int(rows.get_column(name).max()) for name in (TICK, TIME))  # type: ignore[arg-type]
         self.greatest_tick = max(tick, self.greatest_tick if self.greatest_tick is not None else tick)
         self.greatest_time = max(time, self.greatest_time if self.greatest_time is not None else time)

@@ -76,8 +76,7 @@ class Member:
 
 
 class FilterBank:
-    """All filters over one stream. `failures` holds the members that met an error; the other members go on.
-    """
+    """All filters over one stream. `failures` holds the members that met an error; the others go on."""
 
     def __init__(self, stream: str) -> None:
         self.books = Books()

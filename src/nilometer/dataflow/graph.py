@@ -1,14 +1,14 @@
-"""Runs many queries in one graph: entries are pushed in, and each query's answers are fetched (fjords.txt
-sections 3.1 and 4).
+"""Runs many queries in one graph: entries are pushed in, and each query's answers are fetched.
 
     push(stream, entry) ─► inlet ─► round ─► stages ─► answers(query)
                            queue    shared by queries with the same start and the same streams
                            and door
 
-The graph has three levels. A `Start` (start.py) holds the queries that see their streams from the same
-moment; they share each stream's inlet, its door and one copy of each tuple. A `Group` (group.py) holds the
-queries of a start that read the same occurrences of streams; they share rounds and equal sub-plans. A stage
-(stages.py) is one operator of a plan. Tables are not pushed: their stages pull them.
+This is the Fjord of fjords.txt sections 3.1 and 4. The graph has three levels. A `Start` (start.py) holds the
+queries that see their streams from the same moment; they share each stream's inlet, its door and one copy of
+each tuple. A `Group` (group.py) holds the queries of a start that read the same occurrences of streams; they
+share rounds and equal sub-plans. A stage (stages.py) is one operator of a plan. Tables are not pushed: their
+stages pull them.
 
 Stages are state machines that never wait. A scheduler steps the starts in one thread, and `run` returns when
 nothing can move. An error stops the queries above the stage that met it, and no others.

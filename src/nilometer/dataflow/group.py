@@ -142,8 +142,7 @@ class Group:
     # ---- accounts ----------------------------------------------------------------------------------------------------
 
     def ledger(self, name: str) -> QueryLedger:
-        """The accounts of the readings that a query was given, summed over the occurrences of streams in it.
-        """
+        """The accounts of the readings that a query was given, summed over its occurrences of streams."""
         top = self.roots[name].top
         if isinstance(top, Member):
             return top.ledger
