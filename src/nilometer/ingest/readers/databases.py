@@ -1,6 +1,6 @@
-"""A database's table -> raw columns, through ADBC: `sqlite:///file` and `postgresql://…`.
+"""Reads a database's table as raw columns, through ADBC: `sqlite:///file` and `postgresql://…`.
 
-Only the wanted columns are fetched. The drivers are imported when a database is first asked for.
+Only the wanted columns are fetched. The drivers are imported when a database is first used.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _SCHEME = re.compile(r"^(sqlite|postgres(?:ql)?)(?:\+\w+)?://")
 
 
 def is_database(url: str) -> bool:
-    """Whether the URL is one of a database that can be read."""
+    """Whether the URL names a database that can be read."""
     return _SCHEME.match(url) is not None
 
 
@@ -31,7 +31,7 @@ def read_database(url: str, table: str, declared: tuple[Column, ...] | None = No
     """The table's columns in the types the database gives them; only those that `declared` names, if given."""
     with closing(_connect(url)) as connection, closing(connection.cursor()) as cursor:
         if url.startswith("sqlite"):
-            # The driver finds a column's type from its first batch, and SQLite's columns may change theirs in any row.
+            # The driver infers a column's type from its first batch. In SQLite any row may have another type.
             cursor.adbc_statement.set_options(**{"adbc.sqlite.query.batch_rows": str(1 << 20)})
         try:
             names = _query(cursor, f"SELECT * FROM {_quoted(table)} LIMIT 0").columns
@@ -52,7 +52,7 @@ def read_database(url: str, table: str, declared: tuple[Column, ...] | None = No
 def _query(cursor: Any, text: str) -> pl.DataFrame:
     cursor.execute(text)
     table = cursor.fetch_arrow_table()
-    # What Arrow has no type for (NUMERIC, UUID) comes as text in a wrapper.
+    # Types that Arrow does not have (NUMERIC, UUID) come as text in an extension type.
     for place, column in enumerate(table.columns):
         if isinstance(column.type, pa.BaseExtensionType):
             plain = pa.chunked_array([chunk.storage for chunk in column.chunks], column.type.storage_type)
