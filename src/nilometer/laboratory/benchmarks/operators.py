@@ -1,7 +1,9 @@
-"""`nilometer bench operators`: the gateway on one core against DuckDB on one thread, from the same Parquet files.
+"""`nilometer bench operators`: the gateway on one core against DuckDB on one thread, from the same Parquet
+files.
 
-Both read the file and give a whole columnar answer; DuckDB's is a batch over finished data, ours is by event time with
-lateness decided row by row. Each task runs once to warm up, then the best of `REPEATS` counts; answers are compared.
+Both read the file and return a whole columnar answer. DuckDB's is a batch over finished data; ours is by
+event time, with lateness decided row by row. Each task runs once to warm up, then the best of `REPEATS` runs
+counts. The answers are compared.
 """
 
 from __future__ import annotations
@@ -31,12 +33,12 @@ CREATE STREAM answer (y FLOAT) PUSHED;
 
 
 def operators(rows: int, sensors: int) -> Result:
-    """All of it, on one core."""
+    """Run all tasks on one core."""
     return on_one_core(__name__, rows, sensors)
 
 
 def measure(rows: int, sensors: int) -> Result:
-    """What the process of its own runs."""
+    """The part that runs in its own process."""
     try:
         import duckdb
     except ImportError:
@@ -161,7 +163,7 @@ def _one(directory: Path, peer: Any, task: str, ours: str, theirs: str, rows_in:
 
 
 def _best_of_each(*runs: Callable[[], pl.DataFrame]) -> tuple[list[pl.DataFrame], list[float]]:
-    """Each once to warm up, then in turn, so that a busy spell of the machine falls on all of them."""
+    """Run each once to warm up, then in turn, so that a busy spell of the machine affects all of them."""
     frames = [run() for run in runs]
     best = [float("inf")] * len(runs)
     for _ in range(REPEATS):

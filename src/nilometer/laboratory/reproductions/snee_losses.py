@@ -1,7 +1,9 @@
-"""What SNEE leaves out (section 6: no communication failures): its running example over links that lose packets.
+"""SNEE's running example over links that lose packets, which SNEE leaves out (section 6: no communication
+failures).
 
-Q1 of Fig. 25, every minute and sent at once (beta is 1), a week of it simulated, all links of one quality. Of each number of
-retries: the share of the tuples that reach the sink, and how long the first node lasts.
+Q1 of Fig. 25 runs every minute and its tuples are sent at once (beta is 1). A week is simulated, with all
+links of one quality. For each number of retries it gives the share of the tuples that reach the sink, and how
+long the first node lasts.
 """
 
 from __future__ import annotations
@@ -32,7 +34,8 @@ PAPER = "SNEE's experiments assume that no communication fails (section 6); robu
 
 @dataclass(frozen=True)
 class Found:
-    """A run: the share of the tuples that arrived, days that the first node lasts, sendings a packet."""
+    """The outcome of a run: the share of the tuples that arrived, the days until the first node dies, and the
+    transmissions per packet."""
 
     complete: float
     days: float
@@ -75,7 +78,7 @@ def lossy_example(costs: str, quality: float, retries: int) -> Network:
 
 
 def run(costs: str, quality: float, retries: int, days: int = DAYS) -> Found:
-    """What came of it."""
+    """Simulate one setting."""
     example = running_example("Q1")
     schema = example.schema.replace(format_duration(example.interval), format_duration(EVERY))
     scenario = replace(example, schema=schema, network=lossy_example(costs, quality, retries))
@@ -91,7 +94,8 @@ def run(costs: str, quality: float, retries: int, days: int = DAYS) -> Found:
 
 
 def bears_out(found: dict[tuple[float, int], Found], qualities: tuple[float, ...]) -> bool:
-    """Whether retries bring more over and cost life, and three of them nearly all where seven packets in ten arrive."""
+    """Whether retries deliver more and cost lifetime, and three of them deliver nearly everything if seven
+    packets in ten arrive."""
     columns = [[found[quality, retries] for retries in RETRIES] for quality in qualities]
     return (
         all(one.complete <= more.complete for row in columns for one, more in pairwise(row))

@@ -24,7 +24,7 @@ from nilometer.sensornet.simulation import Conditions, SimulationResult, simulat
 from nilometer.types import SECOND
 
 STOCK = 31_320
-"""Joules of two AA batteries."""
+"""The energy of two AA batteries in joules."""
 
 
 def run_six_months() -> SimulationResult:
@@ -145,7 +145,7 @@ def _memory(placement: Placement) -> dict[str, Any]:
 
 
 def program_sizes(placement: Placement) -> dict[NodeId, tuple[int, int]] | None:
-    """Flash and static RAM of each site's program as avr-size says; None where there is no compiler for motes."""
+    """Flash and static RAM of each site's program by avr-size; None if there is no compiler for motes."""
     if missing_tools() is not None:
         return None
     with tempfile.TemporaryDirectory() as directory:

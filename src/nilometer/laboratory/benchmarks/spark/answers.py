@@ -1,4 +1,4 @@
-"""Two answers -> how they differ: as bags of rows, numbers compared at 1e-9."""
+"""Compares two answers as bags of rows, with numbers equal up to 1e-9."""
 
 from __future__ import annotations
 
@@ -9,12 +9,13 @@ TOLERANCE = 1e-9
 
 
 def before(answer: pl.DataFrame, sentinel: int) -> pl.DataFrame:
-    """Without the rows of the sentinel: whether its own windows are answered is a matter of how a log ends."""
+    """The answer without the rows of the sentinel: whether its own windows are answered depends on how a log
+    ends."""
     return answer.filter(pl.col("tick" if "tick" in answer.columns else "time") < sentinel)
 
 
 def difference(ours: pl.DataFrame, theirs: pl.DataFrame) -> str | None:
-    """None where they are equal; else the first thing in which they are not."""
+    """The first difference; None if the answers are equal."""
     if set(ours.columns) != set(theirs.columns):
         return f"columns {sorted(ours.columns)} and {sorted(theirs.columns)}"
     if ours.height != theirs.height:
