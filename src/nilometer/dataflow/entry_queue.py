@@ -38,10 +38,10 @@ class EntryQueue(Generic[T]):
         if policy is Policy.SPILL:
             raise ConfigurationError(
                 "a queue in front of a dataflow does not spill",
-                hint="drop, sample or block: what the log has can be read again",
+                hint="choose drop, sample or block: the log keeps the readings, and they can be read again",
             )
         if capacity < 1 or keep_every < 1:
-            raise ConfigurationError("a queue needs room for a row, and to keep at least every k-th")
+            raise ConfigurationError("the capacity and keep_every of a queue must be at least 1")
         self.capacity = capacity
         self.policy = policy
         self.counts = Counts()

@@ -231,7 +231,8 @@ def _calibrated(done: list[Experiment], known: Calibration) -> Calibration:
     explain."""
     if not done:
         return known
-    # Clocks are set in passing, and the start is told once: it takes no time that could be told. Frames of several kinds take theirs on the line, each.
+    # Setting clocks and telling the start once take no measurable time, so only the other programs are timed.
+    # Frames of several kinds each take their own time on the line.
     cycles = [row for one in done if one.stage < 2 for row in _durations(one)]
     flash = [(dict(parts(one.compilation.motes, site)), built.flash) for one, site, built in _programs(done)]
     ram = []
@@ -265,8 +266,8 @@ def _durations(one: Experiment) -> Rows:
     for site, measured in one.result.measured.items():
         for mark, task in measured.tasks.items():
             if mark >= RECEIVE_MARK and one.placement.network.retries:
-                continue  # it listens as long as was planned, whatever is sent
-            # Delivering, a mote waits for the serial line, whatever it computes meanwhile.
+                continue  # it listens for the planned time, whatever is sent
+            # When delivering, a mote waits for the serial line, whatever it computes meanwhile.
             names = ("deliver_tuple",) if mark == DELIVER_MARK else FITTED
             coefficients = {name: counted[name][site][mark] for name in names}
             rows.append((coefficients, task.total / one.result.periods))

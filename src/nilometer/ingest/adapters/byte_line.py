@@ -115,7 +115,7 @@ def _set_raw(descriptor: int, baud: int) -> None:
     speed = getattr(termios, f"B{baud}", None)
     if speed is None:
         raise ConfigurationError(
-            f"no serial line has {baud} bits a second", hint="the motes' runtime has 57600"
+            f"a serial line cannot run at {baud} bits per second", hint="the motes' runtime uses 57600"
         )
     tty.setraw(descriptor)
     attributes = termios.tcgetattr(descriptor)

@@ -28,7 +28,7 @@ def is_database(url: str) -> bool:
 
 
 def read_database(url: str, table: str, declared: tuple[Column, ...] | None = None) -> RawFile:
-    """The table's columns in the types the database gives them; only those that `declared` names, if given."""
+    """The table's columns in the database's types; only those that `declared` names, if given."""
     with closing(_connect(url)) as connection, closing(connection.cursor()) as cursor:
         if url.startswith("sqlite"):
             # The driver infers a column's type from its first batch. In SQLite any row may have another type.
@@ -44,7 +44,7 @@ def read_database(url: str, table: str, declared: tuple[Column, ...] | None = No
             raise DataError(
                 f"the table '{table}' cannot be read",
                 detail=_first_line(error),
-                hint="look whether STORED AT ... AS names a table of that database",
+                hint="check that STORED AT ... AS names a table of that database",
             ) from None
     return RawFile(columns.select(wanted), row_numbers, names=tuple(names))
 
@@ -85,7 +85,7 @@ def _connect(url: str) -> Any:
         raise ResourceError(
             "the database cannot be reached",
             detail=_first_line(error),
-            hint="look whether the server runs, and at host, port and user in the URL",
+            hint="check that the server runs, and check the host, port and user in the URL",
         ) from None
 
 

@@ -160,8 +160,8 @@ def read_raw(path: str | Path, declared: tuple[Column, ...] | None = None) -> Ra
     ending = _ending(path)
     if ending not in FORMATS:
         raise DataError(
-            f"'{path.name}' is of no format that is read",
-            hint=f"the name must end in one of {', '.join(FORMATS)}, or one of these and .gz",
+            f"the format of '{path.name}' is not supported",
+            hint=f"the name must end in one of {', '.join(FORMATS)}, optionally followed by .gz",
         )
     plain = _is_plain_parquet(path)
     if path.is_file() and not path.stat().st_size:

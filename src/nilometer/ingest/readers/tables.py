@@ -33,14 +33,14 @@ def read_table(table: Table, base: str | Path | None = None) -> pl.DataFrame:
         raise DataError(
             f"the table '{table.name}' has no column '{missing[0]}'",
             detail=f"columns found: {', '.join(raw.names or raw.columns.columns) or 'none'}",
-            hint="mend the columns of CREATE TABLE, or leave them out: they are then taken from the data",
+            hint="correct the columns of CREATE TABLE, or leave them out: they are then taken from the data",
         )
     reading = read_rows(raw, table.columns, f"the table '{table.name}'")
     if reading.garbled:
         raise DataError(
             f"{reading.garbled} of {reading.received} rows of the table '{table.name}' are not as declared",
             detail="; ".join(map(str, reading.dead_letters[:3])),
-            hint="mend the data, or the types in CREATE TABLE",
+            hint="correct the data, or the types in CREATE TABLE",
         )
     return reading.rows
 

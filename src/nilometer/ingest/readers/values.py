@@ -188,7 +188,8 @@ def _scaled(values: pl.Series, unit: int) -> pl.Series:
 
 
 def _scaled_floats(values: pl.Series, unit: int | None) -> pl.Series:
-    """Fractions of a declared unit, to the nearest microsecond; without a unit only whole numbers are times."""
+    """Fractions of a declared unit, to the nearest microsecond. Without a unit only whole numbers are
+    times."""
     if unit is None:
         return _whole(values)
     scaled = (values * unit).round()
@@ -197,7 +198,8 @@ def _scaled_floats(values: pl.Series, unit: int | None) -> pl.Series:
 
 
 def _points(found: pl.Series) -> pl.Series:
-    """`x y`, `x, y`, `[x, y]`, `(x, y)`, `POINT(x y)`; a list or array of two numbers; a struct of x and y."""
+    """`x y`, `x, y`, `[x, y]`, `(x, y)` or `POINT(x y)`; a list or array of two numbers; a struct of x and
+    y."""
     if isinstance(found.dtype, pl.Struct):
         names = {field.name.lower(): field.name for field in found.dtype.fields}
         if "x" not in names or "y" not in names:

@@ -42,7 +42,7 @@ class Arrivals:
         require(self.values.dtype in (np.int64, np.float64), f"values of {self.values.dtype}")
         if len(self.times):
             require(bool(np.abs(self.times).max() < NO_WINDOW // 2), "a time beyond 73,000 years")
-            # NaN has no equal, not even itself; whoever has missing readings leaves them out.
+            # NaN equals nothing, not even itself; a caller with missing readings leaves them out.
             require(not np.isnan(self.values).any(), "a value that is not a number")
 
     @staticmethod

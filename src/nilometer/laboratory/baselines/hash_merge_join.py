@@ -4,9 +4,10 @@ sorted runs.
 Mokbel, Lu and Aref (2004), as in algorithms, section 3.4; SNJoin's binary join. Both sources are hashed into
 the same buckets:
 
-    hashing  a tuple is inserted and probes the other memory; memory full: bucket pairs are sorted and written as a run
-    merging  both sources are blocked: `fan_in` runs of a bucket are merged to one; pairs within one run have met before,
-             in memory or in an earlier merge, so only pairs from runs of different number are made
+    hashing  a tuple is inserted and probes the other memory;
+             memory full: bucket pairs are sorted and written as a run
+    merging  both sources are blocked: `fan_in` runs of a bucket are merged to one; pairs within one run have
+             met before, in memory or in an earlier merge, so only pairs from different runs are made
 
 Tuples need no timestamps for this. At the end memory is written as the last runs, and everything is merged.
 
@@ -88,7 +89,7 @@ def flush_choice(sizes: Integers, memory: int, a: float, b: float, policy: str) 
             wanted = filled[np.abs(lead - ahead[filled]) <= b * memory]
         else:
             wanted = filled[ahead[filled] * lead > 0]
-            # Small runs make merging dear.
+            # Small runs make merging expensive.
             large = wanted[together[wanted] >= a * memory]
             wanted = large if len(large) else wanted
         candidates = wanted if len(wanted) else filled

@@ -190,7 +190,7 @@ def climb(  # type: ignore[no-untyped-def]
             return arrival, top, RING_FULL, 0.0
         bucket, left_bucket = bucket_of(key, bits), bucket_of(key, left_bits)
         compared = 0
-        # The left table, and how much comes of what is found there.
+        # Probe the left table, and count the results of its matches.
         current, coming = left.current, left.coming
         width = 0
         if source > 0:
@@ -231,7 +231,7 @@ def climb(  # type: ignore[no-untyped-def]
         me = insert(tables, bucket, source, key, time, own[arrival])
         begin = 0
         for level in range(source + 1, streams + 1):
-            # The results of level - 1 are put into the left table of `level`; at the root they are the answer.
+            # Put the results of level - 1 into the left table of `level`; at the root they are the answer.
             if new and level < streams:
                 clear(left, left_bucket, level, key)
             matched = 1 if level == source + 1 or ends[level - 1] == begin else ends[level - 1] - begin

@@ -155,7 +155,7 @@ class MJoin:
         self._asked += asked
         self._ends[:] = 0
         selectivity = self._matched.sum() / max(float((self._asked * held).sum()), 1.0)
-        # One imagined probe with the average's outcome: it decides where nothing was probed, and fades where much was.
+        # A prior of one probe with the average outcome: it decides if nothing was probed, and then fades.
         fan_out = (self._matched + held * selectivity) / (self._asked + 1)
         self._sequences = np.argsort(fan_out, axis=1, kind="stable").astype(np.int32)
         self._asked /= 2

@@ -129,7 +129,7 @@ def loop(buffers, times, sources, values, rows, start, window, reach, found, tal
             stream = (source + depth) % streams
             place, end = places[depth], buffers.counts[stream]
             compared -= place
-            # The loop that the join spends its time in, so it is a tight one.
+            # The join spends its time in this loop, so it is a tight one.
             low, high = least[depth], most[depth]
             while place < end:
                 value = buffers.values[stream, place]

@@ -80,9 +80,10 @@ class RippleJoin:
         self._outputs = 0
 
     def feed(self, arrivals: Arrivals, measures: Floats | None = None) -> Integers:
-        """The new pairs, as rows (row of relation 0, row of relation 1). `measures`: one per arrival (None: 1 each)."""
+        """The new pairs, as rows (row of relation 0, row of relation 1). `measures` has one per arrival
+        (None: 1 each)."""
         measures = np.ones(len(arrivals)) if measures is None else measures
-        # Inside, a tuple's row is its number in the sample: sums are kept by it.
+        # Internally a tuple's row is its number in the sample: sums are kept by it.
         numbers = np.empty(len(arrivals), dtype=np.int64)
         for source in (0, 1):
             mine = arrivals.sources == source

@@ -314,7 +314,7 @@ def insert_and_probe(  # type: ignore[no-untyped-def]
         bucket = bucket_of(key, bits)
         began, compared = count, 0
         place = memory.heads[other, bucket]
-        # A chain may lead on to slots that have expired: they are older than all that have not.
+        # A chain may go on into expired slots: these are older than all others.
         while place >= memory.firsts[other]:
             compared += 1
             if memory.keys[other, place] == key:

@@ -115,7 +115,8 @@ class XJoin:
         self._tables = TwoTables(spec.partitions)
         self._disk = [[_Part([], [], []) for _ in range(spec.partitions)] for _ in (0, 1)]
         self._cleaned = np.full(spec.partitions, -1, dtype=np.int64)
-        # Per source and partition, for what stage 2 promises: tuples ever put into memory, and those moved since a batch began.
+        # Per source and partition, to estimate stage 2's new pairs: the tuples ever put into memory, and those
+        # moved since a batch began.
         self._inserted = np.zeros((2, spec.partitions), dtype=np.int64)
         self._moved = np.zeros((2, spec.partitions), dtype=np.int64)
         self._tally = new_tally()

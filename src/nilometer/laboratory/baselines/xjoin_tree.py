@@ -56,7 +56,7 @@ class XJoinTree:
     def __init__(self, spec: XJoinTreeSpec) -> None:
         self.spec = spec
         self._levels = [TwoTables() for _ in range(spec.streams - 1)]
-        # Per level, what its left table's rows stand for.
+        # For each level, the members of its left table's rows.
         self._members = [np.empty((0, level + 1), dtype=np.int64) for level in range(spec.streams - 1)]
         self._latest = LEAST_TIME
         self._tally = new_tally()

@@ -62,7 +62,7 @@ def measure(rows: int, sensors: int) -> list[Measurement]:
     measurements = []
     for way in (to_batches, to_log, to_query):
         for pack in (PACK, 1):
-            # Single messages take ten times as long a reading: a fifth of them will do.
+            # Single messages take ten times as long per reading: a fifth of them is enough.
             count = rows if pack > 1 else rows // 5
             measurements.append(_run(count // pack * pack, sensors, pack, way))
     return measurements
@@ -137,7 +137,7 @@ def _run(rows: int, sensors: int, pack: int, way: Way) -> Measurement:
         publisher = subprocess.Popen(
             [sys.executable, "-c", PUBLISHER, str(port), packets.name, str(rows // pack)]
         )
-        # From the publisher's first byte: its own start is not what is measured.
+        # Time from the publisher's first byte: its own start is not measured.
         source.wake.wait(PATIENCE)
         began = time.perf_counter()
         for heard in steps:

@@ -146,7 +146,7 @@ def _one(directory: Path, peer: Any, task: str, ours: str, theirs: str, rows_in:
     import nilometer
 
     def run_ours() -> pl.DataFrame:
-        # A new database each time, so that the file is read anew; TIME stays microseconds, as DuckDB has it here.
+        # A new database each time, so that the file is read again; TIME stays in microseconds, as in DuckDB.
         given = nilometer.connect(directory).sql(ours).run("gateway").given
         assert isinstance(given, pl.DataFrame)
         return given
@@ -156,7 +156,7 @@ def _one(directory: Path, peer: Any, task: str, ours: str, theirs: str, rows_in:
 
     (mine, other), (my_seconds, their_seconds) = _best_of_each(run_ours, run_theirs)
     if "ASOF" in ours:
-        # An answer waits until the other stream has passed it: what came after its last tuple is not there yet.
+        # An answer waits until the other stream has passed it, so those after its last tuple are missing.
         last = pl.read_parquet(directory / "answer.parquet")["time"].max()
         other = other.filter(pl.col("time") <= last)
     return Measurement(task, my_seconds, their_seconds, rows_in, mine.height, _equal(mine, other))

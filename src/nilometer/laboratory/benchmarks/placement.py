@@ -41,7 +41,7 @@ def measure(_rows: int, _sensors: int, limits: dict[int, float] | None = None) -
 
 def _planned(name: str, size: int) -> tuple[float, int]:
     network = random_network(random.Random(size), size, river=0.5)
-    # The memory of a Mica2 is too small for what passes the sink's neighbours; planning must work for it all the same.
+    # A Mica2's memory is too small for the tuples that pass the sink's neighbours. Planning must still work.
     network = replace(network, nodes=tuple(replace(node, ram=65_536) for node in network.nodes))
     scenario = random_scenario(1, 30, name)
     database = connect()

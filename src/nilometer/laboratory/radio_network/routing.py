@@ -59,7 +59,7 @@ def find_routes(topology: Topology, source: int) -> Routes:
 
 @numba.njit(cache=True)
 def _dijkstra(starts, targets, costs, source):  # type: ignore[no-untyped-def]
-    # A scan for the nearest node instead of a heap: fields have a few thousand nodes, and dozens of links each.
+    # A scan for the nearest node, not a heap: fields have a few thousand nodes, with dozens of links each.
     count = len(starts) - 1
     total = np.full(count, np.inf)
     hops = np.full(count, -1, dtype=np.int64)

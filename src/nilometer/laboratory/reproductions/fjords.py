@@ -87,7 +87,7 @@ def fjords(
     """Table 1's lifetimes, and Figs. 8 and 9 measured on this machine. `plot` is the path for a picture of
     them."""
     stream, rows = traffic(records)
-    # A tuple at a time, every tuple is a round of every query: a twentieth of the trace shows it.
+    # With one tuple at a time, every tuple is a round of every query: a twentieth of the trace is enough.
     short = rows[: max(1, records // 20)]
     eighth = [
         measure(stream, short, n, folded, kind, 1, repeats, clock)
@@ -245,7 +245,7 @@ def _figure_9(points: list[Point]) -> dict[str, Any]:
         )
         climbs.append(middle.tuples > first.tuples > last.tuples / last.queries)
         levels.append(last.tuples / middle.tuples)
-    # A tuple at a time, the first batch size, is how the paper's Fjords work.
+    # One tuple at a time, the first batch size, is how the paper's Fjords work.
     return verdict.measured(
         "total tuple throughput climbs up to about 20 queries, and then remains fairly constant;\n"
         "tuples per second per query fall as queries are added",

@@ -1,4 +1,6 @@
-"""Fjords' traffic sensor (fjords.txt section 5): power and lifetime of its three programs, and the curves of Fig. 11."""
+"""Fjords' traffic sensor (fjords.txt section 5): power and lifetime of its three programs, and the curves of
+Fig. 11.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SNEE section 6.2 (Figs. 29 to 31): energy and lifetime against the acquisition interval and the delivery time."""
+"""SNEE section 6.2 (Figs. 29 to 31): energy and lifetime by acquisition interval and delivery time."""
 
 from __future__ import annotations
 

@@ -27,7 +27,8 @@ RETRIES = (0, 1, 3)
 DAYS = 7
 EVERY = MINUTE
 MOTES = {"mica2": (4096, 31_320.0), "nrf52840": (262_144, 2_430.0)}
-"""Profiles, with RAM in bytes and energy in joules: two AA cells as in SNEE, and a coin cell (CR2032: 225 mAh at 3 V)."""
+"""Profiles, with RAM in bytes and energy in joules: two AA cells as in SNEE, and a coin cell (CR2032: 225 mAh
+at 3 V)."""
 
 PAPER = "SNEE's experiments assume that no communication fails (section 6); robuster plans are its future work (section 7, c)."
 
@@ -68,7 +69,8 @@ def snee_losses(days: int = DAYS, qualities: tuple[float, ...] = QUALITIES) -> d
 
 
 def lossy_example(costs: str, quality: float, retries: int) -> Network:
-    """The ten motes of SNEE's Fig. 3 with links of one quality, and sensor boards that can be switched off."""
+    """The ten motes of SNEE's Fig. 3 with links of one quality, and sensor boards that can be switched
+    off."""
     network = running_example("Q1").network
     ram, energy = MOTES[costs]
     nodes = tuple(node if node.id == 0 else replace(node, ram=ram, energy=energy) for node in network.nodes)

@@ -72,7 +72,8 @@ def plan(
 
 @dataclass(frozen=True)
 class AlwaysTrue:
-    """Readings that satisfy every predicate of Fig. 25: it never rains on the river, and pours on the hilltop."""
+    """Readings that satisfy every predicate of Fig. 25: it never rains on the river, and pours on the
+    hilltop."""
 
     def read(self, stream: Stream, sites: Sequence[NodeId], ticks: Integers) -> pl.DataFrame:
         """The readings of these sites at these ticks."""

@@ -1,4 +1,6 @@
-"""SNEE section 6.1 (Figs. 26 to 28): energy, lifetime and memory of every site of the running example, over six months."""
+"""SNEE section 6.1 (Figs. 26 to 28): energy, lifetime and memory of every site of the running example in six
+months.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +40,7 @@ def figures_26_to_28(result: SimulationResult) -> dict[str, dict[str, Any]]:
     """The three figures, from the run."""
     placement = result.placement
     sites = placement.routing.post_order
-    # Whole periods were run: scaled, as the paper scales one period.
+    # Whole periods were run; the result is scaled, as the paper scales one period.
     scale = SIX_MONTHS / (result.duration / 1e6)
     energies = {site: _scaled(result.ledger.of(site), scale) for site in sites}
     lifetimes = result.lifetimes()

@@ -262,7 +262,7 @@ def _panel(
     for sensors, found in sizes.items():
         lines.append(f"{sensors:7} " + "".join(f"{form.format(getattr(found[j], name)):>14}" for j in JOINS))
     less = name in ("delay", "drop")
-    # The wait is that of a full queue or of none: the paper's per cents are of the work on a tuple.
+    # The wait is that of a full queue or of none, but the paper's percentages are of the work on a tuple.
     compared, of_what = ("cost", " in processor time a tuple") if name == "delay" else (name, "")
     best = {rival: _best(sizes, compared, rival, less) for rival in RIVALS}
     word = "below" if less else "above"
@@ -270,7 +270,7 @@ def _panel(
         f"{abs(ratio - 1):.0%} {word} the {rival}" for rival, ratio in best.items() if ratio is not None
     )
     lines.append("SNJoin, at best: " + ", ".join(changes) + of_what)
-    # From the best to the worst, as the paper has them; equal where nobody has too much to do.
+    # From the best to the worst, in the paper's order; equal where no join is overloaded.
     rising = [
         [getattr(found[join], name) for join in ("SNJoin", "outer MJoin", "HMJ tree")]
         for found in sizes.values()

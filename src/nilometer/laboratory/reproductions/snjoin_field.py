@@ -251,7 +251,7 @@ def phenomena_readings(
     exponent = random.integers(1, 6, count)
     total = random.poisson(count * seconds * SECOND / GAP)
     stream = random.integers(0, count, total)
-    # Given how many there are, exponential gaps are uniform arrivals.
+    # For a given number of arrivals, exponential gaps mean uniform arrival times.
     time = np.sort(random.integers(0, seconds * SECOND, total))
     draws = random.random(total)
     rank = np.empty(total, dtype=np.int64)
@@ -306,7 +306,7 @@ def _work(outcome: JoinRunResult, deployment: Deployment, readings: Readings) ->
     for counts, streams in zip(outcome.heads, members.tolist(), strict=True):
         probes = counts.probes + counts.inserted
         collisions = COLLISION * counts.peak_distinct / BUCKETS
-        # A stream and a time for each occurrence; outer joins give every stream a cell, if only a NULL.
+        # A stream and a time for each occurrence; outer joins give every stream a cell, even if it is NULL.
         one.append(probes * (HASH + collisions) + counts.matches * (SEPARATION + 2 * FORMATION))
         each.append(probes * (HASH + streams * (PROBE + COLLISION * distinct / BUCKETS + FORMATION)))
     return max(one), max(each)

@@ -39,7 +39,7 @@ def board(sensors: int, seconds: int, seed: int) -> Arrivals:
     steps = seconds * SECOND // BOARD_GAP
     times = np.arange(steps)[:, None] * BOARD_GAP + np.arange(sensors)[None, :] * (BOARD_GAP // sensors)
     columns, rows = order % SIDE, order // SIDE
-    # The spot is over a column once on its way there and once on its way back; the rows are a little apart in time.
+    # The spot is over a column once on its way there and once on its way back, at slightly different times by row.
     phase = (times / SWEEP + (columns + 0.2 * rows)[None, :] / (2 * SIDE)) % 1.0
     heat = (SPAN - 1) * (1 - np.abs(2 * phase - 1))
     values = np.floor(GRADIENT * columns[None, :] + heat + chance.normal(0, 1.0, times.shape))

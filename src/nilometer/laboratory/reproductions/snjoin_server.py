@@ -25,8 +25,8 @@ QUEUE = 500
 BATCH = 2_000
 SHARES = (1.0, 0.5, 0.2, 0.05)
 REPEATS, MOST_REPEATS, ENOUGH = 5, 20, 0.3
-"""The best of REPEATS runs counts. Short runs are repeated more often, up to MOST_REPEATS or until they have taken
-ENOUGH seconds."""
+"""The best of REPEATS runs counts. Short runs are repeated more often, up to MOST_REPEATS times or until they
+have taken ENOUGH seconds."""
 
 
 class Join(Protocol):
@@ -130,7 +130,7 @@ def _serve(times, held, each, window, rebuilds, queue, admitted, done):  # type:
         while oldest < count and kept[oldest] < time - window:
             oldest += 1
         while rebuilt < len(rebuilds) and rebuilds[rebuilt] <= time:
-            # The window fills from nothing: on average half of it is there.
+            # The window fills from empty: on average it is half full.
             size = float(count - oldest)
             free = max(free, float(rebuilds[rebuilt])) + size * _at(size / 2, held, each)
             rebuilt += 1

@@ -127,7 +127,7 @@ class ClusterHead:
                 self.table.insert(ready.take(ready.order()))
                 self._unsent += len(ready)
                 self.counts.inserted += len(ready)
-        # The clean sweep, once a period: it costs the index, and most probes find one that is still good.
+        # The clean sweep runs once a period: it discards the index, which most probes can reuse.
         if self._swept is None or self._horizon - self._swept >= self.query.period:
             self._swept = self._horizon
             self.table.expire(self._horizon - self.query.retention)
@@ -172,7 +172,7 @@ class ClusterHead:
         kept_from = self.table.kept_from
         if kept_from is not None:
             self.counts.overdue += int(np.count_nonzero(probing.time - self.query.window < kept_from))
-        # Of two tuples of the same time that of the smaller head comes later, so it is the one that joins.
+        # Of two tuples of the same time that of the smaller head comes later, so that one joins.
         found = self.table.probe(
             probing.value, probing.time, self.query.window, with_equal=request.origin < self.place
         )

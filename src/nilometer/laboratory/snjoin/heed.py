@@ -93,7 +93,7 @@ def form_clusters(
     count = len(positions)
     nodes = np.arange(count) if taking_part is None else np.flatnonzero(taking_part)
     energy = np.ones(count) if energies is None else energies
-    # Each node's neighbours, itself included: all that a turn looks at.
+    # Each node's neighbours, itself included: a turn looks at nothing else.
     in_range: dict[int, Integers] = {}
     for node in nodes.tolist():
         in_range[node] = nodes[distances_from(positions, node)[nodes] <= heed.cluster_range]
@@ -152,7 +152,7 @@ def _ranks(positions: Floats, nodes: Integers, in_range: dict[int, Integers], co
         elif cost is MemberCost.DENSE:
             costs[node] = 1 / others if others else math.inf
         else:
-            # The least power that reaches a node goes with the square of the distance.
+            # The least power that reaches a node grows with the square of the distance.
             away = distances_from(positions, node)[near]
             costs[node] = float((away**2).sum()) / others if others else 0.0
     rank = np.empty(len(positions), dtype=np.int64)

@@ -78,9 +78,9 @@ def radio_arrivals(
     transmissions = np.zeros(deployment.topology.nodes)
     for head in deployment.clusters.heads.tolist():
         members = deployment.clusters.members(head)
-        # The cost of a link is that of its opposite, so the way to the head costs what the way from it does.
+        # A link costs the same in both directions, and so does the route between a member and its head.
         routes = network.routes(head)
-        # Without a way hops are -1: the error names that member.
+        # If there is no route, hops are -1: the error names that member.
         routes.path(int(members[np.argmin(routes.hops[members])]))
         hops[members], transmissions[members] = routes.hops[members], routes.transmissions[members]
     takes = np.array(
@@ -199,7 +199,7 @@ class _JoinRun:
     def outcome(self) -> JoinRunResult:
         """Run to the end and sum up."""
         for head in self.heads:
-            # Heads keep no common time: each begins its periods at another moment.
+            # Heads are not synchronized: each begins its periods at another moment.
             self.events.after(self.query.period * head.place // len(self.heads), partial(self._tick, head))
         self.events.run()
         answers, delays = self.sink.answers()
@@ -252,7 +252,7 @@ class _JoinRun:
         matched = np.zeros(request.batch_rows, dtype=np.bool_)
         matched[request.matches.probe] = True
         if not self._differ:
-            # Nobody waits for a note: a tuple that joined with nothing is no answer.
+            # Without feedback no head waits for a note, and a tuple that joined with nothing is no answer.
             rows = rows[matched[request.number[rows]]]
         if not len(rows):
             return

@@ -61,7 +61,7 @@ class Table:
         rows = np.arange(len(self.rows) - count, len(self.rows))
         time = self.rows.time[rows]
         low = index.first(index.code[rows], time - window)
-        # The runs keep the order of the head, so what stands before a row in its run is what comes before it.
+        # The runs keep the order of the head, so the rows before a row in its run are the earlier ones.
         owners, places = expand(low, index.rank[rows])
         found = index.order[places]
         other = self.rows.stream[found] != self.rows.stream[rows[owners]]
@@ -74,7 +74,7 @@ class Table:
         code, known = index.codes(value)
         probes = np.flatnonzero(known)
         if not len(probes):
-            # Phenomena are local: most clusters know nothing of most values.
+            # Phenomena are local: most clusters do not have most values.
             return NO_MATCHES
         code, time = code[probes], time[probes]
         owners, places = expand(
@@ -109,7 +109,7 @@ class _Index:
         self.code = np.empty(len(rows), dtype=np.int64)
         self.code[self.order] = ordered_code
         self.start = int(rows.time[0]) if len(rows) else 0
-        # Two more than the times there are: a bound before and one after all of them.
+        # Two more than the number of times: one bound before and one after all of them.
         self.span = int(rows.time[-1]) - self.start + 2 if len(rows) else 2
         self.keys: Integers = ordered_code * self.span + (rows.time[self.order] - self.start)
 

@@ -20,7 +20,7 @@ def difference(ours: pl.DataFrame, theirs: pl.DataFrame) -> str | None:
         return f"columns {sorted(ours.columns)} and {sorted(theirs.columns)}"
     if ours.height != theirs.height:
         return f"{ours.height:,} and {theirs.height:,} rows"
-    # Whole numbers first: two rows that are equal but for rounding must not trade places.
+    # Sort by integers first: two rows that are equal except for rounding must not swap places.
     order = sorted(ours.columns, key=lambda name: (ours.schema[name].is_float(), name))
     one = ours.select(order).sort(order)
     other = theirs.select(pl.col(name).cast(ours.schema[name]) for name in order).sort(order)

@@ -109,7 +109,7 @@ def percentiles(
     latencies: list[npt.NDArray[np.int64]] = []
     for at, times in committed:
         asked = (times.unique() if windows else times).to_numpy()
-        # A window is settled by a time beyond its end, a row by its own.
+        # A window is complete with a time beyond its end, a row with its own time.
         places = np.searchsorted(greatest, asked, side="right" if windows else "left")
         settled = durable[places[places < len(durable)]]
         latencies.append((at - settled)[settled >= durable[0] + int(warming * SECOND)])

@@ -53,7 +53,7 @@ def state_size(bench: Bench) -> tuple[StateSize, ...]:
     ours.run(bench.session, written.place, workload.question, rows, place / "ours", watch)
     stock = run(bench.session, QUERIES[workload.peer], folders, place / "stock", counting)
     shutil.rmtree(place)
-    # The last has the sentinel, after which there is nothing left.
+    # The last micro-batch has the sentinel, after which the state is empty.
     return (StateSize(workload.title, tuple(held[:-1]), _megabytes(stock.progress)[:-1]),)
 
 

@@ -49,7 +49,7 @@ def answer(_key: Any, frames: Iterable[pd.DataFrame], state: GroupState) -> Iter
     asks = rows["asks"].astype(bool)
     given = rows[~asks][["time", "id", "value"]].rename(columns={"value": "y"})
     asked = rows[asks & passed][["time", "id", "value"]].rename(columns={"value": "x"})
-    # Of each sensor's answers before the watermark only the last can still be asked for.
+    # Of each sensor's rows of `b` before the watermark only the last can still be an answer.
     surpassed = given["time"].lt(watermark) & given["id"].where(given["time"] < watermark).duplicated(
         keep="last"
     )

@@ -33,7 +33,7 @@ def chained_joins(seconds: int, count: int) -> Query:
                 near = f"t_{name} >= t_{before} - INTERVAL {seconds} SECONDS AND t_{name} <= t_{before} + INTERVAL {seconds} SECONDS"
                 condition = condition & f.expr(near)
             joined = joined.join(own[name], condition)
-            # One event time a stream, says Spark: the first one's stays it, the others' become timestamps like any other.
+            # Spark allows one event time per stream: the first one's stays; the others' become plain timestamps.
             joined = joined.withColumn(f"t_{name}", f.expr(f"timestamp_micros(unix_micros(t_{name}))"))
         return joined.select(
             f.greatest(*(f"t_{name}" for name in names)).alias("time"),
