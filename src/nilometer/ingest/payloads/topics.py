@@ -56,7 +56,7 @@ class TopicPattern:
                     hint="write +, {name} or plain text between two slashes, and # only at the end",
                 )
         if len({name for _, name, _ in levels}) < len(levels):
-            raise ConfigurationError(f"a name occurs twice in the topic '{pattern}'")
+            raise ConfigurationError(f"a name stands twice in the topic '{pattern}'")
         return TopicPattern("/".join("+" if _NAMED.match(part) else part for part in parts), tuple(levels))
 
     @property
