@@ -82,5 +82,5 @@ def test_promises_and_ends_are_never_dropped_and_do_not_pile_up() -> None:
 def test_a_queue_of_nothing_is_refused() -> None:
     with pytest.raises(ConfigurationError, match="spill"):
         EntryQueue(1, Policy.SPILL)
-    with pytest.raises(ConfigurationError, match="room"):
+    with pytest.raises(ConfigurationError, match="capacity"):
         EntryQueue(0)

@@ -1,4 +1,4 @@
-"""The top of a query's plan: its rows wait here until they are fetched, in a bounded queue."""
+"""The answers of a query, in a bounded queue, until they are fetched."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from nilometer.dataflow.policy import Outcome, Policy
 
 
 class Answers:
-    """Frames with rows. Most rounds of a window have none."""
+    """A queue of frames. Frames without rows are not queued: most rounds of a window have none."""
 
     def __init__(self, capacity: int, policy: Policy) -> None:
         self._frames: EntryQueue[pl.DataFrame] = EntryQueue(capacity, policy)
@@ -20,16 +20,16 @@ class Answers:
         return self._frames.room
 
     def put(self, rows: pl.DataFrame) -> Outcome:
-        """The rows of a round."""
+        """Add the rows of a round."""
         return self._frames.put(rows) if rows.height else Outcome.ACCEPTED
 
     def drain(self) -> list[pl.DataFrame]:
-        """Everything that waits."""
+        """Remove and return all waiting frames."""
         frames = []
         while (rows := self._frames.get()) is not None:
             frames.append(rows)
         return frames
 
     def peek(self) -> list[pl.DataFrame]:
-        """Everything that waits, and goes on waiting."""
+        """Return all waiting frames and leave them in the queue."""
         return list(self._frames)

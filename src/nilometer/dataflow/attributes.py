@@ -1,6 +1,7 @@
-"""Sensors -> columns of their stream: static attributes and locations, joined on by id (STEAM section 3.3).
+"""Adds the static attributes and locations of sensors to their stream's tuples, by id (STEAM section 3.3).
 
-The law: a tuple of a sensor that nobody declared, or without an id, has NULLs; the stream's own columns come first.
+The law: a tuple without an id, or of a sensor that was not declared, has NULLs. The stream's own columns come
+first.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from nilometer.types import Column, Kind, Type
 
 
 def attribute_frame(sensors: Sequence[Sensor], columns: Sequence[Column], id_type: Type) -> pl.DataFrame:
-    """One row per sensor: `@id` and the attributes asked for."""
+    """One row per sensor: `@id` and the requested attributes."""
     rows = [{name.lower(): value for name, value in sensor.attributes} for sensor in sensors]
     series = [pl.Series(ID, [_identifier(sensor.id, id_type) for sensor in sensors], dtype=dtype(id_type))]
     for column in columns:

@@ -1,10 +1,11 @@
-"""The books of one occurrence of a stream in a query, kept where the tuple is let in or not.
+"""The books of one occurrence of a stream in a query.
 
     read = delivered + filtered + late + shed
 
-`read` are the readings of the stream's log that the query was given, also those that were late or that a full queue shed;
-`delivered` those that went on to its operators, `filtered` those that its sensors' names or its condition kept out. What is
-garbled, of the future or a double is no reading of the log: the stream's own books have it (dataflow/ledger.py).
+`read` counts the readings of the stream's log that the query was given, including those that were late or
+that a full queue shed. `delivered` counts those that went on to the query's operators, `filtered` those that
+its list of sensors or its condition kept out. Garbled readings, readings from the future and duplicates are
+not in the log: the stream's own books count them (dataflow/ledger.py).
 """
 
 from __future__ import annotations
@@ -15,13 +16,13 @@ from nilometer.dataflow.ledger import QueryLedger
 
 
 class Books:
-    """Counts that only grow."""
+    """Counters that only grow."""
 
     def __init__(self) -> None:
         self.ledger = QueryLedger()
 
     def note(self, accepted: int, delivered: int, late: int, shed: int) -> None:
-        """What a wave brought."""
+        """Count the readings of a round."""
         read = accepted + late + shed
         self.ledger += QueryLedger(read, delivered, accepted - delivered, late, shed)
 

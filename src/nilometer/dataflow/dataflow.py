@@ -1,7 +1,8 @@
-"""Physical plans -> a dataflow: stages in the order in which rows flow, each run once a round.
+"""Turns physical plans into a dataflow: stages in the order in which rows flow, each run once a round.
 
-`ABILITIES` (lowering/) says how each physical node is run; a test holds it against plan/physical.py. Equal sub-plans are one
-stage, within a plan and among the plans of several queries (fjords.txt section 4.2, Fig. 7).
+`ABILITIES` (lowering/) says how each physical node is run; a test compares it with plan/physical.py. Equal
+sub-plans become one stage, within a plan and among the plans of several queries (fjords.txt section 4.2,
+Fig. 7).
 """
 
 from __future__ import annotations
@@ -19,7 +20,11 @@ from nilometer.plan import physical
 
 
 class Dataflow:
-    """`stages` by their place; a stage comes after those it reads. `root` gives the answer of the plan it was built with."""
+    """The stages of one or several plans.
+
+    `stages` maps a place to a stage; a stage comes after those whose output it reads. `root` is the place of
+    the stage that gives the answer of the plan passed to the constructor.
+    """
 
     shares = True
     """Whether equal sub-plans are one stage."""
@@ -35,7 +40,8 @@ class Dataflow:
     # ---- building ----------------------------------------------------------------------------------------------------
 
     def lower(self, node: physical.Node) -> int:
-        """Add what runs a node and all below it; gives the place of the stage with its rows."""
+        """Add the stages of a node and of all nodes below it, and return the place of the stage that gives
+        the node's rows."""
         if not self.shares:
             return self.build(node)
         place = self._places.get(node)
@@ -46,7 +52,7 @@ class Dataflow:
         return place
 
     def build(self, node: physical.Node) -> int:
-        """Add the stages of a node that no other stage gives."""
+        """Add the stages of a node for which no equal one exists."""
         from nilometer.dataflow.lowering import ABILITIES
 
         ability = ABILITIES.get(type(node))
@@ -63,7 +69,7 @@ class Dataflow:
         return self.add_stage(Stage(node.operator, worker, inputs, streams))
 
     def add_stage(self, stage: Stage) -> int:
-        """Add a stage; gives its place."""
+        """Add a stage and return its place."""
         place, self._next = self._next, self._next + 1
         self.stages[place] = stage
         return place
@@ -71,11 +77,11 @@ class Dataflow:
     def add_operator(
         self, node: physical.Node, spec: Spec, inputs: tuple[physical.Node, ...] | None = None
     ) -> int:
-        """Lower the inputs (the node's own, unless others are given) and put a Logic over them."""
+        """Lower the inputs (the node's own, unless others are given) and add an operator over them."""
         return self.add_logic(node, spec.build(), node.inputs if inputs is None else inputs)
 
     def add_logic(self, node: physical.Node, logic: Logic, inputs: tuple[physical.Node, ...]) -> int:
-        """Lower the inputs and put this Logic over them."""
+        """Lower the inputs and add an operator with this Logic over them."""
         tables = {
             port: frozenset(physical.tables_of(child))
             for port, child in enumerate(inputs)
@@ -85,7 +91,8 @@ class Dataflow:
         return self.add(node, Operator(logic, tables), places)
 
     def fuse(self, place: int, transform: Transform) -> int:
-        """Let a stage's rows pass through a transform as well; in a stage of its own where others read them as they are."""
+        """Apply a transform to a stage's rows as well. If other stages read the rows unchanged, the transform
+        gets a stage of its own."""
         stage = self.stages[place]
         if self._readers[place] > 1:
             return self.add_stage(Stage(stage.name, Passing(), (place,), stage.streams, [transform]))
@@ -95,7 +102,7 @@ class Dataflow:
         return place
 
     def remove(self, places: Iterable[int]) -> None:
-        """Take stages out that no query uses any more."""
+        """Remove stages that no query uses."""
         gone = set(places)
         for place in gone:
             del self.stages[place]
@@ -103,7 +110,8 @@ class Dataflow:
         self._places = {node: place for node, place in self._places.items() if place not in gone}
 
     def below(self, place: int) -> Iterator[int]:
-        """The places of a stage and of all below it, inputs first; a stage that is read twice comes twice."""
+        """The places of a stage and of all stages below it, inputs first. A stage that is read twice comes
+        twice."""
         for one in self.stages[place].inputs:
             yield from self.below(one)
         yield place
@@ -111,7 +119,7 @@ class Dataflow:
     # ---- running -----------------------------------------------------------------------------------------------------
 
     def step(self, now: Round) -> Output:
-        """One round, from the leaves up; gives the answer's rows and evaluations."""
+        """Run one round of one plan, from the leaves up, and return the answer's rows and evaluations."""
         outputs: dict[int, Output] = {}
         for place, stage in self.stages.items():
             try:
@@ -121,8 +129,11 @@ class Dataflow:
         return outputs[self.root]
 
     def step_all(self, now: Round, failures: dict[int, NilometerError]) -> dict[int, Output]:
-        """One round of all plans; gives the output of every stage. A stage that meets an error is put into `failures`; it and the
-        stages above it give nothing."""
+        """Run one round of all plans and return the output of every stage.
+
+        If a stage meets an error, the error goes into `failures`, and neither the stage nor those above it
+        have an output.
+        """
         outputs: dict[int, Output] = {}
         for place, stage in self.stages.items():
             if failures and not all(one in outputs for one in stage.inputs):
@@ -135,7 +146,8 @@ class Dataflow:
 
     @property
     def shed(self) -> dict[str, int]:
-        """What joins with bounded memory have given up, by stream; of an input of several streams, by their names together."""
+        """The number of tuples that joins with bounded memory have shed, by stream. If a join's input comes
+        from several streams, their names are combined."""
         counts: dict[str, int] = {}
         for stage in self.stages.values():
             for place, count in zip(stage.inputs, shed_by(stage.worker), strict=False):
@@ -148,7 +160,7 @@ class Dataflow:
         return {_key(place, stage): stage.worker.snapshot() for place, stage in self.stages.items()}
 
     def restore(self, panes: dict[str, dict[str, bytes]]) -> None:
-        """Take back a snapshot of the same plan."""
+        """Restore a snapshot of the same plan."""
         for place, stage in self.stages.items():
             stage.worker.restore(panes[_key(place, stage)])
 

@@ -1,13 +1,16 @@
-"""Readings of one stream, in log order -> accepted tuples with their system columns, and the books.
+"""The door: turns one stream's readings, in log order, into accepted tuples, and keeps the books.
 
-What the door decides, columnar, before any operator sees a tuple (language.md, "Meaning"): a reading without a time is
-garbled; one stamped more than FUTURE ahead of its arrival is quarantined; one whose tick lies below the stream's watermark *before it*
-is late. The rest are accepted, with `@tick`, `@time`, `@id` and `@position`. Doubles by KEY do not come here: they were taken out
-where readings enter (ingest/manager/entrance.py, sources.py, log/doubles.py), and the door only counts them. The laws: how the
-readings are cut into batches changes nothing; the state is a few numbers.
+The door decides about each reading before any operator sees it (language.md, "Meaning"). A reading without a
+time is garbled. A reading stamped more than FUTURE ahead of its arrival is quarantined. A reading whose tick
+lies below the stream's watermark *before it* is late. The others are accepted and get the columns `@tick`,
+`@time`, `@id` and `@position`. Duplicates by KEY do not come here: they were removed where readings enter
+(ingest/manager/entrance.py, sources.py, log/doubles.py), and the door only counts them.
 
-The watermark runs in log order: the greatest tick so far less DELAY, or what a heartbeat says. A late tuple is below it
-and cannot raise it; so lateness is one cumulative maximum. A late copy counts as a duplicate.
+The watermark is the greatest tick so far minus DELAY, or the tick of a heartbeat if that is greater. A late
+tuple lies below the watermark and cannot raise it, so lateness is one cumulative maximum over the batch. A
+late copy counts as a duplicate.
+
+The laws: how the readings are cut into batches changes nothing; the state is a few numbers.
 """
 
 from __future__ import annotations
@@ -26,11 +29,11 @@ from nilometer.operators.logic import ID, POSITION, TICK, TIME
 from nilometer.types import INT_MINIMUM
 
 NEVER = INT_MINIMUM
-"""The watermark of a stream from which nothing has been heard: minus infinity."""
+"""The watermark of a stream before its first reading or heartbeat: minus infinity."""
 
 
 class Door:
-    """The one entrance of a stream."""
+    """The door of one stream: its watermark, its ledger, and the greatest tick and time so far."""
 
     def __init__(self, stream: Stream) -> None:
         self.stream = stream
@@ -42,7 +45,7 @@ class Door:
         self._position = 0
 
     def heartbeat(self, tick: int) -> None:
-        """A promise: from here on, no tuple with an earlier tick."""
+        """Note a promise of the stream: from here on, no tuple has an earlier tick."""
         self.watermark = max(self.watermark, tick)
 
     def admit_batch(self, batch: Batch) -> pl.DataFrame:
@@ -52,8 +55,11 @@ class Door:
     def admit(
         self, rows: pl.DataFrame, *, garbled: int = 0, duplicate: int = 0, arrived: int | None = None
     ) -> pl.DataFrame:
-        """The accepted ones of a batch in log order. `garbled` is how many more a reader could not read, `duplicate` how many doubles it
-        has taken out; `arrived` is when the batch came, which a replayed file does not know."""
+        """The accepted readings of a batch in log order.
+
+        `garbled` is the number of further readings that a reader could not parse, `duplicate` the number of
+        duplicates that it removed. `arrived` is the arrival time of the batch; a replayed file has none.
+        """
         received = rows.height + garbled + duplicate
         time = self._column("time")
         if rows.get_column(time).null_count():
@@ -75,7 +81,7 @@ class Door:
         return column.name
 
     def _tagged(self, rows: pl.DataFrame) -> pl.DataFrame:
-        # Series by Series: most batches are small, and a lazy plan costs more than what it does to them.
+        # Series by Series: most batches are small, and a lazy plan would cost more than the work itself.
         time = rows.get_column(self._column("time")).cast(pl.Int64)
         every = self.stream.every
         tick = time if every is None else pl.Series(time.to_numpy() // every * every, dtype=pl.Int64)
@@ -86,12 +92,12 @@ class Door:
         return pl.DataFrame([*system, *rows.get_columns()])
 
     def _split(self, rows: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
-        """The rows in time and the late ones; the watermark moves on."""
+        """Split the rows into those in time and those that are late, and move the watermark."""
         if not rows.height:
             return rows, rows
         column = rows.get_column(TICK)
         if column[0] >= self.watermark and column.is_sorted():
-            # In order, as most batches are: no tuple is below the one before it, so none is late.
+            # The common case, a batch in order: no tuple is below the one before it, so none is late.
             self.watermark = max(self.watermark, int(column[-1]) - self.stream.delay)
             return rows, rows.clear()
         ticks: npt.NDArray[np.int64] = column.to_numpy()
@@ -108,7 +114,7 @@ class Door:
             return
         if self.first_tick is None:
             self.first_tick = rows[TICK][0]
-        # Not as arrays: those of several chunks would be copied. No NULL is left, so there is a greatest.
+        # Not as NumPy arrays: that would copy a column of several chunks. No NULL is left: a maximum exists.
         tick, time = (int(rows.get_column(name).max()) for name in (TICK, TIME))  # type: ignore[arg-type]
         self.greatest_tick = max(tick, self.greatest_tick if self.greatest_tick is not None else tick)
         self.greatest_time = max(time, self.greatest_time if self.greatest_time is not None else time)
@@ -128,7 +134,8 @@ class Door:
         return {"numbers": json.dumps(numbers).encode()}
 
     def restore(self, panes: dict[str, bytes]) -> None:
-        """Take back what `snapshot` gave, into a fresh door of the same stream. A door of an older program gave keys too: they are not needed."""
+        """Restore what `snapshot` returned, into a new door of the same stream. Snapshots of older programs
+        also hold keys, which are ignored."""
         numbers = json.loads(panes["numbers"])
         self.ledger = Ledger(**numbers["ledger"])
         self.watermark = numbers["watermark"]

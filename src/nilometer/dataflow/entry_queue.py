@@ -1,6 +1,6 @@
 """A bounded queue of entries or answers, with a policy for when it is full (fjords.txt section 3.1.1).
 
-The law: what is put comes out once and in order, or is counted as dropped. `get` never waits.
+The law: every row that is put comes out once and in order, or is counted as dropped. `get` never waits.
 """
 
 from __future__ import annotations
@@ -21,24 +21,27 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class StreamEnd:
-    """The stream has ended: nothing more will come."""
+    """The end of the stream: nothing more will come."""
 
 
 END = StreamEnd()
 
 
 class EntryQueue(Generic[T]):
-    """At most `capacity` rows; `policy` says what gives way when there are more. An empty queue takes anything, and one that
-    blocks takes the item with which it becomes full."""
+    """A queue of at most `capacity` rows. `policy` says which rows are dropped when more come.
+
+    An empty queue takes an item of any size. A queue with the policy BLOCK takes items until it is full,
+    including the one that fills it.
+    """
 
     def __init__(self, capacity: int, policy: Policy = Policy.BLOCK, *, keep_every: int = 10) -> None:
         if policy is Policy.SPILL:
             raise ConfigurationError(
                 "a queue in front of a dataflow does not spill",
-                hint="drop, sample or block: what the log has can be read again",
+                hint="choose drop, sample or block: the log keeps the readings, and they can be read again",
             )
         if capacity < 1 or keep_every < 1:
-            raise ConfigurationError("a queue needs room for a row, and to keep at least every k-th")
+            raise ConfigurationError("the capacity and keep_every of a queue must be at least 1")
         self.capacity = capacity
         self.policy = policy
         self.counts = Counts()
@@ -49,7 +52,7 @@ class EntryQueue(Generic[T]):
 
     @property
     def room(self) -> bool:
-        # An empty message takes a place too, or there would be no end of them.
+        # An item without rows takes a place too; otherwise their number would have no bound.
         return self.policy is not Policy.BLOCK or max(self._rows, len(self._items)) < self.capacity
 
     def __len__(self) -> int:
@@ -90,7 +93,7 @@ class EntryQueue(Generic[T]):
         return item
 
     def _make_room(self, rows: int) -> None:
-        """Drop the oldest; promises and ends hold no rows and stay."""
+        """Drop the oldest rows. Heartbeats and ends hold no rows and stay."""
         kept: deque[T] = deque()
         while self._rows and self._rows + rows > self.capacity:
             item = self._items.popleft()
@@ -104,7 +107,8 @@ class EntryQueue(Generic[T]):
         self._items = kept
 
     def _sampled(self, item: T) -> T:
-        """Of the rows that come while the queue is full every k-th; which ones does not depend on the batches."""
+        """Keep every k-th of the rows that come while the queue is full. The batches do not affect which rows
+        are kept."""
         rows = height(item)
         first = -self._arrived_full % self._keep_every
         self._arrived_full += rows
@@ -115,7 +119,7 @@ class EntryQueue(Generic[T]):
 
 
 def height(item: object) -> int:
-    """The rows that an item carries."""
+    """The number of rows in an item."""
     match item:
         case Batch(rows=rows):
             return rows.height
@@ -126,7 +130,8 @@ def height(item: object) -> int:
 
 
 def _append(items: deque[T], item: T) -> None:
-    """Of promises in a row the last is enough: they must not fill a queue that nobody reads."""
+    """Append an item. Of several heartbeats in a row only the last is kept, so that they do not fill a queue
+    that nobody reads."""
     last = items[-1] if items else None
     if isinstance(item, Heartbeat) and isinstance(last, Heartbeat):
         if item.tick > last.tick:
@@ -136,9 +141,9 @@ def _append(items: deque[T], item: T) -> None:
 
 
 def thinned(item: T, first: int, step: int) -> T:
-    """Every `step`-th row of it, from `first` on."""
+    """Every `step`-th row of an item, from the row `first` on."""
     rows = height(item)
-    # A fancy index, not a stepped slice: the rows kept must not hold the memory of those that are not.
+    # An index array, not a stepped slice: a slice would keep the memory of the dropped rows.
     places = pl.int_range(first, max(first, rows), step, eager=True)
     match item:
         case Batch():

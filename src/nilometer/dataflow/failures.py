@@ -1,4 +1,6 @@
-"""What a query says when one of its operators meets an error. The error stops the queries above that operator, and no others."""
+"""The error that a query reports when one of its operators fails. It stops the queries above that operator,
+and no others.
+"""
 
 from __future__ import annotations
 

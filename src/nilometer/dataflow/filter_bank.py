@@ -1,8 +1,9 @@
-"""The predicate index: the readings of one stream -> the answers of all filter queries over it, in one step.
+"""The predicate index: answers all filter queries over one stream in one step.
 
-A filter operator for each query (fjords.txt Fig. 7) costs each query a look at each tuple. Here the tuples are put in order
-once for each column that filters compare with constants, and one sorted search finds every filter's range in it, as grouped
-filters do (NiagaraCQ, which the paper names). A query to which nothing of a round belongs costs nothing more.
+With one filter operator for each query (fjords.txt Fig. 7) every query looks at every tuple. The filter bank
+instead sorts the tuples of a round once for each column that filters compare with constants. One search in
+the sorted values then finds the range of every filter, as grouped filters do (NiagaraCQ, which the paper
+names). A query that matches no tuple of a round costs nothing more.
 """
 
 from __future__ import annotations
@@ -24,16 +25,17 @@ from nilometer.errors import NilometerError
 from nilometer.kernels.filter_ranges import Ranges, filter_ranges
 
 FEW = 4
-"""Up to so many filters on a column, comparing all its values for each is quicker than putting them in order."""
+"""Up to this many filters on a column, comparing all values for each filter is faster than sorting them."""
 
 GATHERED_ROWS = 262_144
-"""So many rows of answers are gathered at once: a slice keeps the whole in memory until it is fetched."""
+"""The number of answer rows that are gathered at once. A slice keeps the whole gathered frame in memory until
+it is fetched."""
 
 Found = Iterator[tuple["Member", npt.NDArray[np.int64] | None]]
 
 
 class Member:
-    """One filter of a bank; equal queries are one member with several answers."""
+    """One filter of a bank. Equal queries are one member with several answers."""
 
     name = "FILTER"
 
@@ -45,14 +47,14 @@ class Member:
         bank.add(self)
 
     def give(self, rows: pl.DataFrame) -> None:
-        """Rows of the answer."""
+        """Put rows into the answers of the member's queries."""
         self.delivered += rows.height
         for queue in self.outputs:
             queue.put(rows)
 
     @property
     def ledger(self) -> QueryLedger:
-        """What became of the tuples that the bank was given."""
+        """The accounts of the tuples that the bank was given."""
         given = self.bank.books.ledger
         accepted = given.read - given.late - given.shed
         return QueryLedger(given.read, self.delivered, accepted - self.delivered, given.late, given.shed)
@@ -64,7 +66,7 @@ class Member:
         return own.snapshot()
 
     def restore(self, panes: dict[str, bytes]) -> None:
-        """Take back a snapshot; all members of a bank were given the same."""
+        """Restore a snapshot. All members of a bank were given the same tuples."""
         own = Books()
         own.restore(panes)
         self.delivered = own.ledger.delivered
@@ -74,7 +76,7 @@ class Member:
 
 
 class FilterBank:
-    """`failures` are the members that met an error, which the others survive."""
+    """All filters over one stream. `failures` holds the members that met an error; the others go on."""
 
     def __init__(self, stream: str) -> None:
         self.books = Books()
@@ -84,24 +86,24 @@ class FilterBank:
         self._columns: dict[str, tuple[list[Member], Ranges | None]] | None = None
 
     def add(self, member: Member) -> None:
-        """One more filter."""
+        """Add a filter."""
         self.members.append(member)
         self._columns = None
 
     def drop(self, member: Member) -> None:
-        """One filter less."""
+        """Remove a filter."""
         self.members.remove(member)
         self._columns = None
 
     def step(self, arrival: Arrival, now: Round) -> None:
-        """What a round brings of the stream, to all filters."""
+        """Serve the stream's tuples of a round to all filters."""
         rows = arrival.rows
         self.books.note(rows.height, rows.height, arrival.late, arrival.shed)
         if rows.height:
             self._serve(rows, now)
 
     def _serve(self, rows: pl.DataFrame, now: Round) -> None:
-        """To each member its rows. Those that want the same columns are gathered together and get slices of that."""
+        """Give each member its rows. Members that want the same columns get slices of one gathered frame."""
         gatherings: dict[tuple[tuple[str, str], ...], _Gathering] = {}
         for member, places in self._found(rows):
             columns = member.work.columns
@@ -125,7 +127,8 @@ class FilterBank:
             self.failures.append((member, failure_of(error, f"filters of {self._stream}")))
 
     def _found(self, rows: pl.DataFrame) -> Found:
-        """The members to which something belongs, and where it stands in log order (None: all of it)."""
+        """The members that match at least one row, each with the places of its rows in log order (None: all
+        rows)."""
         for column, (members, ranges) in self._by_column().items():
             if ranges is None and not column:
                 yield from ((member, None) for member in members)
@@ -159,7 +162,8 @@ class FilterBank:
 
 
 class _Gathering:
-    """Places that several members want of the same columns: one gather for all, and a slice of it for each."""
+    """The places that several members want of the same columns: one gather for all, and a slice of it for
+    each."""
 
     def __init__(self, rows: pl.DataFrame) -> None:
         self.rows = rows
@@ -184,7 +188,8 @@ class _Gathering:
 
 
 class _LogOrder:
-    """Parts of a sorted order -> the same rows in the order of the log: small parts are sorted, large ones picked out."""
+    """Brings a part of a sorted order back into log order. Small parts are sorted, large ones are picked out
+    of a mask."""
 
     def __init__(self, order: npt.NDArray[np.int64], height: int) -> None:
         self._order = order
@@ -208,7 +213,7 @@ def _ranges(members: list[Member]) -> Ranges:
 def _compared(
     members: list[Member], known: npt.NDArray[np.generic], present: npt.NDArray[np.int64] | None, height: int
 ) -> Found:
-    """Value by value, for a few."""
+    """Compare all values with each filter's range; used when there are few filters."""
     for member in members:
         limits = member.work.range
         assert limits is not None

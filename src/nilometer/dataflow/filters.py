@@ -1,8 +1,10 @@
-"""A stateless plan over one stream -> a filter: the range of one column that its tuples lie in, and what is left to do.
+"""Splits a stateless plan over one stream into a range of one column and the remaining work.
 
-    Deliver · (Project | Select | Rename)* · SpAcquire[x > 3 AND x <= 9 AND p]   =>   x in (3, 9],  then the rest with p
+    Deliver · (Project | Select | Rename)* · SpAcquire[x > 3 AND x <= 9 AND p]
+        =>  x in (3, 9],  then the rest with p
 
-Of the conditions those that compare one column with constants are the range; the column with the most of them leads.
+The conditions that compare one column with constants form the range. If several columns are compared, the one
+with the most conditions is used. The filter bank (filter_bank.py) indexes the ranges of all queries.
 """
 
 from __future__ import annotations
@@ -28,7 +30,7 @@ MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "="}
 
 @dataclass(frozen=True)
 class Range:
-    """What a column's values lie between; None: no bound."""
+    """The bounds of a column's values; None means no bound."""
 
     column: str
     low: Any = None
@@ -37,7 +39,7 @@ class Range:
     high_closed: bool = True
 
     def narrowed(self, function: str, bound: Any) -> Range:
-        """With one more comparison."""
+        """The range with one more comparison."""
         result = self
         if function in (">", ">=", "="):
             closed = function != ">"
@@ -51,7 +53,8 @@ class Range:
 
 
 class Filter:
-    """What a query does with the tuples of its range. `mapping` where that is no more than naming columns."""
+    """The work that a query does on the tuples in its range. `mapping` is set if that is only choosing and
+    naming columns."""
 
     def __init__(self, plan: physical.Node, extents: Extents) -> None:
         acquire = stateless_over(plan)
@@ -66,16 +69,17 @@ class Filter:
 
     @property
     def columns(self) -> tuple[tuple[str, str], ...]:
-        """Names and the stream's columns, where naming them is all there is to do; filters with the same are served at once."""
+        """The answer's names and the stream's columns, if choosing and naming them is the only work. Filters
+        with equal `columns` are served together."""
         return tuple((self.mapping or {}).items())
 
     def __call__(self, rows: pl.DataFrame, now: Round) -> pl.DataFrame:
-        """The answer's rows, of tuples of the range."""
+        """The answer's rows for tuples in the range."""
         return self._stage.step({}, replace(now, admitted={self.stream: rows})).rows
 
 
 def stateless_over(plan: physical.Node) -> physical.SpAcquire | None:
-    """The occurrence below a plan that needs no memory; None for one that does, or joins."""
+    """The occurrence of a stream below a stateless plan; None if the plan has state or a join."""
     while isinstance(
         plan, physical.Deliver | physical.Project | physical.Select | physical.Rename | physical.Exchange
     ):
@@ -88,11 +92,11 @@ def _over(plan: physical.Node, leaf: physical.SpAcquire) -> physical.Node:
 
 
 def _range(acquire: physical.SpAcquire) -> tuple[Range | None, Expression | None]:
-    """The range of one column, by the stream's own name for it, and what the predicate asks besides."""
+    """The range of one column, under the stream's own name for it, and the rest of the predicate."""
     conditions = conjuncts(acquire.predicate)
     simple = [_comparison(condition, acquire) for condition in conditions]
     if any(part.overflows for part in compile_predicate(acquire.predicate).parts):
-        # An overflow is an error where no condition before it is false: those behind it must not hide it.
+        # An overflow is an error unless an earlier condition is false. Later conditions must not hide it.
         first = simple.index(None)
         simple[first:] = [None] * (len(simple) - first)
     counted = Counter(found[0] for found in simple if found is not None)
@@ -110,7 +114,8 @@ def _range(acquire: physical.SpAcquire) -> tuple[Range | None, Expression | None
 
 
 def _comparison(condition: Expression, acquire: physical.SpAcquire) -> tuple[str, str, Any] | None:
-    """A column of the stream, a comparison and a constant of the same type."""
+    """A column of the stream, a comparison and a constant of the same type; None if the condition has another
+    form."""
     match condition:
         case Call(function, (ColumnReference(name) as column, Literal(value))) if function in MIRRORED:
             pass
@@ -128,7 +133,8 @@ def _comparison(condition: Expression, acquire: physical.SpAcquire) -> tuple[str
 
 
 def _mapping(node: physical.Node) -> dict[str, str] | None:
-    """Answer's columns to the stream's, where the plan only picks and names them."""
+    """The answer's columns with the stream's columns behind them; None if the plan does more than choose and
+    name columns."""
     match node:
         case physical.SpAcquire(stream=stream, sensors=None, predicate=None):
             own = {f"{node.alias}.{c.name}": stream.column(c.name) for c in node.columns}

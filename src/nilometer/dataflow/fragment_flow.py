@@ -1,8 +1,8 @@
-"""A fragment of a plan, cut at its EXCHANGEs: what came in through each -> what the fragment gives, a step at a time.
+"""Runs a fragment of a plan that is cut at its EXCHANGEs. Rows come in through each exchange, step by step.
 
-Whoever runs a plan in pieces uses it: a bucket on Spark (spark/layout/bucket_flow.py), the sites of a simulated network
-(sensornet/simulation/site_flow.py), the gateway behind a mote's serial line. An EXCHANGE becomes an `Intake`, which is handed its rows
-before each step.
+The hosts that run a plan in pieces use it: a bucket on Spark (spark/layout/bucket_flow.py), the sites of a
+simulated network (sensornet/simulation/site_flow.py), and the gateway behind a mote's serial line. An
+EXCHANGE becomes an `Intake`, which receives its rows before each step.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ from nilometer.plan import physical
 
 
 class FragmentFlow(Dataflow):
-    """`intakes` are where rows come in, in the plan's order. Every EXCHANGE has its own, so that equal sub-plans are not shared."""
+    """The dataflow of a fragment. `intakes` are the places where rows come in, in the plan's order. Equal
+    sub-plans are not shared, because every EXCHANGE has an intake of its own."""
 
     shares = False
 
@@ -33,13 +34,13 @@ class FragmentFlow(Dataflow):
         return super().build(node)
 
     def cut(self, node: physical.Node, columns: Dtypes) -> int:
-        """Let the rows of a node come in from outside."""
+        """Replace a node by an intake: its rows come from outside."""
         intake = Intake(columns)
         self.intakes.append(intake)
         return self.add_stage(intake_stage(node, intake))
 
     def receive(self, inputs: Sequence[Output]) -> None:
-        """Put before each intake what came for it; nothing for any, if there are no inputs."""
+        """Hand each intake its rows for the next step. Without inputs no intake gets any."""
         if inputs and len(inputs) != len(self.intakes):
             raise InternalError(f"{len(inputs)} inputs for {len(self.intakes)} exchanges")
         for intake, given in zip(self.intakes, inputs, strict=False):

@@ -1,13 +1,20 @@
-"""Plans of several queries and pushed entries -> each query's answers: many queries in one graph (fjords.txt sections 3.1 and 4).
+"""Runs many queries in one graph: entries are pushed in, and each query's answers are fetched.
 
     push(stream, entry) ─► inlet ─► round ─► stages ─► answers(query)
-                           door     shared by queries of one start and the same streams; tables are pulled
+                           queue    shared by queries with the same start and the same streams
+                           and door
 
-Stages are state machines that never wait; a scheduler steps the starts in one thread, and `run` returns when nothing can move.
-Queries with the same start share the door of a stream and one copy of each tuple, and equal sub-plans if they read the same
-occurrences of streams. An error stops the queries above the stage that met it, and no others.
+This is the Fjord of fjords.txt sections 3.1 and 4. The graph has three levels. A `Start` (start.py) holds the
+queries that see their streams from the same moment; they share each stream's inlet, its door and one copy of
+each tuple. A `Group` (group.py) holds the queries of a start that read the same occurrences of streams; they
+share rounds and equal sub-plans. A stage (stages.py) is one operator of a plan. Tables are not pushed: their
+stages pull them.
 
-The law: each query's answers are those of `run.Run` over the entries that it saw, whatever else is folded in, comes or goes.
+Stages are state machines that never wait. A scheduler steps the starts in one thread, and `run` returns when
+nothing can move. An error stops the queries above the stage that met it, and no others.
+
+The law: each query's answers are those of `run.Run` over the entries that it saw, whichever other queries
+share the graph, are installed or are removed.
 """
 
 from __future__ import annotations
@@ -34,18 +41,18 @@ from nilometer.plan import physical
 from nilometer.types import INT_MINIMUM, Schema
 
 ENTRY_ROWS = 1 << 20
-"""How many rows may wait at a stream's door, before its policy decides."""
+"""The number of rows that may wait in a stream's queue before its policy applies."""
 
 ANSWER_ROWS = 1 << 22
-"""How many rows of an answer may wait to be fetched."""
+"""The number of rows of an answer that may wait to be fetched."""
 
 EVERY_START = object()
-"""All that read a stream, whenever they started."""
+"""Stands for all starts: every query that reads a stream, whenever it was installed."""
 
 
 @dataclass(eq=False)
 class Installed:
-    """A query in the graph."""
+    """A query in the graph. `extents` is None if its tables come from the graph's own extents."""
 
     plan: physical.Node
     start: Start
@@ -58,8 +65,9 @@ class Installed:
 class Graph:
     """Many queries, one thread.
 
-    `policies` says, by the lower-case name of a stream, what its full queue does (BLOCK unless told: `push` then works
-    first, and gives FULL only if that made no room); `answer_policy` what the queue of answers does that nobody fetches.
+    `policies` gives, by the lower-case name of a stream, the policy of its queue when it is full. The default
+    is BLOCK: `push` then runs the graph first, and returns FULL only if that made no room. `answer_policy` is
+    the policy for a queue of answers that nobody fetches.
     """
 
     def __init__(
@@ -81,11 +89,11 @@ class Graph:
         self._starts: list[Start] = []
         self._queries: dict[str, Installed] = {}
 
-    # ---- queries come and go -----------------------------------------------------------------------------------------
+    # ---- installing and removing queries -----------------------------------------------------------------------------
 
     @property
     def queries(self) -> tuple[str, ...]:
-        """Their names."""
+        """The names of the installed queries."""
         return tuple(self._queries)
 
     @property
@@ -96,9 +104,12 @@ class Graph:
     def install(
         self, name: str, plan: physical.Node, *, start: object = None, extents: Extents | None = None
     ) -> None:
-        """Fold a query in: it sees what is pushed from now on. Those with an equal `start`, between whose installations
-        nothing of their streams was pushed, share what is equal in their plans. `extents` are where its tables come from, if not from
-        where those of all queries do; the same for all of a start."""
+        """Add a query. It sees the entries that are pushed from now on.
+
+        Queries with an equal `start` share the equal parts of their plans if nothing of their streams was
+        pushed between their installations. `extents` is the source of the query's tables, if it differs from
+        the graph's. All queries of a start have the same.
+        """
         if name in self._queries:
             raise ConfigurationError(
                 f"there is a query '{name}' already", hint="remove it first, or choose another name"
@@ -106,7 +117,7 @@ class Graph:
         self._fold(name, plan, self._start(start), extents)
 
     def _start(self, key: object, restored: bytes = b"") -> Start:
-        """One that has not moved yet, or a new one."""
+        """Return a start with this key that has not moved yet, or a new one."""
         for start in reversed(self._starts):
             if start.key == key and start.restored == restored and not start.moved:
                 return start
@@ -124,7 +135,7 @@ class Graph:
         return installed
 
     def _group(self, plan: physical.Node, start: Start, extents: Extents) -> Group:
-        """The group whose rounds the query can share, or a new one."""
+        """Return the group whose rounds the query can share, or a new one."""
         occurrences = frozenset(leaves(plan))
         for group in start.groups:
             if group.pace.leaves == occurrences and not group.pace.moved:
@@ -138,7 +149,7 @@ class Graph:
         return group
 
     def remove(self, name: str) -> None:
-        """Take a query out, with all that only it needed."""
+        """Remove a query, and every stage and inlet that only it used."""
         query = self._query(name)
         del self._queries[name]
         if query.failure is None:
@@ -146,7 +157,7 @@ class Graph:
         self._tidy()
 
     def _tidy(self) -> None:
-        """Take away what no query uses."""
+        """Remove the groups, inlets and starts that no query uses."""
         for start in self._starts:
             start.groups = [group for group in start.groups if group.roots]
             read = {stream for group in start.groups for stream in group.pace.inlets}
@@ -156,8 +167,10 @@ class Graph:
     # ---- entries and time --------------------------------------------------------------------------------------------
 
     def push(self, stream: str, entry: Entry, *, start: object = EVERY_START) -> Outcome:
-        """An entry of the stream's log, to all queries that read it (or to those of one start). FULL: to none, because
-        answers block; offer it again."""
+        """Push an entry of a stream's log to all queries that read it, or to those of one start.
+
+        FULL means that no query got it, because answers block. Offer the entry again later.
+        """
         inlets = self._inlets(stream, start)
         if not all(inlet.entries.room for inlet in inlets):
             self.run()
@@ -171,15 +184,20 @@ class Graph:
         return outcome
 
     def refresh(self, version: TableVersion, *, start: object) -> None:
-        """Tables of the queries of a start were read anew: what has a tick from `holds_from` on meets them so. That must lie beyond
-        `frontier`; and versions come in order, each before anything is pushed that it holds for."""
+        """Give the queries of a start a new version of tables. Tuples with a tick from `holds_from` on are
+        joined with it.
+
+        `holds_from` must lie beyond `frontier`. Versions come in order, each before any entry that it applies
+        to is pushed.
+        """
         for beginning in self._of(start):
             beginning.moved = True
             for group in beginning.groups:
                 group.pace.refresh(version)
 
     def frontier(self, start: object) -> int | None:
-        """The greatest tick that the queries of a start may have answered for; None if they have heard nothing."""
+        """The greatest tick that the queries of a start may have answered for; None if no reading or
+        heartbeat has come."""
         doors = [inlet.door for beginning in self._of(start) for inlet in beginning.inlets.values()]
         paces = [group.pace for beginning in self._of(start) for group in beginning.groups]
         heard = [
@@ -189,12 +207,12 @@ class Graph:
         return max((*heard, *(mark for mark in marks if mark > INT_MINIMUM)), default=None)
 
     def end(self, stream: str, *, start: object = EVERY_START) -> None:
-        """The stream has ended: the last windows are complete."""
+        """End a stream: its last windows are complete."""
         for inlet in self._inlets(stream, start):
             inlet.end()
 
     def run(self) -> None:
-        """Schedule until nothing can move."""
+        """Step the starts until nothing can move, then record the queries that failed."""
         self.scheduler.run(self._starts)
         failed = False
         for start in self._starts:
@@ -217,10 +235,11 @@ class Graph:
                 found.append(inlet)
         return found
 
-    # ---- what they give ----------------------------------------------------------------------------------------------
+    # ---- answers and accounts ----------------------------------------------------------------------------------------
 
     def answers(self, name: str) -> list[pl.DataFrame]:
-        """The frames since the last call, those with rows. Raises what made the query stop, once its rows are fetched."""
+        """The frames with rows since the last call. If an error stopped the query, it is raised once all rows
+        are fetched."""
         query = self._query(name)
         frames = query.answers.drain()
         if query.failure is not None and not frames:
@@ -232,28 +251,29 @@ class Graph:
         return answer_schema(self._query(name).plan)
 
     def ledger(self, name: str) -> QueryLedger:
-        """What became of the readings the query was given, over the occurrences of streams in it."""
+        """The accounts of the readings that the query was given, summed over the occurrences of streams in
+        it."""
         query = self._query(name)
         return query.group.ledger(name) if query.failure is None else query.failure.ledger
 
     def watermark(self, name: str) -> int | None:
-        """How far event time has come for the query; None if it reads no stream."""
+        """The query's watermark; None if it reads no stream."""
         pace = self._query(name).group.pace
         return pace.watermark if pace.leaves else None
 
     def stream_watermark(self, name: str, stream: str) -> int:
-        """How far event time has come for a stream as the query sees it."""
+        """The watermark of a stream as the query sees it."""
         return self._inlet(name, stream).door.watermark
 
     def stream_ledger(self, name: str, stream: str) -> Ledger:
-        """What became of a stream's readings at the door that the query shares."""
+        """The accounts of a stream's readings at the door that the query shares."""
         return self._inlet(name, stream).door.ledger
 
     # ---- state -------------------------------------------------------------------------------------------------------
 
     def snapshot(self, name: str) -> dict[str, dict[str, bytes]]:
-        """The whole state of a query, after all that was pushed: its streams' doors, its rounds, its stages, and the answers
-        that wait."""
+        """The whole state of a query after everything that was pushed: its streams' doors, its rounds, its
+        stages, and the answers that nobody has fetched yet."""
         self.run()
         query = self._query(name)
         if query.failure is not None:
@@ -271,8 +291,11 @@ class Graph:
         return panes
 
     def restore(self, name: str, panes: Mapping[str, dict[str, bytes]]) -> None:
-        """Let an installed query go on where a query of the same plan stood. Those that stood at the same moment, and are
-        restored before anything is pushed, share again what is equal."""
+        """Let an installed query go on from a snapshot of the same plan.
+
+        Queries whose snapshots were taken at the same moment share their equal parts again if they are
+        restored before anything is pushed.
+        """
         query = self._query(name)
         shared = {key: pane for key, pane in panes.items() if key.startswith("source ") or key == "waves"}
         if not self._restored(name, query, panes, _digest(shared)):
@@ -282,7 +305,8 @@ class Graph:
     def _restored(
         self, name: str, query: Installed, panes: Mapping[str, dict[str, bytes]], moment: bytes
     ) -> bool:
-        """Fold the query anew into the start of that moment; False if what it would share stands elsewhere."""
+        """Install the query again, in the start of that moment. Returns False if a part that it would share
+        has another state."""
         self.remove(name)
         start = self._start(query.start.key, moment)
         groups, inlets = list(start.groups), dict(start.inlets)
@@ -304,7 +328,7 @@ class Graph:
         query = self._query(name)
         inlet = query.start.inlets.get(stream.lower())
         if inlet is None and query.failure is not None:
-            raise query.failure.error  # its streams went with it
+            raise query.failure.error  # the query's inlets were removed with it
         if inlet is None:
             raise ConfigurationError(
                 f"'{name}' does not read '{stream}'",

@@ -1,4 +1,9 @@
-"""Queries with the same start and the same occurrences of streams: one round moves them all, and they share equal sub-plans."""
+"""A group: the queries with the same start and the same occurrences of streams.
+
+They have the same watermark at all times. So one round moves them all, and they can share equal sub-plans.
+Queries that only filter one stream have no stages of their own: a filter bank (filter_bank.py) answers all of
+them together.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +36,7 @@ class Root:
 
 
 class Group:
-    """The dataflow of its queries' plans, a bank of filters for each stream, and the rounds in which they move."""
+    """The dataflow of the queries' plans, one filter bank for each stream, and the pace of their rounds."""
 
     def __init__(self, leaves: frozenset[Leaf], inlets: Mapping[str, PushedInlet], extents: Extents) -> None:
         self.pace = Pace(leaves, inlets)
@@ -43,10 +48,10 @@ class Group:
         self._users: defaultdict[int, set[str]] = defaultdict(set)
         self._books: defaultdict[int, Books] = defaultdict(Books)
 
-    # ---- queries come and go -----------------------------------------------------------------------------------------
+    # ---- installing and removing queries -----------------------------------------------------------------------------
 
     def install(self, name: str, plan: physical.Node, answers: Answers) -> None:
-        """Fold a query in: the stages that are not there yet, over those that are."""
+        """Add a query: its plan gets new stages only where no installed query has an equal one."""
         try:
             if stateless_over(plan) is not None:
                 member = self._members.get(plan) or self._member(plan)
@@ -67,7 +72,7 @@ class Group:
         return member
 
     def remove(self, name: str) -> None:
-        """Take a query out, with all that only it needed."""
+        """Remove a query, and every stage and filter that only it used."""
         root = self.roots.pop(name)
         if isinstance(root.top, Member):
             root.top.outputs.remove(root.answers)
@@ -96,11 +101,12 @@ class Group:
 
     @property
     def due(self) -> bool:
-        """Whether a round is due though nothing has arrived: the first one, in which tables are pulled, or one for a version of them."""
+        """Whether a round is due although nothing has arrived: the first one, which pulls the tables, or one
+        for a new version of them."""
         return self.pace.has_version or not self.pace.rounds
 
     def step(self, arrivals: Mapping[str, Arrival]) -> dict[str, NilometerError]:
-        """One round; gives the errors that stop queries, by name."""
+        """Run one round. Returns the errors that stop queries, by the query's name."""
         if self.pace.has_version:
             return self._round(self.pace.version_round(), {})
         own = {stream: arrivals[stream] for stream in self.pace.inlets if stream in arrivals}
@@ -134,10 +140,10 @@ class Group:
                 stopped[name] = failures[failed]
         return stopped
 
-    # ---- what became of the readings ---------------------------------------------------------------------------------
+    # ---- accounts ----------------------------------------------------------------------------------------------------
 
     def ledger(self, name: str) -> QueryLedger:
-        """What became of the readings that a query was given, over the occurrences of streams in it."""
+        """The accounts of the readings that a query was given, summed over its occurrences of streams."""
         top = self.roots[name].top
         if isinstance(top, Member):
             return top.ledger
@@ -153,11 +159,12 @@ class Group:
     # ---- state -------------------------------------------------------------------------------------------------------
 
     def snapshot(self, name: str) -> dict[str, dict[str, bytes]]:
-        """The state of what a query uses."""
+        """The state of the stages and filters that a query uses."""
         return {key: self._panes(top) for key, top in self._stateful(name)}
 
     def restore(self, name: str, panes: Mapping[str, dict[str, bytes]], known: set[int | Member]) -> bool:
-        """Take back a snapshot of the same plan. What is `known` has been restored for another query: False if it differs."""
+        """Restore a snapshot of the same plan. The parts in `known` were already restored for another query:
+        returns False if the snapshot differs from their state."""
         for key, top in self._stateful(name):
             if top in known:
                 if self._panes(top) != panes[key]:
@@ -173,7 +180,7 @@ class Group:
 
     @property
     def known(self) -> set[int | Member]:
-        """What queries that come may share."""
+        """The stages and filters that another query may share."""
         return {*self.flow.stages, *self._members.values()}
 
     def _panes(self, top: int | Member) -> dict[str, bytes]:
@@ -184,8 +191,10 @@ class Group:
         return worker.snapshot() | books
 
     def _stateful(self, name: str) -> Iterator[tuple[str, int | Member]]:
-        """What remembers something, numbered as the plan is walked: with or without sharing the numbers are the same, for a stage
-        that is read twice is counted twice."""
+        """The parts of a query that have state, numbered in the order in which the plan is walked.
+
+        A stage that is read twice is counted twice. So the numbers are the same with and without sharing.
+        """
         top = self.roots[name].top
         if isinstance(top, Member):
             yield f"000 {top.name}", top

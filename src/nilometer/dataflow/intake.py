@@ -1,7 +1,7 @@
-"""A leaf of a dataflow that is a part of a plan: what the other part gave for this step.
+"""A leaf through which rows come in from another part of the plan.
 
-Whoever runs a plan in pieces (buckets on Spark, sites of a network) puts an `Intake` where the gateway would lower an EXCHANGE, and hands it
-the rows before each step.
+A host that runs a plan in pieces (buckets on Spark, sites of a network) puts an `Intake` where the gateway
+would lower an EXCHANGE. It hands the intake its rows before each step.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from nilometer.plan import physical
 
 
 class Intake:
-    """Gives, once, what it received; rows are brought into `columns`."""
+    """Gives the rows that it received, once, cast to `columns`."""
 
     def __init__(self, columns: Dtypes) -> None:
         self._columns = columns
@@ -27,24 +27,24 @@ class Intake:
         self._given = self._nothing
 
     def receive(self, rows: pl.DataFrame, evaluations: pl.DataFrame) -> None:
-        """What the next step takes."""
+        """Set the rows and evaluations that the next step takes."""
         self._given = Output(conform(rows, self._columns) if rows.height else self._nothing.rows, evaluations)
 
     def step(self, inputs: Sequence[Output], now: Round, first_tick: int | None) -> Output:  # noqa: ARG002
-        """Hand it on."""
+        """Return the received rows and forget them."""
         given, self._given = self._given, self._nothing
         return given
 
     def snapshot(self) -> dict[str, bytes]:
-        """It keeps nothing between steps."""
+        """Empty: an intake keeps nothing between steps."""
         return {}
 
     def restore(self, panes: dict[str, bytes]) -> None:
-        """There is nothing to take back."""
+        """Nothing to restore."""
 
 
 def intake_stage(node: physical.Node, intake: Intake) -> Stage:
-    """The stage of an intake in place of a node: its rows come from the streams below the node."""
+    """The stage of an intake that replaces a node. Its streams are those below the node."""
     leaves = (below for below in physical.walk_plan(node) if isinstance(below, physical.SpAcquire))
     return Stage(node.operator, intake, (), frozenset(leaf.stream.name.lower() for leaf in leaves))
 

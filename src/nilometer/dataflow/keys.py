@@ -1,7 +1,7 @@
-"""What a stream's KEY means: its columns, the keys of readings, and which of them stood before (NULL = NULL).
+"""The KEY of a stream: its columns, the keys of readings, and the search for duplicates (NULL = NULL).
 
-The law: of the readings with one key the first, in log order, is the reading; the others are doubles of it. A reading without a time is
-no reading: it has no key.
+The law: of the readings with the same key the first one in log order counts, and the others are its
+duplicates. A reading without a time is no reading and has no key.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _ROW = "@row"
 
 
 def key_columns(stream: Stream, names: Iterable[str]) -> list[str]:
-    """The columns that a KEY of these names means; time, id and tick are system columns."""
+    """The columns that the names in a KEY refer to; time, id and tick are system columns."""
     columns = []
     for name in names:
         column = stream.column(name)
@@ -46,13 +46,13 @@ def is_timed(columns: Iterable[str]) -> bool:
 
 
 def read_for(columns: Sequence[str]) -> set[str]:
-    """The columns of a reading, in lower case, that its key is made of, and its time and id."""
+    """The columns of a reading, in lower case, that its key is made of, plus its time and id."""
     stored = {system: name for name, system in _SYSTEM.items() if name != "tick"} | {TICK: "time"}
     return {"time", "id", *(stored.get(column, column.lower()) for column in columns)}
 
 
 def key_frame(stream: Stream, rows: pl.DataFrame) -> pl.DataFrame:
-    """Readings with the system columns a KEY may name."""
+    """Readings with the system columns that a KEY may name."""
     time = rows.get_column(column_of(stream, "time")).cast(pl.Int64)
     tick = time if stream.every is None else time // stream.every * stream.every
     source = rows.get_column(column_of(stream, "id")).cast(dtype(stream.id_type))
@@ -60,7 +60,8 @@ def key_frame(stream: Stream, rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def doubles_among(keys: pl.DataFrame) -> npt.NDArray[np.intp]:
-    """Which rows, in order, have a key that a row before them has. Only keys whose fingerprint comes twice are compared."""
+    """The rows, in order, whose key an earlier row already has. Only keys whose fingerprint occurs twice are
+    compared."""
     prints = prints_of(keys)
     ordered = np.sort(prints)
     twice = ordered[1:][ordered[1:] == ordered[:-1]]
@@ -73,12 +74,12 @@ def doubles_among(keys: pl.DataFrame) -> npt.NDArray[np.intp]:
 
 
 def prints_of(keys: pl.DataFrame) -> npt.NDArray[np.uint64]:
-    """Eight bytes for each key; equal keys have equal ones."""
+    """An eight-byte fingerprint of each key. Equal keys have equal fingerprints."""
     return keys.hash_rows(_SEED).to_numpy()
 
 
 def column_of(stream: Stream, name: str) -> str:
-    """As the stream spells it."""
+    """The column's name as the stream spells it."""
     column = stream.column(name)
     assert column is not None, f"a stream without {name}"
     return column.name

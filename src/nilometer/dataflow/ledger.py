@@ -1,7 +1,7 @@
 """The books: every reading received is in exactly one other account (design principle 7).
 
-`Ledger` is what a query's door counts, `StreamLedger` what a stream's entrance counts before the log, `QueryLedger` what became of
-the readings a query read.
+`Ledger` is kept by a query's door, `StreamLedger` by a stream's entrance before the log. `QueryLedger`
+accounts for the readings that a query read.
 
 >>> ledger = Ledger(received=5, garbled=1, late=1, accepted=3)
 >>> ledger.balanced, ledger.appended
@@ -19,7 +19,7 @@ from typing import Self
 
 
 class Accounts:
-    """Books of whole numbers by name, which can be added up."""
+    """Named counters that can be added up."""
 
     __slots__ = ()
 
@@ -44,7 +44,7 @@ class Ledger(Accounts):
 
     @property
     def appended(self) -> int:
-        """What the stream's log holds: late readings stay in it."""
+        """The number of readings in the stream's log. Late readings stay in it."""
         return self.late + self.accepted
 
     @property
@@ -55,7 +55,8 @@ class Ledger(Accounts):
 
 @dataclass(frozen=True, slots=True)
 class StreamLedger(Accounts):
-    """received = appended + garbled + future + duplicate + shed. `shed`: taken in and given up for want of room."""
+    """received = appended + garbled + future + duplicate + shed. `shed` counts readings that were taken in
+    and then dropped because there was no room."""
 
     received: int = 0
     appended: int = 0

@@ -1,7 +1,8 @@
-"""The rounds of queries that read the same occurrences of streams: what each round brings, and the watermark it has reached.
+"""The pace of queries that read the same occurrences of streams: the contents and the watermark of each
+round.
 
-All queries with the same start and the same occurrences of streams have the same watermark at all times. They move in the same
-rounds, and only such queries can share a stateful part of their plans.
+All queries with the same start and the same occurrences of streams have the same watermark at all times. They
+move in the same rounds, and only such queries can share a stateful part of their plans.
 """
 
 from __future__ import annotations
@@ -21,11 +22,12 @@ from nilometer.types import INT_MINIMUM
 
 
 class Inlet(Protocol):
-    """Where a stream comes in: its entries are pushed into it (pushed.py) or pulled by it (pulled.py)."""
+    """Where a stream's entries come in. A pushed inlet receives them (pushed.py), a pulled inlet fetches them
+    (pulled.py)."""
 
     @property
     def door(self) -> Door:
-        """Decides lateness."""
+        """The door that decides which tuples are late."""
 
     @property
     def ended(self) -> bool:
@@ -33,8 +35,12 @@ class Inlet(Protocol):
 
 
 class Pace:
-    """`ends` False: the end of a stream raises no watermark, as while it still runs. `moved` once it has given a round: a query that
-    comes later cannot join; one that is restored to the same moment can."""
+    """Counts rounds and computes the watermark.
+
+    With `ends` False, the end of a stream does not raise the watermark: the stream is treated as if it still
+    ran. `moved` is True once a round was given: a query that comes later cannot join, but a query restored to
+    the same moment can.
+    """
 
     def __init__(self, leaves: Iterable[Leaf], inlets: Mapping[str, Inlet], *, ends: bool = True) -> None:
         self.leaves = frozenset(leaves)
@@ -56,8 +62,11 @@ class Pace:
         return {stream for stream, inlet in self.inlets.items() if inlet.ended}
 
     def refresh(self, version: TableVersion) -> None:
-        """Tables were read anew. A version that a restored state has seen is passed over. Without a stream nothing has a tick to
-        meet a version."""
+        """Queue a new version of tables for a round of its own.
+
+        A version that a restored state has already seen is ignored. So is any version if the queries read no
+        stream, because then no row has a tick.
+        """
         last = self._versions[-1].holds_from if self._versions else self._held_from
         if version.holds_from > last and self.inlets:
             self._versions.append(version)
@@ -68,8 +77,11 @@ class Pace:
         return bool(self._versions)
 
     def version_round(self) -> Round:
-        """The tables as they were first, in the first round; then a version a round. A row meets its own version by its tick, so a
-        version may come before its time."""
+        """The next round for a table version: the first round brings the tables as they were at the start,
+        then each round one version.
+
+        A row meets the version that belongs to its tick, so a version may come early.
+        """
         if not self.rounds:
             return self.round({})
         version = self._versions.popleft()
@@ -91,14 +103,14 @@ class Pace:
     # ---- state -------------------------------------------------------------------------------------------------------
 
     def snapshot(self) -> dict[str, bytes]:
-        """The number of rounds, the streams that have ended, and which versions of tables came."""
+        """The number of rounds, the streams that have ended, and the last table version that was given."""
         numbers: dict[str, Any] = {"rounds": self.rounds, "ended": sorted(self._ended)}
         if self._held_from > INT_MINIMUM:
             numbers["held_from"] = self._held_from
         return {"pacer": json.dumps(numbers).encode()}
 
     def restore(self, panes: Mapping[str, bytes]) -> None:
-        """Go on where a snapshot was taken."""
+        """Go on from a snapshot."""
         numbers = json.loads(panes["pacer"])
         self.rounds = numbers["rounds"]
         self._held_from = numbers.get("held_from", INT_MINIMUM)

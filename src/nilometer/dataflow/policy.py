@@ -1,7 +1,7 @@
-"""What a full queue does, what it answers, and the books it keeps.
+"""The policies of a full queue, the outcomes of a put, and the books of a queue.
 
-The law of the books, at any moment and in rows: put = got + waiting + dropped_oldest + dropped_newest + sampled_out.
-A refused batch was never taken, so it is in no other account.
+The law of the books, at any moment and in rows: put = got + waiting + dropped_oldest + dropped_newest +
+sampled_out. A refused batch was never taken, so it is in no other account.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from enum import StrEnum
 
 
 class Policy(StrEnum):
-    """What happens to a batch for which there is no room in memory."""
+    """The ways to treat a batch for which there is no room in memory."""
 
     SPILL = "spill"
     DROP_OLDEST = "drop oldest"
@@ -21,7 +21,8 @@ class Policy(StrEnum):
 
 
 class Outcome(StrEnum):
-    """What became of a batch. FULL: nothing was taken, offer it again later; DROPPED: some tuples were, it or older."""
+    """The outcome of putting a batch. FULL: the queue took nothing; offer the batch again later. DROPPED:
+    some rows were dropped, of this batch or of older ones."""
 
     ACCEPTED = "accepted"
     DROPPED = "dropped"
@@ -30,7 +31,8 @@ class Outcome(StrEnum):
 
 @dataclass
 class Counts:
-    """The books of a queue, in rows (`refused` in batches, `spilled_bytes` in bytes written to disk so far)."""
+    """The books of a queue, in rows. `refused` is in batches; `spilled_bytes` is the number of bytes written
+    to disk so far."""
 
     put: int = 0
     got: int = 0

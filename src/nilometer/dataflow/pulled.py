@@ -1,4 +1,6 @@
-"""A stream whose log is pulled: its accepted tuples, piece by piece, by one reader and one door for all leaves that read it."""
+"""The inlet of a stream whose log is pulled, in pieces. One reader and one door serve all leaves that read
+the stream.
+"""
 
 from __future__ import annotations
 
@@ -15,11 +17,12 @@ from nilometer.operators.frames import dtypes, empty
 from nilometer.types import Schema
 
 BATCH_ROWS = 262_144
-"""A round has a fixed cost of some milliseconds. Larger rounds were faster on some queries and slower on others."""
+"""The rows of a round. A round has a fixed cost of some milliseconds. Larger rounds were faster on some
+queries and slower on others."""
 
 
 class PulledInlet:
-    """Pulls entries through the door. `ended`: the log has ended."""
+    """Pulls a stream's entries through its door. `ended` is True once the log has ended."""
 
     def __init__(self, stream: Stream, sources: Sources) -> None:
         self.door = Door(stream)
@@ -31,7 +34,8 @@ class PulledInlet:
         self._rows = 0
 
     def pull(self, limit: int | None) -> pl.DataFrame:
-        """The accepted tuples of the next entries, of about `limit` rows in all (None: one batch as it comes)."""
+        """The accepted tuples of the next entries, about `limit` rows in all (None: one batch as the source
+        gives it)."""
         admitted: list[pl.DataFrame] = []
         wanted = limit
         while wanted is None or wanted > 0:
@@ -49,7 +53,7 @@ class PulledInlet:
             self._count(entry)
             if wanted is None:
                 break
-            # Batches of garbled rows alone count too, or a bad file would be one endless round.
+            # A batch of garbled rows alone counts too; otherwise a bad file would be one endless round.
             wanted -= max(1, entry.rows.height)
         return pl.concat(admitted) if admitted else self._nothing()
 
@@ -65,7 +69,7 @@ class PulledInlet:
         return entry
 
     def _count(self, entry: Batch) -> None:
-        """Where the log is read up to: whole entries, and rows of the next one."""
+        """Record the position in the log: the number of whole entries read, and of rows of the next one."""
         if self._rest is None:
             self._entries, self._rows = self._entries + 1, 0
         else:
@@ -77,12 +81,12 @@ class PulledInlet:
     # ---- state -------------------------------------------------------------------------------------------------------
 
     def snapshot(self) -> dict[str, bytes]:
-        """The door's panes and the place in the log."""
+        """The door's panes and the position in the log."""
         place = {"entries": self._entries, "rows": self._rows, "finished": self.ended}
         return self.door.snapshot() | {"place": json.dumps(place).encode()}
 
     def restore(self, panes: dict[str, bytes]) -> None:
-        """Go on where the snapshot was taken; the log is asked for anew."""
+        """Go on from a snapshot. The log is opened again and read up to the position."""
         self.door.restore(panes)
         place = json.loads(panes["place"])
         self.ended, self._entries, self._rows = place["finished"], place["entries"], place["rows"]
@@ -96,5 +100,5 @@ class PulledInlet:
 
 
 def empty_rows(stream: Stream) -> pl.DataFrame:
-    """No readings, in the stream's columns."""
+    """An empty frame with the stream's columns."""
     return empty(dtypes(Schema(stream.columns)))

@@ -1,7 +1,8 @@
-"""A stream whose entries are pushed: they wait in a bounded queue, and pass the door when the graph is scheduled.
+"""The inlet of a stream whose entries are pushed. They wait in a bounded queue and pass the door when the
+graph runs.
 
-A sensor proxy pushes its tuples in here (fjords.txt section 3.1.2). All queries with the same start share the door and one copy
-of each tuple. When the queue is full, the stream's policy says what is shed.
+A sensor proxy pushes its tuples in here (fjords.txt section 3.1.2). All queries with the same start share the
+door and one copy of each tuple. When the queue is full, the stream's policy decides which rows are shed.
 """
 
 from __future__ import annotations
@@ -21,7 +22,8 @@ from nilometer.dataflow.sources import Entry, Heartbeat
 
 @dataclass(frozen=True)
 class Arrival:
-    """The accepted tuples of a stream, and how many were late or shed beside them."""
+    """The accepted tuples of a stream, with the number of late tuples and of rows shed since the last
+    arrival."""
 
     rows: pl.DataFrame
     late: int = 0
@@ -29,7 +31,7 @@ class Arrival:
 
 
 class PushedInlet:
-    """`entries` wait; `take` admits them, about BATCH_ROWS rows at a time."""
+    """Queues pushed entries in `entries`. `take` admits about BATCH_ROWS rows of them at a time."""
 
     def __init__(self, stream: Stream, capacity: int, policy: Policy) -> None:
         self.door = Door(stream)
@@ -39,11 +41,11 @@ class PushedInlet:
         self._nothing = self.door.admit(empty_rows(stream))
 
     def end(self) -> None:
-        """Nothing more will be pushed."""
+        """Note that nothing more will be pushed."""
         self.entries.put(END)
 
     def take(self) -> Arrival | None:
-        """What has arrived since the last call; None if nothing has."""
+        """The tuples that have arrived since the last call; None if no entry has."""
         late = self.door.ledger.late
         admitted: list[pl.DataFrame] = []
         taken = False
@@ -73,6 +75,6 @@ class PushedInlet:
         return self.door.snapshot() | {"ended": json.dumps(self.ended).encode()}
 
     def restore(self, panes: dict[str, bytes]) -> None:
-        """Go on where a snapshot was taken."""
+        """Go on from a snapshot."""
         self.door.restore(panes)
         self.ended = json.loads(panes["ended"])

@@ -1,8 +1,10 @@
-"""A physical plan and its sources -> the answer, round by round, by event time.
+"""Runs one physical plan over its sources: the answer comes round by round, in event time.
 
-Whoever wants the answer pulls. In every round the streams that are furthest behind bring their next batch, so that no stream
-runs ahead of the others by more than a batch and windows stay the bound of memory; rows flow once through the dataflow. The law:
-how the logs are cut into batches changes no answer.
+The caller pulls the answer. In every round the streams whose watermark is lowest bring their next batch, and
+the rows flow through the dataflow once. So no stream runs ahead of the others by more than a batch, and
+memory stays bounded by the windows.
+
+The law: how the logs are cut into batches changes no answer.
 """
 
 from __future__ import annotations
@@ -27,8 +29,8 @@ from nilometer.types import TIME, Column, Schema
 
 @dataclass(frozen=True)
 class Summary:
-    """What a run did: rows delivered, rounds, how far event time came (None: no stream), each stream's books, and by stream
-    how many accepted tuples joins have shed."""
+    """The outcome of a run: rows delivered, rounds, the watermark (None: the plan reads no stream), each
+    stream's ledger, and by stream the number of accepted tuples that joins have shed."""
 
     rows_out: int = 0
     rounds: int = 0
@@ -48,10 +50,12 @@ class Summary:
 
 
 class Run:
-    """A query in progress on the gateway: iterate over it for the answer's frames, then ask for the `summary`.
+    """A query in progress on the gateway: iterate over it for the answer's frames, then ask for the
+    `summary`.
 
-    `finished` False is the answer so far while the streams still run: no end of a log raises the watermark. `versions` are
-    what became of the tables after the first round: each has a round of its own, before any reading.
+    With `finished` False the run gives the answer so far, as if the streams still ran: the end of a log does
+    not raise the watermark. `versions` are the later versions of the tables. Each gets a round of its own
+    after the first round, before any reading.
     """
 
     def __init__(
@@ -77,19 +81,19 @@ class Run:
         self._over = False
 
     def __iter__(self) -> Iterator[pl.DataFrame]:
-        """The answer's frames, those with rows, as the rounds give them."""
+        """Yield the answer's frames with rows, round by round."""
         while not self._over:
             rows = self.step()
             if rows.height:
                 yield rows
 
     def collect(self) -> pl.DataFrame:
-        """The whole answer, or what is left of it."""
+        """The whole answer, or the rest of it."""
         frames = list(self)
         return pl.concat(frames) if frames else empty(dtypes(self.schema))
 
     def step(self) -> pl.DataFrame:
-        """One round; gives its part of the answer."""
+        """Run one round and return its part of the answer."""
         if self._pace.has_version:
             return self._turn(self._pace.version_round())
         open_inlets = [inlet for inlet in self._inlets.values() if not inlet.ended]
@@ -110,12 +114,12 @@ class Run:
 
     @property
     def watermark(self) -> int:
-        """Every tick below it has been, or is just being, evaluated."""
+        """Every tick below it has been evaluated, or is being evaluated in this round."""
         return self._pace.watermark
 
     @property
     def summary(self) -> Summary:
-        """What the run has done so far."""
+        """The outcome of the run so far."""
         ledgers = {name: inlet.door.ledger for name, inlet in self._inlets.items()}
         watermark = self.watermark if self._pace.leaves else None
         return Summary(self._rows_out, self._pace.rounds, watermark, ledgers, self._dataflow.shed)
@@ -123,7 +127,7 @@ class Run:
     # ---- state -------------------------------------------------------------------------------------------------------
 
     def snapshot(self) -> dict[str, dict[str, bytes]]:
-        """The whole state between two rounds: the panes of every stage and of every stream's entrance."""
+        """The whole state between two rounds: the panes of every stage and of every stream's inlet."""
         inlets = {f"inlet {name}": inlet.snapshot() for name, inlet in self._inlets.items()}
         numbers = {"rows_out": str(self._rows_out), "over": str(int(self._over))}
         run = {
@@ -133,7 +137,7 @@ class Run:
         return run | inlets | self._dataflow.snapshot()
 
     def restore(self, panes: dict[str, dict[str, bytes]]) -> None:
-        """Go on where a run of the same plan over the same sources stood."""
+        """Go on from a snapshot of the same plan over the same sources."""
         self._pace.restore(panes["rounds"])
         self._rows_out = int(panes["run"]["rows_out"])
         self._over = bool(int(panes["run"]["over"]))
@@ -143,7 +147,7 @@ class Run:
 
 
 def answer_schema(plan: physical.Node) -> Schema:
-    """What is delivered: the plan's columns, with `tick` before them where the rows carry it."""
+    """The columns of the answer: the plan's own, with `tick` before them if the rows carry it."""
     if isinstance(plan, physical.Deliver) and plan.tick:
         return Schema((Column("tick", TIME), *plan.schema.columns))
     return plan.schema
@@ -152,6 +156,6 @@ def answer_schema(plan: physical.Node) -> Schema:
 def run(
     plan: physical.Node, sources: Sources, batch_rows: int | None = BATCH_ROWS, *, finished: bool = True
 ) -> Run:
-    """Run a plan over finite logs. `batch_rows` is how many readings a stream brings in a round (None: the source's own
-    batches)."""
+    """Run a plan over finite logs. `batch_rows` is the number of readings that a stream brings in a round
+    (None: the batches of the source)."""
     return Run(plan, sources, batch_rows, finished=finished)

@@ -1,11 +1,12 @@
-"""Which start works next: the queries of one start share their inlets and move together.
+"""Schedulers decide which start works next. The queries of one start share their inlets and move together.
 
-- `RoundRobin`: each in succession, as in fjords.txt section 4.3.1.
-- `Tickets`: each is charged for the time it computes (section 3.1.3, after lottery and stride scheduling). One with twice the
-  tickets gets twice the time, and one that computes long waits long.
+- `RoundRobin` steps each in turn, as in fjords.txt section 4.3.1.
+- `Tickets` charges each for the time it computes (section 3.1.3, after lottery and stride scheduling). A
+  start with twice the tickets gets twice the time, and one that computes for long waits for long.
 
-All schedulers give the same answers; they differ in who waits for whom. A run ends when nothing can move. STEAM's operators
-schedule themselves (steam.txt section 6.1): that is `run.py`, where whoever wants the answer pulls its streams.
+All schedulers give the same answers; they differ in which start waits for which. A run ends when nothing can
+move. In STEAM the operators schedule themselves (steam.txt section 6.1): that is `run.py`, where the caller
+pulls the streams.
 """
 
 from __future__ import annotations
@@ -21,7 +22,8 @@ from nilometer.errors import ConfigurationError
 
 
 class Status(Enum):
-    """What a step did. IDLE is STEAM's NULL tuple (section 6.1): nothing has arrived. BLOCKED: answers wait to be fetched."""
+    """The outcome of a step. IDLE: nothing has arrived; this is STEAM's NULL tuple (section 6.1). BLOCKED:
+    answers wait to be fetched."""
 
     WORKED = "worked"
     IDLE = "idle"
@@ -29,14 +31,14 @@ class Status(Enum):
 
 
 class Unit(Protocol):
-    """What is scheduled: a state machine with one method that never waits."""
+    """A state machine that a scheduler steps. Its `step` never waits."""
 
     @property
     def name(self) -> str:
-        """Under which it holds tickets."""
+        """The name under which it holds tickets."""
 
     def step(self) -> Status:
-        """Look at the inputs once, and do what can be done."""
+        """Look at the inputs once and do the work that is possible."""
 
 
 class Scheduler(Protocol):
@@ -48,7 +50,7 @@ class Scheduler(Protocol):
 
 @dataclass(frozen=True)
 class RoundRobin:
-    """Each in succession."""
+    """Steps each unit in turn."""
 
     def run(self, units: Sequence[Unit]) -> None:
         moved = True
@@ -61,7 +63,8 @@ class RoundRobin:
 
 @dataclass
 class _Account:
-    """What a unit holds and has used: `used` in seconds, `passed` is its stride scheduler's virtual time."""
+    """The tickets of a unit and the time it has used. `used` is in seconds; `passed` is the virtual time of
+    stride scheduling."""
 
     tickets: int
     used: float = 0.0
@@ -71,8 +74,12 @@ class _Account:
 
 @dataclass
 class Tickets:
-    """Time in proportion to tickets. `priorities` gives tickets by a unit's name (1 for the rest); `lottery` draws, with
-    the seed, else the one that is furthest behind goes next (stride); `clock` says how long a step took."""
+    """Gives time in proportion to tickets.
+
+    `priorities` gives the tickets by a unit's name; all others have 1. With `lottery` the next unit is drawn
+    at random with the seed; otherwise the unit that is furthest behind goes next (stride scheduling). `clock`
+    measures how long a step took.
+    """
 
     priorities: Mapping[str, int] = field(default_factory=dict)
     lottery: bool = False
@@ -95,7 +102,7 @@ class Tickets:
         self._accounts = {m: account for m, account in self._accounts.items() if m in present}
         for unit in units:
             account = self._accounts.setdefault(unit, _Account(self.priorities.get(unit.name, 1)))
-            # One that was idle has saved nothing up: it starts where the others are.
+            # A unit that was idle does not save up time: it goes on at the others' virtual time.
             account.passed = max(account.passed, self._now)
         waiting = list(units)
         while waiting:
@@ -104,7 +111,7 @@ class Tickets:
             status = unit.step()
             self._charge(unit, max(self.clock() - before, 0.0))
             if status is Status.WORKED:
-                waiting = list(units)  # what it gave may be what another one waited for
+                waiting = list(units)  # its output may be the input that another unit waited for
             else:
                 waiting.remove(unit)
 
@@ -119,7 +126,8 @@ class Tickets:
         return min(waiting, key=lambda unit: self._accounts[unit].passed)
 
     def _draw(self, waiting: Sequence[Unit]) -> Unit:
-        """Tickets are worth time, not turns: one that computes long per turn is drawn seldom (compensation tickets)."""
+        """Draw the next unit. Tickets stand for time, not turns: a unit with long turns is drawn rarely
+        (compensation tickets)."""
         weights = []
         for unit in waiting:
             account = self._accounts[unit]

@@ -1,6 +1,7 @@
-"""What a query reads: the logs of its streams, the snapshots of its tables, and the sensors behind the streams.
+"""The inputs of a query: the logs of its streams, the snapshots of its tables, and the sensors behind the
+streams.
 
-`Sources` is the protocol; `MemorySources` is the plain form, for tests and for data that is at hand anyway.
+`Sources` is the protocol. `MemorySources` holds everything in memory, for tests and for small data.
 """
 
 from __future__ import annotations
@@ -19,8 +20,11 @@ from nilometer.operators.logic import TIME
 
 @dataclass(frozen=True)
 class Batch:
-    """Typed readings in log order, in the stream's columns (what `edge.readers` gives). `garbled` is how many more could
-    not be read; `duplicate` how many more were doubles by the stream's KEY; `arrived` is when they came, if anyone knows."""
+    """Typed readings in log order, in the stream's columns, as `ingest.readers` gives them.
+
+    `garbled` is the number of further readings that could not be parsed, `duplicate` the number of further
+    readings that were duplicates by the stream's KEY. `arrived` is the arrival time, if it is known.
+    """
 
     rows: pl.DataFrame
     garbled: int = 0
@@ -39,8 +43,11 @@ Entry = Batch | Heartbeat
 
 
 def without_doubles(stream: Stream, entries: Sequence[Entry]) -> list[Entry]:
-    """Data at hand, all of it, without the doubles by the stream's KEY, which are counted where they stood. A reading without a time, or
-    from the future, has no key: the door refuses it."""
+    """All entries of a stream without the duplicates by its KEY. Each batch counts the duplicates removed
+    from it.
+
+    A reading without a time, or from the future, has no key: the door refuses it.
+    """
     columns = key_columns(stream, stream.key)
     batches = [entry for entry in entries if isinstance(entry, Batch) and entry.rows.height]
     if not columns or not batches:
@@ -67,7 +74,7 @@ _ROW, _KEYED = "@row", "@keyed"
 
 
 def _keyed(stream: Stream, batch: Batch) -> pl.DataFrame:
-    """The keys of a batch's rows, and whether each has one."""
+    """The keys of a batch's rows, and for each row whether it has a key."""
     keys = key_frame(stream, batch.rows)
     time = pl.col(TIME)
     has = time.is_not_null() if batch.arrived is None else time <= batch.arrived + stream.future
@@ -75,7 +82,7 @@ def _keyed(stream: Stream, batch: Batch) -> pl.DataFrame:
 
 
 class Extents(Protocol):
-    """What a plan asks for besides the readings."""
+    """The tables and sensors of a plan."""
 
     def table(self, table: Table) -> pl.DataFrame:
         """The snapshot of a stored extent, in its declared columns."""
@@ -85,15 +92,16 @@ class Extents(Protocol):
 
 
 class Sources(Extents, Protocol):
-    """What the gateway asks for."""
+    """Everything that a run reads: the streams' logs, the tables and the sensors."""
 
     def entries(self, stream: Stream) -> Iterable[Entry]:
-        """The log of a stream from the query's start on; asked once a run, and again when a run is restored."""
+        """The log of a stream from the query's start on. It is called once a run, and again when a run is
+        restored."""
 
 
 @dataclass(frozen=True)
 class TableVersion:
-    """From the tick `holds_from` on these stored extents, by lower-case name, are so."""
+    """A version of stored extents, by lower-case name, that applies from the tick `holds_from` on."""
 
     holds_from: int
     tables: Mapping[str, pl.DataFrame]
@@ -101,7 +109,8 @@ class TableVersion:
 
 @dataclass(frozen=True)
 class MemorySources:
-    """Everything by the lower-case name of the stream or table; what is not there is empty. Doubles by KEY are taken out."""
+    """Streams, tables and sensors in memory, by lower-case name. A stream that is not there is empty.
+    Duplicates by KEY are removed."""
 
     streams: Mapping[str, Sequence[Entry]] = field(default_factory=dict)
     tables: Mapping[str, pl.DataFrame] = field(default_factory=dict)

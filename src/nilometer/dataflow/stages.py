@@ -1,7 +1,8 @@
-"""The stages of a running dataflow: readers of streams and tables, and shells around Logics.
+"""The stages of a running dataflow: readers of streams and tables, and operators.
 
-A stage takes the outputs of the stages below it, once a round, and gives its own. What needs no memory (select, project,
-rename) is no stage: it is a transform, fused behind the stage whose rows it changes, and never waits for event time.
+A stage takes the outputs of the stages below it once a round and gives its own output. An operator is a stage
+around a Logic (operators/logic.py). Operations without state (select, project, rename) are not stages: each
+is a transform, fused behind the stage whose rows it changes.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ Transform = Callable[[pl.DataFrame], pl.DataFrame]
 
 
 def pick(rows: pl.DataFrame, names: Mapping[str, str]) -> pl.DataFrame:
-    """The columns on the right under the names on the left; without a lazy plan, which costs more than it does here."""
+    """Select the columns on the right and give them the names on the left. A lazy plan would cost more than
+    the work itself."""
     if not names:
         return pl.DataFrame(height=rows.height)
     return pl.DataFrame([rows.get_column(found).alias(name) for name, found in names.items()])
@@ -27,9 +29,12 @@ def pick(rows: pl.DataFrame, names: Mapping[str, str]) -> pl.DataFrame:
 
 @dataclass(frozen=True)
 class Round:
-    """What a round brings: the accepted tuples of each stream (by lower-case name; those that moved), how far event time
-    has come, and each stream's first tick. `first` says that nothing came before. `tables` are stored extents that were read
-    anew, by lower-case name, and hold from the tick `holds_from` on."""
+    """The input of one round.
+
+    `admitted` holds the accepted tuples of the streams that moved, by lower-case name. `watermark` is the
+    query's watermark, `first_ticks` each stream's first tick. `first` is True in the first round. `tables`
+    are stored extents that were read again, by lower-case name; they apply from the tick `holds_from` on.
+    """
 
     admitted: Mapping[str, pl.DataFrame]
     watermark: int
@@ -40,21 +45,21 @@ class Round:
 
 
 class Worker(Protocol):
-    """What a stage does in a round."""
+    """The work of a stage in a round."""
 
     def step(self, inputs: Sequence[Output], now: Round, first_tick: int | None) -> Output:
-        """Inputs to output."""
+        """Turn the inputs into the output."""
 
     def snapshot(self) -> dict[str, bytes]:
         """The whole state, as panes."""
 
     def restore(self, panes: dict[str, bytes]) -> None:
-        """Take back what `snapshot` gave."""
+        """Restore what `snapshot` returned."""
 
 
 @dataclass
 class Stage:
-    """A worker, where its inputs come from, the streams below it, and what is fused behind it."""
+    """A worker, the places of its inputs, the streams below it, and the transforms fused behind it."""
 
     name: str
     worker: Worker
@@ -63,7 +68,7 @@ class Stage:
     transforms: list[Transform] = field(default_factory=list)
 
     def step(self, outputs: Mapping[int, Output], now: Round) -> Output:
-        """The stage's output, from those of all stages before it. It never waits."""
+        """Compute the stage's output from the outputs of the stages below. It never waits."""
         first_tick = min(
             (now.first_ticks[name] for name in self.streams if name in now.first_ticks), default=None
         )
@@ -75,7 +80,7 @@ class Stage:
 
 
 class StreamReader:
-    """A leaf: the tuples of a stream that came in this round, as the plan wants them."""
+    """A leaf: the tuples of a stream that came in this round, in the columns that the plan wants."""
 
     def __init__(self, stream: str, empty: pl.DataFrame, prepare: Transform) -> None:
         self._stream = stream
@@ -94,9 +99,10 @@ class StreamReader:
 
 
 class TableReader:
-    """A leaf: a table's rows in the first round, and in one that brings its next version, as the plan wants them.
+    """A leaf: the rows of a table, in the columns that the plan wants.
 
-    A table is pulled: `read` is called in the first round, not before.
+    It gives rows in the first round and in each round that brings a new version of the table. The table is
+    pulled: `read` is called in the first round, not before.
     """
 
     def __init__(
@@ -119,7 +125,7 @@ class TableReader:
 
 
 class Passing:
-    """Gives its input on: the transforms fused behind it do the work."""
+    """Passes its input on. The transforms fused behind it do the work."""
 
     def step(self, inputs: Sequence[Output], now: Round, first_tick: int | None) -> Output:  # noqa: ARG002
         return inputs[0]
@@ -132,8 +138,12 @@ class Passing:
 
 
 class Operator:
-    """A shell around a Logic. `tables` says of the ports that get a table which extents it is made of: its rows come in the first round,
-    and in one that brings another version of one of them, then also if there are none."""
+    """Runs a Logic as a stage.
+
+    `tables` names, for each input port that gets a table, the extents that the table is made of. Such a port
+    gets its rows in the first round and in each round with a new version of one of the extents, even if there
+    are no rows.
+    """
 
     def __init__(self, logic: Logic, tables: Mapping[int, frozenset[str]] | None = None) -> None:
         self.logic = logic
@@ -159,15 +169,15 @@ class Operator:
 
 @runtime_checkable
 class Sheds(Protocol):
-    """A Logic with a bound on its memory."""
+    """A Logic whose memory is bounded and that sheds tuples to stay within the bound."""
 
     @property
     def shed_by_port(self) -> tuple[int, ...]:
-        """Per input, the tuples given up for want of memory."""
+        """The number of tuples shed, for each input."""
 
 
 def shed_by(worker: Worker) -> tuple[int, ...]:
-    """Per input of a worker, the tuples that it has given up for want of memory."""
+    """The number of tuples that a worker has shed because its memory is bounded, for each input."""
     if isinstance(worker, Operator) and isinstance(worker.logic, Sheds):
         return worker.logic.shed_by_port
     return ()

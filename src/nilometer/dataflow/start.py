@@ -1,6 +1,6 @@
-"""A moment from which queries see the streams: their inlets, and the groups that move in one round.
+"""A start: the moment from which some queries see their streams, with their inlets and their groups.
 
-One `step` admits what has arrived and moves every group by one round. It never waits.
+One `step` takes the entries that have arrived and moves every group by one round. It never waits.
 """
 
 from __future__ import annotations
@@ -18,15 +18,19 @@ from nilometer.errors import NilometerError
 
 @dataclass(frozen=True)
 class Failure:
-    """Why a query stopped, and what had become of its readings by then."""
+    """The error that stopped a query, and the query's accounts at that moment."""
 
     error: NilometerError
     ledger: QueryLedger
 
 
 class Start:
-    """`moved` once something of the streams has come: whoever is installed later sees only what comes after. `restored` tells the
-    states apart from which queries of one start went on. `failures` are the queries that met an error, by name."""
+    """The inlets and groups of the queries with one start.
+
+    `moved` is True once an entry has come: a query that is installed later would miss it, so it gets a start
+    of its own. `restored` identifies the snapshot from which the queries went on, so that queries at
+    different moments do not share a start. `failures` holds the queries that an error stopped, by name.
+    """
 
     def __init__(self, key: object, restored: bytes = b"") -> None:
         self.key = key
@@ -38,11 +42,11 @@ class Start:
 
     @property
     def name(self) -> str:
-        """Under which the scheduler knows it."""
+        """The name that the scheduler uses."""
         return str(self.key)
 
     def step(self) -> Status:
-        """A round of every group, if there is anything to do and room for the answers."""
+        """Run one round of every group that has work to do, if all answers have room."""
         groups = [group for group in self.groups if group.roots]
         if not all(group.room for group in groups):
             return Status.BLOCKED
@@ -60,7 +64,8 @@ class Start:
         return Status.WORKED
 
     def _arrivals(self) -> dict[str, Arrival]:
-        """What has come of each stream. A stream whose door meets an error stops the queries that read it."""
+        """Take what has arrived of each stream. If a stream's door meets an error, the queries that read the
+        stream stop."""
         arrivals: dict[str, Arrival] = {}
         for stream, inlet in self.inlets.items():
             try:

@@ -1,7 +1,8 @@
-"""Which ticks a derived stream has: one interval for all its tuples, or their times.
+"""The ticks of a derived stream: rounded down to one interval for all its tuples, or equal to their times.
 
-Where streams of different intervals meet in a union, their tuples stand at their times: with ticks kept, a tuple could still
-come before one whose tick is complete. The reference evaluator has the same rule, written by itself.
+Where a union brings streams of different intervals together, the tick of a tuple is its time. With the
+streams' own ticks, a tuple could come before one whose tick is already complete. The reference evaluator has
+the same rule, implemented separately.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""Where event time stands for each occurrence of a stream in a plan, while the stream runs and after its end.
+"""The watermark of each occurrence of a stream in a plan, while the stream runs and after its end.
 
-While it runs: the stream's own watermark. After its end (language.md, "Watermark"): W rises just past the first evaluation
-tick at or after its last tuple, and no further; which tick that is depends on the first window above the occurrence.
+While the stream runs, it is the stream's own watermark. After the end (language.md, "Watermark") it rises
+just past the first evaluation tick at or after the last tuple, and no further. Which tick that is depends on
+the first window above the occurrence.
 """
 
 from __future__ import annotations
@@ -17,25 +18,25 @@ from nilometer.types import INT_MAXIMUM, ceil_to
 
 
 class Stands(Protocol):
-    """Where a stream stands: its door, or what its door said at some moment."""
+    """The state of a stream's event time: its door, or a copy of the door's values at some moment."""
 
     @property
     def watermark(self) -> int:
-        """Nothing earlier is accepted any more."""
+        """No earlier tuple is accepted any more."""
 
     @property
     def greatest_tick(self) -> int | None:
-        """Of the accepted tuples."""
+        """The greatest tick of the accepted tuples; None if there are none."""
 
     @property
     def greatest_time(self) -> int | None:
-        """Of the accepted tuples."""
+        """The greatest time of the accepted tuples; None if there are none."""
 
 
 @dataclass(frozen=True)
 class Leaf:
-    """An occurrence of a stream. `slide` is that of the first time window above it. `by_time`: what is above sees a tuple
-    at its time rather than at its tick; for a sensed stream the two differ."""
+    """An occurrence of a stream. `slide` is the slide of the first time window above it. `by_time` is True if
+    the operators above use a tuple's time rather than its tick; for a sensed stream the two differ."""
 
     stream: str
     slide: int | None
@@ -79,8 +80,11 @@ def _leaves(node: physical.Node, slide: int | None, by_time: bool) -> Iterator[L
 
 
 def query_watermark(leaves: Iterable[Leaf], stands: Mapping[str, Stands], ended: Container[str]) -> int:
-    """The watermark of a query: the minimum over its occurrences of streams. Every tick below it is complete. `stands` says where
-    each stream stands, `ended` which streams have ended, both by lower-case name. Without a stream everything is complete."""
+    """The watermark of a query: the minimum over its occurrences of streams. Every tick below it is complete.
+
+    `stands` gives the state of each stream and `ended` the streams that have ended, both by lower-case name.
+    If the query reads no stream, everything is complete.
+    """
     return min(
         (leaf.watermark(stands[leaf.stream], leaf.stream in ended) for leaf in leaves), default=INT_MAXIMUM
     )

@@ -1,9 +1,14 @@
-"""Micro-programs, each with little in it, built and emulated: what the primitive actions of the cost models take on an ATmega128.
+"""Calibrates the cost models: builds and emulates micro-programs, and fits how long primitive actions take on
+an ATmega128.
 
-The cost models are linear in their parameters. So the coefficient of a parameter in a task's duration is the duration under a
-profile in which that parameter is 1 and all others are 0, and the parameters follow from the measured durations by least
-squares. Flash and RAM are fitted alike, by counting the parts of a program. What acknowledgements take is fitted to what is left of
-programs with them, once all else is known from those without, and then what it takes to set clocks, and to wait for the start.
+The cost models are linear in their parameters. So the coefficient of a parameter in a task's duration is the
+duration under a profile in which that parameter is 1 and all others are 0. The parameters follow from the
+measured durations by least squares. Flash and RAM are fitted in the same way, by counting the parts of a
+program.
+
+The fit works in stages. First come the programs without acknowledgements. With those parameters known, the
+cost of acknowledgements is fitted to the rest of the programs that have them. Then come the costs of setting
+clocks and of waiting for the start.
 """
 
 from __future__ import annotations
@@ -36,13 +41,18 @@ CREATE STREAM h (a INT, b INT) SENSED EVERY 10 SECONDS;
 """
 
 LAVISH: Final = cost_profile("snee-2010", {"serial_frame": cost_profile("avr")["serial_frame"]})
-"""What micro-programs are planned with: far more time than they need, so that what is fitted is in no way what was planned."""
+"""The profile with which micro-programs are planned. It allows far more time than they need, so that the plan
+does not influence what is fitted."""
 
 
 @dataclass(frozen=True)
 class MicroProgram:
-    """A query, and the sites that sense each stream: of a line of motes, 0 the sink, or (`forked`) of two lines that meet at 1.
-    `retries`: packets are acknowledged; none is lost. `drift`: clocks are set; all of them agree. `waiting`: motes are told the start."""
+    """A query, and the sites that sense each stream.
+
+    The sites form a line of motes with the sink 0, or (`forked`) two lines that meet at 1. With `retries`
+    packets are acknowledged; none is lost. With `drift` clocks are set; all of them agree. With `waiting` the
+    motes are told the start.
+    """
 
     query: str
     hosts: Mapping[str, Sequence[int]]
@@ -53,7 +63,7 @@ class MicroProgram:
 
     @property
     def network(self) -> Network:
-        """As many motes as it needs."""
+        """A network with as many motes as the program needs."""
         number = max(site for sites in self.hosts.values() for site in sites) + 1
         nodes = (
             NetworkNode(
@@ -140,7 +150,7 @@ MICRO_PROGRAMS: Final = (
 
 BUFFERING: Final = (4, 16)
 EVALUATIONS: Final = 192
-"""So many that it does not show that windows are empty at first."""
+"""Enough evaluations that the empty windows at the beginning make no difference."""
 
 FITTED: Final = (
     "keep_tuple",
@@ -161,8 +171,9 @@ FITTED: Final = (
     "transmit_acknowledgement",
     "deliver_tuple",
 )
-"""The parameters that are cycles of a mote. What else the models count takes nothing that could be told from 0: operators push rows
-through one another, in registers, so that calls and copies between them are gone, and INTs are compared in passing."""
+"""The parameters that are cycles of a mote. The other parameters of the models cannot be told from 0:
+operators push rows through one another in registers, so that calls and copies between them disappear, and
+INTs are compared in passing."""
 
 
 @dataclass(frozen=True)
@@ -174,12 +185,12 @@ class Experiment:
 
     @property
     def placement(self) -> Placement:
-        """Its plan."""
+        """The micro-program's placement."""
         return self.compilation.placement
 
     @property
     def stage(self) -> int:
-        """After which others it is fitted: those with fewer kinds of parts."""
+        """The stage in which it is fitted. Programs with fewer kinds of parts come first."""
         motes = self.compilation.motes
         if motes.starting is not None:
             return 4
@@ -188,7 +199,7 @@ class Experiment:
 
 @dataclass(frozen=True)
 class Calibration:
-    """Cycles of each parameter of the profile; bytes of each part of a program."""
+    """The cycles of each parameter of the profile, and the bytes of each part of a program."""
 
     cycles: Mapping[str, float]
     flash: Mapping[str, float]
@@ -196,7 +207,7 @@ class Calibration:
 
 
 def experiment(program: MicroProgram, plan: physical.Node, beta: int, directory: Path) -> Experiment:
-    """Build and run one; `plan` is its query's."""
+    """Build and run a micro-program. `plan` is the plan of its query."""
     quality = QualityOfService.of(buffering_factor=beta)
     placement = place(plan, program.network, quality, placement_profile("motes"), why_not=our_runtime())
     compilation = compile_placement(placement, directory, drift=program.drift, waiting=program.waiting)
@@ -216,10 +227,12 @@ def calibrate(experiments: Iterable[Experiment]) -> Calibration:
 
 
 def _calibrated(done: list[Experiment], known: Calibration) -> Calibration:
-    """What is not `known` yet, from what is left of the measurements beside it."""
+    """Fit the parameters that are not `known` yet, to the part of the measurements that the known ones do not
+    explain."""
     if not done:
         return known
-    # Clocks are set in passing, and the start is told once: it takes no time that could be told. Frames of several kinds take theirs on the line, each.
+    # Setting clocks and telling the start once take no measurable time, so only the other programs are timed.
+    # Frames of several kinds each take their own time on the line.
     cycles = [row for one in done if one.stage < 2 for row in _durations(one)]
     flash = [(dict(parts(one.compilation.motes, site)), built.flash) for one, site, built in _programs(done)]
     ram = []
@@ -241,11 +254,11 @@ def _programs(done: list[Experiment]) -> Iterable[tuple[Experiment, NodeId, Buil
 
 
 Rows = Sequence[tuple[Mapping[str, float], float]]
-"""Coefficients by name, and what was measured."""
+"""Pairs of coefficients by name and the measured value."""
 
 
 def _durations(one: Experiment) -> Rows:
-    """Every task of every site: what each parameter counts for in it, and its cycles in a period."""
+    """For every task of every site: the coefficient of each parameter, and the task's cycles in a period."""
     silent: dict[str, Any] = {f.name: 0.0 for f in fields(CostParameters) if f.name not in ("name", *_SIZES)}
     zero = replace(one.placement.costs, **silent)
     counted = {name: expected_times(one.compilation.motes, _only(zero, name)) for name in FITTED}
@@ -253,8 +266,8 @@ def _durations(one: Experiment) -> Rows:
     for site, measured in one.result.measured.items():
         for mark, task in measured.tasks.items():
             if mark >= RECEIVE_MARK and one.placement.network.retries:
-                continue  # it listens as long as was planned, whatever is sent
-            # Delivering, a mote waits for the serial line, whatever it computes meanwhile.
+                continue  # it listens for the planned time, whatever is sent
+            # When delivering, a mote waits for the serial line, whatever it computes meanwhile.
             names = ("deliver_tuple",) if mark == DELIVER_MARK else FITTED
             coefficients = {name: counted[name][site][mark] for name in names}
             rows.append((coefficients, task.total / one.result.periods))
@@ -270,7 +283,8 @@ def _only(zero: CostParameters, parameter: str) -> CostParameters:
 
 
 def _further(rows: Rows, known: Mapping[str, float], *, relative: bool) -> dict[str, float]:
-    """Least squares of the relative (or absolute) error, with no parameter below 0: what is known, and what there is besides."""
+    """The known parameters and the newly fitted ones: least squares of the relative (or absolute) error, with
+    no parameter below 0."""
     present = [name for coefficients, _ in rows for name, count in coefficients.items() if count]
     names = tuple(name for name in dict.fromkeys(present) if name not in known)
     if not names:
@@ -285,8 +299,9 @@ def _further(rows: Rows, known: Mapping[str, float], *, relative: bool) -> dict[
 
 
 def non_negative(matrix: NDArray[np.float64], wanted: NDArray[np.float64]) -> list[float]:
-    """Least squares with no unknown below 0: the active-set method of Lawson and Hanson (Solving Least Squares Problems, 1974,
-    chapter 23). Columns are scaled to length one, so that the order in which unknowns enter does not depend on units."""
+    """Least squares with no unknown below 0: the active-set method of Lawson and Hanson (Solving Least
+    Squares Problems, 1974, chapter 23). Columns are scaled to length one, so that the order in which unknowns
+    enter does not depend on units."""
     lengths = np.linalg.norm(matrix, axis=0)
     scaled = matrix / np.where(lengths > 0, lengths, 1.0)
     found = np.zeros(matrix.shape[1])

@@ -1,8 +1,9 @@
-"""Queries that are compiled, emulated and measured beside the cost models' estimates: SNEE's own, and one for each kind of operator
-that motes run. None of them is among the micro-programs that the models were fitted to.
+"""Queries that are compiled, emulated and compared with the cost models' estimates: SNEE's own, and one for
+each kind of operator that motes run.
 
-In all of them every condition holds of every reading, and every row of a grouped aggregate is in a group of its own: the most
-that there can be, for which is planned.
+None of them is among the micro-programs to which the models were fitted. Every condition holds for every
+reading, and every row of a grouped aggregate is in a group of its own. That is the largest possible load, for
+which the plans are made.
 """
 
 from __future__ import annotations
@@ -29,13 +30,16 @@ FROM River[NOW], Hilltop[AT NOW-10 SECONDS] WHERE Hilltop.rain > 5 AND River.rai
 SEED: Final = 2010
 
 BROOK: Final[Mapping[str, Sequence[int]]] = {"river": (5, 6, 7, 9), "hilltop": (4,)}
-"""Who senses what in SNEE's Fig. 3."""
+"""The sites that sense each stream in SNEE's Fig. 3."""
 
 
 @dataclass(frozen=True)
 class MoteQuery:
-    """`hosts`: which sites sense each stream; on SNEE's brook, unless it is a `grid` (width and height; 0 is the sink, in a
-    corner, and each hears its four neighbours). `retries`: packets are acknowledged; none is lost."""
+    """A query and the sites that sense its streams (`hosts`).
+
+    It runs on SNEE's brook, or on a `grid` (width and height; 0 is the sink, in a corner, and each node hears
+    its four neighbours). With `retries` packets are acknowledged; none is lost.
+    """
 
     name: str
     text: str
@@ -47,7 +51,7 @@ class MoteQuery:
 
     @property
     def network(self) -> Network:
-        """Where it runs."""
+        """The network on which the query runs."""
         where = brook(self.hosts) if self.grid is None else grid(*self.grid, self.hosts)
         return replace(where, retries=self.retries)
 
@@ -120,7 +124,7 @@ MOTE_QUERIES: Final = (
 
 
 def measured(query: MoteQuery, directory: Path) -> Emulation:
-    """Compile and run it, on readings of which every condition is true."""
+    """Compile the query and run it on readings for which every condition is true."""
     from nilometer.engine import connect
     from nilometer.engine.motes import CompileOptions, EmulationOptions, compile_query, emulate
     from nilometer.placement import QualityOfService

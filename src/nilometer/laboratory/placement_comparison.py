@@ -1,7 +1,7 @@
-"""A scenario -> our default placement beside SNEE's of 2010: packets, radio-on time, delivery time and lifetime.
+"""Compares our default placement with SNEE's of 2010: packets, radio-on time, delivery time and lifetime.
 
-Both plan the same query for the same motes, with the same costs of their actions and every predicate true, as in SNEE section 6. Ours
-gets SNEE's delivery time as its bound, so that it cannot win by buffering for longer.
+Both plan the same query for the same motes, with the same costs of actions and every predicate true, as in
+SNEE section 6. Ours gets SNEE's delivery time as its bound, so that it cannot win by buffering for longer.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ from nilometer.types import SECOND
 
 @dataclass(frozen=True)
 class Comparison:
-    """What both plans cost; `paper` is None, and `refused` says why, where SNEE's compiler has no plan."""
+    """The costs of both plans. If SNEE's compiler has no plan, `paper` is None and `refused` gives the
+    reason."""
 
     name: str
     query: str
@@ -46,12 +47,12 @@ class Comparison:
 
     @property
     def longer(self) -> float:
-        """How many times as long the network lives, with sensor boards that are always on."""
+        """The ratio of the network's lifetimes, with sensor boards that are always on."""
         return _ratio(self.ours.lifetime, None if self.paper is None else self.paper.lifetime)
 
     @property
     def longer_without_board(self) -> float:
-        """How many times as long it lives, with boards that can be switched off."""
+        """The ratio of the network's lifetimes, with boards that can be switched off."""
         return _ratio(
             self.ours.lifetime_without_board,
             None if self.paper is None else self.paper.lifetime_without_board,
@@ -62,7 +63,7 @@ class Comparison:
 
 
 def compare(scenario: Scenario) -> Comparison:
-    """The scenario placed both ways."""
+    """Place the scenario both ways."""
     quality = QualityOfService.of(delivery_time=scenario.delivery_time)
     paper: Placement | None = None
     refused = ""
@@ -86,7 +87,7 @@ def compare(scenario: Scenario) -> Comparison:
 
 
 def placed(scenario: Scenario, profile: str, quality: QualityOfService) -> Placement:
-    """The scenario's plan under a profile, of the optimizer and of the placement."""
+    """The scenario's placement under a profile of the optimizer and of the placement."""
     database = connect()
     database.execute(scenario.schema)
     query = database.sql(scenario.query).with_profile(profile)
@@ -98,7 +99,7 @@ def _ratio(ours: float | None, paper: float | None) -> float:
 
 
 def comparison_lines(comparisons: Iterable[Comparison]) -> list[str]:
-    """A table, a line for each."""
+    """A table with a line for each comparison."""
     from nilometer.placement.text.tables import days, table
 
     rows = []

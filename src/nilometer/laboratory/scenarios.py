@@ -1,8 +1,8 @@
-"""Seeds -> scenarios as in SNEE section 6.3: a random network, a query, and expectations, to compare ways to place it.
+"""Random scenarios as in SNEE section 6.3, to compare placements: a network, a query and expectations.
 
-Nodes lie at random in a square, at a random density; two hear each other within a fixed range, and places are drawn until all are
-connected. Some nodes sense River, others Hilltop; the query is one of the paper's Q1 (selection), Q2 (aggregation) and Q3
-(join). Everything follows from the seed.
+Nodes lie at random in a square, at a random density. Two nodes hear each other within a fixed range, and
+positions are drawn until all nodes are connected. Some nodes sense River, others Hilltop. The query is one of
+the paper's Q1 (selection), Q2 (aggregation) and Q3 (join). The seed determines everything.
 
 >>> scenario = random_scenario(7, 30)
 >>> len(scenario.network.nodes), scenario.query_name in QUERIES
@@ -21,7 +21,7 @@ from nilometer.catalog.radio_range import links_within
 from nilometer.types import HOUR, MINUTE, format_duration
 
 RANGE = 50.0
-"""Metres at which a mote is heard."""
+"""The distance in metres up to which a mote is heard."""
 
 QUERIES = {
     "Q1": "RSTREAM SELECT River.time, River.depth FROM River[NOW]",
@@ -47,12 +47,12 @@ EXAMPLE_LINKS = (
     (7, 9),
     (8, 9),
 )
-"""Who hears whom in SNEE's Fig. 3."""
+"""The links of SNEE's Fig. 3."""
 
 
 @dataclass(frozen=True)
 class Scenario:
-    """What is planned: `schema` declares the streams, `delivery_time` is in microseconds."""
+    """A planning problem. `schema` declares the streams; `delivery_time` is in microseconds."""
 
     seed: int
     network: Network
@@ -76,7 +76,8 @@ def random_scenario(seed: int, size: int, query_name: str | None = None) -> Scen
 
 
 def running_example(query_name: str = "Q3") -> Scenario:
-    """SNEE's own: ten motes (Fig. 3), every 15 minutes, delivered within 24 hours (Fig. 5)."""
+    """SNEE's own scenario: ten motes (Fig. 3), a reading every 15 minutes, delivered within 24 hours
+    (Fig. 5)."""
     every, senses = 15 * MINUTE, {4: "Hilltop", 5: "River", 6: "River", 7: "River", 9: "River"}
     nodes = tuple(_mica2(number, senses.get(number)) for number in range(10))
     network = Network(
@@ -89,8 +90,8 @@ def running_example(query_name: str = "Q3") -> Scenario:
 def random_network(
     numbers: random.Random, size: int, *, costs: str = "snee-2010", river: float | None = None
 ) -> Network:
-    """A connected network of `size` motes around sink 0; a share `river` of them (else a random one) senses River, a tenth
-    as many Hilltop, at least one each."""
+    """A connected network of `size` motes around sink 0. A share `river` of them (else a random share) senses
+    River, a tenth as many Hilltop, at least one each."""
     neighbours = numbers.uniform(6, 12)
     side = math.sqrt(size * math.pi * RANGE**2 / neighbours)
     places = _connected(numbers, size, side)
@@ -106,7 +107,8 @@ def random_network(
 
 
 def _mica2(number: int, stream: str | None, place: tuple[float, float] | None = None) -> NetworkNode:
-    """A Mica2 (SNEE section 6.1, footnote 9); the sink has the memory of what it is tethered to."""
+    """A Mica2 (SNEE section 6.1, footnote 9). The sink has the memory of the computer that it is connected
+    to."""
     ram = 9999 * 1024 if number == 0 else 4096
     return NetworkNode(number, ram, 128 * 1024, 31320.0, place, () if stream is None else (stream,))
 
@@ -119,8 +121,8 @@ def _schema(interval: int) -> str:
 
 
 def _connected(numbers: random.Random, size: int, side: float) -> list[tuple[float, float]]:
-    """Places in a square, each within reach of an earlier one: as if they had been drawn until all were connected, without
-    the waiting."""
+    """Positions in a square, each within range of an earlier one. The result is as if positions had been
+    drawn until all were connected, but it comes at once."""
     places = [(numbers.uniform(0, side), numbers.uniform(0, side))]
     cells: dict[tuple[int, int], list[tuple[float, float]]] = {}
     _put(cells, places[0])

@@ -1,4 +1,6 @@
-"""Compiles the kernels once, so that a user's first windowed query does not wait for it; `./nilo` calls it at set-up."""
+"""Compiles the kernels once, so that a user's first windowed query does not wait for the compiler; `./nilo`
+calls it at set-up.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,7 @@ QUERIES = (
 
 
 def warm_up() -> None:
-    """Run the usual window aggregates and joins over a handful of readings; numba keeps what it compiled."""
+    """Run the usual window aggregates and joins over a few readings. Numba caches the compiled code."""
     database = connect()
     database.execute("CREATE STREAM s (x FLOAT, n INT) PUSHED")
     rows = [

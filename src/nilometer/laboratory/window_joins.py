@@ -1,4 +1,6 @@
-"""The W-join as the laboratory measures it: fed with `Arrivals`, as the joins it is compared with are."""
+"""The W-join in the form that the laboratory measures: fed with `Arrivals`, like the joins it is compared
+with.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,7 @@ _AT_ONCE = 1_000_000
 
 
 class Joining(Protocol):
-    """A join that is fed."""
+    """A join that takes arrivals batch by batch."""
 
     def feed(self, arrivals: Arrivals) -> Integers:
         """The new N-tuples, a column of rows for each stream."""
@@ -28,7 +30,7 @@ class Joining(Protocol):
 
 
 class KernelJoin:
-    """The W-join's table, by hashes or in one bucket; what has expired goes after every batch."""
+    """The W-join's table, by hashes or in one bucket. Expired tuples are removed after every batch."""
 
     def __init__(self, streams: int, window: int, *, hashed: bool) -> None:
         widths = np.full((streams, streams), window, dtype=np.int64)
@@ -37,7 +39,8 @@ class KernelJoin:
         self._streams, self._window = streams, window
 
     def feed(self, arrivals: Arrivals) -> Integers:
-        """The new N-tuples, a column of rows for each stream, numbered as they came in it."""
+        """The new N-tuples, a column of row numbers for each stream; the rows of a stream are numbered in the
+        order of arrival."""
         found = list(
             self._table.feed(arrivals.sources, arrivals.times, arrivals.keys.view(np.uint64), _AT_ONCE)
         )
@@ -46,7 +49,8 @@ class KernelJoin:
 
 
 class OperatorJoin:
-    """The W-join operator, fed like the rivals: it takes frames, and the watermark is the time that has come."""
+    """The W-join operator, fed like the rivals. It takes frames, and the watermark is the latest time so
+    far."""
 
     def __init__(self, streams: int, window: int, form: Form) -> None:
         schemas = tuple(Schema((Column(f"s{i}.item", INT), Column(f"s{i}.row", INT))) for i in range(streams))
@@ -69,7 +73,7 @@ class OperatorJoin:
 
 
 def in_arrival_numbers(join: Joining, found: Integers, given: Arrivals) -> Integers:
-    """The N-tuples in the rows' own numbers, sorted; the table numbers them stream by stream."""
+    """The N-tuples in the arrivals' own row numbers, sorted. The table numbers rows stream by stream."""
     if isinstance(join, KernelJoin):
         own = [given.rows[given.sources == port] for port in range(found.shape[1])]
         found = np.column_stack([rows[found[:, port]] for port, rows in enumerate(own)])

@@ -260,7 +260,7 @@ def test_what_is_no_data_file_is_refused_with_a_hint(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="there is no file") as caught:
         read_file(tmp_path / "river.csv", RIVER)
     assert caught.value.hint == "data files there: lake.csv"
-    with pytest.raises(DataError, match="no format that is read"):
+    with pytest.raises(DataError, match="is not supported"):
         read_file(tmp_path / "river.xls", RIVER)
     (tmp_path / "dir.csv").mkdir()
     with pytest.raises(DataError, match="is a directory"):

@@ -1,4 +1,6 @@
-"""Sources of readings -> batches of typed rows; demand back to the sensors. One adapter a file."""
+"""Adapters turn sources of readings into batches of typed rows, and carry commands back to the sensors. One
+adapter a file.
+"""
 
 from nilometer.ingest.adapters.adapter import Adapter, Clock, Command, Presence, ReadResult, Status
 from nilometer.ingest.adapters.registry import adapter_for

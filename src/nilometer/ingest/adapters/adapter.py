@@ -1,12 +1,14 @@
-"""The contract of an adapter: STEAM's InitStream, ReadStream and CloseStream (section 5), in batches and acknowledged.
+"""The contract of an adapter: STEAM's InitStream, ReadStream and CloseStream (section 5), in batches and
+acknowledged.
 
-A new source is one small class with `open`, `read` and `close`. `read` never waits: it gives NEW_VALUE with what came,
-NO_VALUE, or END when nothing more will come. A source that can push sets its `wake`; one that must be asked says in `due`
-when that is worth while (a polled server has both). A source that can be controlled takes `command`. After a durable append of a result, `acknowledge` its handle: what is
-not acknowledged, a source that can will deliver again.
+A new source is one small class with `open`, `read` and `close`. `read` never waits: it returns NEW_VALUE with
+the readings that came, NO_VALUE, or END when nothing more will come. A source that can push sets its `wake`.
+A source that must be polled says in `due` when the next poll is worthwhile (a polled server has both). A
+source that can be controlled implements `command`. After a result is durably appended, `acknowledge` is
+called with its handle. A source that can will deliver unacknowledged readings again.
 
-The law: every reading received is in one result, as a row or as garbled. Adapters have no clock: the time is passed in, in
-microseconds, and whoever polls them does the sleeping.
+The law: every reading received is in one result, as a row or as garbled. Adapters have no clock: the time is
+passed in, in microseconds, and the caller that polls them does the sleeping.
 """
 
 from __future__ import annotations
@@ -31,7 +33,7 @@ Clock = Callable[[], int]
 
 
 class Status(StrEnum):
-    """What a read found: STEAM's STREAM_NEW_VALUE, STREAM_NO_VALUE and STREAM_END."""
+    """The outcome of a read: STEAM's STREAM_NEW_VALUE, STREAM_NO_VALUE and STREAM_END."""
 
     NEW_VALUE = "NEW_VALUE"
     NO_VALUE = "NO_VALUE"
@@ -40,10 +42,11 @@ class Status(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Presence:
-    """A sensor said that it is there, or its last will that it is gone.
+    """A sensor's message that it is online, or its last will that it is offline.
 
-    `time` is a heartbeat: nothing earlier will come from this sensor. `listening` says until when, by the gateway's clock, its
-    receiver is on (fjords.txt section 3.2); `command` is the number of the command that it obeys, 0 for none.
+    `time` is a heartbeat: nothing earlier will come from this sensor. `listening` is the time, by the
+    gateway's clock, until which its receiver is on (fjords.txt section 3.2). `command` is the number of the
+    command that the sensor obeys, 0 for none.
     """
 
     sensor: int | str
@@ -56,11 +59,13 @@ class Presence:
 
 @dataclass(frozen=True)
 class ReadResult:
-    """One read. `rows` are typed readings in the stream's columns; `arrived` is when the latest came, None for a replay.
+    """The result of one read. `rows` are typed readings in the stream's columns. `arrived` is the arrival
+    time of the latest one, None for a replay.
 
-    `handle` is for `acknowledge`. `sequence`, of sources that give the same rows each time, is how many readings of the same `part`
-    (a file; a source that is all of one piece has the part "") came before these: an idempotent producer's number. `kept`, if
-    given, takes the place of all that was remembered of the parts before this result: those that are gone are not in it.
+    `handle` is for `acknowledge`. `sequence` is set by sources that give the same rows each time: it is the
+    number of readings of the same `part` that came before these, like the sequence number of an idempotent
+    producer. A part is a file; a source without parts uses "". `kept`, if given, replaces everything that was
+    remembered of the parts before this result: parts that are gone are not in it.
     """
 
     status: Status
@@ -75,22 +80,24 @@ class ReadResult:
 
     @property
     def garbled_count(self) -> int:
-        """The readings that could not be read."""
+        """The number of garbled readings."""
         return sum(letter.count for letter in self.garbled)
 
     @property
     def received(self) -> int:
-        """All readings of this result."""
+        """The number of all readings of this result."""
         return self.rows.height + self.garbled_count
 
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """What the live queries want of a sensor; None leaves a thing as it is. Durations are in microseconds.
+    """What the live queries need from a sensor. None leaves a setting unchanged. Durations are in
+    microseconds.
 
-    `interval` 0 is the sensor's own rate; `filter` is an expression over the stream's columns ("TRUE": send all). `number` comes back
-    in the sensor's status; it sends its first reading after a new number whatever the filter, and then a `heartbeat` at
-    least so often. Asleep, it looks for commands every `listen`.
+    `interval` 0 means the sensor's own rate. `filter` is an expression over the stream's columns ("TRUE":
+    send all). The sensor returns `number` in its status. After a new number it sends its first reading
+    whatever the filter says, and then a heartbeat at least every `heartbeat`. A sleeping sensor looks for
+    commands every `listen`.
 
     >>> Command(interval=1_500_000, filter="pm25 > 10").as_json()
     b'{"interval": 1.5, "filter": "pm25 > 10"}'
@@ -107,7 +114,7 @@ class Command:
     listen: int | None = None
 
     def as_json(self) -> bytes:
-        """For the command topic; durations in seconds, as sensors know them."""
+        """The payload for the command topic, with durations in seconds, as sensors expect them."""
         fields = {
             "interval": _seconds(self.interval),
             "filter": self.filter,
@@ -121,7 +128,7 @@ class Command:
 
     @staticmethod
     def from_json(data: bytes) -> Command:
-        """What `as_json` wrote."""
+        """Read the output of `as_json`."""
         fields = json.loads(data)
         return Command(
             _microseconds(fields.get("interval")),
@@ -143,16 +150,19 @@ def _microseconds(seconds: float | None) -> int | None:
 
 
 class Adapter:
-    """The base: a source of one stream that is polled, never ends, and can be neither controlled nor acknowledged."""
+    """The base class: a source of one stream that is polled, never ends, and supports neither commands nor
+    acknowledgements."""
 
     wake: threading.Event | None = None
-    """Set when there is something to read; None for a source that must be asked."""
+    """Set when there is something to read; None for a source that must be polled."""
 
     mailbox: bool = False
-    """Whether a command waits for its sensor: it may be given at any time, not only while the sensor listens."""
+    """Whether a command is kept until its sensor reads it. If so, it may be sent at any time, not only while
+    the sensor listens."""
 
     paced = False
-    """Whether it goes by its clock what is due: then it needs one that does not jump."""
+    """Whether the adapter's clock decides when readings are due. Such an adapter needs a clock that does not
+    jump."""
 
     def __init__(self, stream: Stream, clock: Clock) -> None:
         self.stream = stream
@@ -160,37 +170,39 @@ class Adapter:
         self._none = empty({column.name: dtype(column.type) for column in stream.columns})
 
     def begin_after(self, greatest: Callable[[], int | None]) -> None:
-        """Before `open`: gives the greatest event time in the stream's log, for a source that makes its own times."""
+        """Called before `open` with a function that returns the greatest event time in the stream's log, for
+        a source that makes its own times."""
 
     def open(self) -> None:
-        """Begin; a source that is out of reach is tried again later, not an error."""
+        """Start. A source that cannot be reached is not an error: it is tried again later."""
         raise NotImplementedError
 
     def read(self) -> ReadResult:
-        """What came since the last read; never waits."""
+        """The readings that came since the last read. It never waits."""
         raise NotImplementedError
 
     def close(self) -> None:
-        """End; what was read and not acknowledged stays so."""
+        """Stop. Readings that were read and not acknowledged stay unacknowledged."""
 
     def resume(self, consumed: Mapping[str, int]) -> None:
-        """After `open`: so many readings of each part are dealt with. Only sources that number their readings can skip them."""
+        """Called after `open` with the number of readings of each part that are already in the log. Only
+        sources that number their readings can skip them."""
 
     def acknowledge(self, handle: object) -> None:
-        """What came with that handle is durable: the source may forget it."""
+        """The readings of the result with this handle are durable: the source may forget them."""
 
     def command(self, sensor: int | str, command: Command) -> bool:  # noqa: ARG002
-        """Tell a sensor what is wanted of it; False where that cannot be."""
+        """Send a command to a sensor; False if that is not possible."""
         return False
 
     @property
     def due(self) -> int | None:
-        """When it is next worth asking a source that has no `wake`; None: at any time."""
+        """The time of the next worthwhile poll of a source without `wake`; None means any time."""
         return None
 
     @property
     def trouble(self) -> str | None:
-        """Why nothing comes, for people to read; None when all is well."""
+        """The reason why no readings come, for people to read; None if there is no problem."""
         return None
 
     def nothing(self, status: Status = Status.NO_VALUE) -> ReadResult:

@@ -1,4 +1,6 @@
-"""An address -> bytes as they come: a serial device, a TCP port (a serial server), standard input, or a file that was recorded."""
+"""Reads bytes as they come from a serial device, a TCP port (a serial server), standard input, or a recorded
+file.
+"""
 
 from __future__ import annotations
 
@@ -19,14 +21,18 @@ from nilometer.errors import ConfigurationError, DataError
 
 AT_ONCE = 4096
 HEELS = 0.02
-"""Seconds in which bytes come at the heels of others."""
+"""Seconds to wait for more bytes after some have come."""
 PATIENCE = 0.5
-"""Seconds that are waited for bytes, and that they are gathered for at most: a line may have noise without end."""
+"""Seconds to wait for the first bytes. It is also the longest time for which bytes are gathered: noise on a
+line may never end."""
 
 
 class ByteLine:
-    """`read` waits for at most `patience` seconds, and gives None at the end. `recorded`: a file, whose bytes came some other time.
-    `broken`: why it ended before its time, if it did."""
+    """A source of bytes.
+
+    `read` waits for at most `patience` seconds and returns None at the end. `recorded` is True for a file,
+    whose bytes came at some other time. `broken` is the reason if the line ended before its time.
+    """
 
     def __init__(self, address: str, baud: int = 57_600) -> None:
         self.recorded = False
@@ -46,7 +52,7 @@ class ByteLine:
                 self.recorded = Path(address).is_file()
 
     def read(self, patience: float = PATIENCE) -> bytes | None:
-        """What has come; nothing, if nothing did; None if nothing will any more."""
+        """The bytes that have come: empty if none have, None if no more will come."""
         ready, _, _ = select.select([self._descriptor], [], [], patience)
         if not ready:
             return b""
@@ -57,7 +63,7 @@ class ByteLine:
             return None
 
     def read_all(self) -> bytes | None:
-        """What has come, and what comes at its heels: a serial server may have kept some for us."""
+        """The bytes that have come and those that follow at once: a serial server may have buffered some."""
         came = self.read()
         until = time.monotonic() + PATIENCE
         while came and time.monotonic() < until and (more := self.read(HEELS)):
@@ -93,7 +99,7 @@ def _connected(address: str) -> socket.socket:
     parts = urlsplit(address)
     try:
         port = parts.port
-    except ValueError:  # no number, or none of a port
+    except ValueError:  # not a number, or not a valid port
         port = None
     if parts.hostname is None or port is None:
         raise ConfigurationError(f"no host and port in '{address}'", hint="write tcp://localhost:4001")
@@ -109,7 +115,7 @@ def _set_raw(descriptor: int, baud: int) -> None:
     speed = getattr(termios, f"B{baud}", None)
     if speed is None:
         raise ConfigurationError(
-            f"no serial line has {baud} bits a second", hint="the motes' runtime has 57600"
+            f"a serial line cannot run at {baud} bits per second", hint="the motes' runtime uses 57600"
         )
     tty.setraw(descriptor)
     attributes = termios.tcgetattr(descriptor)

@@ -1,9 +1,11 @@
-"""A generator of frames -> readings: simulated sensors, as fast as possible or paced, that obey commands if they can.
+"""Simulated sensors as a source, as fast as possible or paced. They obey commands if they can.
 
-`generate://plume?sensors=64&seed=7&speed=60`. The generators are given to the registry by whoever has some (the laboratory, which
-the edge may not import): a name and a function of the URL's other options. A field that gives `frames` is a replay; one that
-can `advance` has sensors that live in its time, `speed` times as fast as the clock (0: a step for each read), and obey. Their time begins
-with the clock, or behind the stream's log where that is ahead of it: another process that was faster than the clock may have written it.
+`generate://plume?sensors=64&seed=7&speed=60`. The caller passes its generators to the registry (the
+laboratory has some, and ingest may not import it): each is a name and a function of the URL's other options.
+A field with `frames` is replayed. A field with `advance` has sensors that live in a time of their own,
+`speed` times as fast as the clock (0: one step for each read), and obey commands. Their time begins at the
+clock's time, or after the stream's log if that is later: another process that ran faster than the clock may
+have written it.
 """
 
 from __future__ import annotations
@@ -29,40 +31,40 @@ class Field(Protocol):
     """Simulated sensors."""
 
     def frames(self) -> Iterator[pl.DataFrame]:
-        """Their readings, in pieces, in the order of arrival."""
+        """The sensors' readings, in pieces, in the order of arrival."""
 
     def command(self, sensor: int | str, command: Command) -> bool:
-        """Obey from the next piece on; False if it cannot."""
+        """Obey from the next piece on; False if that is not possible."""
 
 
 @runtime_checkable
 class LiveField(Protocol):
-    """Simulated sensors that obey, in a time of their own."""
+    """Simulated sensors that obey commands, in a time of their own."""
 
     mailbox: bool
-    """Whether a command waits for a sensor that does not listen."""
+    """Whether a command is kept for a sensor that does not listen."""
 
     def begin(self, start: int, after: int | None = None) -> int:
-        """Start at this time, unless they have begun or have a start of their own, and in any case with readings later than `after`; the
-        time that it is for them now."""
+        """Start at this time, unless they have begun already or have a start of their own, and in any case
+        with readings later than `after`. Returns the sensors' present time."""
 
     @property
     def next_tick(self) -> int:
-        """When something happens next."""
+        """The time of the next event."""
 
     def advance(self, until: int) -> tuple[pl.DataFrame, tuple[Presence, ...]]:
-        """What happens up to then."""
+        """The readings and presences up to the time `until`."""
 
     def command(self, sensor: int | str, command: Command) -> bool:
         """Obey as soon as the sensor listens; False if there is no such sensor."""
 
 
 Generators = Mapping[str, Callable[[Mapping[str, str]], Field | LiveField]]
-"""Fields by name, from the options of a URL."""
+"""Functions that make a field from the options of a URL, by name."""
 
 
 def generate_adapter(stream: Stream, address: Address, clock: Clock, generators: Generators) -> Adapter:
-    """The adapter of a `generate://` URL, by what its field can do."""
+    """The adapter of a `generate://` URL, chosen by the methods of its field."""
     name = address.host or address.path
     if name not in generators:
         raise ConfigurationError(f"no generator '{name}'", hint=near_misses(name, generators))
@@ -92,7 +94,8 @@ class GenerateAdapter(PacedAdapter):
 
 
 class FieldAdapter(Adapter):
-    """Simulated sensors that obey. What they send depends on what they were told, so their readings have no sequence."""
+    """Simulated sensors that obey commands. Their readings depend on the commands, so they have no sequence
+    numbers."""
 
     def __init__(self, stream: Stream, clock: Clock, field: LiveField, *, speed: float = 0.0) -> None:
         super().__init__(stream, clock)
@@ -107,7 +110,7 @@ class FieldAdapter(Adapter):
 
     def open(self) -> None:
         now = self.clock()
-        # Their time stands still while nobody reads, and goes on from there.
+        # The sensors' time stands still while nobody reads, and goes on from there.
         self._began = now, self.field.begin(now, None if self._greatest is None else self._greatest())
 
     def close(self) -> None:
@@ -138,13 +141,13 @@ class FieldAdapter(Adapter):
         return self.field.command(sensor, command)
 
     def _theirs(self, now: int) -> int:
-        """Their time at a time of the clock."""
+        """The sensors' time at a time of the clock."""
         assert self._began is not None
         clock, theirs = self._began
         return theirs + round((now - clock) * self.speed)
 
     def _ours(self, presence: Presence, now: int) -> Presence:
-        """A presence as the clock sees it; the heartbeat stays what it is, event time."""
+        """A presence in the clock's time. The heartbeat is event time and stays as it is."""
         if presence.listening is None:
             return replace(presence, arrived=now)
         left = presence.listening - presence.arrived
@@ -154,7 +157,7 @@ class FieldAdapter(Adapter):
 
 
 def _read(frame: pl.DataFrame, stream: Stream) -> tuple[pl.DataFrame, tuple[Garbled, ...]]:
-    """Typed rows, and one letter for all that could not be read."""
+    """Typed rows, and one dead letter for all garbled ones."""
     reading = read_frame(frame, stream)
     letters = tuple(
         Garbled(b"", letter.reason, str(letter.line), reading.garbled) for letter in reading.dead_letters[:1]

@@ -1,9 +1,11 @@
-"""HTTP polled at an interval -> readings: JSON, SenML or CSV, by the answer's media type or by what it looks like.
+"""Polls an HTTP server at an interval: JSON, SenML or CSV, by the response's media type or by its first
+characters.
 
-`http://host/readings.json?interval=5s`; the options are taken off the address before it is asked. ETag and Last-Modified are
-sent back, so that an unchanged answer costs nothing and is not read twice; not for a sensed stream, where an unchanged answer is
-a new reading all the same: the sensor was asked, and that is what it says now. A failed request is tried again, after longer
-and longer waits up to the interval or a minute, whichever is more.
+`http://host/readings.json?interval=5s`; our options are removed from the URL before it is requested. ETag and
+Last-Modified are sent back, so an unchanged response costs nothing and is not read twice. A sensed stream
+does not send them: there an unchanged response is a new reading all the same, because the sensor was asked
+and that is its value now. A failed request is repeated after longer and longer waits, up to the interval or a
+minute, whichever is more.
 
 The law: one request at a time, in a thread of its own, so that a slow server never holds up `read`.
 """
@@ -30,7 +32,7 @@ LIMIT = 64 << 20
 
 @dataclass(frozen=True, slots=True)
 class _Answer:
-    """What a request brought: a body, nothing new (None), or trouble."""
+    """The outcome of a request: a body, nothing new (None), or trouble."""
 
     body: bytes | None = None
     content_type: str | None = None
@@ -38,7 +40,7 @@ class _Answer:
 
 
 class HttpPollAdapter(Adapter):
-    """A resource that is asked for again and again."""
+    """Requests one resource again and again."""
 
     def __init__(self, stream: Stream, address: Address, clock: Clock) -> None:
         super().__init__(stream, clock)
@@ -109,7 +111,7 @@ class HttpPollAdapter(Adapter):
         return self._trouble
 
     def _schedule(self, answer: _Answer, now: int) -> None:
-        """When to ask next: on the grid of the interval, or sooner after a failure."""
+        """Set the time of the next request: on the grid of the interval, or sooner after a failure."""
         self._trouble = answer.trouble
         if answer.trouble is None:
             self._failures = 0
@@ -135,9 +137,9 @@ class HttpPollAdapter(Adapter):
                 body = response.read(self._limit + 1)
                 if len(body) > self._limit:
                     return _Answer(trouble=f"more than {self._limit} bytes in one answer")
-                if response.length:  # a read with a limit does not complain of a connection that broke off
+                if response.length:  # a read with a limit does not report that the connection broke off
                     return _Answer(trouble=f"the answer broke off, {response.length} bytes before its end")
-                # Only a whole answer may be skipped next time.
+                # Only a complete response may be skipped next time.
                 self._validators = {} if self.stream.sensed else _validators(response.headers)
                 return _Answer(body, response.headers.get("Content-Type"))
         except urllib.error.HTTPError as error:

@@ -1,6 +1,8 @@
-"""Messages from a network thread -> batches for whoever reads: a bounded list, and an event.
+"""A bounded list between a network thread that puts messages and a reader that takes them in batches, with an
+event.
 
-The law: nothing put is lost; when it is full, the network thread waits, and so, through TCP, does the sender.
+The law: nothing put is lost. When the inbox is full, the network thread waits, and so, through TCP, does the
+sender.
 """
 
 from __future__ import annotations
@@ -24,7 +26,7 @@ class Inbox(Generic[Item]):
         self._closed = False
 
     def put(self, item: Item) -> bool:
-        """Add an item, waiting for room; False if the inbox was closed: the item was not taken."""
+        """Add an item, waiting for room. Returns False if the inbox was closed and the item was not taken."""
         with self._room:
             while len(self._items) >= self.limit and not self._closed:
                 self._room.wait()
@@ -36,7 +38,7 @@ class Inbox(Generic[Item]):
         return True
 
     def take(self) -> list[Item]:
-        """All items so far."""
+        """Remove and return all items."""
         with self._room:
             self.wake.clear()
             items, self._items = self._items, []
@@ -52,7 +54,7 @@ class Inbox(Generic[Item]):
         return len(self._items) >= self.limit
 
     def close(self) -> None:
-        """Let a waiting thread go."""
+        """Close the inbox and release a waiting thread."""
         with self._room:
             self._closed = True
             self._room.notify_all()

@@ -1,17 +1,24 @@
-"""MQTT -> readings: QoS 1, acknowledged only after a durable append; sensor status; commands back to the sensors.
+"""MQTT: QoS 1, acknowledged only after a durable append; sensor status; commands back to the sensors.
 
-`mqtt://user:password@host:1883/air/{id}?format=senml`. The session is persistent (clean start off, the client id made from the
-stream's name, the identity of the data directory and the topic filter), so what was not acknowledged comes again: after a restart of ours or the
-broker's, readings can come twice, none is lost, and the stream's KEY removes the doubles. Two clients of one id would take the session
-from each other, and each acknowledge what the other never saw: who is taken over says so, and comes back later and later. At most `receive` messages are unacknowledged (MQTT 5's Receive
-Maximum): the broker keeps the rest. Configure it to (Mosquitto drops beyond `max_queued_messages`, 1000 by default).
+`mqtt://user:password@host:1883/air/{id}?format=senml`. The session is persistent: clean start is off, and the
+client id is made from the stream's name, the identity of the data directory and the topic filter. So
+unacknowledged messages come again. After a restart of ours or the broker's, readings can come twice but none
+is lost, and the stream's KEY removes the duplicates.
 
-`<topic>/status` carries presence, retained and as last will (presence.py); `<topic>/command` takes commands, retained: a mailbox
-that the sensor reads when it listens.
+Two clients with one id would take the session from each other, and each would acknowledge messages that the
+other never saw. A client whose session was taken over reports it, and waits longer and longer before it
+connects again. At most `receive` messages are unacknowledged (MQTT 5's Receive Maximum), and the broker keeps
+the rest. Configure the broker to keep enough: Mosquitto drops messages beyond `max_queued_messages`, 1000 by
+default.
 
-paho, not aiomqtt: the latter wraps the former in a coroutine for each message, and neither its queue nor its iterator can
-acknowledge after the fact. Here the network thread only appends bytes to a list. The law: a PUBACK goes out only on the
-connection that its PUBLISH came in on; a packet id means nothing on another.
+`<topic>/status` carries presence, retained and as last will (presence.py). `<topic>/command` takes commands,
+retained: it is a mailbox that the sensor reads when it listens.
+
+This uses paho, not aiomqtt: aiomqtt wraps paho in a coroutine for each message, and neither its queue nor its
+iterator can acknowledge later. Here the network thread only appends bytes to a list.
+
+The law: a PUBACK goes out only on the connection that its PUBLISH came in on, because a packet id means
+nothing on another connection.
 """
 
 from __future__ import annotations
@@ -51,13 +58,14 @@ RECEIVE = 20_000
 SESSION = 7 * DAY
 COMMANDS = 10_000
 FAREWELL = 10 * SECOND
-"""How long the last commands may take to reach the broker when a source is closed."""
+"""The time that the last commands may take to reach the broker when a source is closed."""
 SESSION_TAKEN_OVER = 0x8E
 """MQTT 5, section 3.14.2.1: another client connected with the same id."""
 RETREAT, LONGEST_RETREAT = 5 * SECOND, 5 * 60 * SECOND
-"""How long we stay away when another client took our session; doubled each time."""
+"""The first and the longest wait after another client took our session; the wait doubles each time."""
 SHORT, SHORT_LIVES = 5 * SECOND, 5
-"""So many connections in a row that the broker ended so soon: it may not say why (Mosquitto 2.0 does not), and is there all the time."""
+"""A connection that the broker ends within SHORT is short-lived. After SHORT_LIVES of them in a row we assume
+that another client takes our session: the broker may not say so (Mosquitto 2.0 does not)."""
 OPTIONS = "format time receive client_id session keepalive ca retry".split()
 
 
@@ -69,7 +77,7 @@ class Acknowledgement:
 
 
 class MqttAdapter(Adapter):
-    """A subscription."""
+    """One subscription."""
 
     mailbox = True
 
@@ -123,7 +131,7 @@ class MqttAdapter(Adapter):
         return client
 
     def _retry(self, client: Client) -> None:
-        """How soon to connect again, by whether another client took our place."""
+        """Set the delay before the next connection. It is longer if another client took our session."""
         retry, longest = self.address.duration("retry", SECOND // 4), 30 * SECOND
         if self._taken_over:
             longest = LONGEST_RETREAT
@@ -168,8 +176,8 @@ class MqttAdapter(Adapter):
     def acknowledge(self, handle: object) -> None:
         assert isinstance(handle, Acknowledgement)
         with self._lock:
-            # Also before we are subscribed: a session that was there brings its messages at once, and one that is not answered
-            # for takes its place among the unacknowledged until the connection ends.
+            # Also before we are subscribed: an existing session brings its messages at once, and an
+            # unacknowledged message counts against the Receive Maximum until the connection ends.
             for connection, packet in handle.packets:
                 if connection == self._connection:
                     self._client.ack(packet, 1)
@@ -191,14 +199,16 @@ class MqttAdapter(Adapter):
         self._deliver_commands()
         self._client.disconnect()
         self._client.loop_stop()
-        # The client closes its pair of sockets when it goes, and it only goes at once if nothing of ours holds it in a circle.
+        # The client closes its pair of sockets when it is collected. That happens at once only if our
+        # callbacks do not hold it in a reference cycle.
         client = self._client
         client.on_connect = client.on_connect_fail = client.on_disconnect = None
         client.on_subscribe = client.on_message = None
         self._trouble = "closed"
 
     def _deliver_commands(self) -> None:
-        """Commands are under way a few at a time, and would be lost with the connection: "sleep" comes just before the end."""
+        """Wait until the commands have reached the broker. Only a few are in flight at a time, and the others
+        would be lost with the connection: "sleep" is sent just before the end."""
         until = time.monotonic() + FAREWELL / SECOND
         for sent in self._commands.values():
             left = until - time.monotonic()
@@ -206,7 +216,7 @@ class MqttAdapter(Adapter):
                 break
             with contextlib.suppress(
                 RuntimeError, ValueError
-            ):  # it could not be queued, or the connection went
+            ):  # the command could not be queued, or the connection was lost
                 sent.wait_for_publish(left)
         self._commands = {}
 
@@ -253,7 +263,7 @@ class MqttAdapter(Adapter):
         self._blame(client, reason)
 
     def _blame(self, client: Client, reason: ReasonCode) -> None:
-        """Say why a connection ended, and how soon the next one is tried."""
+        """Record why a connection ended, and set the delay before the next one."""
         before = self._taken_over
         others = f"another client uses the id '{self.client_id}' (two gateways, or a copied data directory?)"
         if reason.value == SESSION_TAKEN_OVER:
@@ -277,7 +287,8 @@ class MqttAdapter(Adapter):
     def _own(
         self, items: list[tuple[bytes, str, int, int, int]]
     ) -> tuple[list[tuple[bytes, str, int, int, int]], tuple[Garbled, ...]]:
-        """What is of our topics, and the rest: a session brings what it was ever subscribed to, also by another than us."""
+        """Split messages into those of our topics and the others. A session brings all topics it was ever
+        subscribed to, even by another client."""
         topics = [item[1].removesuffix(STATUS) if self._is_status(item[1]) else item[1] for item in items]
         ours = self.pattern.matches(pl.Series(topics, dtype=pl.String))
         if ours.all():
@@ -307,12 +318,12 @@ class MqttAdapter(Adapter):
                     Presence(sensor, said.online, arrived, said.time, said.listening, said.command)
                     for sensor in sensors
                 ]
-            elif payload:  # an empty one only clears what was retained
+            elif payload:  # an empty payload only clears the retained message
                 garbled.append(Garbled(payload, "a status that says neither online nor offline", topic))
         return tuple(presences), tuple(garbled)
 
     def _learn(self, topics: tuple[str, ...]) -> None:
-        """Remember where sensors are, if their id alone does not say it."""
+        """Remember the topics of sensors if an id alone does not give the topic."""
         if self.pattern.topic_of("") is not None:
             return
         for topic in set(topics):
@@ -322,7 +333,8 @@ class MqttAdapter(Adapter):
 
 
 def _client_id(stream: Stream, identity: str | None, pattern: TopicPattern) -> str:
-    """Another data directory is another client: what it acknowledges must not be lost to us. Another filter is another session:
-    a session keeps its subscriptions, and would go on bringing those of the old topic."""
+    """The client id of a session. Another data directory is another client, so that it does not acknowledge
+    our messages. Another filter is another session: a session keeps its subscriptions and would go on
+    bringing the old topics."""
     digest = hashlib.sha256(pattern.filter.encode()).hexdigest()[:8]
     return "-".join(["nilometer", stream.name, *([identity] if identity else []), digest])

@@ -1,7 +1,8 @@
-"""The payload of a status topic -> what a sensor says of itself.
+"""Reads the payload of a status topic: what a sensor says about itself.
 
-Plain words will do. JSON may say more: `{"state": "online", "time": 1767225600000000, "listening": "2026-01-01T00:00:00.05Z", "command": 3}`,
-times as microseconds or ISO-8601, and `"sensors": ["7", "8"]` where one connection, and so one last will, speaks for several.
+Plain words are enough. JSON may say more: `{"state": "online", "time": 1767225600000000, "listening":
+"2026-01-01T00:00:00.05Z", "command": 3}`, with times as microseconds or ISO-8601, and `"sensors": ["7", "8"]`
+where one connection, and so one last will, speaks for several sensors.
 
 >>> (
 ...     read_status(b"Online").online,
@@ -30,7 +31,7 @@ _LATEST = 2**62
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """A status. See `Presence` for its fields; `sensors` None: the one whose topic it is."""
+    """A status. `Presence` explains the fields. `sensors` None means the sensor whose topic it is."""
 
     online: bool
     time: int | None = None
@@ -39,7 +40,7 @@ class Said:
     sensors: tuple[str, ...] | None = None
 
     def as_json(self) -> bytes:
-        """For a status topic."""
+        """The payload for a status topic."""
         fields: dict[str, Any] = {"state": "online" if self.online else "offline"}
         fields |= {"time": self.time, "listening": self.listening, "command": self.command}
         fields |= {"sensors": None if self.sensors is None else list(self.sensors)}
@@ -47,7 +48,7 @@ class Said:
 
 
 def read_status(payload: bytes) -> Said | None:
-    """What is said; None for what says neither online nor offline."""
+    """The status in a payload; None if it says neither online nor offline."""
     text = payload.decode(errors="replace").strip()
     try:
         value = json.loads(text)
@@ -70,7 +71,7 @@ def read_status(payload: bytes) -> Said | None:
 
 
 def _time(value: object) -> int | None:
-    """Microseconds or ISO-8601; what is neither says nothing."""
+    """A time in microseconds or ISO-8601; None for anything else."""
     if isinstance(value, str):
         try:
             return parse_time(value)

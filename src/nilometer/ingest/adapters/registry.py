@@ -1,6 +1,7 @@
-"""A stream's URL -> its adapter, by the scheme.
+"""Chooses a stream's adapter by the scheme of its URL.
 
-A new adapter is a class and a line here. The law: what speaks to a network is imported when a URL asks for it, not before.
+A new adapter is a class and a line here. The law: an adapter that uses a network is imported only when a URL
+asks for it.
 """
 
 from __future__ import annotations
@@ -60,7 +61,7 @@ def adapter_for(
 ) -> Adapter:
     """The adapter of a stream, not yet opened; `url` overrides the stream's own.
 
-    `identity` tells data directories apart where a server keeps a session for each of its clients.
+    `identity` distinguishes data directories, for servers that keep a session for each client.
     """
     url = url or stream.url
     if url is None:

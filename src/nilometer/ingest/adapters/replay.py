@@ -1,15 +1,18 @@
-"""A file, or the files of a directory in the order of their names -> readings, as fast as possible or paced.
+"""Replays a file, or the files of a directory in the order of their names, as fast as possible or paced.
 
-`file:///data/river.csv?speed=60` replays at sixty times real time: a reading is due when as much of the replay has passed, at that
-speed, as lies between the first reading's time and its own. Without a speed all is due at once. `follow=1` waits for new
-files in a directory instead of ending. Formats are those of edge.readers; a garbled row is a dead letter.
+`file:///data/river.csv?speed=60` replays at sixty times real time: a reading that is N seconds later than the
+first one is due N / 60 seconds after the start. Without a speed everything is due at once. With `follow=1` a
+directory does not end: the adapter waits for new files. The formats are those of ingest.readers; a garbled
+row is a dead letter.
 
-Write a file elsewhere (or under a name that begins with a dot), then rename it in: what is there under its name is taken for whole, and is
-read once. Rows that were added behind those that were read are read when the source is opened again; a file with fewer rows than were read,
-or one whose name was gone in between, is taken for another and read from its beginning.
+Write a file elsewhere (or under a name that begins with a dot), then rename it into the directory: a file
+under its final name counts as complete and is read once. Rows that are appended later are read when the
+source is opened again. A file that has fewer rows than were read, or whose name was gone in between, counts
+as a new file and is read from its beginning.
 
-The law: rows come in file order, and each file is numbered for itself, its rows and its garbled rows apart: whatever files come and go, however the
-rows are cut, a row of a file has the same `part` and `sequence` each time.
+The law: rows come in file order, and each file has its own numbering, separate for its rows and its garbled
+rows. Whatever files come and go, and however the rows are cut into batches, a row of a file has the same
+`part` and `sequence` each time.
 """
 
 from __future__ import annotations
@@ -34,13 +37,14 @@ BATCH = 10_000
 
 GARBLED = "/garbled"
 UNREADABLE = "/unreadable"
-"""Behind a part's name, which has no slash: the numbering of its garbled rows, and of the news that a file cannot be read at all. Were they
-numbered with the rows, a row that is added to a file, or mended in it, would move the others."""
+"""Suffixes of a part's name, which has no slash. They number a file's garbled rows, and the dead letter of a
+file that cannot be read at all. If these were numbered together with the rows, a row that is added to a file
+or corrected in it would change the numbers of the others."""
 
 
 @dataclass(frozen=True)
 class Piece:
-    """Rows of a part, and those that were garbled; `letters` is the part that numbers the latter."""
+    """Rows of a part, and its garbled rows. `letters` is the part that numbers the garbled rows."""
 
     rows: pl.DataFrame
     garbled: tuple[Garbled, ...] = ()
@@ -49,9 +53,11 @@ class Piece:
 
 
 class PacedAdapter(Adapter):
-    """Pieces that are at hand or can be made -> readings in batches of at most `batch` rows, paced by their times.
+    """Gives readings in batches of at most `batch` rows, paced by their times, from pieces that exist already
+    or are made.
 
-    `frames` gives pieces; None means that there is nothing at present. The garbled readings of a piece come before its rows.
+    `frames` yields pieces; None means that there is nothing at present. The garbled readings of a piece come
+    before its rows.
     """
 
     paced = True
@@ -64,7 +70,7 @@ class PacedAdapter(Adapter):
         self._rows = self._none
         self._garbled: tuple[Garbled, ...] = ()
         self._part = self._letters = ""
-        # Of each part: how many readings are dealt with or given out, and how many the pieces so far had.
+        # For each part: the readings read before or given out, and the readings of the pieces so far.
         self._given: dict[str, int] = {}
         self._passed: dict[str, int] = {}
         self._kept = False
@@ -74,7 +80,7 @@ class PacedAdapter(Adapter):
         self._time = next(column.name for column in stream.columns if column.name.lower() == "time")
 
     def frames(self) -> Iterator[Piece | None]:
-        """Where the rows come from."""
+        """Yield the pieces."""
         raise NotImplementedError
 
     def open(self) -> None:
@@ -123,7 +129,7 @@ class PacedAdapter(Adapter):
         return self._began + round(ahead / self.speed)
 
     def _fetch(self) -> Status:
-        """Take the next piece; whether there is one."""
+        """Take the next piece and say whether there is one."""
         assert self._frames is not None
         skipping = True
         while skipping and not self._rows.height and not self._garbled:
@@ -140,7 +146,7 @@ class PacedAdapter(Adapter):
         return Status.NEW_VALUE if self._rows.height or self._garbled else Status.NO_VALUE
 
     def _unread(self, piece: Piece) -> bool:
-        """Take what is not dealt with of a piece; whether something was."""
+        """Take the readings of a piece that were not read before. Returns whether any were skipped."""
         self._part, self._letters = piece.part, piece.letters
         letters = self._pass(piece.letters, sum(letter.count for letter in piece.garbled))
         rows = self._pass(piece.part, piece.rows.height)
@@ -148,13 +154,13 @@ class PacedAdapter(Adapter):
         return letters > 0 or rows > 0
 
     def _pass(self, part: str, readings: int) -> int:
-        """How many of the next readings of a part are dealt with."""
+        """The number of a part's next readings that were read before."""
         before = self._passed.get(part, 0)
         self._passed[part] = before + readings
         return min(max(0, self._given.get(part, 0) - before), readings)
 
     def _due_count(self) -> int:
-        """How many of the rows at hand are due; rows wait for those before them, so that their order is kept."""
+        """The number of rows that are due. A row waits for those before it, so the order is kept."""
         limit = min(self._rows.height, self.batch)
         if not self.speed or self._first is None:
             return limit
@@ -165,7 +171,7 @@ class PacedAdapter(Adapter):
 
 
 class ReplayAdapter(PacedAdapter):
-    """A file or a directory of files."""
+    """Replays a file or a directory of files."""
 
     def __init__(self, stream: Stream, address: Address, clock: Clock) -> None:
         address.check(OPTIONS)
@@ -189,7 +195,7 @@ class ReplayAdapter(PacedAdapter):
             return
         seen: set[str] = set()
         while True:
-            # A hidden file is one that is being written, by the custom of rsync and others.
+            # A hidden file is still being written: rsync and other programs do it this way.
             found = {p.name for p in self.path.iterdir() if is_data_file(p) and not p.name.startswith(".")}
             self._forget_all_but(found)
             seen &= found
@@ -199,7 +205,7 @@ class ReplayAdapter(PacedAdapter):
                 if piece is not None:
                     seen.add(name)
                     yield piece
-            # What is left of an old count belonged to files that are gone.
+            # The rest of an old count belongs to files that are gone.
             self._given.pop("", None)
             if not self._follow:
                 return
@@ -207,14 +213,14 @@ class ReplayAdapter(PacedAdapter):
                 yield None
 
     def _forget_all_but(self, names: set[str]) -> None:
-        """The files that are there: of others nothing is remembered, and should they come again they are new."""
+        """Forget the files that are not there any more. If one comes again, it is a new file."""
         gone = [part for part in {**self._given, **self._passed} if part and part.split("/")[0] not in names]
         for part in gone:
             self._kept |= self._given.pop(part, None) is not None
             self._passed.pop(part, None)
 
     def _read(self, path: Path) -> Piece | None:
-        """A file; None if it has gone in the meantime."""
+        """Read a file; None if it has disappeared in the meantime."""
         part = path.name
         try:
             reading = read(path, self.stream)
@@ -230,14 +236,15 @@ class ReplayAdapter(PacedAdapter):
         piece = Piece(reading.rows, letters, part, part + GARBLED)
         self._lay_out(piece)
         if reading.rows.height < self._given.get(part, 0):
-            # Fewer than were read: another file of the same name.
+            # Fewer rows than were read before: it is another file of the same name.
             del self._given[part]
             self._given.pop(piece.letters, None)
             self._kept = True
         return piece
 
     def _lay_out(self, piece: Piece) -> None:
-        """A count over all files, of a log from before each had its own: laid on the files in their order, garbled rows first."""
+        """Convert the single count of an older log, which covered all files together: assign it to the files
+        in their order, garbled rows first."""
         left = self._given.pop("", 0)
         if not left:
             return
@@ -253,7 +260,7 @@ class ReplayAdapter(PacedAdapter):
 
 
 def _beyond(garbled: tuple[Garbled, ...], count: int) -> tuple[Garbled, ...]:
-    """The letters behind the first so many readings."""
+    """The garbled readings after the first `count` ones."""
     left: list[Garbled] = []
     for letter in garbled:
         passed = min(count, letter.count)
@@ -264,7 +271,8 @@ def _beyond(garbled: tuple[Garbled, ...], count: int) -> tuple[Garbled, ...]:
 
 
 def _letters(reading: Reading, path: Path) -> tuple[Garbled, ...]:
-    """The garbled rows of a file: the first few with their bytes, the others counted in the last letter."""
+    """The garbled rows of a file: the first few with their bytes; the last of these also counts all
+    others."""
     if not reading.garbled:
         return ()
     textual = not path.name.lower().endswith((".parquet", ".gz"))

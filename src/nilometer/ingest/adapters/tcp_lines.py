@@ -1,10 +1,11 @@
-"""TCP -> readings: sensors connect and write lines, each a JSON text, a SenML pack or a CSV record.
+"""A TCP server: sensors connect and write lines, each a JSON text, a SenML pack or a CSV record.
 
-`tcp://0.0.0.0:4000?limit=65536` listens. A first CSV line of column names holds for its connection. A line longer than `limit` is
-garbled, up to its end; a line that its sender left unfinished is garbled too. When the inbox is full nothing is read, so
-that the senders wait.
+`tcp://0.0.0.0:4000?limit=65536` listens. If the first line of a connection consists of column names, it is
+the CSV header for that connection. A line longer than `limit` is garbled, up to its end; an unfinished line
+at the end of a connection is garbled too. When the inbox is full nothing is read, so the senders wait.
 
-The law: a client that is slow, broken or gone costs the others nothing; every line is a reading or a dead letter.
+The law: a client that is slow, broken or gone costs the others nothing; every line is a reading or a dead
+letter.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ _CHUNK = 1 << 16
 
 @dataclass
 class _Client:
-    """A connection: the line it is in the middle of, and its CSV header."""
+    """A connection with its unfinished line and its CSV header."""
 
     connection: socket.socket
     peer: str
@@ -39,7 +40,7 @@ class _Client:
 
 
 class TcpLinesAdapter(Adapter):
-    """A server of one port."""
+    """Listens on one port."""
 
     def __init__(self, stream: Stream, address: Address, clock: Clock) -> None:
         super().__init__(stream, clock)
@@ -51,12 +52,12 @@ class TcpLinesAdapter(Adapter):
             stream, format=address.word("format", Format.AUTO), times=address.word("time", Times.EITHER)
         )
         self._csv = CsvLines(tuple(column.name for column in stream.columns))
-        # (payload, peer, arrival, why it is garbled)
+        # (payload, peer, arrival, the reason if it is garbled)
         self._inbox: Inbox[tuple[bytes, str, int, str | None]] = Inbox(address.count("receive", 100_000))
         self.wake = self._inbox.wake
         self._thread: threading.Thread | None = None
         self.port = address.port or 0
-        """Where it listens; given by the system if the address names none."""
+        """The port it listens on; the system chooses one if the address names none."""
 
     def open(self) -> None:
         try:
@@ -148,7 +149,7 @@ class TcpLinesAdapter(Adapter):
             client.rest.clear()
 
     def _line(self, client: _Client, line: bytes) -> None:
-        if client.overlong:  # the end of it
+        if client.overlong:  # this is the end of the overlong line
             client.overlong = False
             return
         line = line.strip()

@@ -1,4 +1,4 @@
-"""An event that is set with many others: one waiter for all sources."""
+"""An event that also sets a shared event, so that one thread can wait for many sources."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import threading
 
 
 class Wake(threading.Event):
-    """An event that also sets `bell`, if somebody waits for several sources at once."""
+    """An event that also sets `bell`, which is shared by all sources that a thread waits for."""
 
     bell: threading.Event | None = None
 
     def set(self) -> None:
-        """Wake whoever waits for this source, or for any."""
+        """Wake the thread that waits for this source, or for any source."""
         super().set()
         if self.bell is not None:
             self.bell.set()

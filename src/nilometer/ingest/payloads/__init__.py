@@ -1,6 +1,7 @@
-"""Payloads -> typed rows: JSON, SenML and CSV, many messages at once.
+"""Decoders of payloads: JSON, SenML and CSV into typed rows, many messages at once.
 
-The law: never a Python object for each reading while payloads are sound; never an exception for what is in one.
+The law: no Python object for each reading while payloads are sound, and no exception because of a payload's
+contents.
 """
 
 from nilometer.ingest.payloads.decoder import Decoder, Format, Times, format_of

@@ -1,8 +1,9 @@
-"""CSV texts, each of one line or several -> raw readings.
+"""CSV payloads, each of one line or several, as raw readings.
 
-A first line of declared names alone is a header for its message. Without one, the fields are the declared columns in
-order: all of them, or all but those that the topic gives, or these less `time` (which is then the arrival's), by how many
-fields there are. `,` `;` or a tab separates. The law: a line with another number of fields is a garbled reading.
+A first line that consists of declared names is the header of its message. Without a header, the number of
+fields decides which columns they are, in the declared order: all declared columns, or all but those that the
+topic gives, or these without `time` (which is then the arrival's). `,` `;` or a tab separates. The law: a
+line with another number of fields is a garbled reading.
 
 >>> texts = pl.Series(["1,20", "time,depth\\n2,30\\n3,40", "4"])
 >>> CsvLines(("time", "depth")).read(texts).columns.rows()
@@ -23,7 +24,7 @@ _SEPARATORS = ",;\t"
 
 
 class CsvLines:
-    """Reads the declared names, in their declared order; `given` are those that the topic supplies."""
+    """Reads the declared names, in their declared order. `given` are those that the topic supplies."""
 
     def __init__(self, names: tuple[str, ...], given: frozenset[str] = frozenset()) -> None:
         self.names = names
@@ -32,11 +33,11 @@ class CsvLines:
             tuple(name for name in names if name not in given),
             tuple(name for name in names if name not in given and name.lower() != "time"),
         ]
-        # The first layout of a width wins: nearer to all that was declared.
+        # The first layout of a width wins: it has the most of the declared columns.
         self._by_width = {len(layout): layout for layout in reversed(layouts) if layout}
 
     def header(self, line: str) -> tuple[str, ...] | None:
-        """The declared names that the line consists of, or None: it is data."""
+        """The declared names that the line consists of; None if the line is data."""
         known = {name.lower(): name for name in self.names}
         for separator in _SEPARATORS:
             fields = [field.strip().strip('"').lower() for field in line.split(separator)]
@@ -68,7 +69,7 @@ class CsvLines:
         return RawReadings(merged.sort(MESSAGE, maintain_order=True))
 
     def _placed(self, lines: pl.DataFrame, header: tuple[str, ...] | None) -> pl.DataFrame:
-        """The fields in their columns, by the header or by how many there are."""
+        """The fields in their columns, by the header or by the number of fields."""
         layouts = self._by_width if header is None else {len(header): header}
         width = pl.col(_FIELDS).list.len()
         columns = []
@@ -86,7 +87,7 @@ class CsvLines:
 
 
 def _lines(texts: pl.Series) -> pl.DataFrame:
-    """The lines that hold anything, each with its message and its place in it."""
+    """The lines that are not blank, each with its message and its place in it."""
     frame = pl.DataFrame({MESSAGE: np.arange(len(texts), dtype=np.int64), _LINE: texts.str.split("\n")})
     frame = frame.filter(pl.col(_LINE).is_not_null()).explode(_LINE)
     frame = frame.with_columns(pl.col(_LINE).str.strip_chars(" \r")).filter(pl.col(_LINE) != "")
@@ -97,7 +98,7 @@ def _lines(texts: pl.Series) -> pl.DataFrame:
 
 
 def _split(lines: pl.DataFrame) -> pl.DataFrame:
-    """The fields of each line; only quoted lines are looked at one by one."""
+    """The fields of each line. Only lines with quotes are parsed one by one."""
     texts = lines.get_column(_LINE)
     separator = (
         pl.when(texts.str.contains(",", literal=True))

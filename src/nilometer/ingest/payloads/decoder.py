@@ -1,11 +1,12 @@
-"""A declared stream and a batch of messages -> typed rows and garbled ones, columnar.
+"""Decodes a batch of messages of a declared stream into typed rows and garbled readings, columnar.
 
-The format is the one asked for, or each message's own by its first characters: `{` or `[` is JSON, an array of records with
-SenML's names is SenML, anything else CSV. A column comes from the payload or from the topic (topics.py says which wins);
-a reading without a time gets that of its arrival, unless the stream's times must be valid times. Several such readings of
-one sensor are stamped a microsecond apart, in their order: with one stamp, a KEY (id, time) would keep only the first.
+The format is the one asked for, or each message's own by its first characters: `{` or `[` is JSON, an array
+of records with SenML's names is SenML, anything else is CSV. A column comes from the payload or from the
+topic (topics.py says which wins). A reading without a time gets its time of arrival, unless the stream
+requires valid times. Several such readings of one sensor are stamped a microsecond apart, in their order: if
+they had the same time, a KEY (id, time) would keep only the first.
 
-The law: `decode` never raises for what is in a payload, and rows + garbled = received (messages.py).
+The law: `decode` never raises because of a payload's contents, and rows + garbled = received (messages.py).
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ _SENML_VALUE = r'"(?:v|vs|vb|vd|bv|s|bs)"\s*:'
 
 
 class Format(StrEnum):
-    """How payloads are written."""
+    """The formats of payloads."""
 
     AUTO = "auto"
     JSON = "json"
@@ -41,7 +42,8 @@ class Format(StrEnum):
 
 
 class Times(StrEnum):
-    """Which time a reading gets: its own where it has one, always its own (or it is garbled), or its arrival's."""
+    """The time that a reading gets: its own if it has one, always its own (a reading without one is garbled),
+    or that of its arrival."""
 
     EITHER = "either"
     VALID = "valid"
@@ -49,7 +51,7 @@ class Times(StrEnum):
 
 
 def format_of(content_type: str | None) -> Format:
-    """The format that a media type names; AUTO for one that says nothing."""
+    """The format that a media type names; AUTO for one that does not tell."""
     kind = (content_type or "").split(";")[0].strip().lower()
     if kind in ("application/senml+json", "application/sensml+json"):
         return Format.SENML
@@ -89,11 +91,11 @@ class Decoder:
         self._csv = CsvLines(names, frozenset(self._given))
         self._values = tuple(c for c in stream.columns if c.name not in (self._id, self._time, *self._given))
         self._stamped: int | None = None
-        """The last stamp that was given ahead of its arrival in a batch before."""
+        """The latest stamp of an earlier batch that was later than its reading's arrival."""
         self._senml_by_name_alone = any(name in folded for name in ("n", "v", "vs", "vb"))
 
     def decode(self, messages: Messages, format: Format | None = None) -> Decoded:
-        """The rows of a batch of messages, and what could not be read."""
+        """The rows of a batch of messages, and the garbled readings."""
         if not len(messages):
             return Decoded(self._empty())
         texts, broken = _texts(messages.payloads)
@@ -110,7 +112,7 @@ class Decoder:
         return self._joined(messages, parts, broken)
 
     def _formats(self, texts: pl.Series, wanted: Format) -> pl.Series:
-        """The format of each text; NULL for none."""
+        """The format of each text; NULL if there is no text."""
         if wanted is not Format.AUTO:
             kinds = pl.Series([wanted.value]).new_from_index(0, len(texts))
             return kinds.set(texts.is_null(), None) if texts.null_count() else kinds
@@ -167,7 +169,7 @@ class Decoder:
         return Decoded(rows.drop(MESSAGE), garbled)
 
     def _topic_columns(self, messages: Messages) -> dict[str, pl.Series]:
-        """The columns that the topics give, one value a message."""
+        """The columns that come from the topics, one value per message."""
         if self.topic is None or not self._given:
             return {}
         found = self.topic.columns(pl.Series("topic", messages.sources, dtype=pl.String))
@@ -176,7 +178,7 @@ class Decoder:
     def _typed(
         self, raw: RawReadings, messages: Messages, topics: dict[str, pl.Series]
     ) -> tuple[pl.DataFrame, pl.DataFrame]:
-        """The sound rows, and message and reason of the others."""
+        """The sound rows, and the message and reason of each garbled one."""
         number = raw.columns.get_column(MESSAGE)
         columns: list[pl.Series] = []
         own: pl.Series | None = None
@@ -212,7 +214,8 @@ class Decoder:
     def _found(
         self, column: Column, raw: RawReadings, number: pl.Series, topics: dict[str, pl.Series]
     ) -> pl.Series | None:
-        """The raw values of a column: the payload's, the topic's, or the one where the other is silent."""
+        """The raw values of a column: from the payload, from the topic, or from one where the other has
+        none."""
         if column.name == self._time and self.times is Times.ARRIVAL:
             return None
         payload = raw.columns.get_column(column.name) if column.name in raw.columns.columns else None
@@ -226,7 +229,8 @@ class Decoder:
     def _timed(
         self, rows: pl.DataFrame, found: pl.Series | None, messages: Messages, resolved: bool
     ) -> tuple[pl.Series, list[pl.Series]]:
-        """Readings without a time get their arrival's, or a reason. `resolved`: they have it already, as SenML gives it."""
+        """Readings without a time get that of their arrival, or a reason. `resolved` means that they have it
+        already, as SenML does."""
         times = rows.get_column(self._time)
         if self.times is Times.VALID:
             return times, [pl.select(pl.when(times.is_null()).then(pl.lit("no time"))).to_series()]
@@ -238,17 +242,20 @@ class Decoder:
             silent = silent | (times == arrived).fill_null(False)
         sensor = rows.get_column(self._id) if self._id in rows.columns else silent
         stamped = times.zip_with(~silent, self._stamps(arrived, sensor, silent))
-        # An empty field or the word null is no time either.
+        # An empty field or the word null is not a time either.
         return stamped, [pl.select(pl.when(stamped.is_null()).then(pl.lit("no time"))).to_series()]
 
     def _stamps(self, arrived: pl.Series, sensor: pl.Series, silent: pl.Series) -> pl.Series:
-        """The arrivals, or a microsecond after the stamp of the sensor's reading before: stamp = max(arrival, stamp before + 1)."""
+        """The arrivals, or a microsecond after the stamp of the sensor's previous reading: stamp =
+        max(arrival, previous stamp + 1)."""
         least = arrived
         if self._stamped is not None:
-            # A batch before was stamped ahead of its arrival. Far ahead: the clock was put back, and is right.
+            # An earlier batch was stamped later than its arrival.
+            # If it was much later, the clock was set back and is right.
             pressed = (arrived <= self._stamped) & (arrived > self._stamped - SECOND)
             least = arrived.set(pressed, self._stamped + 1)
-        # With place p among the sensor's own, stamp - p never falls, and is the greatest arrival - p so far.
+        # Let p be the place among the sensor's readings. Then stamp - p never falls:
+        # it is the greatest arrival - p so far.
         place = pl.int_range(pl.len(), dtype=pl.Int64).over("sensor")
         frame = pl.DataFrame({"arrived": arrived, "least": least, "sensor": sensor, "silent": silent})
         asked = frame.with_row_index("row").filter("silent").with_columns(place.alias("place"))
@@ -264,7 +271,7 @@ class Decoder:
 
 
 def _texts(payloads: Sequence[bytes]) -> tuple[pl.Series, dict[int, str]]:
-    """The payloads as text, trimmed; NULL for those that are none, and why."""
+    """The payloads as trimmed text, NULL where they are not text, and the reasons."""
     raw = pl.Series("text", payloads, dtype=pl.Binary)
     broken: dict[int, str] = {}
     try:
@@ -287,7 +294,7 @@ def _texts(payloads: Sequence[bytes]) -> tuple[pl.Series, dict[int, str]]:
 
 
 def _renumbered(raw: RawReadings, numbers: np.ndarray[tuple[int], np.dtype[np.int64]]) -> RawReadings:
-    """The readings of a part of the messages, with the numbers of the whole."""
+    """The readings of some of the messages, with the message numbers of the whole batch."""
     message = numbers[raw.columns.get_column(MESSAGE).to_numpy()]
     columns = raw.columns.with_columns(pl.Series(MESSAGE, message, dtype=pl.Int64))
     return replace(raw, columns=columns, broken={int(numbers[n]): reason for n, reason in raw.broken.items()})
@@ -298,7 +305,7 @@ def _nulls(column: Column, height: int) -> pl.Series:
 
 
 def _reasons(column: Column, found: pl.Series, garbled: pl.Series) -> pl.Series:
-    """`depth is 'x', not an INT` where it is."""
+    """The reason `depth 'x' is not an INT` for each garbled value."""
     kind = f"' is not {'an' if column.type.kind == 'INT' else 'a'} {column.type.plain}"
     shown = found.cast(pl.String, strict=False).str.head(40).fill_null("?")
     words = pl.concat_str(pl.lit(f"{column.name} '"), shown, pl.lit(kind))
@@ -306,7 +313,7 @@ def _reasons(column: Column, found: pl.Series, garbled: pl.Series) -> pl.Series:
 
 
 def _too_large(column: Column, found: pl.Series, read: pl.Series) -> pl.Series:
-    """Where digits were read as an infinity: `1e400` says something, and it is not NULL."""
+    """The reason for digits that were read as an infinity: `1e400` is a value, so it must not become NULL."""
     shown = found.cast(pl.String, strict=False)
     digits = shown.str.contains(r"^\s*[+-]?\.?\d") & shown.cast(pl.Float64, strict=False).is_infinite()
     words = pl.concat_str(
@@ -316,6 +323,6 @@ def _too_large(column: Column, found: pl.Series, read: pl.Series) -> pl.Series:
 
 
 def _nameless(found: pl.Series, topic: pl.Series) -> pl.Series:
-    """Where the id is that of the topic, and the topic has an empty level there, as `air/` has."""
+    """The reason for an id that comes from the topic if the topic's level is empty, as in `air/`."""
     empty = ((topic == "") & (found.cast(pl.String, strict=False) == "")).fill_null(False)
     return pl.select(pl.when(empty).then(pl.lit("no id: its level of the topic is empty"))).to_series()

@@ -1,9 +1,10 @@
-"""JSON texts, each an object or an array of objects -> raw readings, one parse for the whole batch.
+"""JSON payloads, each an object or an array of objects, as raw readings, with one parse for the whole batch.
 
-The law: nothing here loops over messages while all are sound. Where the batch does not parse, it is halved until the bad
-ones are in small pieces, and only these are looked at one by one: a text that is no JSON is broken; a nested value of a
-declared column becomes its own JSON text; an element that is no object is a garbled reading. NaN and the infinities are no JSON,
-but many write them (Python does unless told not to): NaN is NULL, and an infinity is the text that a CSV file would have.
+The law: nothing here loops over messages while all are sound. If the batch does not parse, it is halved until
+the bad messages are in small pieces, and only these are parsed one by one. A text that is not JSON is broken.
+A nested value of a declared column becomes its own JSON text. An element that is not an object is a garbled
+reading. NaN and the infinities are not JSON, but many programs write them (Python does by default): NaN is
+NULL, and an infinity is the text that a CSV file would have.
 
 >>> texts = pl.Series(['{"time": 1, "Depth": 2.5}', '[{"time": 2}, {"time": 3}]', '{"time":'])
 >>> found = JsonObjects(("time", "depth")).read(texts)
@@ -23,23 +24,25 @@ import polars as pl
 from nilometer.ingest.payloads.messages import MESSAGE, REASON, RawReadings
 
 _PIECE = 64
-"""Messages that are looked at one by one when any of them is broken."""
+"""The number of messages that are parsed one by one if any of them is broken."""
 
 _DIGITS = 19
-"""An integer of fewer digits is an INT."""
+"""An integer with fewer digits fits an INT."""
 
 _KEY = r'"([^"\\\\]+)"\s*:'
 
 
 class JsonObjects:
-    """Reads the keys of declared names. A key is found whatever its case; spellings once seen are remembered."""
+    """Reads the keys of declared names. The case of a key does not matter; spellings once seen are
+    remembered."""
 
     def __init__(self, names: tuple[str, ...]) -> None:
         self.names = names
         self._spellings: dict[str, list[str]] = {name: [name] for name in names}
 
     def read(self, texts: pl.Series, sure: frozenset[str] = frozenset()) -> RawReadings:
-        """The raw readings of a batch; columns in `sure` come from elsewhere too, so that none need be looked for."""
+        """The raw readings of a batch. The columns in `sure` have another source too, so other spellings of
+        them are not searched."""
         readings, broken = self._read(texts)
         if self._learn(texts, readings, sure):
             readings, broken = self._read(texts)
@@ -57,7 +60,7 @@ class JsonObjects:
         return unrolled(decoded, keys), broken
 
     def _learn(self, texts: pl.Series, readings: pl.DataFrame, sure: frozenset[str]) -> bool:
-        """Look for other spellings in messages that lack a key; whether there are any."""
+        """Look for other spellings in messages that lack a key. Returns whether there are any."""
         lacking = [
             pl.all_horizontal(pl.col(spelling).is_null() for spelling in group)
             for name, group in self._spellings.items()
@@ -79,14 +82,14 @@ class JsonObjects:
 
 
 def as_arrays(texts: pl.Series) -> pl.Series:
-    """Every text as that of an array: a single object is put into brackets."""
+    """Every text as an array: a single object is put into brackets."""
     return pl.select(
         pl.when(texts.str.starts_with("[")).then(texts).otherwise("[" + texts + "]").alias("text")
     ).to_series()
 
 
 def unrolled(decoded: pl.Series, keys: list[str]) -> pl.DataFrame:
-    """One row an element, in order; an element that is no object has a REASON."""
+    """One row per element, in order. An element that is not an object has a REASON."""
     lists = pl.DataFrame({MESSAGE: np.arange(len(decoded), dtype=np.int64), "element": decoded})
     lists = lists.filter(pl.col("element").list.len() > 0)
     rows = lists.explode("element")
@@ -98,7 +101,8 @@ def unrolled(decoded: pl.Series, keys: list[str]) -> pl.DataFrame:
 def decode_arrays(
     texts: pl.Series, keys: list[str], nan: str | None = None
 ) -> tuple[pl.Series, dict[int, str]]:
-    """Lists of structs of text, NULL where a text is broken, and why; `nan` is what NaN becomes."""
+    """Lists of structs of text, NULL where a text is broken, and the reasons. `nan` is the replacement for
+    NaN."""
     wanted = pl.List(pl.Struct(dict.fromkeys(keys, pl.String)))
     broken: dict[int, str] = {}
     pieces = _decode(texts, wanted, 0, broken, nan)
@@ -134,7 +138,7 @@ def _decode(
 
 
 def _decode_one(text: pl.Series, wanted: pl.List, number: int, broken: dict[int, str]) -> pl.Series:
-    """Python and the parser disagree, as they do about half a surrogate pair."""
+    """Decode a text about which Python's parser and Polars' may disagree, as about half a surrogate pair."""
     try:
         return text.str.json_decode(wanted)
     except pl.exceptions.PolarsError:
@@ -143,7 +147,8 @@ def _decode_one(text: pl.Series, wanted: pl.List, number: int, broken: dict[int,
 
 
 def _mended(text: str | None, nan: str | None) -> str | None:
-    """The text with nested values as text and other elements than objects as null; ValueError where it is no JSON."""
+    """The text with nested values as text, and null for elements that are not objects; raises a ValueError if
+    it is not JSON."""
     if text is None:
         return None
     elements = json.loads(
@@ -161,12 +166,12 @@ def _mended(text: str | None, nan: str | None) -> str | None:
 
 def _flat(value: Any) -> Any:
     if isinstance(value, dict) and set(value) == {"x", "y"}:
-        value = [value["x"], value["y"]]  # a point; one way of writing it a column
+        value = [value["x"], value["y"]]  # a point; a column has one way of writing it
     return json.dumps(value) if isinstance(value, dict | list) else value
 
 
 def _float(text: str) -> float | str:
-    """A number; one that no FLOAT holds stays a text, for the column's type to refuse."""
+    """A number. One that no FLOAT can hold stays text, so that the column's type refuses it."""
     return number if math.isfinite(number := float(text)) else text
 
 

@@ -1,7 +1,7 @@
-"""What comes in and what comes out: raw messages -> typed rows and garbled ones.
+"""The input and output of decoding: raw messages in, typed rows and garbled readings out.
 
-The law: every reading received is a row or is counted in exactly one `Garbled`; a payload that holds no reading at all
-counts as one garbled reading. Rows come in the order of their messages.
+The law: every reading received is a row or is counted in exactly one `Garbled`. A payload that holds no
+reading at all counts as one garbled reading. Rows come in the order of their messages.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ MESSAGE = "@message"
 """The number of the message that a raw reading came in."""
 
 REASON = "@reason"
-"""Why a raw reading is garbled; NULL where it is sound."""
+"""The reason why a raw reading is garbled; NULL if it is sound."""
 
 
 @dataclass(frozen=True)
 class Messages:
-    """Payloads as they came, each with the moment of its arrival (microseconds) and where it came from (topic, peer)."""
+    """Payloads as they came, each with its time of arrival (microseconds) and its origin (topic or peer)."""
 
     payloads: Sequence[bytes]
     arrived: Sequence[int]
@@ -36,7 +36,8 @@ class Messages:
 
 @dataclass(frozen=True, slots=True)
 class Garbled:
-    """A payload that was not, or not wholly, understood: for the dead-letter log. `count` is its garbled readings."""
+    """A payload that could not be read completely, for the dead-letter log. `count` is the number of its
+    garbled readings."""
 
     payload: bytes
     reason: str
@@ -46,28 +47,29 @@ class Garbled:
 
 @dataclass(frozen=True)
 class Decoded:
-    """Typed rows in the stream's columns, and what could not be read."""
+    """Typed rows in the stream's columns, and the garbled readings."""
 
     rows: pl.DataFrame
     garbled: tuple[Garbled, ...] = ()
 
     @property
     def received(self) -> int:
-        """All readings, the garbled ones included."""
+        """The number of all readings, including the garbled ones."""
         return self.rows.height + self.garbled_count
 
     @property
     def garbled_count(self) -> int:
-        """The garbled readings."""
+        """The number of garbled readings."""
         return sum(letter.count for letter in self.garbled)
 
 
 @dataclass(frozen=True)
 class RawReadings:
-    """What a format found in a batch of texts, before types are checked.
+    """The readings that a format found in a batch of texts, before types are checked.
 
-    `columns` has MESSAGE (Int64), perhaps REASON, and a column for each declared name that was found, as text or typed.
-    `broken` gives a reason for each message that is not of the format. `microseconds`: the times are final already.
+    `columns` has MESSAGE (Int64), possibly REASON, and a column for each declared name that was found, as
+    text or typed. `broken` gives the reason for each message that is not in the format. `microseconds` is
+    True if the times need no conversion.
     """
 
     columns: pl.DataFrame

@@ -1,10 +1,13 @@
-"""SenML packs in JSON (RFC 8428) -> raw readings: one row for each sensor and time of a pack, a column for each name.
+"""SenML packs in JSON (RFC 8428) as raw readings: one row for each sensor and time of a pack, a column for
+each name.
 
-Base values (bn, bt, bu, bv) hold for the record they stand in and those after it. A time below 2^28 is relative to the
-arrival. A name is a sensor id and a column: `n` itself where it is a declared column (`bn` is then the sensor), else what
-follows the last `:`, `/` or `.`; in a stream of one value column, a name that ends in no column is all sensor id. Values
-are converted to the column's declared unit. The law: a record of an undeclared column is left out, as an unknown JSON key
-is; a reading with a value that cannot be had is garbled as a whole.
+Base values (bn, bt, bu, bv) apply to their own record and the records after it. A time below 2^28 is relative
+to the arrival. A name consists of a sensor id and a column. If `n` itself is a declared column, `bn` is the
+sensor. Otherwise the column follows the last `:`, `/` or `.`. In a stream of one value column, a name that
+does not end in a column is the sensor id as a whole. Values are converted to the column's declared unit.
+
+The law: a record of an undeclared column is ignored, like an unknown JSON key; a reading with a value that
+cannot be read or converted is garbled as a whole.
 """
 
 from __future__ import annotations
@@ -34,8 +37,8 @@ def read_senml(
     id_name: str,
     time_name: str,
 ) -> RawReadings:
-    """The raw readings of a batch of packs; `columns` are the declared ones that records may name."""
-    # A field that ends in _ must be understood (section 4.4), and none is.
+    """The raw readings of a batch of packs. `columns` are the declared columns that records may name."""
+    # A receiver must understand a field whose name ends in _ (section 4.4). We know none.
     strange = texts.str.contains('_"\\s*:').fill_null(False)
     texts = texts.set(strange, None) if strange.any() else texts
     decoded, broken = decode_arrays(as_arrays(texts), KEYS, nan="NaN")
@@ -49,7 +52,7 @@ def read_senml(
 def _resolved(
     records: pl.DataFrame, arrived: npt.NDArray[np.int64], columns: tuple[Column, ...]
 ) -> pl.DataFrame:
-    """Each record by itself: sensor, column, moment, value and unit, or a REASON."""
+    """Resolve each record by itself into sensor, column, time, value and unit, or a REASON."""
     message = records.get_column(MESSAGE).to_numpy()
     base = {name: _held(records.get_column(name), message) for name in ("bn", "bt", "bu", "bv")}
     reasons = [pl.col(REASON)]
@@ -80,7 +83,7 @@ def _resolved(
 
 
 def _held(values: pl.Series, message: npt.NDArray[np.int64]) -> pl.Series:
-    """A base value, carried on from record to record of the same message."""
+    """A base value, carried forward over the records of the same message."""
     if values.null_count() in (0, len(values)):
         return values
     valid = values.is_not_null().to_numpy()
@@ -100,14 +103,14 @@ def _when(wrong: pl.Series, reason: str) -> pl.Expr:
 
 
 def _microseconds(seconds: pl.Series) -> pl.Series:
-    """Seconds as whole microseconds; NULL for what is no number, or one beyond all reason."""
+    """Seconds as whole microseconds; NULL if it is not a number or is out of range."""
     micro = (seconds.cast(pl.Float64, strict=False) * SECOND).round()
     sane = (micro.is_finite() & (micro.abs() < 2.0**61)).fill_null(False)
     return micro.set(~sane, None).cast(pl.Int64)
 
 
 def _names(bases: pl.Series, locals_: pl.Series, columns: tuple[Column, ...]) -> tuple[pl.Series, pl.Series]:
-    """The sensor and the declared column of each record; NULL for a column that is not declared."""
+    """The sensor and the declared column of each record; the column is NULL if it is not declared."""
     known = {spelling: column.name for column in columns for spelling in (column.name, column.name.lower())}
     direct = locals_.replace_strict(known, default=None, return_dtype=pl.String)
     sensor = bases.str.strip_chars_end(_ENDS)
@@ -151,7 +154,7 @@ def _values(records: pl.DataFrame, base: pl.Series) -> tuple[pl.Series, list[pl.
 def _widened(
     records: pl.DataFrame, columns: tuple[Column, ...], id_name: str, time_name: str
 ) -> pl.DataFrame:
-    """One row for each message, sensor and moment, in the order of the first record of each."""
+    """One row for each message, sensor and time, in the order of the first record of each."""
     present = [c for c in columns if (records.get_column(_COLUMN) == c.name).any()]
     keys = [pl.col(MESSAGE), pl.col(_ID).alias(id_name), pl.col(_TIME).alias(time_name)]
     frames = []
@@ -166,7 +169,7 @@ def _widened(
     stray = records.with_row_index(_NUMBER).filter(pl.col(_COLUMN).is_null()).cast({_VALUE: pl.String})
     long = pl.concat([*frames, stray]).sort(_NUMBER)
     group = [MESSAGE, _ID, _TIME]
-    # The same column twice at the same moment makes a second row: nothing is overwritten.
+    # The same column twice at the same time makes a second row: nothing is overwritten.
     twice = long.select(pl.struct(*group, _COLUMN).is_duplicated().any()).item()
     if twice:
         long = long.with_columns(pl.int_range(pl.len()).over(*group, _COLUMN).alias("@occurrence"))
@@ -199,7 +202,7 @@ def _converted(records: pl.DataFrame, column: Column) -> pl.DataFrame:
         factor = pl.col(_UNIT).replace_strict(scale, default=None, return_dtype=pl.Float64)
         shift = pl.col(_UNIT).replace_strict(offset, default=None, return_dtype=pl.Float64)
         number = pl.col(_VALUE).cast(pl.Float64, strict=False) * factor + shift
-        # What is no number stays as it is, and is found to be garbled later.
+        # A value that is not a number stays as it is; a later step finds it garbled.
         changes.append(pl.coalesce(number.cast(pl.String), pl.col(_VALUE)).alias(_VALUE))
     if refused:
         words = pl.lit("the unit '"), pl.col(_UNIT), pl.lit(f"' cannot be given in '{column.unit}'")

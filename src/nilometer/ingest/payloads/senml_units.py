@@ -1,6 +1,7 @@
-"""SenML's unit symbols (RFC 8428 section 12.1, RFC 8798) -> how a column of them becomes one of the declared UCUM unit.
+"""Converts values in SenML's unit symbols (RFC 8428 section 12.1, RFC 8798) to the declared UCUM unit.
 
-Most SenML symbols are UCUM's; the others are listed. The law: what measures something else is refused, never guessed.
+Most SenML symbols are UCUM's; the others are listed. The law: a unit of another quantity is refused, never
+guessed.
 
 >>> conversion("%RH", "%"), conversion("Cel", "K"), conversion("m", "Cel")
 ((1.0, 0.0), (1.0, 273.15), None)
@@ -56,12 +57,13 @@ UCUM: dict[str, str] = {
     "NTU": "{NTU}",
     "dBm": "dB[mW]",
 }
-"""SenML symbols that UCUM spells otherwise."""
+"""SenML symbols that UCUM spells differently."""
 
 
 @lru_cache(1024)
 def conversion(found: str, declared: str) -> tuple[float, float] | None:
-    """(scale, offset) from the one to the other; None where there is none, or a level (decibels) is involved."""
+    """The (scale, offset) from one unit to the other; None if there is none, or if a level (decibels) is
+    involved."""
     source = UCUM.get(found, found)
     if declared in (found, source):
         return 1.0, 0.0

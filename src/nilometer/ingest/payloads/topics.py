@@ -1,8 +1,9 @@
-"""A topic pattern of a URL -> the filter to subscribe to, and columns from the topics of messages.
+"""A topic pattern of a URL: it gives the filter to subscribe to, and columns from the topics of messages.
 
-`+` and `{name}` stand for one level, `#` for all that follow. A `{name}` becomes the column of that name and overrules the
-payload; the first `+` becomes `id`, unless some `{id}` is there, and later ones `topic1`, `topic2`, ... by their level: they
-fill in where the payload says nothing. The whole topic becomes `topic`, which overrules too. All of them only where the stream declares them.
+`+` and `{name}` stand for one level, `#` for all that follow. A `{name}` becomes the column of that name and
+overrules the payload. The first `+` becomes `id`, unless there is an `{id}`; later ones become `topic1`,
+`topic2`, ... by their level. These columns fill in where the payload has no value. The whole topic becomes
+`topic`, which overrules the payload too. All of this applies only to columns that the stream declares.
 
 >>> pattern = TopicPattern.parse("air/{site}/+/#")
 >>> pattern.filter, pattern.levels
@@ -23,14 +24,15 @@ _NAMED = re.compile(r"^\{(\w+)\}$")
 
 @dataclass(frozen=True, slots=True)
 class TopicPattern:
-    """`filter` is MQTT's; `levels` are (place in the topic, column, whether it overrules the payload)."""
+    """`filter` is the MQTT topic filter. `levels` are (place in the topic, column, whether it overrules the
+    payload)."""
 
     filter: str
     levels: tuple[tuple[int, str, bool], ...] = ()
 
     @staticmethod
     def parse(pattern: str) -> TopicPattern:
-        """Read a pattern; a ConfigurationError where MQTT would refuse it."""
+        """Read a pattern; raises a ConfigurationError if MQTT would refuse it."""
         parts = pattern.split("/")
         shared = 2 if parts[0] == "$share" else 0
         if not pattern or (shared and len(parts) < 3):
@@ -59,7 +61,7 @@ class TopicPattern:
 
     @property
     def plain(self) -> str:
-        """The filter without `$share/group/`, as topics have it."""
+        """The filter without `$share/group/`, as it matches topics."""
         parts = self.filter.split("/")
         return "/".join(parts[2:]) if parts[0] == "$share" else self.filter
 
@@ -70,7 +72,7 @@ class TopicPattern:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """All columns that a topic gives."""
+        """All columns that come from a topic."""
         return (*(name for _, name, _ in self.levels), "topic")
 
     def matches(self, topics: pl.Series) -> pl.Series:
@@ -78,7 +80,7 @@ class TopicPattern:
         parts = self.plain.split("/")
         deep = parts[-1] == "#"
         levels = ["[^/]*" if part == "+" else pl.escape_regex(part) for part in parts[: -1 if deep else None]]
-        # `air/#` is `air` too; a wildcard in the first place does not stand for `$SYS`.
+        # `air/#` matches `air` too. A wildcard in the first level does not match `$SYS`.
         below = "(?:/.*)?" if deep and levels else ".*" if deep else ""
         found = topics.str.contains(f"(?s)^{'/'.join(levels)}{below}$")
         return found & ~topics.str.starts_with("$") if parts[0] in ("+", "#") else found
@@ -92,13 +94,13 @@ class TopicPattern:
         return columns | {"topic": topics.alias("topic")}
 
     def sensor(self, topic: str) -> str | None:
-        """The sensor id in a topic, if the pattern has a place for it."""
+        """The sensor id in a topic; None if the pattern has no place for it."""
         parts = topic.split("/")
         place = next((place for place, name, _ in self.levels if name == "id"), None)
         return parts[place] if place is not None and place < len(parts) else None
 
     def topic_of(self, sensor: str) -> str | None:
-        """The topic of a sensor, where its id is all that the pattern leaves open."""
+        """The topic of a sensor; None if the pattern leaves more open than the id."""
         parts = self.plain.removesuffix("/#").split("/")
         for place, name, _ in self.levels:
             if name != "id":

@@ -1,4 +1,4 @@
-"""Files and databases -> typed rows of declared streams and tables."""
+"""Readers of files and databases: they give typed rows of declared streams and tables."""
 
 from nilometer.ingest.readers.files import (
     FileForm,

@@ -1,8 +1,9 @@
-"""CSV -> raw text columns. The first line names the columns; `,` `;` or a tab separates; quotes as in RFC 4180.
+"""Reads CSV as raw text columns. The first line names the columns; `,` `;` or a tab separates; quotes as in
+RFC 4180.
 
-The law: a line with too many or too few fields is set aside and the rest are read; an unquoted empty field is NULL. A
-quoted field may span lines; but where a quote that nobody closed has swallowed readings, every line stands for itself, and
-only those with an open quote are set aside.
+The law: a line with too many or too few fields is set aside and the rest are read; an unquoted empty field is
+NULL. A quoted field may span lines. But if an unclosed quote has swallowed readings, every line is read by
+itself, and only the lines with an open quote are set aside.
 
 >>> read_csv(b"time,depth\\n1,20\\n2,\\n").columns.rows()
 [('1', '20'), ('2', None)]
@@ -42,13 +43,14 @@ def read_csv(data: bytes, declared: tuple[Column, ...] | None = None) -> RawFile
         columns = _parse(body, separator, names, wanted, broken, threads=True)
     if broken:
         broken.clear()
-        # Only a single thread knows the number of a record.
+        # The parser knows the number of a record only if it runs in a single thread.
         columns = _parse(body, separator, names, wanted, broken, threads=False)
     records = columns.height + len(broken) + 1
     aside = np.array([number - 1 for number, _ in broken], dtype=np.int64)
 
     def record_lines(places: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        # Records are the lines that are not blank, unless a quoted field spans several: then only their number is known.
+        # Records are the lines that are not blank. If a quoted field spans several lines, only the numbers of
+        # records are known.
         found = nonblank_lines(text) if numbers is None else numbers
         return found[places] if found.size == records else places + 1
 
@@ -70,8 +72,8 @@ def read_csv(data: bytes, declared: tuple[Column, ...] | None = None) -> RawFile
 def _swallowed(
     columns: pl.DataFrame, declared: tuple[Column, ...] | None, broken: list[tuple[int, str]]
 ) -> bool:
-    """Whether a line end stands where none can: in a row of too many fields, or in a value that is no text (as
-    declared, or as the column's others tell)."""
+    """Whether a line end is where none can be: in a row of too many fields, or in a value that is not text
+    (as declared, or judged by the column's other values)."""
     if any("\n" in reason for _, reason in broken):
         return True
     if declared is None:
@@ -104,7 +106,8 @@ def _closed_lines(text: bytes, separator: str) -> tuple[bytes, npt.NDArray[np.in
 
 
 def _header(text: bytes) -> tuple[str, list[str]]:
-    """The separator, and the names in the first line; one that stands twice is numbered, so that the first wins."""
+    """The separator, and the names in the first line. A repeated name gets a number, so that the first one
+    wins."""
     end = text.find(b"\n")
     header = text[: end if end >= 0 else len(text)].decode().strip("\r")
     separator = max((",", ";", "\t"), key=header.count)

@@ -1,6 +1,6 @@
-"""A database's table -> raw columns, through ADBC: `sqlite:///file` and `postgresql://…`.
+"""Reads a database's table as raw columns, through ADBC: `sqlite:///file` and `postgresql://…`.
 
-Only the wanted columns are fetched. The drivers are imported when a database is first asked for.
+Only the wanted columns are fetched. The drivers are imported when a database is first used.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ _SCHEME = re.compile(r"^(sqlite|postgres(?:ql)?)(?:\+\w+)?://")
 
 
 def is_database(url: str) -> bool:
-    """Whether the URL is one of a database that can be read."""
+    """Whether the URL names a database that can be read."""
     return _SCHEME.match(url) is not None
 
 
 def read_database(url: str, table: str, declared: tuple[Column, ...] | None = None) -> RawFile:
-    """The table's columns in the types the database gives them; only those that `declared` names, if given."""
+    """The table's columns in the database's types; only those that `declared` names, if given."""
     with closing(_connect(url)) as connection, closing(connection.cursor()) as cursor:
         if url.startswith("sqlite"):
-            # The driver finds a column's type from its first batch, and SQLite's columns may change theirs in any row.
+            # The driver infers a column's type from its first batch. In SQLite any row may have another type.
             cursor.adbc_statement.set_options(**{"adbc.sqlite.query.batch_rows": str(1 << 20)})
         try:
             names = _query(cursor, f"SELECT * FROM {_quoted(table)} LIMIT 0").columns
@@ -44,7 +44,7 @@ def read_database(url: str, table: str, declared: tuple[Column, ...] | None = No
             raise DataError(
                 f"the table '{table}' cannot be read",
                 detail=_first_line(error),
-                hint="look whether STORED AT ... AS names a table of that database",
+                hint="check that STORED AT ... AS names a table of that database",
             ) from None
     return RawFile(columns.select(wanted), row_numbers, names=tuple(names))
 
@@ -52,7 +52,7 @@ def read_database(url: str, table: str, declared: tuple[Column, ...] | None = No
 def _query(cursor: Any, text: str) -> pl.DataFrame:
     cursor.execute(text)
     table = cursor.fetch_arrow_table()
-    # What Arrow has no type for (NUMERIC, UUID) comes as text in a wrapper.
+    # Types that Arrow does not have (NUMERIC, UUID) come as text in an extension type.
     for place, column in enumerate(table.columns):
         if isinstance(column.type, pa.BaseExtensionType):
             plain = pa.chunked_array([chunk.storage for chunk in column.chunks], column.type.storage_type)
@@ -85,7 +85,7 @@ def _connect(url: str) -> Any:
         raise ResourceError(
             "the database cannot be reached",
             detail=_first_line(error),
-            hint="look whether the server runs, and at host, port and user in the URL",
+            hint="check that the server runs, and check the host, port and user in the URL",
         ) from None
 
 

@@ -1,7 +1,8 @@
-"""A data file -> the typed rows of a declared stream, by the ending of the file's name.
+"""Reads a data file into the typed rows of a declared stream. The ending of the file's name tells the format.
 
-The law: rows come in file order; columns are found by name whatever its case, others are ignored; a declared column that
-is not there is NULL (and a note says so), but a reading without its time is garbled.
+The law: rows come in file order. Columns are found by name, whatever its case; other columns are ignored. A
+declared column that the file does not have is NULL (and a note says so), but a reading without its time is
+garbled.
 """
 
 from __future__ import annotations
@@ -33,18 +34,19 @@ FORMATS: dict[str, str] = {
     ".json": "json",
     ".parquet": "parquet",
 }
-"""The endings that are read, each also with `.gz` behind it."""
+"""The endings of the formats that can be read, each also with `.gz` after it."""
 
 
 @dataclass(frozen=True)
 class FileForm:
-    """How a file differs from its stream: columns of another name (file's -> stream's), and times in nanoseconds."""
+    """The differences between a file and its stream: columns with other names (file's -> stream's), and times
+    in nanoseconds."""
 
     renamed: Mapping[str, str] = field(default_factory=dict)
     nanoseconds: bool = False
 
     def in_file(self, name: str) -> str:
-        """What the file calls a column of the stream."""
+        """The file's name for a column of the stream."""
         return next((there for there, here in self.renamed.items() if here.lower() == name.lower()), name)
 
     def columns_in_file(self, columns: tuple[Column, ...]) -> tuple[Column, ...]:
@@ -65,8 +67,11 @@ def read(
     wanted: frozenset[str] | None = None,
     form: FileForm | None = None,
 ) -> Reading:
-    """The stream's tuples that a file holds, and an account of what could not be read. A format that can leaves out the
-    columns that are not `wanted` (lower-case names), where that cannot change which rows are garbled."""
+    """The stream's tuples in a file, and an account of the rows that could not be read.
+
+    Some formats can skip the columns that are not `wanted` (lower-case names). They are skipped only where
+    that cannot change which rows are garbled.
+    """
     path, form = Path(path), form or FileForm()
     columns = stream.columns
     if wanted is not None and _is_plain_parquet(path):
@@ -87,12 +92,12 @@ def read(
 def _missing(
     path: Path, declared: list[Column], raw: RawFile, reading: Reading, found: tuple[str, ...]
 ) -> tuple[str, ...]:
-    """A note for each declared column that the file has not."""
+    """A note for each declared column that the file does not have."""
     names = raw.names or tuple(raw.columns.columns)
     matched = match_columns(declared, names)
     notes = []
     for column in declared:
-        # A key of JSON lines may first come after the lines that were surveyed.
+        # In JSON lines a key may first occur after the surveyed lines.
         if column.name in matched or reading.rows[column.name].null_count() < reading.rows.height:
             continue
         free = {name.lower(): name for name in names if name not in matched.values()}
@@ -105,12 +110,12 @@ def _missing(
 
 
 def read_file(path: str | Path, stream: Stream) -> pl.DataFrame:
-    """The stream's tuples that a file holds, in file order; garbled rows are left out (see `read`)."""
+    """The stream's tuples in a file, in file order, without the garbled rows (see `read`)."""
     return read(path, stream).rows
 
 
 def read_frame(frame: pl.DataFrame, stream: Stream) -> Reading:
-    """A frame of the user's own, checked and converted as if it were a file."""
+    """Check and convert a user's frame as if it were a file."""
     raw = RawFile(frame, lambda rows: rows + 1)
     return read_rows(raw, stream.columns, "the frame", required="time", time_unit=stream.time_unit)
 
@@ -121,8 +126,11 @@ def sniff_id_type(path: str | Path) -> Type | None:
 
 
 def sniff_ids(path: str | Path) -> tuple[Type | None, str | None]:
-    """INT if all ids of the file are whole numbers, else STRING; None if it has no column `id`. Where most ids are whole
-    numbers and some are not, also where the first of these stands: `'x9' in line 4`."""
+    """INT if all ids of the file are whole numbers, else STRING; None if it has no column `id`.
+
+    If most ids are whole numbers and some are not, the second value names the first exception: `'x9' in line
+    4`.
+    """
     told = whole_number_ids(Path(path)) if _is_plain_parquet(Path(path)) else None
     if told is not None:
         return (INT if told else STRING), None
@@ -141,18 +149,19 @@ def sniff_ids(path: str | Path) -> tuple[Type | None, str | None]:
 
 
 def is_data_file(path: str | Path) -> bool:
-    """Whether the name ends in one of the formats that are read."""
+    """Whether the name ends in one of the formats that can be read."""
     return _ending(Path(path)) in FORMATS
 
 
 def read_raw(path: str | Path, declared: tuple[Column, ...] | None = None) -> RawFile:
-    """The file's columns before any type is checked; a format may leave out those that `declared` does not name."""
+    """The file's columns before any type is checked. A format may leave out those that `declared` does not
+    name."""
     path = Path(path)
     ending = _ending(path)
     if ending not in FORMATS:
         raise DataError(
-            f"'{path.name}' is of no format that is read",
-            hint=f"the name must end in one of {', '.join(FORMATS)}, or one of these and .gz",
+            f"the format of '{path.name}' is not supported",
+            hint=f"the name must end in one of {', '.join(FORMATS)}, optionally followed by .gz",
         )
     plain = _is_plain_parquet(path)
     if path.is_file() and not path.stat().st_size:
@@ -174,7 +183,7 @@ def read_raw(path: str | Path, declared: tuple[Column, ...] | None = None) -> Ra
 
 
 def _is_plain_parquet(path: Path) -> bool:
-    """Whether Polars can read the columns it wants from the file itself."""
+    """Whether Polars can read single columns directly from the file."""
     return path.name.lower().endswith(".parquet") and path.is_file()
 
 

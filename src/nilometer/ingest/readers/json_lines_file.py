@@ -1,6 +1,8 @@
-"""JSON lines -> raw text columns: one object a line; a file that is one JSON array of objects is read as well.
+"""Reads JSON lines as raw text columns: one object per line. A file that is one JSON array of objects is read
+as well.
 
-The law: a line that is no JSON object is set aside and the rest are read; a key that is not there, or null, is NULL.
+The law: a line that is not a JSON object is set aside and the rest are read; a key that is missing or null is
+NULL.
 
 >>> read_json_lines(b'{"time": 1, "depth": 2.5}\\n{"Time": 2}\\n', ("time", "depth")).columns.rows()
 [('1', '2.5'), ('2', None)]
@@ -20,11 +22,12 @@ from nilometer.ingest.readers.lines import nonblank_lines, repaired, split_lines
 from nilometer.ingest.readers.reading import DEAD_LETTERS, DeadLetter, RawFile
 
 _SURVEYED = 1_000
-"""Lines that are looked at for the spelling of their keys."""
+"""The number of lines that are searched for the spelling of their keys."""
 
 
 def read_json_lines(data: bytes, wanted: tuple[str, ...] | None = None) -> RawFile:
-    """The wanted keys of each object, whatever their case, as text; without `wanted` all keys of the first lines."""
+    """The wanted keys of each object, whatever their case, as text. Without `wanted`, all keys of the first
+    lines."""
     text, damaged = repaired(data)
     if text.lstrip()[:1] == b"[":
         text = _unrolled(text)
@@ -58,7 +61,7 @@ def _unrolled(text: bytes) -> bytes:
 
 
 def _survey(text: bytes) -> tuple[str, ...]:
-    """The keys of the first lines, as they are spelt there."""
+    """The keys of the first lines, as they are spelled there."""
     found: dict[str, None] = {}
     for line in io.BytesIO(text).readlines(1 << 20)[:_SURVEYED]:
         try:
@@ -71,8 +74,8 @@ def _survey(text: bytes) -> tuple[str, ...]:
 
 
 def _spellings(keys: tuple[str, ...], wanted: tuple[str, ...] | None) -> dict[str, list[str]]:
-    """The keys that spell each wanted name. One that may first come later is looked for as such; only a `time` that the
-    first lines do not have is missing."""
+    """The keys that spell each wanted name. A name that may first occur later is searched as it is. Only
+    `time` counts as missing if the first lines do not have it."""
     if wanted is None:
         return {key: [key] for key in keys}
     spellings = {}

@@ -1,6 +1,6 @@
-"""Bytes of a text file -> sound UTF-8, and the line numbers of its records.
+"""Turns the bytes of a text file into valid UTF-8 and finds the line numbers of its records.
 
-The law: a byte that is no UTF-8 spoils its own row, never the file.
+The law: a byte that is not UTF-8 spoils its own row, never the file.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 
 
 def repaired(data: bytes) -> tuple[bytes, bool]:
-    """The text without its byte-order mark, and whether it had bytes that are no UTF-8 (each now REPLACEMENT)."""
+    """The text without its byte-order mark, and whether it had bytes that are not UTF-8 (each is now
+    REPLACEMENT)."""
     data = data.removeprefix(b"\xef\xbb\xbf")
     try:
         data.decode()
@@ -23,19 +24,19 @@ def repaired(data: bytes) -> tuple[bytes, bool]:
 
 
 def split_lines(text: bytes) -> pl.Series:
-    """The lines, without their ends."""
+    """The lines, without their line ends."""
     whole = pl.Series("line", [text.decode()])
     return whole.str.split("\n").explode().str.strip_suffix("\r")
 
 
 def nonblank_lines(text: bytes) -> npt.NDArray[np.int64]:
-    """The 1-based numbers of the lines that hold anything."""
+    """The 1-based numbers of the lines that are not blank."""
     filled = split_lines(text).str.strip_chars() != ""
     return filled.arg_true().to_numpy().astype(np.int64) + 1
 
 
 def spoiled_rows(columns: pl.DataFrame) -> pl.Series | None:
-    """Which rows hold a REPLACEMENT; None for a file without columns."""
+    """Marks the rows that hold a REPLACEMENT; None for a file without columns."""
     if not columns.width:
         return None
     marks = pl.any_horizontal(pl.all().str.contains(REPLACEMENT, literal=True).fill_null(False))

@@ -1,4 +1,4 @@
-"""Parquet -> raw columns in the types the file has."""
+"""Reads Parquet as raw columns in the types of the file."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ def read_parquet(source: bytes | Path, declared: tuple[Column, ...] | None = Non
 
 
 NEVER_GARBLED = {Kind.INT: pl.Int64, Kind.FLOAT: pl.Float64, Kind.STRING: pl.String, Kind.BOOLEAN: pl.Boolean}
-"""The type of a file's column in which every value is one of the declared type, or NULL."""
+"""For each declared type, the file's type in which every value is sound or NULL."""
 
 
 def needed_columns(path: Path, declared: tuple[Column, ...], wanted: frozenset[str]) -> tuple[Column, ...]:
-    """The declared columns that a query must read: those it wants (lower-case names), and those that might be garbled, for a
-    garbled row is in no query's answer."""
+    """The declared columns that a query must read: those it wants (lower-case names), and those that may hold
+    garbled values, because a garbled row is in no query's answer."""
     try:
         found = pl.read_parquet_schema(path)
     except (pl.exceptions.PolarsError, OSError):
@@ -44,7 +44,7 @@ def needed_columns(path: Path, declared: tuple[Column, ...], wanted: frozenset[s
 
 
 def whole_number_ids(path: Path) -> bool | None:
-    """Whether the ids of a file are whole numbers, as its schema tells; None where only the values can tell."""
+    """Whether the ids of a file are whole numbers, by its schema; None if only the values can tell."""
     try:
         found = pl.read_parquet_schema(path)
     except (pl.exceptions.PolarsError, OSError):

@@ -1,7 +1,8 @@
-"""What a file gave: the rows that could be read, and an account of those that could not.
+"""The result of reading a file: the rows that could be read, and an account of those that could not.
 
-A format's reader makes a `RawFile`: the file's columns as it has them and a way to find a row's line. `read_rows` turns it
-into a `Reading` of declared columns. The law: rows + garbled = what the file held; order is the file's.
+The reader of a format makes a `RawFile`: the file's columns as they are and a way to find a row's line.
+`read_rows` turns it into a `Reading` of declared columns. The law: rows + garbled = the rows of the file; the
+order is the file's.
 """
 
 from __future__ import annotations
@@ -19,12 +20,12 @@ from nilometer.operators.frames import dtype
 from nilometer.types import Column
 
 DEAD_LETTERS = 10
-"""How many garbled rows are kept with line and reason; all are counted."""
+"""The number of garbled rows that are kept with line and reason. All are counted."""
 
 
 @dataclass(frozen=True, slots=True)
 class DeadLetter:
-    """A row that could not be read: where it stood and why."""
+    """A row that could not be read: its line and the reason."""
 
     line: int
     reason: str
@@ -37,8 +38,9 @@ class DeadLetter:
 class RawFile:
     """A file's rows before their types are checked. `broken` are those that are not even rows of the format.
 
-    `lines` gives the 1-based lines of row numbers; it is asked only when something is garbled. `spoiled` marks rows with
-    bytes that are no text. `names` are all columns of the file, where `columns` may be only those wanted.
+    `lines` gives the 1-based lines of row numbers; it is called only if a row is garbled. `spoiled` marks
+    rows with bytes that are not text. `names` are all columns of the file; `columns` may hold only the wanted
+    ones.
     """
 
     columns: pl.DataFrame
@@ -51,8 +53,8 @@ class RawFile:
 
 @dataclass(frozen=True)
 class Reading:
-    """Typed rows in file order, the number of garbled ones, and the first few of them; `notes` are what a user should know
-    of the file besides."""
+    """Typed rows in file order, the number of garbled ones, and the first few of these. `notes` tell the user
+    about other peculiarities of the file."""
 
     rows: pl.DataFrame
     garbled: int = 0
@@ -61,17 +63,17 @@ class Reading:
 
     @property
     def received(self) -> int:
-        """All rows that the file held."""
+        """The number of rows in the file."""
         return self.rows.height + self.garbled
 
 
 def row_numbers(rows: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """The lines of a format that has none: the first row is 1."""
+    """The line numbers for a format without lines: the first row is 1."""
     return rows + 1
 
 
 def match_columns(declared: Iterable[Column], found: Iterable[str]) -> dict[str, str]:
-    """The file's column for each declared name: the very name, else the first that differs only in case."""
+    """The file's column for each declared name: the same name, else the first that differs only in case."""
     exact = list(found)
     folded: dict[str, str] = {}
     for name in exact:
@@ -92,7 +94,8 @@ def read_rows(
     required: str | None = None,
     time_unit: int | None = None,
 ) -> Reading:
-    """Check and convert the declared columns; rows without the `required` column's value are garbled too."""
+    """Check and convert the declared columns. Rows without a value in the `required` column are garbled
+    too."""
     matched = match_columns(declared, raw.columns.columns)
     needed = next((c.name for c in declared if required is not None and c.name.lower() == required), None)
     if needed is not None and needed not in matched:

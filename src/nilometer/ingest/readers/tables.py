@@ -1,7 +1,8 @@
-"""A stored extent -> its rows, and the columns of one that was declared without any.
+"""Reads a stored extent, and finds the columns of one that was declared without any.
 
-`url` is a file (CSV, JSON lines, Parquet; a path or `file://`), `sqlite:///file` or `postgresql://…`. The law: a table is
-read whole and as declared; a value that is not of its column's type is an error, for no ledger counts a table's rows.
+`url` is a file (CSV, JSON lines, Parquet; a path or `file://`), `sqlite:///file` or `postgresql://…`. The
+law: a table is read whole and as declared. A value that is not of its column's type is an error, because no
+ledger counts a table's rows.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from nilometer.types import BOOLEAN, FLOAT, INT, POINT, STRING, TIME, Column, Ty
 
 
 def read_table(table: Table, base: str | Path | None = None) -> pl.DataFrame:
-    """The rows of a stored extent, in its declared columns; `base` is what a relative path starts from."""
+    """The rows of a stored extent, in its declared columns. Relative paths start from `base`."""
     raw = _read(table.url, table.table or table.name, table.columns, base)
     missing = [
         column.name
@@ -32,20 +33,20 @@ def read_table(table: Table, base: str | Path | None = None) -> pl.DataFrame:
         raise DataError(
             f"the table '{table.name}' has no column '{missing[0]}'",
             detail=f"columns found: {', '.join(raw.names or raw.columns.columns) or 'none'}",
-            hint="mend the columns of CREATE TABLE, or leave them out: they are then taken from the data",
+            hint="correct the columns of CREATE TABLE, or leave them out: they are then taken from the data",
         )
     reading = read_rows(raw, table.columns, f"the table '{table.name}'")
     if reading.garbled:
         raise DataError(
             f"{reading.garbled} of {reading.received} rows of the table '{table.name}' are not as declared",
             detail="; ".join(map(str, reading.dead_letters[:3])),
-            hint="mend the data, or the types in CREATE TABLE",
+            hint="correct the data, or the types in CREATE TABLE",
         )
     return reading.rows
 
 
 def describe_table(url: str, table_name: str, base: str | Path | None = None) -> tuple[Column, ...]:
-    """The columns that the data has: of text, the narrowest type that every value fits."""
+    """The columns of the data. A text column gets the narrowest type that all its values fit."""
     raw = _read(url, table_name, None, base)
     if not raw.columns.width:
         raise DataError(
@@ -55,7 +56,7 @@ def describe_table(url: str, table_name: str, base: str | Path | None = None) ->
 
 
 def described_columns(raw: RawFile) -> tuple[Column, ...]:
-    """The columns of a file, without those that no type of ours can hold."""
+    """The columns of a file, without those that no type of the language can hold."""
     described = ((column.name, _type(column)) for column in raw.columns)
     return tuple(Column(name, type_) for name, type_ in described if type_ is not None)
 
@@ -76,7 +77,7 @@ def _read(url: str, name: str, declared: tuple[Column, ...] | None, base: str | 
 
 
 def _type(column: pl.Series) -> Type | None:
-    """The type of a column; None for one whose values no type of ours can hold."""
+    """The type of a column; None if no type of the language can hold its values."""
     match column.dtype:
         case pl.Boolean:
             return BOOLEAN

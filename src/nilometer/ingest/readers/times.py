@@ -1,7 +1,8 @@
-"""ISO-8601 texts -> microseconds since the Unix epoch, columnar.
+"""Parses ISO-8601 texts into microseconds since the Unix epoch, columnar.
 
-`2026-01-31`, `2026-01-31T12:00`, `2026-01-31 12:00:00.25`, with `Z`, `+02:00`, `+0200`, `+02` or nothing (UTC) after it.
-The law: it reads what `types.parse_time` reads of these forms, to the same microsecond; anything else is NULL.
+`2026-01-31`, `2026-01-31T12:00`, `2026-01-31 12:00:00.25`, followed by `Z`, `+02:00`, `+0200`, `+02` or
+nothing (UTC). The law: for these forms it gives the same microsecond as `types.parse_time`; anything else is
+NULL.
 
 >>> parse_iso_times(pl.Series(["1970-01-01T00:00:01Z", "1970-01-01 02:00+02:00", "soon"])).to_list()
 [1000000, 0, None]
@@ -24,8 +25,8 @@ _FORM = (
 
 
 def parse_iso_times(texts: pl.Series) -> pl.Series:
-    """Microseconds, and NULL where the text is no time."""
-    # Nearly all files hold the common form alone; the regular expression costs three times as much.
+    """Microseconds; NULL where the text is not a time."""
+    # Nearly all files use only the common form. The regular expression costs three times as much.
     plain = texts.str.strip_suffix("Z").str.replace(" ", "T", literal=True)
     common = plain.str.to_datetime(_COMMON, time_unit="us", strict=False).cast(pl.Int64)
     if common.null_count() == texts.null_count():

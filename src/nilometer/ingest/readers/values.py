@@ -1,7 +1,8 @@
-"""A column as a file has it -> a column of the declared type, with a mark at every value that cannot be read.
+"""Converts a file's column to the declared type, and marks every value that cannot be read.
 
-The law: columnar throughout; a value is read, is NULL, or is marked garbled, and nothing is guessed. Whatever the file's
-own type is not directly of the declared kind goes through text, so that CSV, JSON and Parquet agree.
+The law: columnar throughout; a value is read, is NULL, or is marked garbled, and nothing is guessed. If the
+file's own type is not directly of the declared kind, the value goes through text, so that CSV, JSON and
+Parquet agree.
 
 >>> from nilometer.types import INT
 >>> read = read_values(pl.Series("depth", ["12", "", "x"]), INT)
@@ -30,7 +31,7 @@ _INT_END = 2.0**63
 
 @dataclass(frozen=True)
 class ReadValues:
-    """A column of the declared type, and a mask of what the file held that is not of it (None: all is well)."""
+    """A column of the declared type, and a mask of the values that could not be read (None: all could)."""
 
     values: pl.Series
     garbled: pl.Series | None = None
@@ -59,7 +60,7 @@ def read_values(found: pl.Series, declared: Type, time_unit: int | None = None) 
 
 
 def _sound(found: pl.Series, kind: Kind) -> bool:
-    """Whether the column is as declared already, so that nothing need be looked at."""
+    """Whether the column already has the declared type, so that no value needs a check."""
     match kind:
         case Kind.INT:
             return found.dtype == pl.Int64
@@ -71,7 +72,7 @@ def _sound(found: pl.Series, kind: Kind) -> bool:
             return (
                 found.dtype == pl.Float64
                 and not found.null_count()
-                # Chunk by chunk: as one array, a file of several row groups would be copied for this look alone.
+                # Chunk by chunk: as one array, a file of several row groups would be copied for this check.
                 and all(bool(np.isfinite(chunk.to_numpy()).all()) for chunk in found.get_chunks())
             )
         case _:
@@ -79,7 +80,7 @@ def _sound(found: pl.Series, kind: Kind) -> bool:
 
 
 def _marked(values: pl.Series, found: pl.Series, kind: Kind) -> ReadValues:
-    """The values, with a mark where there is none although the file says something."""
+    """The values, with a mark where there is none although the file has one."""
     if values.null_count() == found.null_count():
         return ReadValues(values)
     garbled = values.is_null() & ~_absent(found, kind)
@@ -87,7 +88,7 @@ def _marked(values: pl.Series, found: pl.Series, kind: Kind) -> ReadValues:
 
 
 def _absent(found: pl.Series, kind: Kind) -> pl.Series:
-    """Where the file says NULL: nothing there, or (but for texts) an empty field or the word null."""
+    """Where the file says NULL: no value, or (except in text columns) an empty field or the word null."""
     absent = found.is_null()
     if found.dtype.is_float():
         absent = absent | found.is_nan().fill_null(False)
@@ -119,7 +120,7 @@ def _integers(found: pl.Series) -> pl.Series:
     direct = texts.cast(pl.Int64, strict=False)
     if direct.null_count() == texts.null_count():
         return direct
-    # "20.0" and "2e1" are integers too, as some writers spell them.
+    # "20.0" and "2e1" are integers too: some programs write them so.
     return _first_of(direct, _whole(texts.cast(pl.Float64, strict=False)))
 
 
@@ -133,7 +134,7 @@ def _first_of(first: pl.Series, second: pl.Series) -> pl.Series:
 
 
 def _floats(found: pl.Series) -> ReadValues:
-    """FLOAT is special: NaN and the infinities are readable, and NULL."""
+    """Read FLOAT values. NaN and the infinities can be read, and become NULL."""
     numbers = _text(found) if not found.dtype.is_numeric() else found
     numbers = numbers.cast(pl.Float64, strict=False)
     marked = _marked(numbers, found, Kind.FLOAT)
@@ -180,14 +181,15 @@ def _raw_times(found: pl.Series, unit: int | None) -> pl.Series:
 
 
 def _scaled(values: pl.Series, unit: int) -> pl.Series:
-    """Integer times in microseconds; NULL where that does not fit."""
+    """Integer times in microseconds; NULL if the result does not fit."""
     if unit == 1:
         return values
     return values.set((values.abs() > TIME_LIMIT // unit).fill_null(False), None) * unit
 
 
 def _scaled_floats(values: pl.Series, unit: int | None) -> pl.Series:
-    """Fractions of a declared unit, to the nearest microsecond; without a unit only whole numbers are times."""
+    """Fractions of a declared unit, to the nearest microsecond. Without a unit only whole numbers are
+    times."""
     if unit is None:
         return _whole(values)
     scaled = (values * unit).round()
@@ -196,7 +198,8 @@ def _scaled_floats(values: pl.Series, unit: int | None) -> pl.Series:
 
 
 def _points(found: pl.Series) -> pl.Series:
-    """`x y`, `x, y`, `[x, y]`, `(x, y)`, `POINT(x y)`; a list or array of two numbers; a struct of x and y."""
+    """`x y`, `x, y`, `[x, y]`, `(x, y)` or `POINT(x y)`; a list or array of two numbers; a struct of x and
+    y."""
     if isinstance(found.dtype, pl.Struct):
         names = {field.name.lower(): field.name for field in found.dtype.fields}
         if "x" not in names or "y" not in names:
@@ -222,5 +225,5 @@ def fits(found: pl.Series, declared: Type) -> bool:
 
 
 def read_numbers(found: pl.Series) -> pl.Series:
-    """The column as FLOAT; NULL where that cannot be read."""
+    """The column as FLOAT; NULL where a value cannot be read."""
     return read_values(found, FLOAT).values

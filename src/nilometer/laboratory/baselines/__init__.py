@@ -1,4 +1,5 @@
-"""The joins that SNJoin and the W-join are compared with: arrivals -> results, and what it took to make them.
+"""The joins that SNJoin and the W-join are compared with. Each turns arrivals into results and counts its
+work.
 
 | module | join | compared in |
 |---|---|---|
@@ -11,8 +12,8 @@
 | `hash_merge_tree` | k streams, a left-deep tree of outer joins | SNJoin, Figures 8 to 10 |
 | `mjoin` | k streams, inner and outer, in one operator | SNJoin, Figures 8 to 11 and 14 |
 
-All are fed `Arrivals`, give row numbers and have `counters`. They are as columnar as what they are compared with: a batch is a
-call of a compiled kernel, or several.
+All are fed `Arrivals`, return row numbers and have `counters`. They are as columnar as the joins they are
+compared with: a batch is one or several calls of a compiled kernel.
 """
 
 from nilometer.laboratory.baselines.arrivals import Arrivals

@@ -1,6 +1,8 @@
-"""Arrivals: what the baseline joins are fed. Tuples of several streams in the order in which they come, as columns.
+"""Arrivals, the input of the baseline joins: tuples of several streams in the order in which they come, as
+columns.
 
-A join on equality compares whole numbers: `keys` are the values themselves, or the bits of floats, of which the two zeros are made one.
+A join on equality compares integers: `keys` are the values themselves, or the bits of floats, with both zeros
+made equal.
 
 >>> Arrivals.of([5, 6], [0, 1], [-0.0, 0.0], [10, 20]).keys.tolist()
 [0, 0]
@@ -21,12 +23,13 @@ from nilometer.kernels.similar_pairs import Values
 from nilometer.operators.validation import require
 
 NO_WINDOW = 2**62
-"""Wider than any two times that are fed may differ."""
+"""More than any two times in the input may differ."""
 
 
 @dataclass(frozen=True)
 class Arrivals:
-    """Times in microseconds, numbers of the streams, values of the join attribute, and the numbers rows have in the answer."""
+    """Times in microseconds, numbers of the streams, values of the join attribute, and row numbers for the
+    answer."""
 
     times: Integers
     sources: Integers
@@ -39,7 +42,7 @@ class Arrivals:
         require(self.values.dtype in (np.int64, np.float64), f"values of {self.values.dtype}")
         if len(self.times):
             require(bool(np.abs(self.times).max() < NO_WINDOW // 2), "a time beyond 73,000 years")
-            # NaN has no equal, not even itself; whoever has missing readings leaves them out.
+            # NaN equals nothing, not even itself; a caller with missing readings leaves them out.
             require(not np.isnan(self.values).any(), "a value that is not a number")
 
     @staticmethod
@@ -63,21 +66,22 @@ class Arrivals:
 
     @cached_property
     def keys(self) -> Integers:
-        """Equal where the values are equal."""
+        """Integers that are equal where the values are equal."""
         if self.values.dtype == np.int64:
             return self.values.astype(np.int64, copy=False)
         return (self.values + 0.0).view(np.int64)
 
 
 def require_streams(arrivals: Arrivals, streams: int) -> None:
-    """Every tuple is of one of the join's streams."""
+    """Check that every tuple belongs to one of the join's streams."""
     if len(arrivals):
         least, most = int(arrivals.sources.min()), int(arrivals.sources.max())
         require(least >= 0 and most < streams, f"streams {least} to {most} in a join of {streams}")
 
 
 def require_merged(arrivals: Arrivals, streams: int, latest: int) -> int:
-    """The join's streams are merged by time, and go on from `latest`; returns the latest time now."""
+    """Check that the join's streams are merged by time and go on from `latest`; returns the latest time
+    now."""
     require_streams(arrivals, streams)
     if not len(arrivals):
         return latest

@@ -1,6 +1,6 @@
-"""Counters: what a baseline join did, in numbers that the reproductions compare; no clock is read here.
+"""Counters of a baseline join's work, which the reproductions compare. No clock is read here.
 
-Kernels add to a `Tally`, a plain array; `Counters` is what a reader sees of it.
+Kernels add to a `Tally`, a plain array. `Counters` presents it to a reader.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ import numpy.typing as npt
 PROBES, COMPARISONS, PARTIALS, OFFERED, MOST_IN_MEMORY, WRITTEN, READ = range(7)
 
 Tally = npt.NDArray[np.float64]
-"""One number for each of the above, whole but perhaps huge. OFFERED: tuples in the partitions that were probed, equal or not."""
+"""One number for each of the above, whole but possibly huge. OFFERED counts the tuples in the probed
+partitions, equal or not."""
 
 
 def new_tally() -> Tally:
@@ -23,10 +24,10 @@ def new_tally() -> Tally:
 
 @dataclass(frozen=True)
 class Counters:
-    """Since the join began; `written` and `read` are tuples moved to disk and read again.
+    """Counts since the join began. `written` and `read` are tuples moved to disk and read again.
 
-    Output tuples and `partials`, the partial results of all steps before the last, are floats: a join that only counts may
-    count beyond all whole numbers.
+    Output tuples and `partials` (the partial results of all steps before the last) are floats, because a join
+    that only counts may exceed the range of integers.
     """
 
     arrivals: int
@@ -42,7 +43,7 @@ class Counters:
 
 
 def counters(tally: Tally, arrivals: int, outputs: float, arity: int, in_memory: int) -> Counters:
-    """What stands in the tally, and beside it."""
+    """The counters of a tally, completed by the given values."""
     return Counters(
         arrivals=arrivals,
         probes=int(tally[PROBES]),

@@ -1,4 +1,5 @@
-"""Keys of two sides -> the pairs of places whose keys are equal, in chunks: what the joins do with whole parts read from disk.
+"""Finds the pairs of places with equal keys on two sides, in chunks. The joins use it for whole parts read
+from disk.
 
 >>> [[c.tolist() for c in chunk] for chunk in equal_pairs(np.array([7, 8]), np.array([8, 7, 8]))]
 [[[0, 1, 1], [1, 0, 2]]]
@@ -17,7 +18,7 @@ PAIRS_AT_ONCE = 1_000_000
 
 
 def equal_pairs(left: Integers, right: Integers) -> Iterator[tuple[Integers, Integers]]:
-    """In the order of the left side; of one place there, in the order of the right side."""
+    """The pairs in the order of the left side, and for one place there in the order of the right side."""
     order = np.argsort(right, kind="stable")
     ordered = right[order]
     low = np.searchsorted(ordered, left, side="left").astype(np.int64)

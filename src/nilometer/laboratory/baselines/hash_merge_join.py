@@ -1,19 +1,24 @@
-"""Hash-merge join: two streams and a bounded memory -> pairs with equal values, by hashing, then by merging sorted runs.
+"""Hash-merge join: pairs with equal values of two streams in bounded memory, by hashing, then by merging
+sorted runs.
 
-Mokbel, Lu and Aref (2004), as in algorithms, section 3.4; SNJoin's binary join. Both sources are hashed into the same buckets:
+Mokbel, Lu and Aref (2004), as in algorithms, section 3.4; SNJoin's binary join. Both sources are hashed into
+the same buckets:
 
-    hashing  a tuple is inserted and probes the other memory; memory full: bucket pairs are sorted and written as a run
-    merging  both sources are blocked: `fan_in` runs of a bucket are merged to one; pairs within one run have met before,
-             in memory or in an earlier merge, so only pairs from runs of different number are made
+    hashing  a tuple is inserted and probes the other memory;
+             memory full: bucket pairs are sorted and written as a run
+    merging  both sources are blocked: `fan_in` runs of a bucket are merged to one; pairs within one run have
+             met before, in memory or in an earlier merge, so only pairs from different runs are made
 
-No tuple needs a timestamp of its own for this. At the end memory is written as the last runs, and everything is merged.
+Tuples need no timestamps for this. At the end memory is written as the last runs, and everything is merged.
 
-Which bucket pair is written (`flush_choice`): while | |A| - |B| | <= `b` of the memory, the largest pair that keeps it so; else
-the largest pair that has more of the source that is ahead, of at least `a` of the memory if there is one. The paper's
-values of a and b could not be read; they are parameters. Flushing all, the smallest and the largest are its rivals.
+`flush_choice` decides which bucket pair is written. While | |A| - |B| | <= `b` of the memory, it is the
+largest pair that keeps it so. Otherwise it is the largest pair that has more of the source that is ahead, of
+at least `a` of the memory if there is one. The paper's values of a and b could not be read; they are
+parameters. The alternative policies flush all pairs, the smallest, or the largest.
 
-Windowed, the pairs also keep |time - time'| <= window. Every `purge_every` tuples a bucket in which something has been passed by
-the other source is merged with what memory has of it, if it has runs, and what was passed is dropped.
+In the windowed form the pairs also satisfy |time - time'| <= window. The purge runs every `purge_every`
+tuples and looks at each bucket with tuples that the other source has passed. If the bucket has runs, they are
+first merged with its tuples in memory. Then the passed tuples are dropped.
 """
 
 from __future__ import annotations
@@ -34,7 +39,7 @@ NOTHING = np.empty((0, 2), dtype=np.int64)
 
 
 class FlushPolicy(StrEnum):
-    """Which bucket pairs are written when memory is full."""
+    """The policies for choosing the bucket pairs that are written when memory is full."""
 
     ADAPTIVE = "ADAPTIVE"
     ALL = "ALL"
@@ -44,7 +49,8 @@ class FlushPolicy(StrEnum):
 
 @dataclass(frozen=True)
 class HashMergeJoinSpec:
-    """`memory`: a limit in tuples (None: none); `a` and `b`, parts of it, are the adaptive policy's size and balance."""
+    """`memory` is a limit in tuples (None: no limit). `a` and `b`, shares of it, are the adaptive policy's
+    size and balance."""
 
     window: int | None
     memory: int | None = None
@@ -64,7 +70,7 @@ class HashMergeJoinSpec:
 
 
 def flush_choice(sizes: Integers, memory: int, a: float, b: float, policy: str) -> Integers:
-    """The bucket pairs to write, of `sizes` by source and bucket, not all empty.
+    """The bucket pairs to write. `sizes` are by source and bucket, and not all empty.
 
     >>> flush_choice(np.array([[4, 3, 1], [1, 3, 4]]), 16, 0.0, 0.2, "ADAPTIVE").tolist()
     [1]
@@ -83,7 +89,7 @@ def flush_choice(sizes: Integers, memory: int, a: float, b: float, policy: str) 
             wanted = filled[np.abs(lead - ahead[filled]) <= b * memory]
         else:
             wanted = filled[ahead[filled] * lead > 0]
-            # Small runs make merging dear.
+            # Small runs make merging expensive.
             large = wanted[together[wanted] >= a * memory]
             wanted = large if len(large) else wanted
         candidates = wanted if len(wanted) else filled
@@ -92,7 +98,7 @@ def flush_choice(sizes: Integers, memory: int, a: float, b: float, policy: str) 
 
 @dataclass(frozen=True)
 class _Run:
-    """What one bucket held of both sources, sorted by key; all pairs within have been made."""
+    """The tuples of both sources in one bucket, sorted by key. All pairs within it have been made."""
 
     sides: tuple[Tuples, Tuples]
 
@@ -101,7 +107,7 @@ class _Run:
 
 
 class HashMergeJoin:
-    """Streams 0 and 1, each in the order of time; they need not be in step."""
+    """Joins streams 0 and 1. Each is in time order; they need not be in step."""
 
     def __init__(self, spec: HashMergeJoinSpec) -> None:
         self.spec = spec
@@ -130,7 +136,8 @@ class HashMergeJoin:
         return self._emitted(found)
 
     def blocked(self, merges: int | None = None) -> Integers:
-        """The merging phase, while neither source brings anything: at most so many merges (None: until one run a bucket)."""
+        """The merging phase, while neither source brings anything: at most `merges` merges (None: until each
+        bucket has one run)."""
         found = []
         for bucket, runs in enumerate(self._runs):
             while len(runs) > 1 and (merges is None or merges > 0):
@@ -139,7 +146,7 @@ class HashMergeJoin:
         return self._emitted(found)
 
     def finish(self) -> Integers:
-        """Once both sources have ended: all pairs that are left. Afterwards nothing is."""
+        """All remaining pairs, once both sources have ended. Afterwards the join is empty."""
         found = []
         for bucket, runs in enumerate(self._runs):
             self._write(bucket)
@@ -150,12 +157,12 @@ class HashMergeJoin:
 
     @property
     def counters(self) -> Counters:
-        """What it did so far."""
+        """The counters so far."""
         return counters(self._tally, self._arrivals, self._outputs, 2, len(self._tables))
 
     @property
     def runs(self) -> tuple[int, ...]:
-        """How many runs each bucket has on disk."""
+        """The number of runs that each bucket has on disk."""
         return tuple(len(runs) for runs in self._runs)
 
     def _emitted(self, found: list[Integers]) -> Integers:
@@ -169,7 +176,7 @@ class HashMergeJoin:
             self._write(bucket)
 
     def _write(self, bucket: int) -> None:
-        """A bucket pair leaves memory as one run. Nothing in memory, no run."""
+        """Write a bucket pair to disk as one run. If it holds nothing in memory, there is no run."""
         left, right = (self._tables.take(source, bucket) for source in (0, 1))
         run = _Run((_by_key(left), _by_key(right)))
         if len(run):
@@ -177,7 +184,8 @@ class HashMergeJoin:
             self._tally[WRITTEN] += len(run)
 
     def _merge(self, bucket: int) -> list[Integers]:
-        """The oldest `fan_in` runs become one, last in line; gives the pairs of different runs."""
+        """Merge the oldest `fan_in` runs into one, which comes last, and return the pairs of different
+        runs."""
         runs = self._runs[bucket]
         merged, runs[:] = runs[: self.spec.fan_in], runs[self.spec.fan_in :]
         sides, numbers = [], []
@@ -203,7 +211,8 @@ class HashMergeJoin:
         return found
 
     def _purge(self) -> list[Integers]:
-        """Drop what the other source has passed by more than the window, where it may still have partners after a merge."""
+        """Drop tuples that the other source has passed by more than the window. Where they may still have
+        partners, a merge comes first."""
         limits = [int(self._tables.latest[1 - source]) - self._window for source in (0, 1)]
         found: list[Integers] = []
         for bucket, runs in enumerate(self._runs):

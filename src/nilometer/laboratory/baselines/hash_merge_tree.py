@@ -1,21 +1,25 @@
-"""HMJ tree: k streams on one attribute -> their outer join, by a left-deep tree of k - 1 outer hash-merge joins.
+"""HMJ tree: the outer join of k streams on one attribute, by a left-deep tree of k - 1 outer hash-merge
+joins.
 
-SNJoin's first rival (sections 4 and 7.2): "in a tree of binary joins, we propagate partial join results up the tree even if no
-matching values are found at some tree levels". Level l joins partial results over streams 0 to l - 1, in its left hash
-table, with stream l, in its right one. A tuple of stream s enters at level s, probes the left table there, or is padded with NULLs
-if nothing is like it; what comes of it goes up: at each level it is put into the left table, probes the right one and is
-multiplied by what it finds, or padded. The results at the root are those of multi_way_result.py, the same as the outer MJoin's.
+It is SNJoin's first rival (sections 4 and 7.2): "in a tree of binary joins, we propagate partial join results
+up the tree even if no matching values are found at some tree levels". Level l joins the partial results over
+streams 0 to l - 1, in its left hash table, with stream l, in its right one. A tuple of stream s enters at
+level s and probes the left table there; if it finds no match, it is padded with NULLs. The results go up. At
+each level they are put into the left table, probe the right one, and are multiplied by the matches, or
+padded. The results at the root are those of multi_way_result.py, the same as the outer MJoin's.
 
-So that this is exact, every left table holds at all times the outer join of what is in the window, no more and no less:
+To make this exact, every left table holds at all times exactly the outer join of the tuples in the window:
 
 - the first tuple of its value in a stream replaces all partial results that had a NULL in its place;
-- a tuple that expires is taken out of the partial results by a negative tuple that follows it up the tree, or becomes a NULL in
-  them if it was the last of its value in its stream.
+- a tuple that expires is taken out of the partial results by a negative tuple that follows it up the tree, or
+  becomes a NULL in them if it was the last of its value in its stream.
 
-All state is bounded by the window and in memory: the tree stays in the hashing phase. An outer join could pad nothing before its
-runs on disk were merged, so that no result would be early. Built, a tuple of a stream in the middle costs k / 2 probes and
-k / 2 entries, and memory holds as many entries for each tuple. Only counted, no left tables are kept: a left probe is
-replaced by the probes of the streams below it, k - 1 in all, and the partial results that a tree would make are counted, which
+All state is bounded by the window and in memory: the tree stays in the hashing phase. An outer join could pad
+nothing before its runs on disk were merged, so no result would be early.
+
+If results are built, a tuple of a stream in the middle costs k / 2 probes and k / 2 entries, and memory holds
+as many entries for each tuple. If they are only counted, no left tables are kept. The probes of the streams
+below replace a left probe, k - 1 in all, and the partial results that a tree would make are counted. That
 takes less time than making them.
 """
 
@@ -44,7 +48,7 @@ from nilometer.laboratory.baselines.two_tables import bucket_of
 from nilometer.operators.validation import require
 
 ENTRIES_LIMIT = 2**26
-"""As many partial results may be in memory, 2.4 GB of them."""
+"""The most partial results in memory, 2.4 GB of them."""
 
 RING_FULL, ENTRIES_FULL, ROWS_FULL, DONE = range(4)
 
@@ -54,7 +58,7 @@ _CELLS = 1_000_000
 
 @dataclass(frozen=True)
 class HashMergeTreeSpec:
-    """`build`: whether partial and final results are built, or only counted."""
+    """With `build`, partial and final results are built; otherwise they are only counted."""
 
     streams: int
     window: int
@@ -66,7 +70,7 @@ class HashMergeTreeSpec:
 
 
 class HashMergeTree:
-    """Streams 0 to k - 1, merged by time; of equal times the order of arrival decides."""
+    """Joins streams 0 to k - 1, merged by time. Tuples of equal time are taken in the order of arrival."""
 
     def __init__(self, spec: HashMergeTreeSpec) -> None:
         self.spec = spec
@@ -91,12 +95,12 @@ class HashMergeTree:
 
     @property
     def counters(self) -> Counters:
-        """What it did so far; in memory are the tuples, not the partial results."""
+        """The counters so far. `in_memory` counts the tuples, not the partial results."""
         return counters(self._tally, self._arrivals, self._outputs, self.spec.streams, len(self._tables))
 
     @property
     def entries(self) -> int:
-        """Partial results in the left tables of all levels."""
+        """The number of partial results in the left tables of all levels."""
         return len(self._left.keys) - int(self._left.free_count[0])
 
     def _climb(self, arrivals: Arrivals, result: MultiWayResult) -> Integers:
@@ -133,7 +137,7 @@ class HashMergeTree:
         return np.concatenate(found)
 
     def _widen(self, needed: float) -> None:
-        """Room for so many more entries."""
+        """Make room for `needed` more entries."""
         old = self._left
         wanted = self.entries + needed
         require(wanted <= ENTRIES_LIMIT, f"{wanted:.3g} partial results in the tree; count them")
@@ -164,8 +168,8 @@ class HashMergeTree:
 def climb(  # type: ignore[no-untyped-def]
     tables, left, times, sources, keys, own, start, window, matches, rows, counts, logarithms, tally
 ):
-    """From arrival `start` on, until they end or something is full; returns the next, the rows filled, what was full and how much
-    room this arrival needs in it."""
+    """Process arrivals from `start` on, until they end or a buffer is full. Returns the next arrival, the
+    rows filled, which buffer was full, and how much room this arrival needs in it."""
     bits, left_bits = bits_of(tables), bits_of(left)
     slots = len(tables.keys)
     mask = slots - 1
@@ -186,7 +190,7 @@ def climb(  # type: ignore[no-untyped-def]
             return arrival, top, RING_FULL, 0.0
         bucket, left_bucket = bucket_of(key, bits), bucket_of(key, left_bits)
         compared = 0
-        # The left table, and how much comes of what is found there.
+        # Probe the left table, and count the results of its matches.
         current, coming = left.current, left.coming
         width = 0
         if source > 0:
@@ -227,7 +231,7 @@ def climb(  # type: ignore[no-untyped-def]
         me = insert(tables, bucket, source, key, time, own[arrival])
         begin = 0
         for level in range(source + 1, streams + 1):
-            # What level - 1 has made is put into the left table of `level`; at the root it is the result.
+            # Put the results of level - 1 into the left table of `level`; at the root they are the answer.
             if new and level < streams:
                 clear(left, left_bucket, level, key)
             matched = 1 if level == source + 1 or ends[level - 1] == begin else ends[level - 1] - begin
@@ -263,7 +267,8 @@ def climb(  # type: ignore[no-untyped-def]
 def count_levels(  # type: ignore[no-untyped-def]
     tables, times, sources, keys, own, start, window, counts, logarithms, listed, tally
 ):
-    """From arrival `start` on, until they end or the ring is full: only how many results each level makes; returns the next."""
+    """Process arrivals from `start` on, until they end or the ring is full, and only count the results of
+    each level. Returns the next arrival."""
     bits = bits_of(tables)
     slots = len(tables.keys)
     mask = slots - 1

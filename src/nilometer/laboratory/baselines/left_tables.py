@@ -1,9 +1,12 @@
-"""The left hash tables of a left-deep tree: per level, partial results over the streams below it, by value.
+"""The left hash tables of a left-deep tree: for each level the partial results over the streams below it, by
+value.
 
-A partial result is an entry that points to the entry below it, at the level before, and to its own level's tuple; NULL stands for
-no tuple and for an entry below that would be all NULLs. So to pad a result costs an entry, not a copy of it. The law, which
-the tree keeps by `clear` and `retract`: of one value, a level holds exactly the outer join of the tuples in the window.
-All levels have the same buckets, one value's heads side by side.
+A partial result is an entry that points to the entry below it, at the previous level, and to its own level's
+tuple. NULL stands for no tuple, and for an entry below that would be all NULLs. So padding a result costs an
+entry, not a copy of it. All levels have the same buckets, with the heads of one value side by side.
+
+The law, which the tree keeps by `clear` and `retract`: for one value, a level holds exactly the outer join of
+the tuples in the window.
 """
 
 from __future__ import annotations
@@ -23,8 +26,9 @@ DEAD = -2
 
 
 class Left(NamedTuple):
-    """The left tables: `heads` by bucket and level; per entry its key, the entry below (NULL: all NULLs), the number of its own level's
-    tuple (or NULL), the next in its bucket; the entries that are free, and how many; and two lists to work with."""
+    """The left tables: `heads` by bucket and level. Each entry has its key, the entry below (NULL: all
+    NULLs), the number of its own level's tuple (or NULL) and the next entry in its bucket. Then come the free
+    entries and their number, and two working lists."""
 
     heads: npt.NDArray[np.int32]
     keys: Integers
@@ -38,7 +42,8 @@ class Left(NamedTuple):
 
 
 def empty_left(entries: int, streams: int) -> Left:
-    """The higher a left table, the more it holds; on average there is a bucket for each entry, and two for most."""
+    """Empty left tables. Higher left tables hold more. On average there is a bucket for each entry, and
+    mostly two."""
     bits = max(4, (2 * entries // streams).bit_length())
     return Left(
         heads=np.full((1 << bits, streams), NULL, dtype=np.int32),
@@ -55,7 +60,7 @@ def empty_left(entries: int, streams: int) -> Left:
 
 @numba.njit(cache=True)
 def rehash(old, new):  # type: ignore[no-untyped-def]
-    """Put all entries into empty tables, under the numbers that they have."""
+    """Put all entries into empty tables, under the same numbers."""
     bits = bits_of(new)
     count = len(old.keys)
     new.keys[:count] = old.keys
@@ -81,7 +86,8 @@ def rehash(old, new):  # type: ignore[no-untyped-def]
 
 @numba.njit(cache=True)
 def retract(tables, left, number, bits, left_bits):  # type: ignore[no-untyped-def]
-    """The negative tuple of an expiring one: out of all left tables above it, or a NULL in them if it is the last of its value."""
+    """The negative tuple of an expiring one: removes it from all left tables above it, or makes it a NULL in
+    them if it is the last of its value."""
     mask = len(tables.keys) - 1
     slot = number & mask
     key, stream = tables.keys[slot], tables.streams[slot]
@@ -149,7 +155,7 @@ def clear(left, bucket, level, key):  # type: ignore[no-untyped-def]
 
 @numba.njit(cache=True)
 def add(left, bucket, level, key, below, member):  # type: ignore[no-untyped-def]
-    """A partial result into a left table; returns its entry."""
+    """Put a partial result into a left table; returns its entry."""
     left.free_count[0] -= 1
     entry = left.free[left.free_count[0]]
     left.keys[entry] = key
@@ -162,7 +168,7 @@ def add(left, bucket, level, key, below, member):  # type: ignore[no-untyped-def
 
 @numba.njit(cache=True)
 def write(tables, left, rows, place, top, level):  # type: ignore[no-untyped-def]
-    """A partial result over the streams below `level`, into a row."""
+    """Write a partial result over the streams below `level` into a row."""
     mask = len(tables.keys) - 1
     entry = np.int64(top)
     for stream in range(level - 1, -1, -1):

@@ -1,12 +1,14 @@
-"""MJoin: k streams on one attribute -> results of all k, in a single operator (Viglas, Naughton and Burger, 2003).
+"""MJoin: joins k streams on one attribute in a single operator (Viglas, Naughton and Burger, 2003).
 
-One hash table a stream. A tuple probes all other tables in its own stream's probing sequence and is then inserted into its own;
-the inner join stops at the first empty probe, the outer join goes on and pads with NULL: "the join probing sequence does not
-terminate" (SNJoin, section 4). What the results are is said in multi_way_result.py.
+There is one hash table per stream. A tuple probes all other tables in its own stream's probing sequence and
+is then inserted into its own. The inner join stops at the first empty probe. The outer join goes on and pads
+with NULL: "the join probing sequence does not terminate" (SNJoin, section 4). multi_way_result.py defines the
+results.
 
-The sequence is by ascending expected fan-out: matches per probe as counted at run time, older counts halved every
-`estimate_every` arrivals, and, for a pair of streams not probed yet, the tuples held times the overall selectivity. Up to
-200 streams each stream has its own sequence; beyond, where k * k counts would be more than the tables themselves, all share one.
+The sequence is by ascending expected fan-out, the matches per probe counted at run time; older counts are
+halved every `estimate_every` arrivals. For a pair of streams not probed yet it is the number of tuples held
+times the overall selectivity. Up to 200 streams each stream has its own sequence. Beyond that, all streams
+share one, because k * k counts would be larger than the tables themselves.
 """
 
 from __future__ import annotations
@@ -43,7 +45,8 @@ _LISTED = 4096
 
 @dataclass(frozen=True)
 class MJoinSpec:
-    """`build`: whether results are built, or only counted. `lists`: whether, though they are not built, what each tuple joins is written out."""
+    """With `build`, results are built; otherwise they are only counted. With `lists`, the matches of each
+    tuple are written out even if results are not built."""
 
     streams: int
     window: int
@@ -59,14 +62,14 @@ class MJoinSpec:
 
 
 class MJoin:
-    """Streams 0 to k - 1, merged by time; of equal times the order of arrival decides."""
+    """Joins streams 0 to k - 1, merged by time. Tuples of equal time are taken in the order of arrival."""
 
     def __init__(self, spec: MJoinSpec) -> None:
         self.spec = spec
         self._tables = StreamTables(spec.streams)
         own = spec.streams if spec.streams <= OWN_SEQUENCES else 1
         self._sequences: Sequences = np.tile(np.arange(spec.streams, dtype=np.int32), (own, 1))
-        # Who was probed follows from how far a sequence went: only that is counted, once for each arrival.
+        # How far a sequence went tells which tables were probed: only that is counted, once per arrival.
         self._ends = np.zeros((own, spec.streams + 1), dtype=np.int64)
         self._asked = np.zeros((own, spec.streams))
         self._matched = np.zeros((own, spec.streams))
@@ -108,12 +111,12 @@ class MJoin:
 
     @property
     def counters(self) -> Counters:
-        """What it did so far."""
+        """The counters so far."""
         return counters(self._tally, self._arrivals, self._outputs, self.spec.streams, len(self._tables))
 
     @property
     def sequences(self) -> Sequences:
-        """The probing sequence of each stream, or the one of all; its own table is passed over."""
+        """The probing sequence of each stream, or the shared one. A stream's own table is skipped."""
         return self._sequences
 
     def _probe(self, arrivals: Arrivals, start: int, stop: int, result: MultiWayResult) -> list[Integers]:
@@ -152,7 +155,7 @@ class MJoin:
         self._asked += asked
         self._ends[:] = 0
         selectivity = self._matched.sum() / max(float((self._asked * held).sum()), 1.0)
-        # One imagined probe with the average's outcome: it decides where nothing was probed, and fades where much was.
+        # A prior of one probe with the average outcome: it decides if nothing was probed, and then fades.
         fan_out = (self._matched + held * selectivity) / (self._asked + 1)
         self._sequences = np.argsort(fan_out, axis=1, kind="stable").astype(np.int32)
         self._asked /= 2
@@ -180,7 +183,8 @@ def probe(  # type: ignore[no-untyped-def]
     listed,
     tally,
 ):
-    """Arrivals [start, stop), until the ring or `listed` (stream, row) is full; returns the next, and how many were listed."""
+    """Process arrivals [start, stop), until the ring or `listed` (stream, row) is full. Returns the next
+    arrival, and how many were listed."""
     bits = bits_of(tables)
     slots = len(tables.keys)
     mask = slots - 1
@@ -241,7 +245,8 @@ def probe(  # type: ignore[no-untyped-def]
 
 @numba.njit(cache=True)
 def form(rows, counts, sizes, listed, sources, own):  # type: ignore[no-untyped-def]
-    """Fill in the results: per arrival the product of the lists, which stand one after the other, of one stream side by side."""
+    """Fill in the results: for each arrival the product of its lists. The lists follow one another, each with
+    its stream's rows side by side."""
     begin = top = np.int64(0)
     for arrival in range(len(counts)):
         end = begin + sizes[arrival]

@@ -1,9 +1,9 @@
-"""Nested loops over the buffers of N streams: arrivals -> N-tuples of like values within a window of each other.
+"""Nested loops over the buffers of N streams: N-tuples of like values within a window of each other.
 
-Every new tuple is compared with all that is buffered of the next stream, each partner with all of the one after it, and so on
-(STEAM, section 6.2.1): an N-tuple is made once, by its last member to arrive. Values are like if no two of a tuple differ by more
-than `reach`; times likewise by more than the window. Nothing is dropped unless the owner asks for it: what is out of
-the window is compared all the same.
+Every new tuple is compared with all buffered tuples of the next stream, each partner with all of the one
+after it, and so on (STEAM, section 6.2.1). So an N-tuple is made once, by its last member to arrive. The
+values of an N-tuple differ by at most `reach`, its times by at most the window. Tuples are dropped only when
+the owner asks for it; until then tuples outside the window are compared all the same.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _FOUND = 4096
 
 
 class Buffers(NamedTuple):
-    """Per stream (first index) its tuples; how many there are, and its latest time."""
+    """The tuples of each stream (first index), their number, and the stream's latest time."""
 
     times: Integers
     values: Values
@@ -37,7 +37,7 @@ class Buffers(NamedTuple):
 
 
 class NestedLoops:
-    """Over `streams` streams, each in the order of time."""
+    """Joins `streams` streams, each in time order."""
 
     def __init__(self, streams: int, kind: type[np.int64] | type[np.float64], reach: float) -> None:
         require(streams > 1, f"a join of {streams} streams")
@@ -79,8 +79,8 @@ class NestedLoops:
         return np.concatenate(found) if found else np.empty((0, self.streams), dtype=np.int64)
 
     def purge(self, window: int) -> None:
-        """Drop what is more than the window before the latest tuple of ALL other streams: one of them is not enough, for
-        older tuples of the others may still come (STEAM, section 6.2.1)."""
+        """Drop tuples that are more than the window before the latest tuple of ALL other streams. One other
+        stream is not enough, because older tuples of the others may still come (STEAM, section 6.2.1)."""
         buffers = self._buffers
         for stream in range(self.streams):
             slowest = int(np.delete(buffers.latest, stream).min())
@@ -103,7 +103,8 @@ def _wider(column: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 @numba.njit(cache=True)
 def loop(buffers, times, sources, values, rows, start, window, reach, found, tally):  # type: ignore[no-untyped-def]
-    """From arrival `start` on, until they end, a buffer or `found` is full; returns the next arrival and the count found."""
+    """Process arrivals from `start` on, until they end or a buffer or `found` is full. Returns the next
+    arrival and the number found."""
     streams, slots = buffers.times.shape
     places = np.zeros(streams, dtype=np.int64)
     # Of the first d members: their latest and oldest time, their least and greatest value.
@@ -128,7 +129,7 @@ def loop(buffers, times, sources, values, rows, start, window, reach, found, tal
             stream = (source + depth) % streams
             place, end = places[depth], buffers.counts[stream]
             compared -= place
-            # The loop that the join spends its time in, so it is a tight one.
+            # The join spends its time in this loop, so it is a tight one.
             low, high = least[depth], most[depth]
             while place < end:
                 value = buffers.values[stream, place]

@@ -1,14 +1,17 @@
-"""Ripple join: two relations in random order -> pairs, and after every batch an estimate of SUM over the whole join.
+"""Ripple join: pairs of two relations in random order, and after every batch an estimate of SUM over the
+whole join.
 
-Haas and Hellerstein (1999), as in algorithms, section 3.2. Each step takes `betas` new tuples of the relations (1 and 1: the
-square ripple, `ripple_order`) and joins them with everything seen. The hash form is the symmetric hash join on such input; the
-nested-loop form takes any band |value - value'| <= reach. After n and m tuples of N and M
+Haas and Hellerstein (1999), as in algorithms, section 3.2. Each step takes `betas` new tuples of the
+relations (1 and 1: the square ripple, `ripple_order`) and joins them with everything seen so far. The hash
+form is the symmetric hash join on such input. The nested-loop form takes any band |value - value'| <= reach.
+After n and m tuples of N and M
 
     estimate = N M / (n m) * sum over the pairs seen of measure * measure'
 
-which is COUNT(*) where all measures are 1. Its interval is that of the central limit theorem: with y the sum over a tuple's
-pairs, times N M / m (or N M / n), the variance is var(y) / n (1 - n/N) + var(y') / m (1 - m/M). The last factors are there because tuples
-are drawn without being put back: once all are seen the estimate is the answer.
+which is COUNT(*) if all measures are 1. Its confidence interval follows from the central limit theorem: with
+y the sum over a tuple's pairs, times N M / m (or N M / n), the variance is var(y) / n (1 - n/N) + var(y') / m
+(1 - m/M). The last factors account for drawing without replacement: once all tuples are seen the estimate is
+the answer.
 """
 
 from __future__ import annotations
@@ -29,7 +32,8 @@ from nilometer.operators.validation import require
 
 @dataclass(frozen=True)
 class RippleJoinSpec:
-    """The sizes of both relations; `reach`: the nested-loop form for values so far apart (None: the hash form, equal values)."""
+    """The sizes of both relations. `reach` selects the nested-loop form for values at most that far apart
+    (None: the hash form, equal values)."""
 
     sizes: tuple[int, int]
     reach: float | None = None
@@ -43,7 +47,8 @@ class RippleJoinSpec:
 
 @dataclass(frozen=True)
 class Estimate:
-    """Of a SUM, with the half width of its interval: infinite before two tuples of each relation were seen."""
+    """An estimate of a SUM, with the half width of its interval. The width is infinite until two tuples of
+    each relation were seen."""
 
     value: float
     half_width: float
@@ -61,7 +66,7 @@ def ripple_order(sizes: tuple[int, int], betas: tuple[int, int] = (1, 1)) -> Int
 
 
 class RippleJoin:
-    """Relations 0 and 1; times are not looked at."""
+    """Joins relations 0 and 1. Times are ignored."""
 
     def __init__(self, spec: RippleJoinSpec) -> None:
         self.spec = spec
@@ -75,9 +80,10 @@ class RippleJoin:
         self._outputs = 0
 
     def feed(self, arrivals: Arrivals, measures: Floats | None = None) -> Integers:
-        """The new pairs, as rows (row of relation 0, row of relation 1). `measures`: one per arrival (None: 1 each)."""
+        """The new pairs, as rows (row of relation 0, row of relation 1). `measures` has one per arrival
+        (None: 1 each)."""
         measures = np.ones(len(arrivals)) if measures is None else measures
-        # Inside, a tuple's row is its number in the sample: sums are kept by it.
+        # Internally a tuple's row is its number in the sample: sums are kept by it.
         numbers = np.empty(len(arrivals), dtype=np.int64)
         for source in (0, 1):
             mine = arrivals.sources == source
@@ -100,7 +106,8 @@ class RippleJoin:
 
     @property
     def estimate(self) -> Estimate:
-        """Of the SUM of measure * measure' over the join of both relations, from what was seen."""
+        """The estimated SUM of measure * measure' over the join of both relations, from the tuples seen so
+        far."""
         seen = [len(sums) for sums in self._sums]
         if min(seen) == 0:
             return Estimate(0.0, math.inf)
@@ -118,7 +125,7 @@ class RippleJoin:
 
     @property
     def counters(self) -> Counters:
-        """What it did so far."""
+        """The counters so far."""
         held = len(self._tables) if self._loops is None else len(self._loops)
         return counters(self._tally, self._arrivals, self._outputs, 2, held)
 

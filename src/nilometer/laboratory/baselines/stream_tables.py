@@ -1,9 +1,10 @@
-"""A hash table for each of k streams over one window: what the multi-way joins probe.
+"""A hash table for each of k streams over one window. The multi-way joins probe them.
 
-All streams are fed in the order of time, so what expires is what came first, whatever its stream: the tuples stand in one ring,
-numbered 0, 1, 2, ... as they come, and a bucket of a stream's table is a chain from its newest number to older ones. To
-expire is to move `first` on; a chain ends at the first number before it, so that nothing is ever unlinked and no expired
-tuple is ever met. All tables have the same buckets, one value's heads side by side: a value is hashed once, not once a table.
+All streams are fed in time order, so the tuples that came first expire first, whatever their stream. The
+tuples are in one ring, numbered 0, 1, 2, ... as they come, and a bucket of a stream's table is a chain from
+its newest number to older ones. To expire tuples, `first` is moved on. A chain ends at the first number
+before it, so nothing is ever unlinked and no expired tuple is ever met. All tables have the same buckets,
+with the heads of one value side by side: a value is hashed once, not once per table.
 """
 
 from __future__ import annotations
@@ -25,8 +26,8 @@ _BUCKET_BITS = 4
 
 
 class Tables(NamedTuple):
-    """The ring, by number modulo its length; `heads` by bucket and stream; `limits`: the first number there, and the next;
-    `held`: tuples per stream."""
+    """The ring, by number modulo its length. `heads` are by bucket and stream. `limits` are the first number
+    in the ring and the next one. `held` is the number of tuples per stream."""
 
     keys: Integers
     times: Integers
@@ -39,7 +40,7 @@ class Tables(NamedTuple):
 
 
 class StreamTables:
-    """The tables, and that they grow with what they hold."""
+    """The tables, which grow with their contents."""
 
     def __init__(self, streams: int) -> None:
         require(streams > 1, f"a join of {streams} streams")
@@ -52,15 +53,17 @@ class StreamTables:
 
     @property
     def full(self) -> bool:
-        """Whether the ring has no room for another tuple."""
+        """Whether the ring is full."""
         return len(self) == len(self.tables.keys)
 
     def require_order(self, arrivals: Arrivals) -> None:
-        """The streams are merged by time: a tuple that comes too late would find its partners gone."""
+        """Check that the streams are merged by time: a tuple that came too late would find its partners
+        gone."""
         self._latest = require_merged(arrivals, self.streams, self._latest)
 
     def grow(self) -> None:
-        """Twice the ring; and four buckets for each tuple, all tables together: most probes find nothing, and should see so at once."""
+        """Double the ring, and make four buckets for each tuple over all tables together: most probes find
+        nothing and should end at once."""
         old = self.tables
         bits = old.heads.shape[0].bit_length() - 1
         while self.streams << bits < 4 * len(self) and bits < 24:
@@ -84,7 +87,7 @@ def _empty(slots: int, bits: int, streams: int) -> Tables:
 
 @numba.njit(cache=True)
 def bits_of(tables):  # type: ignore[no-untyped-def]
-    """The buckets, first index of the heads, are 2 to the power of it."""
+    """The binary logarithm of the number of buckets, which is the first dimension of the heads."""
     bits = 0
     while 1 << bits < tables.heads.shape[0]:
         bits += 1
@@ -93,7 +96,7 @@ def bits_of(tables):  # type: ignore[no-untyped-def]
 
 @numba.njit(cache=True)
 def insert(tables, bucket, stream, key, time, row):  # type: ignore[no-untyped-def]
-    """A tuple into its stream's table; returns its number."""
+    """Insert a tuple into its stream's table; returns its number."""
     number = tables.limits[END]
     slot = number & (len(tables.keys) - 1)
     tables.keys[slot] = key
@@ -109,7 +112,7 @@ def insert(tables, bucket, stream, key, time, row):  # type: ignore[no-untyped-d
 
 @numba.njit(cache=True)
 def expire(tables, before):  # type: ignore[no-untyped-def]
-    """Drop all tuples older than that."""
+    """Drop all tuples older than `before`."""
     mask = len(tables.keys) - 1
     number = tables.limits[FIRST]
     while number < tables.limits[END] and tables.times[number & mask] < before:
@@ -120,7 +123,7 @@ def expire(tables, before):  # type: ignore[no-untyped-def]
 
 @numba.njit(cache=True)
 def move(old, new):  # type: ignore[no-untyped-def]
-    """Put all tuples into empty tables, under the numbers that they have."""
+    """Put all tuples into empty tables, under the same numbers."""
     bits = bits_of(new)
     mask = len(old.keys) - 1
     new.limits[FIRST] = new.limits[END] = old.limits[FIRST]

@@ -1,7 +1,9 @@
-"""Symmetric hash join: two streams -> pairs with equal values and |time - time'| <= window (Wilschut and Apers, 1991).
+"""Symmetric hash join: pairs of two streams with equal values and |time - time'| <= window (Wilschut and
+Apers, 1991).
 
-A tuple first drops from the other table what its own stream has passed by more than the window, then probes what is left, and
-is inserted into its own. So each pair is made once, by the later to arrive, and memory holds what may still find a partner.
+A tuple first drops from the other table the tuples that its own stream has passed by more than the window,
+then probes the rest, and is inserted into its own. So each pair is made once, by the later to arrive, and
+memory holds only tuples that may still find a partner.
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ from nilometer.operators.validation import require
 
 @dataclass(frozen=True)
 class SymmetricHashJoinSpec:
-    """A window in microseconds; None: everything may join with everything."""
+    """A window in microseconds (None: no window)."""
 
     window: int | None
 
@@ -26,7 +28,7 @@ class SymmetricHashJoinSpec:
 
 
 class SymmetricHashJoin:
-    """Streams 0 and 1, each in the order of time; they need not be in step."""
+    """Joins streams 0 and 1. Each is in time order; they need not be in step."""
 
     def __init__(self, spec: SymmetricHashJoinSpec) -> None:
         self.spec = spec
@@ -45,5 +47,5 @@ class SymmetricHashJoin:
 
     @property
     def counters(self) -> Counters:
-        """What it did so far."""
+        """The counters so far."""
         return counters(self._tally, self._arrivals, self._outputs, 2, len(self._tables))

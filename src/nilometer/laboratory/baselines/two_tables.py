@@ -1,15 +1,18 @@
-"""Two hash tables, one for each source: arrivals -> pairs of rows that met in memory. The part that the binary joins share.
+"""Two hash tables, one for each source, that give the pairs of rows that met in memory. The binary joins
+share this part.
 
-Each tuple is put into its own source's table and looked up in the other's (Wilschut and Apers, 1991), so that of two partners
-the later one finds the earlier. Slots are filled in the order of arrival and a bucket is a chain from its newest tuple to its
-oldest. A partition is a range of buckets, so that taking one out of memory only empties their heads.
+Each tuple is put into its own source's table and looked up in the other's (Wilschut and Apers, 1991), so the
+later of two partners finds the earlier. Slots are filled in the order of arrival, and a bucket is a chain
+from its newest tuple to its oldest. A partition is a range of buckets, so taking one out of memory only
+empties their heads.
 
-Two ways to keep to the window |time - time'| <= w: `prompt` drops what the other source has passed before every probe, and a
-probe ends at the first tuple that is too old; otherwise the window is only tested pair by pair, and the owner says when to `drop`.
-The law: times of one source never fall; how the two sources interleave is free.
+There are two ways to apply the window |time - time'| <= w. With `prompt`, tuples that the other source has
+passed are dropped before every probe, and a probe ends at the first tuple that is too old. Otherwise the
+window is only tested pair by pair, and the owner decides when to `drop`. The law: times of one source never
+fall; the two sources may interleave in any way.
 
-A tuple may itself be the result of a join below. Its time is then that of its latest member, `oldest` that of its oldest, and two
-are near if no two of their members are further apart than the window.
+A tuple may itself be the result of a join below. Then its time is that of its latest member and `oldest` that
+of its oldest. Two such tuples join if no two of their members are further apart than the window.
 """
 
 from __future__ import annotations
@@ -41,8 +44,9 @@ _PAIRS = 4096
 
 
 class Memory(NamedTuple):
-    """Per source (first index) and slot: the tuple, when it arrived, the next older tuple of its bucket, whether it is there.
-    Per source: heads of buckets, slots in use, the first of them not expired, tuples per partition, the latest time."""
+    """For each source (first index) and slot: the tuple, its arrival, the next older tuple of its bucket, and
+    whether it is there. For each source: the heads of buckets, the slots in use, the first of them that is
+    not expired, the tuples per partition, and the latest time."""
 
     keys: Integers
     times: Integers
@@ -59,7 +63,7 @@ class Memory(NamedTuple):
 
 
 class Tuples(NamedTuple):
-    """Tuples of one source, taken out of memory or read there."""
+    """Tuples of one source, taken out of memory or copied from it."""
 
     keys: Integers
     times: Integers
@@ -68,12 +72,13 @@ class Tuples(NamedTuple):
     arrived: Integers
 
     def where(self, holds: Booleans | Integers) -> Tuples:
-        """Some of them."""
+        """The tuples for which the mask holds."""
         return Tuples(*(column[holds] for column in self))
 
 
 class TwoTables:
-    """Both tables, each of `partitions` partitions (a power of two); `clock` numbers arrivals and whatever else happens."""
+    """Both tables, each of `partitions` partitions (a power of two). `clock` numbers arrivals and all other
+    events."""
 
     def __init__(self, partitions: int = 1) -> None:
         require(partitions > 0 and partitions & (partitions - 1) == 0, f"{partitions} partitions")
@@ -97,7 +102,7 @@ class TwoTables:
         return int(self._memory.sizes.sum())
 
     def tick(self) -> int:
-        """The time, by our own clock, of what happens now."""
+        """Advance the join's own clock and return its time."""
         self.clock += 1
         return self.clock
 
@@ -111,7 +116,8 @@ class TwoTables:
         limit: int = NO_LIMIT,
         overflow: Callable[[], None] | None = None,
     ) -> Integers:
-        """The pairs (row of source 0, row of source 1) that meet; `overflow` is called whenever more than `limit` are there."""
+        """The pairs (row of source 0, row of source 1) that meet. `overflow` is called whenever more than
+        `limit` tuples are in memory."""
         return self.feed_results(arrivals, arrivals.times, window, tally, prompt, limit, overflow)[:, :2]
 
     def feed_results(
@@ -124,7 +130,8 @@ class TwoTables:
         limit: int = NO_LIMIT,
         overflow: Callable[[], None] | None = None,
     ) -> Integers:
-        """The same of tuples that are results themselves; more columns tell which of the arrivals made a pair, and its oldest time."""
+        """Like `feed`, for tuples that are results themselves. Further columns tell which arrival made a
+        pair, and its oldest time."""
         require_streams(arrivals, 2)
         self._require_order(arrivals)
         pairs = []
@@ -154,11 +161,11 @@ class TwoTables:
         return np.concatenate(pairs) if pairs else np.empty((0, 4), dtype=np.int64)
 
     def tuples(self, source: int, partition: int | None = None) -> Tuples:
-        """What is in memory, of one partition or of all, in the order of arrival."""
+        """The tuples in memory, of one partition or of all, in the order of arrival."""
         return self._at(source, self._slots(source, partition))
 
     def take(self, source: int, partition: int) -> Tuples:
-        """The same, taken out of memory."""
+        """The same tuples, removed from memory."""
         slots = self._slots(source, partition)
         taken = self._at(source, slots)
         memory = self._memory
@@ -169,14 +176,15 @@ class TwoTables:
         return taken
 
     def renumber(self, source: int) -> Integers:
-        """Give the tuples of a source the rows 0, 1, 2, ... in the order of arrival; returns the rows that they had."""
+        """Give the tuples of a source the rows 0, 1, 2, ... in the order of arrival; returns their former
+        rows."""
         slots = self._slots(source, None)
         rows: Integers = self._memory.rows[source, slots]
         self._memory.rows[source, slots] = np.arange(len(slots))
         return rows
 
     def drop(self, source: int, before: int) -> None:
-        """Forget the tuples with a member older than that."""
+        """Drop the tuples with a member older than `before`."""
         memory = self._memory
         slots = self._slots(source, None)
         old = slots[memory.oldest[source, slots] < before]
@@ -210,7 +218,8 @@ class TwoTables:
         )
 
     def _make_room(self) -> None:
-        """Close the gaps; twice the slots if more than half are in use, and at most one tuple a bucket on average."""
+        """Close the gaps. If more than half of the slots are in use, double them; there is at most one tuple
+        per bucket on average."""
         held = [self.tuples(source) for source in (0, 1)]
         most = max(len(tuples.keys) for tuples in held)
         slots = self._memory.keys.shape[1]
@@ -261,7 +270,7 @@ def bucket_of(key, bits):  # type: ignore[no-untyped-def]
 
 @numba.njit(cache=True)
 def chain(memory, bits):  # type: ignore[no-untyped-def]
-    """Make all chains anew."""
+    """Rebuild all chains."""
     memory.heads[:] = -1
     for source in range(2):
         for slot in range(memory.firsts[source], memory.ends[source]):
@@ -275,8 +284,8 @@ def chain(memory, bits):  # type: ignore[no-untyped-def]
 def insert_and_probe(  # type: ignore[no-untyped-def]
     memory, times, sources, keys, rows, oldest, start, clock, window, limit, prompt, width_bits, found, tally
 ):
-    """From arrival `start` on, until they end, the slots or `found` are full, or more than `limit` tuples are in memory;
-    returns the next arrival, the clock and the count of pairs."""
+    """Process arrivals from `start` on, until they end, the slots or `found` are full, or more than `limit`
+    tuples are in memory. Returns the next arrival, the clock and the number of pairs."""
     buckets = memory.heads.shape[1]
     bits = 0
     while 1 << bits < buckets:
@@ -305,7 +314,7 @@ def insert_and_probe(  # type: ignore[no-untyped-def]
         bucket = bucket_of(key, bits)
         began, compared = count, 0
         place = memory.heads[other, bucket]
-        # A chain may lead on to slots that have expired: they are older than all that have not.
+        # A chain may go on into expired slots: these are older than all others.
         while place >= memory.firsts[other]:
             compared += 1
             if memory.keys[other, place] == key:

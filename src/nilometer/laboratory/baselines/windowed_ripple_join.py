@@ -1,8 +1,8 @@
-"""Ripple join over windows: N streams -> N-tuples of like values within a window, by nested loops with periodic purges.
+"""Ripple join over windows: N-tuples of like values within a window, by nested loops with periodic purges.
 
-STEAM's rival of the NLW-join (section 6.2.4): "a version of ripple-join that is periodically updating its join buffers every
-10,000 tuples to remove non-window related tuples". Between two purges every tuple is compared with stale ones too; that is the
-whole difference that the paper's Figure 7(a) measures.
+It is STEAM's rival of the NLW-join (section 6.2.4): "a version of ripple-join that is periodically updating
+its join buffers every 10,000 tuples to remove non-window related tuples". Between two purges every tuple is
+compared with stale ones too; that is the whole difference that the paper's Figure 7(a) measures.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class WindowedRippleJoinSpec:
 
 
 class WindowedRippleJoin:
-    """Streams 0 to N - 1, each in the order of time; they need not be in step."""
+    """Joins streams 0 to N - 1. Each is in time order; they need not be in step."""
 
     def __init__(self, spec: WindowedRippleJoinSpec) -> None:
         self.spec = spec
@@ -65,6 +65,6 @@ class WindowedRippleJoin:
 
     @property
     def counters(self) -> Counters:
-        """What it did so far."""
+        """The counters so far."""
         held = 0 if self._loops is None else len(self._loops)
         return counters(self._tally, self._arrivals, self._outputs, self.spec.streams, held)

@@ -1,25 +1,28 @@
-"""XJoin: two streams and a bounded memory -> pairs with equal values, made while tuples come, while none comes, and at the end.
+"""XJoin: pairs of two streams with equal values in bounded memory, made while tuples come, while none comes,
+and at the end.
 
-Urhan and Franklin (2000), as in algorithms, section 3.3. Each source has partitions, each with a part in memory and one on disk:
+Urhan and Franklin (2000), as in algorithms, section 3.3. Each source has partitions, each with a part in
+memory and one on disk:
 
     stage 1  a tuple is inserted and probes the other memory; memory full: the largest part is moved to disk
     stage 2  both sources are blocked: a part on disk probes the part in memory opposite to it
-    stage 3  both have ended: what is left, partition by partition
+    stage 3  both have ended: the remaining pairs, partition by partition
 
-Every tuple has the time it arrived (ATS) and the time it was moved to disk (DTS), by the join's own clock, and every part
-on disk a history of its probes. From them, and from nothing else, it follows which pairs were made before:
+Every tuple has the time it arrived (ATS) and the time it was moved to disk (DTS), by the join's own clock,
+and every part on disk has a history of its probes. These alone tell which pairs were made before:
 
     in stage 1  iff  a.ATS < b.DTS and b.ATS < a.DTS                     both were in memory for a while
     in stage 2  iff  a probe (L, P) in the history of the part of d has  d.DTS <= L and m.ATS <= P < m.DTS
 
-The windowed form (STEAM, section 6.2.4: "versions adapted to consider window constraints and periodic updates of their join
-buffers") tests |time - time'| <= window pair by pair and drops every `purge_every` tuples what the other source has passed.
-A passed tuple may still have partners on disk that it never met; so a partition with a part on disk is cleaned up, by stage 3's
-rules, before anything is dropped from it. What arrived before its last clean-up is then known to be done:
+The windowed form (STEAM, section 6.2.4: "versions adapted to consider window constraints and periodic updates
+of their join buffers") tests |time - time'| <= window pair by pair. Every `purge_every` tuples it drops the
+tuples that the other source has passed. Such a tuple may still have partners on disk that it never met. So a
+partition with a part on disk is first cleaned up, by stage 3's rules. All pairs of tuples that arrived before
+the last clean-up have been made:
 
     in a clean-up at C  iff  a.ATS <= C and b.ATS <= C
 
-The disk is simulated: its tuples do not count as memory, and what is written and read is counted.
+The disk is simulated: its tuples do not count as memory, and writes and reads are counted.
 """
 
 from __future__ import annotations
@@ -47,14 +50,15 @@ from nilometer.laboratory.baselines.two_tables import NO_LIMIT, Tuples, TwoTable
 from nilometer.operators.validation import require
 
 STILL_THERE = 2**62
-"""The DTS of what is in memory."""
+"""The DTS of a tuple in memory."""
 
 NOTHING = np.empty((0, 2), dtype=np.int64)
 
 
 @dataclass(frozen=True)
 class XJoinSpec:
-    """`memory`: a limit in tuples (None: none). `activation`: stage 2 probes for as many new pairs as this, or more."""
+    """`memory` is a limit in tuples (None: no limit). `activation` is the least number of new pairs for which
+    stage 2 makes a probe."""
 
     window: int | None
     memory: int | None = None
@@ -71,7 +75,8 @@ class XJoinSpec:
 
 @dataclass
 class _Part:
-    """A part on disk: its tuples and their DTS; the history of its probes (L, P); what was there at the last of them."""
+    """A part on disk: its tuples and their DTS, the history of its probes (L, P), and its contents at the
+    last of them."""
 
     tuples: list[Tuples]
     moved: list[Integers]
@@ -81,7 +86,7 @@ class _Part:
     opposite_seen: int = 0
 
     def read(self) -> tuple[Tuples, Integers]:
-        """All of it, as one piece."""
+        """The whole part, as one piece."""
         if len(self.tuples) > 1:
             columns = zip(*self.tuples, strict=True)
             self.tuples = [Tuples(*(np.concatenate(column) for column in columns))]
@@ -95,13 +100,13 @@ class _Part:
         return sum(len(moved) for moved in self.moved)
 
     def keep(self, holds: Booleans) -> None:
-        """Only these."""
+        """Keep only the tuples for which the mask holds."""
         tuples, moved = self.read()
         self.tuples, self.moved = ([tuples.where(holds)], [moved[holds]]) if holds.any() else ([], [])
 
 
 class XJoin:
-    """Streams 0 and 1, each in the order of time; they need not be in step."""
+    """Joins streams 0 and 1. Each is in time order; they need not be in step."""
 
     def __init__(self, spec: XJoinSpec) -> None:
         self.spec = spec
@@ -110,7 +115,8 @@ class XJoin:
         self._tables = TwoTables(spec.partitions)
         self._disk = [[_Part([], [], []) for _ in range(spec.partitions)] for _ in (0, 1)]
         self._cleaned = np.full(spec.partitions, -1, dtype=np.int64)
-        # Per source and partition, for what stage 2 promises: tuples ever put into memory, and those moved since a batch began.
+        # Per source and partition, to estimate stage 2's new pairs: the tuples ever put into memory, and those
+        # moved since a batch began.
         self._inserted = np.zeros((2, spec.partitions), dtype=np.int64)
         self._moved = np.zeros((2, spec.partitions), dtype=np.int64)
         self._tally = new_tally()
@@ -140,7 +146,8 @@ class XJoin:
         return self._emitted(found)
 
     def blocked(self, probes: int | None = None) -> Integers:
-        """Stage 2, while neither source brings anything: at most so many probes of parts on disk (None: all worth it)."""
+        """Stage 2, while neither source brings anything: at most `probes` probes of parts on disk (None: all
+        that are worthwhile)."""
         found = []
         while probes is None or probes > 0:
             choice = self._worth_most()
@@ -151,7 +158,7 @@ class XJoin:
         return self._emitted(found)
 
     def finish(self) -> Integers:
-        """Stage 3, once both sources have ended: all pairs not made before. Afterwards nothing is left."""
+        """Stage 3, once both sources have ended: all pairs not made before. Afterwards the join is empty."""
         found = []
         for partition in range(self.spec.partitions):
             found += self._clean_up(partition)
@@ -162,12 +169,12 @@ class XJoin:
 
     @property
     def counters(self) -> Counters:
-        """What it did so far."""
+        """The counters so far."""
         return counters(self._tally, self._arrivals, self._outputs, 2, len(self._tables))
 
     @property
     def on_disk(self) -> int:
-        """Tuples there now."""
+        """The number of tuples on disk."""
         return sum(len(part) for parts in self._disk for part in parts)
 
     def _emitted(self, found: list[Integers]) -> Integers:
@@ -176,7 +183,7 @@ class XJoin:
         return pairs
 
     def _move_largest(self) -> None:
-        """To disk, the largest part of either source."""
+        """Move the largest part of either source to disk."""
         source, partition = divmod(int(np.argmax(self._tables.sizes)), self.spec.partitions)
         tuples = self._tables.take(source, partition)
         count = len(tuples.keys)
@@ -188,7 +195,8 @@ class XJoin:
         self._tally[WRITTEN] += count
 
     def _worth_most(self) -> tuple[int, int] | None:
-        """The part on disk that promises most new pairs, if enough: what is new on either side, times how often two meet."""
+        """The part on disk that promises the most new pairs, if enough: the new tuples on either side times
+        the probability of a match."""
         chance = (self._met + 1) / (int(self._tally[OFFERED]) + 1)
         best, choice = self.spec.activation, None
         for source in (0, 1):
@@ -243,7 +251,7 @@ class XJoin:
             yield np.column_stack((mine.rows[first], theirs.rows[second]))
 
     def _clean_up(self, partition: int) -> list[Integers]:
-        """All pairs of a partition that were not made before; from here on they were."""
+        """All pairs of a partition that were not made before. From here on they count as made."""
         sides = []
         for source in (0, 1):
             stored, moved = self._disk[source][partition].read()
@@ -255,12 +263,13 @@ class XJoin:
         found = list(self._unmade(sides[0], sides[1], partition))
         self._cleaned[partition] = self._tables.tick()
         for source in (0, 1):
-            # What its probes made is now among what the clean-up made.
+            # The clean-up covers the pairs that its probes made.
             self._disk[source][partition].history.clear()
         return found
 
     def _purge(self) -> list[Integers]:
-        """Drop what the other source has passed by more than the window; what is on disk, or has a part there, after a clean-up."""
+        """Drop tuples that the other source has passed by more than the window. Partitions with a part on
+        disk are cleaned up first."""
         limits = [int(self._tables.latest[1 - source]) - self._window for source in (0, 1)]
         found = []
         for partition in range(self.spec.partitions):
@@ -282,7 +291,7 @@ class XJoin:
 def made_before(  # type: ignore[no-untyped-def]
     arrived, moved, other_arrived, other_moved, history, other_history, cleaned
 ):
-    """Which of the pairs stage 1, a probe from either side or a clean-up has made."""
+    """Which of the pairs were already made by stage 1, a probe from either side, or a clean-up."""
     made = np.empty(len(arrived), dtype=np.bool_)
     for pair in range(len(arrived)):
         a, a_moved, b, b_moved = arrived[pair], moved[pair], other_arrived[pair], other_moved[pair]

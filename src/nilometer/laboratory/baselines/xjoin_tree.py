@@ -1,12 +1,14 @@
-"""XJoin of N streams: a left-deep tree of windowed XJoins in memory -> N-tuples of equal values within a window of each other.
+"""XJoin of N streams: a left-deep tree of windowed XJoins in memory, for N-tuples of equal values within a
+window.
 
-STEAM's rival of the HW-join for 2, 3 and 4 streams (section 6.2.4, Figure 7(b)): "a version of Xjoin, where the hash tables are
-updated periodically". A level's left table holds m-tuples of the streams before it, its right table a stream. The paper speaks of
-no limit to memory, and results from disk would reach the next level out of their time; so each level is in XJoin's first
-stage. Every `purge_every` tuples, what has a member out of the window is dropped; between two purges it is met by every probe
-of its bucket.
+It is STEAM's rival of the HW-join for 2, 3 and 4 streams (section 6.2.4, Figure 7(b)): "a version of Xjoin,
+where the hash tables are updated periodically". A level's left table holds m-tuples of the streams before it,
+its right table a stream. The paper mentions no limit to memory, and results from disk would reach the next
+level out of order; so each level stays in XJoin's first stage. Every `purge_every` tuples, tuples with a
+member outside the window are dropped. Between two purges every probe of their bucket meets them.
 
-A batch goes through the tree level by level: what an arrival makes at one level arrives at the next in that arrival's place.
+A batch goes through the tree level by level: the results of an arrival at one level arrive at the next in
+that arrival's place.
 """
 
 from __future__ import annotations
@@ -38,7 +40,8 @@ class XJoinTreeSpec:
 
 @dataclass(frozen=True)
 class _Results:
-    """Of one level, in the order of the arrivals (by number) that made them; `rows` has a column for each stream."""
+    """The results of one level, in the order of the arrivals (by number) that made them. `rows` has a column
+    for each stream."""
 
     arrivals: Integers
     times: Integers
@@ -48,12 +51,12 @@ class _Results:
 
 
 class XJoinTree:
-    """Streams 0 to N - 1, merged by time; of equal times the order of arrival decides."""
+    """Joins streams 0 to N - 1, merged by time. Tuples of equal time are taken in the order of arrival."""
 
     def __init__(self, spec: XJoinTreeSpec) -> None:
         self.spec = spec
         self._levels = [TwoTables() for _ in range(spec.streams - 1)]
-        # Per level, what its left table's rows stand for.
+        # For each level, the members of its left table's rows.
         self._members = [np.empty((0, level + 1), dtype=np.int64) for level in range(spec.streams - 1)]
         self._latest = LEAST_TIME
         self._tally = new_tally()
@@ -79,7 +82,7 @@ class XJoinTree:
 
     @property
     def counters(self) -> Counters:
-        """What it did so far; in memory are m-tuples too."""
+        """The counters so far. `in_memory` includes m-tuples."""
         held = sum(len(tables) for tables in self._levels)
         return counters(self._tally, self._arrivals, self._outputs, self.spec.streams, held)
 
@@ -94,7 +97,8 @@ class XJoinTree:
         return left.rows
 
     def _join(self, level: int, tables: TwoTables, left: _Results, right: _Results) -> _Results:
-        """Both sides in the order of arrival; a right tuple and a left one of the same arrival there cannot be."""
+        """Join both sides in the order of arrival. A right tuple and a left one never come from the same
+        arrival."""
         known = len(self._members[level])
         self._members[level] = members = np.concatenate((self._members[level], left.rows))
         order = np.argsort(np.concatenate((left.arrivals, right.arrivals)), kind="stable")

@@ -1,4 +1,6 @@
-"""Benchmarks, by the name that `nilometer bench` takes. Those of joins and on Spark have options of their own."""
+"""Benchmarks, by the name that `nilometer bench` takes. The benchmarks of joins and on Spark have options of
+their own.
+"""
 
 from nilometer.laboratory.benchmarks.edge import edge
 from nilometer.laboratory.benchmarks.joins import joins

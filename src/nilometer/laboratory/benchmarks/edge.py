@@ -1,4 +1,7 @@
-"""`nilometer bench edge`: the stream log by itself, a source that offers too much, and MQTT to the log through a real Mosquitto where there is one."""
+"""`nilometer bench edge`: the stream log by itself, an overloading source, and MQTT to the log.
+
+The MQTT part runs through a real Mosquitto, if one is installed.
+"""
 
 from __future__ import annotations
 
@@ -11,12 +14,12 @@ from nilometer.laboratory.benchmarks.single_core import on_one_core
 
 
 def edge(rows: int, sensors: int) -> Result:
-    """All of it."""
+    """Run all parts."""
     return on_one_core(__name__, rows, sensors)
 
 
 def measure(rows: int, sensors: int) -> Result:
-    """What the process of its own runs: the log takes four times the rows, MQTT a fifth of them."""
+    """The part that runs in its own process. The log takes four times the rows, MQTT a fifth of them."""
     log = edge_log(4 * rows)
     flood, flat = edge_overload(20 * rows)
     measurements, goals = [*log, flood], [*targets(log), flat]

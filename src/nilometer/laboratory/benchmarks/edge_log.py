@@ -1,8 +1,10 @@
-"""The stream log by itself: appends in batches of 1,000 with fsync by interval, and a scan of all of it, on one core.
+"""The stream log by itself: appends in batches of 1,000 with fsync by interval, and a scan of the whole log,
+on one core.
 
-A row is what a sensor sends: time, id and three measured values. A scan checks the checksum of every byte and gives frames; the
-sums of all columns are compared outside the measured time. The peer of the append is a bare write of the same bytes, the
-peer of the scan is Polars reading one Parquet file of the same rows. Best of several.
+A row is a typical reading: time, id and three measured values. A scan checks the checksum of every byte and
+returns frames; the sums of all columns are compared outside the measured time. The append is compared with a
+bare write of the same bytes, the scan with Polars reading one Parquet file of the same rows. The best of
+several runs counts.
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 APPENDS, REPEATS = 3, 9
-"""Best of so many: a scan is over in 50 ms, which a busy machine seldom leaves alone."""
+"""The best of this many runs counts: a scan takes 50 ms, and a busy machine rarely leaves it undisturbed."""
 
 BATCH = 1_000
 SENSORS = 200
@@ -33,7 +35,7 @@ SCAN_RATE = 20_000_000
 
 
 def edge_log(rows: int = 2_000_000) -> tuple[Measurement, ...]:
-    """Append and scan; best run in a process with POLARS_MAX_THREADS=1, to be of one core."""
+    """Append and scan. Run it in a process with POLARS_MAX_THREADS=1, so that it uses one core."""
     with tempfile.TemporaryDirectory() as folder:
         batches = _batches(rows)
         append = min((_append(Path(folder) / str(i), batches) for i in range(APPENDS)), key=lambda m: m.ours)
@@ -42,7 +44,7 @@ def edge_log(rows: int = 2_000_000) -> tuple[Measurement, ...]:
 
 
 def targets(measurements: tuple[Measurement, ...]) -> tuple[Target, ...]:
-    """The two rates, as microseconds a row, since a target is a figure not to be exceeded."""
+    """The two rates as microseconds per row, because a target is a figure not to be exceeded."""
     limits = {APPEND: APPEND_RATE, SCAN: SCAN_RATE}
     return tuple(
         Target(
@@ -84,7 +86,7 @@ def _append(folder: Path, batches: list[pl.DataFrame]) -> Measurement:
 
 
 def _bare_write(path: Path, log: Path) -> float:
-    """The log's bytes again, in as many writes, with one fsync at the end."""
+    """Write the log's bytes again, in as many writes, with one fsync at the end."""
     data = b"".join(file.read_bytes() for file in sorted(log.glob("*.segment")))
     step = 40 * BATCH
     started = time.perf_counter()
@@ -98,7 +100,7 @@ def _bare_write(path: Path, log: Path) -> float:
 
 
 def measure_scan(folder: Path, batches: list[pl.DataFrame]) -> Measurement:
-    """Scan a log of these batches, against Parquet."""
+    """Scan a log of these batches, compared with Parquet."""
     import polars as pl
 
     from nilometer.log import StreamLog

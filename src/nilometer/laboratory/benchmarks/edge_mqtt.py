@@ -1,8 +1,10 @@
-"""MQTT to decoded batches, to the log, and to a live query: a real Mosquitto on loopback, a publisher in a process of its own.
+"""MQTT to decoded batches, to the log, and to a live query, with a real Mosquitto on loopback and a publisher
+in its own process.
 
-Readings a second from the first PUBLISH to the last acknowledgement, in SenML packs of ten and in single messages. "Batches" is the adapter
-alone; "log" is the whole way in: decoded, doubles removed by KEY, books kept, made durable, acknowledged; "live query" is that and a
-grouped window over it. The publisher writes MQTT 3.1.1 packets made beforehand, so that it takes as little as it can of the machine it shares.
+It measures readings per second from the first PUBLISH to the last acknowledgement, in SenML packs of ten and
+in single messages. "Batches" is the adapter alone. "Log" is the whole way in: decode, remove duplicates by
+KEY, keep the books, make durable, acknowledge. "Live query" adds a grouped window over it. The publisher
+writes prepared MQTT 3.1.1 packets, so that it uses as little as possible of the shared machine.
 """
 
 from __future__ import annotations
@@ -35,10 +37,10 @@ STREAM = Stream("air", stream_columns((Column("pm25", FLOAT, "ug/m3"),)), key=("
 START = 1_767_225_600
 PACK = 10
 WINDOW = 2_000
-"""Messages that the publisher has unacknowledged at most."""
+"""The most unacknowledged messages of the publisher."""
 
 GOAL = 20_000
-"""Readings a second, in packs of ten, to the log."""
+"""Readings per second, in packs of ten, to the log."""
 
 PATIENCE = 60.0
 QUESTION = "SELECT id, AVG(pm25) AS mean FROM air [RANGE 1 MINUTE SLIDE 10 SECONDS] GROUP BY id"
@@ -46,7 +48,7 @@ NAMES = {"to_batches": "to batches", "to_log": "to log", "to_query": "to a live 
 
 
 def edge_mqtt(rows: int = 200_000, sensors: int = 2_000) -> Result:
-    """Run it all."""
+    """Run all parts."""
     measurements = measure(rows, sensors)
     packed = next(m for m in measurements if "log" in m.task and "packs" in m.task)
     goal = f"seconds for {GOAL:,} readings in SenML packs of {PACK}, MQTT to log"
@@ -60,18 +62,19 @@ def measure(rows: int, sensors: int) -> list[Measurement]:
     measurements = []
     for way in (to_batches, to_log, to_query):
         for pack in (PACK, 1):
-            # Single messages take ten times as long a reading: a fifth of them will do.
+            # Single messages take ten times as long per reading: a fifth of them is enough.
             count = rows if pack > 1 else rows // 5
             measurements.append(_run(count // pack * pack, sensors, pack, way))
     return measurements
 
 
 Way = Callable[[MqttAdapter, int, Path], Iterator[int]]
-"""Takes readings from an opened or unopened adapter; gives how many have come and are acknowledged, again and again."""
+"""Takes readings from an opened or unopened adapter, and yields the number of readings acknowledged so
+far."""
 
 
 def to_batches(source: MqttAdapter, rows: int, _: Path) -> Iterator[int]:
-    """Decoded and acknowledged, kept nowhere."""
+    """Decode and acknowledge readings; keep none."""
     assert source.wake is not None
     heard = 0
     with source:
@@ -85,7 +88,7 @@ def to_batches(source: MqttAdapter, rows: int, _: Path) -> Iterator[int]:
 
 
 def to_log(source: MqttAdapter, rows: int, folder: Path) -> Iterator[int]:
-    """Through the stream manager."""
+    """Send readings through the stream manager."""
     with StreamManager(LogDirectory(folder), _clock, lambda *_: source) as manager:
         manager.register("bench", [STREAM])
         yield 0
@@ -99,7 +102,7 @@ def to_log(source: MqttAdapter, rows: int, folder: Path) -> Iterator[int]:
 
 
 def to_query(source: MqttAdapter, rows: int, folder: Path) -> Iterator[int]:
-    """Through the station, into a live query."""
+    """Send readings through the station into a live query."""
     database = connect()
     database.catalog.add_stream(STREAM)
     with Station(database, folder, outside=Outside(adapter_of=lambda *_: source)) as station:
@@ -134,7 +137,7 @@ def _run(rows: int, sensors: int, pack: int, way: Way) -> Measurement:
         publisher = subprocess.Popen(
             [sys.executable, "-c", PUBLISHER, str(port), packets.name, str(rows // pack)]
         )
-        # From the publisher's first byte: its own start is not what is measured.
+        # Time from the publisher's first byte: its own start is not measured.
         source.wake.wait(PATIENCE)
         began = time.perf_counter()
         for heard in steps:
@@ -170,7 +173,7 @@ def _packets(rows: int, sensors: int, pack: int) -> Iterator[bytes]:
 
 
 def _length(size: int) -> bytes:
-    """MQTT's variable-length number."""
+    """MQTT's variable-length integer."""
     encoded = bytearray()
     while True:
         size, low = divmod(size, 128)
@@ -242,7 +245,7 @@ def _broker() -> Iterator[int]:
 
 
 def _await(port: int, process: subprocess.Popen[bytes]) -> None:
-    """Until it listens."""
+    """Wait until the broker listens."""
     until = time.monotonic() + PATIENCE
     while process.poll() is None and time.monotonic() < until:
         try:

@@ -1,8 +1,10 @@
-"""A source that offers ten times what the log takes, and a query that takes a tenth of that: what is shed, and what it costs in memory.
+"""A source that offers ten times what the log takes, and a query that takes a tenth of that: the shed
+readings and the memory.
 
-The disk takes one batch in ten and says ENOSPC to the others, so that nine of ten batches are shed by the stream's policy (drop oldest) in the
-manager's bounded backlog; the slow query falls behind the ring of recent entries and reads the log. Resident memory is looked at after a fifth of the run,
-when all bounds are reached, and at the end. `equal` says that the books balance.
+The disk takes one batch in ten and fails the others with ENOSPC. So nine of ten batches are shed by the
+stream's policy (drop oldest) in the manager's bounded backlog, and the slow query falls behind the
+ring of recent entries and reads the log. Resident memory is measured after a fifth of the run, when all bounds are reached,
+and at the end. `equal` says that the books balance.
 """
 
 from __future__ import annotations
@@ -29,11 +31,12 @@ BATCH = 10_000
 OVERLOAD = 10
 BACKLOG = QUEUE = 4 << 20
 LIMIT = 64.0
-"""Megabytes that memory may grow by after the first fifth: what an allocator keeps, not what was offered."""
+"""The megabytes by which memory may grow after the first fifth: what an allocator keeps, not what was
+offered."""
 
 
 class Flood(Adapter):
-    """Always another batch."""
+    """A source that always has another batch."""
 
     offered = 0
 
@@ -48,7 +51,7 @@ class Flood(Adapter):
 
 
 class Disk:
-    """Has room for one write a turn in ten."""
+    """A disk with room for one write in every ten turns."""
 
     room = False
 
@@ -60,7 +63,7 @@ class Disk:
 
 
 def edge_overload(rows: int = 20_000_000) -> tuple[Measurement, Target]:
-    """So many rows offered."""
+    """Offer this number of rows."""
     turns = max(5 * OVERLOAD, rows // BATCH)
     disk, now = Disk(), 0
     with tempfile.TemporaryDirectory() as folder:
@@ -107,5 +110,5 @@ def edge_overload(rows: int = 20_000_000) -> tuple[Measurement, Target]:
 
 
 def resident() -> int:
-    """Bytes of this process in memory."""
+    """The resident memory of this process in bytes."""
     return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGESIZE")

@@ -1,8 +1,10 @@
-"""How large the variable-arity join's answers are, factorised and flat, and what SIMILAR holds over an hour (part of `nilometer bench joins`).
+"""The size of the variable-arity join's answers, factorised and flat, and the state of SIMILAR over an hour
+(part of `nilometer bench joins`).
 
-An answer is a range of its value's list, which all answers share: 40 bytes, whatever its arity. Written out as lists it is a source and a length for each
-stream, and a time for each occurrence (SNJoin's sublists); as rows of the Cartesian product it has a source and a time for each stream in every row. The
-last is counted, in whole numbers, and never built.
+An answer is a range of its value's list, which all answers share: 40 bytes, whatever its arity. Written out
+as lists it has a source and a length for each stream, and a time for each occurrence (SNJoin's sublists). As
+rows of the Cartesian product it has a source and a time for each stream in every row. The last size is
+counted, in integers, and the rows are never built.
 """
 
 from __future__ import annotations
@@ -23,13 +25,14 @@ from nilometer.types import FLOAT, MINUTE, SECOND, Column, Schema
 
 ANSWERS = 200
 RANGE = 40
-"""Where a range begins and ends, whose it is, how many it has and of how many sources."""
+"""The bytes of a range: its beginning and end, its owner, its number of occurrences and of their sources."""
 NUMBER = 8
 
 
 @dataclass(frozen=True)
 class Sizes:
-    """Of so many answers: occurrences in the table and its bytes; matches and streams in all; rows and cells of the products."""
+    """The sizes for a number of answers: occurrences in the table and its bytes; matches and streams in
+    total; rows and cells of the products."""
 
     sensors: int
     occurrences: int
@@ -40,7 +43,7 @@ class Sizes:
     cells: int
 
     def line(self) -> str:
-        """For a person to read."""
+        """The sizes for a person to read."""
         listed = NUMBER * (self.matches + 2 * self.streams)
         return (
             f"{self.sensors:>7,} sensors: {ANSWERS} answers factorised {ANSWERS * RANGE / 1e3:.0f} kB beside the shared table of "
@@ -50,7 +53,7 @@ class Sizes:
 
 
 def sizes(given: Arrivals, sensors: int, window: int) -> Sizes:
-    """Of the last answers of these readings."""
+    """The sizes of the last answers to these readings."""
     table = OccurrenceTable(window)
     numbers = given.keys.view(np.uint64)
     first = len(given) - ANSWERS
@@ -70,7 +73,7 @@ def sizes(given: Arrivals, sensors: int, window: int) -> Sizes:
 
 
 def power(count: int) -> str:
-    """A number, or where it has many digits how many.
+    """A number, or its order of magnitude if it has many digits.
 
     >>> power(1_234), power(7**900)
     ('1,234', '10^760')
@@ -80,7 +83,8 @@ def power(count: int) -> str:
 
 @dataclass(frozen=True)
 class Held:
-    """After so many seconds of the stream: the occurrences in SIMILAR's table, its bytes, and the bytes of the state that is written."""
+    """After a number of seconds of the stream: the occurrences in SIMILAR's table, its bytes, and the bytes
+    of its written state."""
 
     seconds: int
     occurrences: int
@@ -89,7 +93,8 @@ class Held:
 
 
 def held_over(given: Arrivals, seconds: int, window: int, step: int = 10) -> list[Held]:
-    """What SIMILAR holds, minute by minute, of a stream of so many seconds that comes in rounds of `step` seconds."""
+    """SIMILAR's state, minute by minute, over a stream of this many seconds that comes in rounds of `step`
+    seconds."""
     schema = Schema((Column("s.v", FLOAT),))
     logic = Similar(schema, "s.v", 0, window, "COUNTS", "q").build()
     found = []

@@ -1,8 +1,11 @@
-"""`nilometer bench joins`: the variable-arity join against the joins it replaces, on one core, on the same readings, with equal answers.
+"""`nilometer bench joins`: the variable-arity join against the joins it replaces, on one core and the same
+readings, with equal answers.
 
-Sensors report with exponential gaps of 1 s on average, values by Zipf's law, a window of 10 s: SNJoin's setting (section 7.2). Each join says of every
-reading how many earlier ones of other sensors have its value. The outer MJoin and the tree of hash-merge joins probe every other
-stream for every reading, so they get fewer readings; ours is measured on these too, and on all. Then the joins on Spark (spark/joins.py).
+Sensors report with exponential gaps of 1 s on average, values follow Zipf's law, and the window is 10 s:
+SNJoin's setting (section 7.2). For every reading each join gives the number of earlier readings of other
+sensors with its value. The outer MJoin and the tree of hash-merge joins probe every other stream for every
+reading, so they get fewer readings; ours is measured on these too, and on all. The joins on Spark follow
+(spark/joins.py).
 """
 
 from __future__ import annotations
@@ -34,11 +37,12 @@ REPEATS = 5
 WINDOW = 10 * SECOND
 VALUES, SKEW = 1_000, 1.5
 RATE = 2_000
-"""Readings a second in all where the number of sensors varies: as many are in the window."""
+"""The total readings per second where the number of sensors varies, so that the window always holds as
+many."""
 FLEETS = (200, 2_000, 20_000)
 AT_ONCE = 50_000
 FEW = 50
-"""The peers get so many times fewer readings."""
+"""The factor by which the peers get fewer readings."""
 
 
 CORE = "core"
@@ -48,7 +52,7 @@ PARTS = (CORE, *SPARK_PARTS)
 def joins(
     rows: int, sensors: int, only: Sequence[str] = (), quick: bool = False, say: Callable[[str], None] = print
 ) -> Result:
-    """The parts of these names (PARTS), or all: what runs on one core, and then on Spark."""
+    """Run the parts of these names (PARTS), or all: first those on one core, then those on Spark."""
     for name in only:
         check(PARTS, name, "part of bench joins")
     wanted = only or PARTS
@@ -65,7 +69,8 @@ def joins(
 
 
 def measure(rows: int, sensors: int, seconds: int = HOUR // SECOND) -> Result:
-    """What the process of its own runs; `seconds` is how long the stream is over which memory is watched."""
+    """The part that runs in its own process. `seconds` is the length of the stream over which memory is
+    watched."""
     fleets = {fleet: readings(rows, fleet, RATE) for fleet in FLEETS}
     whole = readings(rows, sensors, sensors)
     some = whole[: max(1_000, rows // FEW)]
@@ -104,7 +109,8 @@ def measure(rows: int, sensors: int, seconds: int = HOUR // SECOND) -> Result:
 
 
 def _sizes(sensors: int, seconds: int) -> tuple[tuple[str, ...], Target]:
-    """How large answers are at each fleet, a reading a second of each sensor; and what is held over an hour."""
+    """The sizes of answers for each fleet, with one reading per second and sensor, and the state over an
+    hour."""
     fleets = [sizes(readings(12 * fleet, fleet, fleet), fleet, WINDOW).line() for fleet in FLEETS]
     held = held_over(readings(seconds * sensors, sensors, sensors), seconds, WINDOW)
     most = max(held, key=lambda each: each.table)
@@ -121,7 +127,7 @@ def _sizes(sensors: int, seconds: int) -> tuple[tuple[str, ...], Target]:
 
 
 def readings(rows: int, sensors: int, rate: int) -> Arrivals:
-    """In the order of (time, id)."""
+    """Readings in the order of (time, id)."""
     chance = np.random.default_rng(11)
     times = np.cumsum(chance.exponential(SECOND / rate, rows)).astype(np.int64)
     weights = 1 / np.arange(1, VALUES + 1) ** SKEW
@@ -135,7 +141,7 @@ def readings(rows: int, sensors: int, rate: int) -> Arrivals:
 
 
 def _partners(given: Arrivals) -> Integers:
-    """Ours: in batches, as they would come."""
+    """Our kernel: in batches, as they would come."""
     table = OccurrenceTable(WINDOW)
     numbers = given.keys.view(np.uint64)
     found = []
@@ -146,7 +152,7 @@ def _partners(given: Arrivals) -> Integers:
 
 
 def _asked(given: Arrivals) -> pl.DataFrame:
-    """In our language, from a frame to a frame."""
+    """The query in our language, from a frame to a frame."""
     database = connect()
     database.execute("CREATE STREAM readings (v FLOAT) PUSHED")
     frame = pl.DataFrame({"time": given.times, "id": given.sources, "v": given.values})
@@ -181,7 +187,7 @@ def _timed(run: Callable[[], Found]) -> tuple[Found, float]:
 
 
 def _best(run: Callable[[], Found]) -> tuple[Found, float]:
-    """What it gives, and the seconds of the best of several runs; the first one compiles."""
+    """The result, and the seconds of the best of several runs; the first one compiles."""
     run()
     runs = [_timed(run) for _ in range(REPEATS)]
     return runs[0][0], min(seconds for _, seconds in runs)

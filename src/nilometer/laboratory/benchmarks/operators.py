@@ -1,7 +1,9 @@
-"""`nilometer bench operators`: the gateway on one core against DuckDB on one thread, from the same Parquet files.
+"""`nilometer bench operators`: the gateway on one core against DuckDB on one thread, from the same Parquet
+files.
 
-Both read the file and give a whole columnar answer; DuckDB's is a batch over finished data, ours is by event time with
-lateness decided row by row. Each task runs once to warm up, then the best of `REPEATS` counts; answers are compared.
+Both read the file and return a whole columnar answer. DuckDB's is a batch over finished data; ours is by
+event time, with lateness decided row by row. Each task runs once to warm up, then the best of `REPEATS` runs
+counts. The answers are compared.
 """
 
 from __future__ import annotations
@@ -31,12 +33,12 @@ CREATE STREAM answer (y FLOAT) PUSHED;
 
 
 def operators(rows: int, sensors: int) -> Result:
-    """All of it, on one core."""
+    """Run all tasks on one core."""
     return on_one_core(__name__, rows, sensors)
 
 
 def measure(rows: int, sensors: int) -> Result:
-    """What the process of its own runs."""
+    """The part that runs in its own process."""
     try:
         import duckdb
     except ImportError:
@@ -144,7 +146,7 @@ def _one(directory: Path, peer: Any, task: str, ours: str, theirs: str, rows_in:
     import nilometer
 
     def run_ours() -> pl.DataFrame:
-        # A new database each time, so that the file is read anew; TIME stays microseconds, as DuckDB has it here.
+        # A new database each time, so that the file is read again; TIME stays in microseconds, as in DuckDB.
         given = nilometer.connect(directory).sql(ours).run("gateway").given
         assert isinstance(given, pl.DataFrame)
         return given
@@ -154,14 +156,14 @@ def _one(directory: Path, peer: Any, task: str, ours: str, theirs: str, rows_in:
 
     (mine, other), (my_seconds, their_seconds) = _best_of_each(run_ours, run_theirs)
     if "ASOF" in ours:
-        # An answer waits until the other stream has passed it: what came after its last tuple is not there yet.
+        # An answer waits until the other stream has passed it, so those after its last tuple are missing.
         last = pl.read_parquet(directory / "answer.parquet")["time"].max()
         other = other.filter(pl.col("time") <= last)
     return Measurement(task, my_seconds, their_seconds, rows_in, mine.height, _equal(mine, other))
 
 
 def _best_of_each(*runs: Callable[[], pl.DataFrame]) -> tuple[list[pl.DataFrame], list[float]]:
-    """Each once to warm up, then in turn, so that a busy spell of the machine falls on all of them."""
+    """Run each once to warm up, then in turn, so that a busy spell of the machine affects all of them."""
     frames = [run() for run in runs]
     best = [float("inf")] * len(runs)
     for _ in range(REPEATS):

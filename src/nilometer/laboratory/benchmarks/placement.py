@@ -1,7 +1,7 @@
-"""`nilometer bench placement`: how long it takes to plan a query for motes, by the size of the network, on one core.
+"""`nilometer bench placement`: the time to plan a query for motes, by the size of the network, on one core.
 
-The paper's three queries over a random network (SNEE section 6.3) in which half of the nodes sense. Planning waits for nothing, so that the processor's
-time is what it takes, also on a machine that others use.
+It plans the paper's three queries over a random network (SNEE section 6.3) in which half of the nodes sense.
+Planning waits for nothing, so processor time is the right measure, even on a shared machine.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from nilometer.laboratory.scenarios import QUERIES, random_network, random_scena
 from nilometer.placement import QualityOfService, place
 
 LIMITS = {200: 1.0, 2_000: 20.0}
-"""Nodes, and the seconds that a plan may take."""
+"""The seconds that a plan may take, by number of nodes."""
 
 
 def placement(rows: int, sensors: int) -> Result:
-    """All of it; the numbers of rows and sensors mean nothing here."""
+    """Run the benchmark; `rows` and `sensors` have no meaning here."""
     return on_one_core(__name__, rows, sensors)
 
 
 def measure(_rows: int, _sensors: int, limits: dict[int, float] | None = None) -> Result:
-    """What the process of its own runs."""
+    """The part that runs in its own process."""
     measurements, targets = [], []
     for size, limit in (limits or LIMITS).items():
         longest = 0.0
@@ -41,7 +41,7 @@ def measure(_rows: int, _sensors: int, limits: dict[int, float] | None = None) -
 
 def _planned(name: str, size: int) -> tuple[float, int]:
     network = random_network(random.Random(size), size, river=0.5)
-    # The memory of a Mica2 is too small for what passes the sink's neighbours; planning must work for it all the same.
+    # A Mica2's memory is too small for the tuples that pass the sink's neighbours. Planning must still work.
     network = replace(network, nodes=tuple(replace(node, ram=65_536) for node in network.nodes))
     scenario = random_scenario(1, 30, name)
     database = connect()

@@ -1,4 +1,4 @@
-"""Names -> what they run, with an error that says what there is."""
+"""Finds an entry by its name; the error for an unknown name lists the known ones."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def named(entries: Mapping[str, Entry], name: str, kind: str) -> Entry:
 
 
 def check(names: Iterable[str], name: str, kind: str) -> None:
-    """Refuse a name that there is not."""
+    """Refuse an unknown name."""
     known = list(names)
     if name not in known:
         close = difflib.get_close_matches(name, known, n=1)

@@ -1,4 +1,6 @@
-"""What a benchmark measured: ours beside the peer's, on the same data, in the same run, with equal answers."""
+"""The result of a benchmark: our time beside the peer's, on the same data, in the same run, with equal
+answers.
+"""
 
 from __future__ import annotations
 
@@ -8,8 +10,8 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Measurement:
-    """One task: seconds of both (None where the peer has no such thing), rows in and out, whether the answers agree. A peer that got
-    fewer rows got `peer_rows`."""
+    """One task: the seconds of both (None if the peer cannot do it), rows in and out, and whether the answers
+    agree. A peer that got fewer rows got `peer_rows`."""
 
     task: str
     ours: float
@@ -21,7 +23,7 @@ class Measurement:
 
     @property
     def ratio(self) -> float | None:
-        """Our time over the peer's, for as many rows: below 1 we are faster."""
+        """Our time divided by the peer's, for the same number of rows: below 1 we are faster."""
         if self.peer is None:
             return None
         return self.ours / self.rows_in / (self.peer / (self.peer_rows or self.rows_in))
@@ -29,7 +31,7 @@ class Measurement:
 
 @dataclass(frozen=True)
 class Target:
-    """A claim, and whether this run bears it out."""
+    """A claim, and whether this run supports it."""
 
     claim: str
     measured: float
@@ -51,7 +53,7 @@ class Result:
     measurements: tuple[Measurement, ...]
     targets: tuple[Target, ...]
     notes: tuple[str, ...] = ()
-    """What is no matter of time."""
+    """Results other than times."""
 
     def as_dict(self) -> dict[str, Any]:
         """For `--json`."""
@@ -66,7 +68,7 @@ class Result:
 
     @staticmethod
     def from_dict(data: dict[str, Any]) -> Result:
-        """What `as_dict` gave."""
+        """Read the output of `as_dict`."""
         return Result(
             data["name"],
             data["peer"],

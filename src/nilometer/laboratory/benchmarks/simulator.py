@@ -1,6 +1,7 @@
-"""`nilometer bench simulator`: how long it takes to simulate six months of a network of motes, on one core.
+"""`nilometer bench simulator`: the time to simulate six months of a network of motes, on one core.
 
-The paper's Q1 and Q2 (SNEE Fig. 25) on a random network, a reading every 15 minutes, nothing lost. The answers of the whole run are made; they are not kept.
+It runs the paper's Q1 and Q2 (SNEE Fig. 25) on a random network, with a reading every 15 minutes and no
+losses. The answers of the whole run are made but not kept.
 """
 
 from __future__ import annotations
@@ -19,16 +20,16 @@ from nilometer.types import DAY, HOUR, MINUTE, format_duration
 SIZES = (200, 2_000)
 DAYS = 182
 LIMIT = 60.0
-"""Processor seconds that six months of the largest network may take."""
+"""The processor seconds that six months of the largest network may take."""
 
 
 def simulator(rows: int, sensors: int) -> Result:
-    """All of it; the numbers of rows and sensors mean nothing here."""
+    """Run the benchmark; `rows` and `sensors` have no meaning here."""
     return on_one_core(__name__, rows, sensors)
 
 
 def measure(_rows: int, _sensors: int, sizes: tuple[int, ...] = SIZES, days: int = DAYS) -> Result:
-    """What the process of its own runs."""
+    """The part that runs in its own process."""
     measurements = []
     longest = 0.0
     for size in sizes:

@@ -1,4 +1,4 @@
-"""Runs a benchmark in a process of its own, where the libraries have been told to use one thread before they start."""
+"""Runs a benchmark in its own process, in which the libraries are limited to one thread before they start."""
 
 from __future__ import annotations
 

@@ -1,7 +1,9 @@
-"""W-joins of three and four streams on one core: the table alone, the operator, and the gateway from SQL to the answer.
+"""W-joins of three and four streams on one core: the table alone, the operator, and the gateway from SQL to
+the answer.
 
-Each stream has a quarter (or third) of the readings, 10,000 a second in all, of 10,000 things by chance; windows of 2 and 10 s between
-every two streams. Beside them the tree of windowed XJoins, which gives the same N-tuples; that all give the same is checked.
+Each stream has a quarter (or third) of the readings, 10,000 per second in total, of 10,000 random things. The
+windows between every two streams are 2 and 10 s. The peer is the tree of windowed XJoins. All must give the
+same N-tuples, which is checked.
 """
 
 from __future__ import annotations
@@ -28,7 +30,7 @@ BATCH = 20_000
 def window_joins(
     rows: int, rate: int = RATE, things: int = THINGS, repeats: int = 3
 ) -> tuple[Measurement, ...]:
-    """Seconds of each, the best of several runs; the peer is XJoin, and the readings are the same."""
+    """The seconds of each, the best of several runs. The peer is XJoin, on the same readings."""
     return tuple(
         measured
         for streams in STREAMS
@@ -38,7 +40,7 @@ def window_joins(
 
 
 def readings(rows: int, streams: int, rate: int, things: int, seed: int = 5) -> Arrivals:
-    """In the order of time."""
+    """Readings in time order."""
     chance = np.random.default_rng(seed)
     times = np.cumsum(chance.exponential(SECOND / rate, rows)).astype(np.int64)
     return Arrivals(

@@ -1,4 +1,6 @@
-"""The demo's field and its script: smoke drifts over air monitors, questions come and go, and the monitors follow."""
+"""The demo's field and its script: smoke drifts over air monitors, queries start and stop, and the monitors
+adapt.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,7 @@ from nilometer.simulated.fields.generator import START
 from nilometer.types import MINUTE, format_time
 
 STEP = 2 * MINUTE
-"""How much of the field's time passes in one frame of the demo."""
+"""The field's time that passes in one frame of the demo."""
 
 URL = "generate://field?speed=1"
 SCHEMA = f"CREATE STREAM air (concentration FLOAT) PUSHED FROM '{URL}' DELAY 4 MINUTES KEY (id, time) EXPECT EVERY 1 MINUTE;"
@@ -18,7 +20,8 @@ SCHEMA = f"CREATE STREAM air (concentration FLOAT) PUSHED FROM '{URL}' DELAY 4 M
 
 @dataclass(frozen=True)
 class Question:
-    """A continuous query of the demo, what it asks in words, and the part of the demo's time in which it runs."""
+    """A continuous query of the demo, its meaning in words, and the part of the demo's time in which it
+    runs."""
 
     name: str
     title: str
@@ -70,5 +73,5 @@ def field_of(sensors: int, seed: int) -> SimulatedField:
 
 
 def radio_of(field: SimulatedField, seed: int) -> Radio:
-    """The field as it is heard."""
+    """The field behind its radio."""
     return Radio(field, seed)

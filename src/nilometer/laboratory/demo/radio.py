@@ -1,7 +1,7 @@
-"""What the demo's radio does to messages on their way: some are lost, some come twice, some late, some garbled; now and then
-a sensor is not heard at all.
+"""The demo's bad radio: it loses, duplicates, delays and garbles messages, and sometimes a sensor is not
+heard at all.
 
-The law: the same seed and the same messages give the same mishaps; what is late was sent before.
+The law: the same seed and the same messages give the same mishaps; a late message was sent before.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ from nilometer.types import MINUTE
 
 @dataclass
 class Radio:
-    """A field behind a bad radio, as `generate://` takes it. Fractions are of the messages; `silent` of the sensors' quarters of an hour."""
+    """A field behind a bad radio, for `generate://`. The fractions are of messages; `silent` is the fraction
+    of a sensor's quarters of an hour in which it is not heard."""
 
     sender: SimulatedField
     seed: int
@@ -39,19 +40,19 @@ class Radio:
 
     @property
     def next_tick(self) -> int:
-        """When something happens next."""
+        """The time of the next event."""
         return self.sender.next_tick
 
     def begin(self, start: int, after: int | None = None) -> int:
-        """As the field does."""
+        """Start the field."""
         return self.sender.begin(start, after)
 
     def command(self, sensor: int | str, command: Command) -> bool:
-        """Commands come through: a mailbox keeps them."""
+        """Commands are not lost: a mailbox keeps them."""
         return self.sender.command(sensor, command)
 
     def advance(self, until: int) -> tuple[pl.DataFrame, tuple[Presence, ...]]:
-        """What comes through of what is sent up to then."""
+        """The messages up to the time `until` that come through."""
         rows, presences = self.sender.advance(until)
         heard = tuple(p for p in presences if not self._silenced(np.array([int(p.sensor)]), until)[0])
         came = [frame for due, frame in self._held if due <= until]
@@ -72,7 +73,7 @@ class Radio:
         return pl.concat([rows.filter(kept), rows.filter(kept & pl.Series(doubled))])
 
     def _silenced(self, sensors: np.ndarray[Any, Any], now: int) -> np.ndarray[Any, Any]:
-        """Who is not heard in this quarter of an hour: a hash of sensor, slot and seed."""
+        """The sensors that are not heard in this quarter of an hour, by a hash of sensor, slot and seed."""
         mixed = (sensors.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)) ^ np.uint64(
             (now // self.slot) * 0xC2B2AE3D27D4EB4F + self.seed & 0xFFFFFFFFFFFFFFFF
         )

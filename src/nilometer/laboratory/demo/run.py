@@ -1,7 +1,8 @@
-"""Runs the demo: simulated monitors -> radio -> log -> live queries, which come and go; and back to the monitors.
+"""Runs the demo: simulated monitors send through a radio to the log, and live queries start, stop and send
+commands back.
 
-Every frame a stretch of the field's time passes, the station takes what came, and the screen is drawn anew. The clock is the
-field's, so a demo with the same seed is the same demo.
+In every frame some of the field's time passes, the station takes what came, and the screen is redrawn. The
+clock is the field's, so the same seed gives the same demo.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from nilometer.types import HOUR, MINUTE, format_duration
 
 FRAMES_A_SECOND = 8
 TURNS = 16
-"""Of the station in a frame, at most: readings, answers, commands, acknowledgements."""
+"""The most turns of the station's loop in a frame: readings, answers, commands, acknowledgements."""
 
 
 @dataclass
@@ -43,7 +44,7 @@ class FieldClock:
 
 @dataclass
 class Shown:
-    """A question, its query while it runs, and the last of its answers."""
+    """A question, its query while it runs, and the latest of its answers."""
 
     question: Question
     live: LiveQuery | None = None
@@ -53,7 +54,7 @@ class Shown:
     books: dict[str, int] = field(default_factory=dict)
 
     def fetch(self) -> None:
-        """Count the new answers, and keep the last of them as text."""
+        """Count the new answers, and keep the latest of them as text."""
         if self.live is None:
             return
         for answer in self.live.take():
@@ -75,7 +76,7 @@ def _shown(name: str, text: str) -> str:
 
 
 def paces(station: Station) -> Counter[str]:
-    """How many sensors do what: sample so often, with a filter or not, sleep."""
+    """The number of sensors in each state: sampling at an interval, with or without a filter, or asleep."""
     counts: Counter[str] = Counter()
     for row in station.fleet.rows().iter_rows(named=True):
         if row["state"] == "asleep":
@@ -96,8 +97,10 @@ def run_demo(
     keep: Path | None = None,
     on: str = "gateway",
 ) -> dict[str, Any]:
-    """Run for so many seconds (None: until Ctrl-C, the script over and over), then print a summary; gives the figures. `on`: where the
-    queries run. On Spark they start a little later, and the field waits for them."""
+    """Run for `seconds` (None: repeat the script until Ctrl-C), print a summary and return its figures.
+
+    `on` is the host of the queries. On Spark they start a little later, and the field waits for them.
+    """
     monitors = field_of(sensors, seed)
     radio = radio_of(monitors, seed)
     database = connect()
@@ -176,7 +179,7 @@ def _start_spark() -> None:
 
 
 def _change(station: Station, database: Database, shown: list[Shown], part: float, on: str) -> None:
-    """Questions come and go as the script says."""
+    """Start and stop queries as the script says."""
     for each in shown:
         wanted = each.question.begins <= part < each.question.ends
         if wanted and each.live is None:

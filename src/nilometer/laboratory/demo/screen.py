@@ -1,5 +1,6 @@
-"""The demo's screen: the field as a map, what the monitors do, the stream's books, the questions' answers; plain lines where
-there is no terminal."""
+"""The demo's screen: a map of the field, the monitors' states, the stream's books and the answers; plain
+lines if there is no terminal.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +32,7 @@ OLD = 25 * MINUTE
 
 
 class Screen:
-    """A context manager; `draw` after every frame, `summary` at the end."""
+    """A context manager. Call `draw` after every frame and `summary` at the end."""
 
     def __init__(self, field: SimulatedField, seconds: float | None) -> None:
         self.field = field
@@ -73,7 +74,7 @@ class Screen:
             self.live.__exit__(kind, error, trace)
 
     def listen(self, station: Station) -> None:
-        """See the readings as they come in."""
+        """Watch the readings as they come in."""
         if not self.listening:
             station.manager.listeners.append(self._heard)
             self.listening = True
@@ -94,7 +95,7 @@ class Screen:
         doing: Counter[str],
         elapsed: float,
     ) -> None:
-        """Show where things stand."""
+        """Show the present state."""
         self.listen(station)
         self.frames += 1
         if self.live is None:
@@ -109,7 +110,8 @@ class Screen:
     def _lines(
         self, station: Station, status: StreamStatus | None, shown: list[Shown], doing: Counter[str]
     ) -> None:
-        """A line when what the monitors do has changed, and now and then one with the books."""
+        """Print a line when the monitors' states have changed, and from time to time a line with the
+        books."""
         now = format_time(station.clock())[11:16]
         running = ", ".join(each.question.name for each in shown if each.live is not None)
         said = f"asked: {running or 'nothing'}; monitors: " + _counted(doing)
@@ -177,12 +179,12 @@ class Screen:
         return Group(*panels)
 
     def interrupted(self) -> None:
-        """Ctrl-C: the summary follows."""
+        """Handle Ctrl-C: the summary follows."""
         if self.live is None:
             print("stopped", flush=True)
 
     def summary(self, figures: dict[str, Any]) -> None:
-        """What was shown, in figures."""
+        """Print the figures of the demo."""
         if self.live is not None:
             self.live.stop()
         books = figures["ledger"]

@@ -1,8 +1,7 @@
-"""The simulated network: topology and radio -> messages delivered in virtual time, and what they cost.
+"""A simulated radio network: it delivers messages in virtual time and counts what they cost.
 
-One `Events` is the clock, one `Network` carries messages over routes of least expected transmissions. Whoever
-wants to know what the radios did (traffic, later energy) is a `Meter` and is told every message with its
-path.
+One `Events` is the clock. One `Network` carries messages over routes of least expected transmissions. A
+`Meter` observes the radios (traffic, later energy): it is told every message with its path.
 """
 
 from nilometer.laboratory.radio_network.network import Message, Meter, Network, Trip

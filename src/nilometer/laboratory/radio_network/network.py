@@ -1,10 +1,12 @@
-"""Messages -> the same messages at their targets, later, with every meter told what they took.
+"""Carries messages to their targets in virtual time, and tells every meter what they took.
 
-Every message arrives, node by node: a node has one radio, which sends what it was given in the order in which it
-was given it, and one message at a time. So a message takes as long as its packets take over its route, and as
-long as it waits on the way for those before it: delay grows with load, and without bound where a radio is given
-more than it can send. (Nodes do not wait for each other's radios: no collisions, no shared channel.) Meters see the path node by node, so that energy can be charged to those who sent and received; a network from
-which nodes have gone is built from `Topology.without`, and `reroute` puts it in place of the old one.
+Every message arrives. A node has one radio, which sends one message at a time, in the order in which it got
+them. So the delay of a message is the time of its packets over its route plus the time it waits for messages
+before it. Delay grows with load, and without bound where a radio gets more than it can send. Nodes do not
+wait for each other's radios: there are no collisions and no shared channel.
+
+Meters see the path node by node, so that energy can be charged to those who sent and received. If nodes leave
+the network, `Topology.without` gives the new topology, and `reroute` replaces the old one.
 """
 
 from __future__ import annotations
@@ -26,8 +28,8 @@ Content = TypeVar("Content", covariant=True)
 
 @dataclass(frozen=True, slots=True)
 class Message(Generic[Content]):
-    """What one node sends to another: `kind` is what it is counted as, `size` its bytes without packet
-    headers."""
+    """A message from one node to another. `kind` is the category under which it is counted, `size` its bytes
+    without packet headers."""
 
     source: int
     target: int
@@ -38,8 +40,8 @@ class Message(Generic[Content]):
 
 @dataclass(frozen=True, slots=True)
 class Trip:
-    """A message that arrived: the nodes it passed, the expected transmissions of one packet over all links, and
-    how long it took, of which it waited so long for radios."""
+    """A message that arrived: the nodes it passed, the expected transmissions of one packet over all links,
+    the time it took, and the part of that time for which it waited for radios."""
 
     message: Message[object]
     path: tuple[int, ...]
@@ -49,15 +51,15 @@ class Trip:
 
     @property
     def hops(self) -> int:
-        """How many links it passes."""
+        """The number of links it passes."""
         return len(self.path) - 1
 
 
 class Meter(Protocol):
-    """Is told every message, when it has arrived."""
+    """Is told every message once it has arrived."""
 
     def carried(self, trip: Trip) -> None:
-        """Take note of it."""
+        """Record a message."""
 
 
 class Network:
@@ -76,7 +78,7 @@ class Network:
         self._free_at = [events.now] * topology.nodes
 
     def routes(self, source: int) -> Routes:
-        """The routes from this node, found when they are first asked for."""
+        """The routes from a node, computed on first use."""
         found = self._routes.get(source)
         if found is None:
             found = self._routes[source] = find_routes(self.topology, source)
@@ -98,13 +100,13 @@ class Network:
         return found
 
     def delay(self, source: int, target: int, size: int) -> int:
-        """How long a message of that size takes if it waits for nobody."""
+        """The time that a message of that size takes if no radio is busy."""
         links = self.links(source, target)
         return sum(self.radio.airtime(size, link) + self.radio.latency for link in links)
 
     def send(self, message: Message[Payload], receive: Callable[[Payload], None]) -> None:
-        """Hand the payload to the receiver when the message has arrived; one to oneself arrives at once and
-        costs nothing."""
+        """Hand the payload to the receiver when the message has arrived. A message to the sender itself
+        arrives at once and costs nothing."""
         if message.source == message.target:
             self.events.after(0, lambda: receive(message.payload))
             return
@@ -131,7 +133,7 @@ class Network:
         hop(0)
 
     def reroute(self, topology: Topology) -> None:
-        """Send what is sent from now on through this topology."""
+        """Use this topology for all messages sent from now on."""
         self.topology = topology
         self._routes.clear()
         self._paths.clear()

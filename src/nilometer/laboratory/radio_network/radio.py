@@ -1,7 +1,7 @@
-"""Sizes of messages -> packets, bytes on the air and time.
+"""The radio: packets, bytes on the air and time of a message, by its size.
 
-The defaults are those of an IEEE 802.15.4 radio (CC2420): 250 kbit/s, frames of 127 bytes of which 23 are not
-the message's.
+The defaults are those of an IEEE 802.15.4 radio (CC2420): 250 kbit/s, frames of 127 bytes, of which 23 are
+overhead.
 
 >>> radio = Radio(bytes_per_second=1000, latency=500, packet=100, header=20)
 >>> radio.packets(0), radio.packets(100), radio.packets(101), radio.bytes_on_air(101)
@@ -21,8 +21,9 @@ from nilometer.types import MILLISECOND, SECOND
 
 @dataclass(frozen=True, slots=True)
 class Radio:
-    """`latency` is what every hop takes beside the sending (waiting for the channel, forwarding); `packet`
-    the bytes of a message that fit into one packet, `header` the bytes that every packet has besides."""
+    """The properties of a radio. `latency` is the time that every hop takes in addition to sending (waiting
+    for the channel, forwarding). `packet` is the number of message bytes that fit into one packet, `header`
+    the number of further bytes in every packet."""
 
     bytes_per_second: int = 31_250
     latency: int = 5 * MILLISECOND
@@ -38,7 +39,7 @@ class Radio:
             )
 
     def packets(self, size: int) -> int:
-        """How many packets a message of so many bytes takes; one without content takes one as well."""
+        """The number of packets of a message of `size` bytes. An empty message takes one packet as well."""
         return max(1, -(-size // self.packet))
 
     def bytes_on_air(self, size: int) -> int:
@@ -46,13 +47,14 @@ class Radio:
         return size + self.packets(size) * self.header
 
     def delay(self, size: int, hops: int, transmissions: float) -> int:
-        """Microseconds from the first sender to the last receiver, where the path takes so many expected
+        """Microseconds from the first sender to the last receiver, over a path with this number of expected
         transmissions.
 
-        Packets that are lost are sent again, so a poor link takes longer; every message arrives.
+        Lost packets are sent again, so a poor link takes longer; every message arrives.
         """
         return hops * self.latency + self.airtime(size, transmissions)
 
     def airtime(self, size: int, transmissions: float) -> int:
-        """Microseconds that a radio sends a message, over a link that takes so many expected transmissions."""
+        """Microseconds for which a radio sends a message over a link with this number of expected
+        transmissions."""
         return math.ceil(transmissions * self.bytes_on_air(size) * SECOND / self.bytes_per_second)

@@ -1,9 +1,8 @@
-"""A topology and a source -> the routes of least expected transmissions to every node (Woo, Tong, Culler
-2003).
+"""The routes of least expected transmissions from one node to every other (Woo, Tong, Culler 2003).
 
-A link costs 1 / (p_forward * p_backward): how often a packet is sent until it and its acknowledgement arrive.
-Routes are found by Dijkstra's algorithm; of routes that cost the same, the one with fewer hops, then the one
-found from the smaller node.
+A link costs 1 / (p_forward * p_backward): the number of times a packet is sent until it and its
+acknowledgement arrive. Routes are found by Dijkstra's algorithm. Of routes with equal cost the one with fewer
+hops wins, then the one found from the smaller node.
 
 >>> from nilometer.sensornet.topology import linked_topology
 >>> routes = find_routes(linked_topology(3, [(0, 2, 0.5, 0.5), (0, 1, 1, 1), (1, 2, 1, 0.5)]), 0)
@@ -26,8 +25,8 @@ from nilometer.sensornet.topology import Topology
 
 @dataclass(frozen=True, eq=False)
 class Routes:
-    """From one source to every node: expected transmissions (infinite: no way), hops (-1: no way) and the
-    node before."""
+    """The routes from one source to every node: expected transmissions (infinite: unreachable), hops (-1:
+    unreachable) and the previous node."""
 
     source: int
     transmissions: Floats
@@ -35,7 +34,7 @@ class Routes:
     before: Integers
 
     def reaches(self, target: int) -> bool:
-        """Whether there is a way."""
+        """Whether the target can be reached."""
         return bool(self.hops[target] >= 0)
 
     def path(self, target: int) -> tuple[int, ...]:
@@ -60,7 +59,7 @@ def find_routes(topology: Topology, source: int) -> Routes:
 
 @numba.njit(cache=True)
 def _dijkstra(starts, targets, costs, source):  # type: ignore[no-untyped-def]
-    # A scan for the nearest node instead of a heap: fields have a few thousand nodes, and dozens of links each.
+    # A scan for the nearest node, not a heap: fields have a few thousand nodes, with dozens of links each.
     count = len(starts) - 1
     total = np.full(count, np.inf)
     hops = np.full(count, -1, dtype=np.int64)

@@ -1,4 +1,4 @@
-"""Messages sent -> counts of them by kind: messages, hops, bytes on the air, delay."""
+"""Counts messages by kind: their number, hops, bytes on the air and delay."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from nilometer.laboratory.radio_network.radio import Radio
 
 @dataclass(frozen=True, slots=True)
 class Traffic:
-    """`bytes` counts each byte once for every hop, packet headers included; `transmissions` the expected
-    sendings of packets; `delay` the sum of the messages' delays, of which
-    they `waited` so long for radios that were sending others."""
+    """Counts of messages. `bytes` counts each byte once for every hop, packet headers included.
+    `transmissions` is the expected number of packets sent. `delay` is the sum of the messages' delays;
+    `waited` is the part of it spent waiting for busy radios."""
 
     messages: int = 0
     hops: int = 0
@@ -47,10 +47,10 @@ class TrafficMeter:
         self.add(trip.message.kind, Traffic(1, trip.hops, on_air, sent, trip.delay, trip.waited))
 
     def add(self, kind: str, traffic: Traffic) -> None:
-        """Count what was sent in bulk."""
+        """Count messages that were sent in bulk."""
         self.kinds[kind] = self.kinds.get(kind, Traffic()) + traffic
 
     @property
     def total(self) -> Traffic:
-        """Of all kinds together."""
+        """The traffic of all kinds together."""
         return sum(self.kinds.values(), Traffic())

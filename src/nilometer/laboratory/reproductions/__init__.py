@@ -1,6 +1,7 @@
 """Reproductions of the papers' figures, by the name that `nilometer reproduce` takes.
 
-Each gives an object with `paper`, `ours`, a verdict and ratios (verdict.py) per figure, and the assumptions it made.
+Each returns an object with `paper`, `ours`, a verdict and ratios (verdict.py) per figure, and the assumptions
+it made. Modules are imported on use, because numpy and Polars take time to import.
 """
 
 from __future__ import annotations
@@ -13,35 +14,35 @@ from nilometer.laboratory.reproductions.snee_forms import snee_forms
 
 
 def fjords_power() -> dict[str, Any]:
-    """Fjords' power model, imported when it is asked for: numpy and Polars take their time."""
+    """Fjords' power model."""
     from nilometer.laboratory.reproductions.fjords_power import fjords_power as reproduce
 
     return reproduce()
 
 
 def steam_buffer() -> dict[str, Any]:
-    """STEAM's buffers, imported when they are asked for."""
+    """STEAM's buffers."""
     from nilometer.laboratory.reproductions.steam_buffer import steam_buffer as reproduce
 
     return reproduce()
 
 
 def steam(plot: Path | None = None) -> dict[str, Any]:
-    """STEAM's W-joins against their rivals, imported when they are asked for; it takes a minute or two."""
+    """STEAM's W-joins against their rivals; it takes a minute or two."""
     from nilometer.laboratory.reproductions.steam import steam as reproduce
 
     return reproduce(plot=plot)
 
 
 def fjords(plot: Path | None = None) -> dict[str, Any]:
-    """Fjords' combined queries, imported when they are asked for; `plot` is where a picture of the figures goes."""
+    """Fjords' combined queries. `plot` is the path for a picture of the figures."""
     from nilometer.laboratory.reproductions.fjords import fjords as reproduce
 
     return reproduce(plot=plot)
 
 
 def snjoin(plot: Path | None = None, largest: int | None = None) -> dict[str, Any]:
-    """All of SNJoin's figures, imported when they are asked for; `largest` is the largest network that is simulated."""
+    """All of SNJoin's figures. `largest` is the size of the largest network that is simulated."""
     from nilometer.laboratory.reproductions.snjoin import snjoin as reproduce
 
     return reproduce(plot=plot, largest=largest)
@@ -66,14 +67,14 @@ def snjoin_costs(plot: Path | None = None) -> dict[str, Any]:
 
 
 def snjoin_network(plot: Path | None = None) -> dict[str, Any]:
-    """SNJoin in a simulated network, imported when it is asked for; it takes some minutes."""
+    """SNJoin in a simulated network; it takes some minutes."""
     from nilometer.laboratory.reproductions.snjoin_network import snjoin_network as reproduce
 
     return reproduce(plot=plot)
 
 
 def snee_placement() -> dict[str, Any]:
-    """Our placement against SNEE's, imported when it is asked for; it takes a minute."""
+    """Our placement against SNEE's; it takes a minute."""
     from nilometer.laboratory.reproductions.snee_placement import snee_placement as reproduce
 
     return reproduce()
@@ -87,7 +88,7 @@ def snee_losses() -> dict[str, Any]:
 
 
 def snee_motes() -> dict[str, Any]:
-    """SNEE's running example on emulated motes, imported when it is asked for; it needs avr-gcc and libsimavr."""
+    """SNEE's running example on emulated motes; it needs avr-gcc and libsimavr."""
     from nilometer.laboratory.reproductions.snee_motes import snee_motes as reproduce
 
     return reproduce()
@@ -125,14 +126,14 @@ PLOTS: dict[str, Callable[[Path], dict[str, Any]]] = {
     "snjoin-costs": snjoin_costs,
     "snjoin-network": snjoin_network,
 }
-"""Those that can be drawn."""
+"""The reproductions that can be drawn."""
 
 SCALED: dict[str, Callable[[Path | None, int | None], dict[str, Any]]] = {"snjoin": snjoin}
-"""Those whose largest part can be left out."""
+"""The reproductions whose largest part can be left out."""
 
 
 def text(result: dict[str, Any]) -> str:
-    """A reproduction for a person to read: each figure as the paper has it, then as we have it."""
+    """A reproduction for a person to read: each figure as in the paper, then as we measured it."""
     lines = [result["title"]]
     for name, figure in result["figures"].items():
         lines += ["", f"{name}: {figure['verdict']}", "  paper:"]

@@ -1,8 +1,9 @@
-"""Fjords' two experiments with combined queries (fjords.txt section 4.3, Figs. 8 and 9), beside the lifetimes of Table 1.
+"""Fjords' two experiments with combined queries (fjords.txt section 4.3, Figs. 8 and 9), beside the lifetimes
+of Table 1.
 
-n filter queries over one stream of traffic: folded into one Fjord, or a Fjord for each. What the paper measured on its
-machine cannot be had again; the shapes can: one Fjord beats many, each further query costs less than the first, and the
-tuples that flow per second climb with n while those per query fall.
+n filter queries run over one stream of traffic, combined in one Fjord or in a Fjord each. The paper's times
+on its machine cannot be measured again, but the shapes can: one Fjord beats many, each further query costs
+less than the first, and with n the tuples per second over all queries rise while those per query fall.
 """
 
 from __future__ import annotations
@@ -27,12 +28,13 @@ from nilometer.simulated.fields import TrafficLoop
 from nilometer.types import SECOND
 
 RECORDS = 10_767
-"""Section 4.3: a trace of so many records, in 30-second windows."""
+"""The number of records in the trace of section 4.3, in 30-second windows."""
 
 FIGURE_8 = (1, 2, 3, 4, 5, 6, 8, 10)
 FIGURE_9 = (1, 2, 5, 10, 20, 50, 100, 200)
 BATCH = 100
-"""Between a tuple at a time, which is how the paper's Fjords work, and all at once; ours are made for batches."""
+"""Between one tuple at a time, which is how the paper's Fjords work, and all at once. Ours are made for
+batches."""
 
 SCHEMA = "CREATE STREAM traffic (lane INT, station INT, speed FLOAT, flow INT) PUSHED;"
 
@@ -41,7 +43,7 @@ Clock = Callable[[], float]
 
 @dataclass(frozen=True)
 class Point:
-    """One measurement: n queries, in one Fjord or one each, batches of so many rows."""
+    """One measurement: n queries, in one Fjord or one each, with batches of this number of rows."""
 
     queries: int
     folded: bool
@@ -52,16 +54,16 @@ class Point:
 
     @property
     def per_query(self) -> float:
-        """Seconds a query."""
+        """Seconds per query."""
         return self.seconds / self.queries
 
     @property
     def tuples(self) -> float:
-        """Tuples a second, over all queries: each sees all of them."""
+        """Tuples per second over all queries: each query sees all of them."""
         return self.rows * self.queries / self.seconds
 
     def as_dict(self) -> dict[str, Any]:
-        """The measurement and what follows from it."""
+        """The measurement and its derived values."""
         return {
             "queries": self.queries,
             "fjords": 1 if self.folded else self.queries,
@@ -82,9 +84,10 @@ def fjords(
     clock: Clock = process_time,
     plot: Path | None = None,
 ) -> dict[str, Any]:
-    """Table 1's lifetimes, and Figs. 8 and 9 measured on this machine; `plot` is where a picture of them goes."""
+    """Table 1's lifetimes, and Figs. 8 and 9 measured on this machine. `plot` is the path for a picture of
+    them."""
     stream, rows = traffic(records)
-    # A tuple at a time, every tuple is a round of every query: a twentieth of the trace shows it.
+    # With one tuple at a time, every tuple is a round of every query: a twentieth of the trace is enough.
     short = rows[: max(1, records // 20)]
     eighth = [
         measure(stream, short, n, folded, kind, 1, repeats, clock)
@@ -151,7 +154,8 @@ def traffic(records: int) -> tuple[Stream, pl.DataFrame]:
 
 
 def plans(queries: int, kind: str) -> list[physical.Node]:
-    """Filter queries with different constants, or queries without a filter, of different names for the same columns."""
+    """Filter queries with different constants, or queries without a filter that give the same columns
+    different names."""
     from nilometer.engine import connect
 
     database = connect()
@@ -176,7 +180,7 @@ def measure(
     repeats: int,
     clock: Clock,
 ) -> Point:
-    """The best of some runs."""
+    """The best of several runs."""
     batches = [Batch(piece) for piece in rows.iter_slices(batch)]
     chosen = plans(queries, kind)
     best = float("inf")
@@ -241,7 +245,7 @@ def _figure_9(points: list[Point]) -> dict[str, Any]:
         )
         climbs.append(middle.tuples > first.tuples > last.tuples / last.queries)
         levels.append(last.tuples / middle.tuples)
-    # A tuple at a time, the first batch size, is how the paper's Fjords work.
+    # One tuple at a time, the first batch size, is how the paper's Fjords work.
     return verdict.measured(
         "total tuple throughput climbs up to about 20 queries, and then remains fairly constant;\n"
         "tuples per second per query fall as queries are added",

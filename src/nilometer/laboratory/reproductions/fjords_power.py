@@ -1,4 +1,6 @@
-"""Fjords' traffic sensor (fjords.txt section 5): power and lifetime of its three programs, and the curves of Fig. 11."""
+"""Fjords' traffic sensor (fjords.txt section 5): power and lifetime of its three programs, and the curves of
+Fig. 11.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,8 @@ from nilometer.simulated.programs import (
 
 DAY = 86_400
 RATES = (20, 60, 100, 140, 180, 300, 600, 1_000)
-"""The figure's axis cannot be read from the text; 180 Hz is the baseline, beyond it is where the processor takes over."""
+"""The figure's axis cannot be read from the text. 180 Hz is the baseline; beyond it the processor
+dominates."""
 
 # (milliwatts, milliamperes, lifetime in words, days that the words may mean)
 PAPER: dict[str, tuple[float, float | None, str | None, float | None]] = {
@@ -129,7 +132,8 @@ def _curve(program: Program) -> dict[str, Any]:
 
 
 def _allowed(program: Program) -> str:
-    """Which cycles per sample give the paper's figure to two digits, Table 1 and the messages given."""
+    """The cycles per sample that give the paper's figure to two digits, with Table 1 and the messages
+    given."""
     wanted, base = PAPER[program.name][0], program.power()
     per_cycle = BASELINE_RATE / TABLE_1.processor_speed * (TABLE_1.processor_active - TABLE_1.processor_idle)
     half = 0.5 * 10.0 ** (len(str(int(wanted))) - 2 if wanted >= 1 else -2)

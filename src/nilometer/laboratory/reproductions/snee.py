@@ -11,7 +11,8 @@ from nilometer.laboratory.reproductions.snee_sites import figures_26_to_28, run_
 
 
 def snee(plot: Path | None = None) -> dict[str, Any]:
-    """All eight figures; `plot` is where the curves of Figs. 29 to 31 go, and, beside it, the other pictures."""
+    """All eight figures. `plot` is the path for the curves of Figs. 29 to 31; the other pictures go beside
+    it."""
     result = run_six_months()
     by_expectation, curves = figures_29_to_31()
     figures = figures_26_to_28(result) | by_expectation | figures_32_and_33()

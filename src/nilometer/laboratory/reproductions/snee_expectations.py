@@ -1,4 +1,4 @@
-"""SNEE section 6.2 (Figs. 29 to 31): energy and lifetime against the acquisition interval and the delivery time."""
+"""SNEE section 6.2 (Figs. 29 to 31): energy and lifetime by acquisition interval and delivery time."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ class Point:
 
 
 Series = dict[str, dict[int, Point | None]]
-"""By query and by seconds; None is not feasible."""
+"""By query and by seconds; None means not feasible."""
 
 
 def figures_29_to_31() -> tuple[dict[str, dict[str, Any]], list[Curve]]:
-    """The three figures, and how they are drawn."""
+    """The three figures, and their curves."""
     ten, thirty = _by_interval(ten_nodes()), _by_interval(thirty_nodes())
     small, large = _by_delivery(ten_nodes()), _by_delivery(thirty_nodes())
     figures = {

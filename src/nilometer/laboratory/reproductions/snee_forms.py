@@ -1,4 +1,4 @@
-"""SNEE's running example (Figs. 2, 3 and 5) -> its physical-algebraic form beside Fig. 8."""
+"""The physical-algebraic form of SNEE's running example (Figs. 2, 3 and 5), beside Fig. 8."""
 
 from __future__ import annotations
 

@@ -1,7 +1,9 @@
-"""What SNEE leaves out (section 6: no communication failures): its running example over links that lose packets.
+"""SNEE's running example over links that lose packets, which SNEE leaves out (section 6: no communication
+failures).
 
-Q1 of Fig. 25, every minute and sent at once (beta is 1), a week of it simulated, all links of one quality. Of each number of
-retries: the share of the tuples that reach the sink, and how long the first node lasts.
+Q1 of Fig. 25 runs every minute and its tuples are sent at once (beta is 1). A week is simulated, with all
+links of one quality. For each number of retries it gives the share of the tuples that reach the sink, and how
+long the first node lasts.
 """
 
 from __future__ import annotations
@@ -25,14 +27,16 @@ RETRIES = (0, 1, 3)
 DAYS = 7
 EVERY = MINUTE
 MOTES = {"mica2": (4096, 31_320.0), "nrf52840": (262_144, 2_430.0)}
-"""Profiles, with RAM in bytes and energy in joules: two AA cells as in SNEE, and a coin cell (CR2032: 225 mAh at 3 V)."""
+"""Profiles, with RAM in bytes and energy in joules: two AA cells as in SNEE, and a coin cell (CR2032: 225 mAh
+at 3 V)."""
 
 PAPER = "SNEE's experiments assume that no communication fails (section 6); robuster plans are its future work (section 7, c)."
 
 
 @dataclass(frozen=True)
 class Found:
-    """A run: the share of the tuples that arrived, days that the first node lasts, sendings a packet."""
+    """The outcome of a run: the share of the tuples that arrived, the days until the first node dies, and the
+    transmissions per packet."""
 
     complete: float
     days: float
@@ -65,7 +69,8 @@ def snee_losses(days: int = DAYS, qualities: tuple[float, ...] = QUALITIES) -> d
 
 
 def lossy_example(costs: str, quality: float, retries: int) -> Network:
-    """The ten motes of SNEE's Fig. 3 with links of one quality, and sensor boards that can be switched off."""
+    """The ten motes of SNEE's Fig. 3 with links of one quality, and sensor boards that can be switched
+    off."""
     network = running_example("Q1").network
     ram, energy = MOTES[costs]
     nodes = tuple(node if node.id == 0 else replace(node, ram=ram, energy=energy) for node in network.nodes)
@@ -75,7 +80,7 @@ def lossy_example(costs: str, quality: float, retries: int) -> Network:
 
 
 def run(costs: str, quality: float, retries: int, days: int = DAYS) -> Found:
-    """What came of it."""
+    """Simulate one setting."""
     example = running_example("Q1")
     schema = example.schema.replace(format_duration(example.interval), format_duration(EVERY))
     scenario = replace(example, schema=schema, network=lossy_example(costs, quality, retries))
@@ -91,7 +96,8 @@ def run(costs: str, quality: float, retries: int, days: int = DAYS) -> Found:
 
 
 def bears_out(found: dict[tuple[float, int], Found], qualities: tuple[float, ...]) -> bool:
-    """Whether retries bring more over and cost life, and three of them nearly all where seven packets in ten arrive."""
+    """Whether retries deliver more and cost lifetime, and three of them deliver nearly everything if seven
+    packets in ten arrive."""
     columns = [[found[quality, retries] for retries in RETRIES] for quality in qualities]
     return (
         all(one.complete <= more.complete for row in columns for one, more in pairwise(row))

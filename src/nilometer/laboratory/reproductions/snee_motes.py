@@ -1,5 +1,8 @@
-"""SNEE's Fig. 28 and section 6.1: memory of the running example's programs, from binaries that were built and emulated; and the cost
-models of section 4.6, in the form that our programs have, beside what was measured."""
+"""SNEE's Fig. 28 and section 6.1: the memory of the running example's programs, from binaries that were built
+and emulated.
+
+The cost models of section 4.6, in the form that our programs have, are compared with the measurements.
+"""
 
 from __future__ import annotations
 
@@ -28,8 +31,8 @@ Mica2 in an emulator (Tables 2 and 3); how far they are off is reported elsewher
 
 
 def snee_motes() -> dict[str, Any]:
-    """Compiles the running example for every site, runs it for two periods, and sets what was measured beside the estimates; likewise
-    one query for each kind of operator."""
+    """Compile the running example for every site, run it for two periods, and compare the measurements with
+    the estimates; likewise one query for each kind of operator."""
     from nilometer.engine import connect
     from nilometer.engine.mote_report import measurements
     from nilometer.engine.motes import CompileOptions, EmulationOptions, compile_query, emulate
@@ -88,7 +91,7 @@ def snee_motes() -> dict[str, Any]:
 
 
 def _estimates() -> dict[str, Any]:
-    """The site at which each estimate is furthest off, for each quantity and query."""
+    """For each quantity and query, the site at which the estimate is furthest off."""
     from nilometer.engine.mote_report import measurements
     from nilometer.laboratory import mote_queries
 

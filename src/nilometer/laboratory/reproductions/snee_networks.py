@@ -1,4 +1,4 @@
-"""The networks, queries and plans of SNEE's experiments (section 6; Figs. 3 and 25), for the reproductions of its figures."""
+"""The networks, queries and plans of SNEE's experiments (section 6; Figs. 3 and 25)."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from nilometer.placement import Placement, QualityOfService, place, placement_pr
 from nilometer.types import SECOND, format_duration
 
 SIX_MONTHS = 15_778_463
-"""Seconds, as the paper's figures have it."""
+"""Seconds, as in the paper's figures."""
 
 ALL_QUERIES = QUERIES | {"Q*": "RSTREAM SELECT * FROM Sensors[NOW]"}
-"""Fig. 25. Q* is the control: everything is shipped, nothing is buffered."""
+"""Fig. 25. Q* is the control: it ships everything and buffers nothing."""
 
 
 @cache
@@ -42,8 +42,8 @@ def _with_sensors(network: Network, sensing: Collection[NodeId]) -> Network:
 
 @cache
 def thirty_nodes() -> Network:
-    """A random network of thirty, as the paper does not print its own: River on eight, Hilltop on one, Sensors on half of the nodes,
-    as in Fig. 3: on those nine and on six more."""
+    """A random network of thirty nodes, because the paper does not print its own: River on eight, Hilltop on
+    one, Sensors on half of the nodes, as in Fig. 3: on those nine and on six more."""
     network = random_network(random.Random("snee, thirty nodes"), 30, river=8 / 30)
     others = [node.id for node in network.nodes if not node.streams and node.id != network.sink]
     sensing = {node.id for node in network.nodes if node.streams} | set(others[:6])
@@ -58,7 +58,8 @@ def plan(
     delivery_time: int | None = None,
     profile: str = "snee-2010",
 ) -> Placement:
-    """The placement of a query of Fig. 25, acquired every so many microseconds. Q3 looks back by one interval."""
+    """The placement of a query of Fig. 25 with this acquisition interval in microseconds. Q3 looks back by
+    one interval."""
     database = connect()
     every = format_duration(interval)
     streams = {"River": "rain INT, depth INT", "Hilltop": "rain INT", "Sensors": "rain INT, depth INT"}
@@ -71,7 +72,8 @@ def plan(
 
 @dataclass(frozen=True)
 class AlwaysTrue:
-    """Readings that satisfy every predicate of Fig. 25: it never rains on the river, and pours on the hilltop."""
+    """Readings that satisfy every predicate of Fig. 25: it never rains on the river, and pours on the
+    hilltop."""
 
     def read(self, stream: Stream, sites: Sequence[NodeId], ticks: Integers) -> pl.DataFrame:
         """The readings of these sites at these ticks."""
@@ -90,7 +92,7 @@ class AlwaysTrue:
 
 
 def six_months_energy(placement: Placement) -> float:
-    """Joules of the network in six months, without the tethered sink."""
+    """The network's energy in six months in joules, without the tethered sink."""
     return placement.estimate.power * SIX_MONTHS
 
 

@@ -1,4 +1,6 @@
-"""Our default placement against SNEE's: on the running example, and on random scenarios of 30 and of 200 nodes (SNEE section 6.3)."""
+"""Our default placement against SNEE's: the running example, and random scenarios of 30 and of 200 nodes
+(SNEE section 6.3).
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,7 @@ compiler (profile snee-2010) makes of the same scenario, as "SNEE / ours"."""
 
 
 def snee_placement(scenarios: int = SCENARIOS, sizes: tuple[int, ...] = SIZES) -> dict[str, Any]:
-    """The comparison, with what must hold of it."""
+    """The comparison, and the claims about it."""
     groups = {"the running example": [compare(running_example(name)) for name in QUERIES]}
     for size in sizes:
         groups[f"{scenarios} scenarios of {size} nodes"] = [
@@ -43,7 +45,7 @@ def snee_placement(scenarios: int = SCENARIOS, sizes: tuple[int, ...] = SIZES) -
 
 
 def bears_out(comparisons: list[Comparison]) -> bool:
-    """Whether every claim holds of every scenario that both can plan."""
+    """Whether every claim holds for every scenario that both can plan."""
     both = [found for found in comparisons if found.paper is not None]
     heavy = [found for found in both if found.query in ("Q1", "Q3")]
     return (

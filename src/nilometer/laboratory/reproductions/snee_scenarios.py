@@ -17,7 +17,7 @@ from nilometer.placement.text.tables import table
 
 SIZES = (30, 200)
 EACH = 15
-"""Scenarios of each size, as in the paper."""
+"""The number of scenarios of each size, as in the paper."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,8 @@ class PlannedScenario:
 
 
 def outcomes(size: int, count: int = EACH, profile: str = "snee-2010") -> tuple[list[PlannedScenario], int]:
-    """The first so many scenarios of a size that can be planned, by their number of sites, and how many before them could not."""
+    """The first `count` scenarios of a size that can be planned, by their number of sites, and the number of
+    scenarios before them that could not."""
     found: list[PlannedScenario] = []
     seed, refused = 0, 0
     while len(found) < count:
@@ -108,6 +109,6 @@ def figures_32_and_33(count: int = EACH) -> dict[str, dict[str, Any]]:
 
 
 def _rank_correlation(one: list[float] | list[int], other: list[float]) -> float:
-    """Spearman's."""
+    """Spearman's rank correlation."""
     first, second = (np.argsort(np.argsort(values)).astype(float) for values in (one, other))
     return float(np.corrcoef(first, second)[0, 1])

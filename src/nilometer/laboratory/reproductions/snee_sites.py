@@ -1,4 +1,6 @@
-"""SNEE section 6.1 (Figs. 26 to 28): energy, lifetime and memory of every site of the running example, over six months."""
+"""SNEE section 6.1 (Figs. 26 to 28): energy, lifetime and memory of every site of the running example in six
+months.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,7 @@ from nilometer.sensornet.simulation import Conditions, SimulationResult, simulat
 from nilometer.types import SECOND
 
 STOCK = 31_320
-"""Joules of two AA batteries."""
+"""The energy of two AA batteries in joules."""
 
 
 def run_six_months() -> SimulationResult:
@@ -38,7 +40,7 @@ def figures_26_to_28(result: SimulationResult) -> dict[str, dict[str, Any]]:
     """The three figures, from the run."""
     placement = result.placement
     sites = placement.routing.post_order
-    # Whole periods were run: scaled, as the paper scales one period.
+    # Whole periods were run; the result is scaled, as the paper scales one period.
     scale = SIX_MONTHS / (result.duration / 1e6)
     energies = {site: _scaled(result.ledger.of(site), scale) for site in sites}
     lifetimes = result.lifetimes()
@@ -145,7 +147,7 @@ def _memory(placement: Placement) -> dict[str, Any]:
 
 
 def program_sizes(placement: Placement) -> dict[NodeId, tuple[int, int]] | None:
-    """Flash and static RAM of each site's program as avr-size says; None where there is no compiler for motes."""
+    """Flash and static RAM of each site's program by avr-size; None if there is no compiler for motes."""
     if missing_tools() is not None:
         return None
     with tempfile.TemporaryDirectory() as directory:

@@ -1,4 +1,6 @@
-"""All of SNJoin's figures (snjoin.txt section 7): 8, 9, 10 and 14 on one server, 11 and 12 in a network, 14 as it is computed."""
+"""All of SNJoin's figures (snjoin.txt section 7): 8, 9, 10 and 14 on one server, 11 and 12 in a network, 14
+as computed.
+"""
 
 from __future__ import annotations
 
@@ -10,12 +12,12 @@ from nilometer.laboratory.reproductions.snjoin_costs import snjoin_costs
 from nilometer.laboratory.reproductions.snjoin_network import SENSORS, snjoin_network
 
 SIZES = (200, 2000)
-"""Of the networks: the ends of Fig. 12; `snjoin-network` has those between."""
+"""The sizes of the networks: the ends of Fig. 12. `snjoin-network` also has those between."""
 
 
 def snjoin(plot: Path | None = None, largest: int | None = None) -> dict[str, Any]:
-    """Everything; `largest` leaves out the larger networks of Figs. 11 and 12, which take most of the time. `plot` is where Figs. 8 to 10 go; those of
-    the other parts go beside it."""
+    """All figures. `largest` leaves out the larger networks of Figs. 11 and 12, which take most of the time.
+    `plot` is the path for Figs. 8 to 10; the pictures of the other parts go beside it."""
     sizes = [size for size in SIZES if largest is None or size <= largest] or [largest or SENSORS[0]]
     central = snjoin_central()
     network = snjoin_network(sizes, plot=None if plot is None else beside(plot, "network"))

@@ -1,7 +1,9 @@
-"""SNJoin against the outer MJoin and a tree of hash-merge joins on one server (snjoin.txt sections 7.2.1, 7.2.2 and 7.2.4): Figs. 8, 9, 10 and 14.
+"""SNJoin against the outer MJoin and a tree of hash-merge joins on one server: Figs. 8, 9, 10 and 14
+(snjoin.txt sections 7.2.1, 7.2.2 and 7.2.4).
 
-Each join is served the same readings by a virtual machine that is too slow for all of them (snjoin_server.py); what it drops is lost to
-the detection of phenomena (kernels/phenomena.py), which is the paper's measure.
+A virtual machine that is too slow for all readings serves each join the same readings (snjoin_server.py). The
+readings that it drops are lost to the detection of phenomena (kernels/phenomena.py), which is the paper's
+measure.
 """
 
 from __future__ import annotations
@@ -27,9 +29,9 @@ BOARD = (5, 10, 15, 20, 25)
 FLEET = (200, 600, 1000, 1400, 2000)
 BOARD_SECONDS, FLEET_SECONDS, CHANGING_SECONDS = 60, 60, 300
 MEASURED = 60_000
-"""So many tuples, or of the largest fleets two windows, tell what one costs."""
+"""The number of tuples over which the cost of one is measured; for the largest fleets it is two windows."""
 OVERLOAD = 1.25
-"""The work that SNJoin has at the largest size, of what the server can do."""
+"""SNJoin's work at the largest size, relative to what the server can do."""
 
 BOARD_RULE = PhenomenonRule(sensors=2, strength=2, period=500 * MILLISECOND, periods=2)
 FLEET_RULE = PhenomenonRule(sensors=3, strength=2, period=2 * SECOND, periods=5)
@@ -42,8 +44,9 @@ Clock = Callable[[], float]
 
 @dataclass(frozen=True)
 class Point:
-    """One join at one size. `cost` is the processor time of a tuple on this machine, in microseconds; the others are of the virtual server: delay in
-    milliseconds, drop rate in per cent, matches and updates found in a second; `true_updates` would be found if nothing were dropped."""
+    """One join at one size. `cost` is the processor time of a tuple on this machine, in microseconds. The
+    others are of the virtual server: delay in milliseconds, drop rate in per cent, matches and updates found
+    per second. `true_updates` would be found if nothing were dropped."""
 
     sensors: int
     join: str
@@ -58,7 +61,7 @@ class Point:
 
 @dataclass(frozen=True)
 class Trial:
-    """The readings of one size, and what a detector that sees them all finds."""
+    """The readings of one size, and the findings of a detector that sees them all."""
 
     sensors: int
     seconds: int
@@ -67,7 +70,7 @@ class Trial:
     rule: PhenomenonRule
 
     def updates(self, seen: Booleans) -> Updates:
-        """What is detected in what a join was given."""
+        """The updates detected in the readings that a join was given."""
         given = self.arrivals
         times, values, sources = given.times[seen], given.values[seen], given.sources[seen]
         probes = OccurrenceTable(WINDOW).probe(times, values.view(np.uint64), sources)
@@ -76,7 +79,7 @@ class Trial:
         )
 
     def partners(self, seen: Booleans) -> int:
-        """How many matches there are in it."""
+        """The number of matches in them."""
         given = self.arrivals
         found = OccurrenceTable(WINDOW).probe(
             given.times[seen], given.values[seen].view(np.uint64), given.sources[seen]
@@ -90,7 +93,7 @@ Curves = dict[tuple[int, str], Costs]
 
 
 def costs_of(trials: Sequence[Trial], made: Makers, clock: Clock) -> Curves:
-    """Measured here, on the beginning of each trial."""
+    """The costs measured on this machine, on the beginning of each trial."""
     curves = {}
     for trial in trials:
         windows = int(np.searchsorted(trial.arrivals.times, 2 * WINDOW))
@@ -107,13 +110,15 @@ def costs_of(trials: Sequence[Trial], made: Makers, clock: Clock) -> Curves:
 
 
 def slowness_for(trial: Trial, costs: Costs) -> float:
-    """How much slower than this machine a server is that has `OVERLOAD` to do with a join of these costs."""
+    """The factor by which a server is slower than this machine if a join of these costs has the load
+    `OVERLOAD`."""
     rate = len(trial.arrivals) / trial.seconds
     return OVERLOAD * SECOND / (rate * max(costs.at(rate * WINDOW / SECOND), 1e-6))
 
 
 def measure(trial: Trial, made: Makers, curves: Curves, slowness: float, verify: bool = True) -> list[Point]:
-    """Every join on the same readings; `verify`: each is run on what its server let through, and its matches compared."""
+    """Run every join on the same readings. With `verify`, each is run on the readings that its server let
+    through, and its matches are compared."""
     true = trial.updates(np.ones(len(trial.arrivals), dtype=np.bool_))
     points = []
     for name in JOINS:
@@ -146,7 +151,8 @@ def snjoin_central(
     seed: int = 2006,
     clock: Clock = time.process_time,
 ) -> dict[str, Any]:
-    """Figs. 8 to 10 and 14's measured part. `seconds` are those of the board, the fleet and the changing fleet."""
+    """Figs. 8 to 10, and the measured part of Fig. 14. `seconds` are those of the board, the fleet and the
+    changing fleet."""
     made = joins(entry_cost(clock))
     boards = [Trial(n, seconds[0], board(n, seconds[0], seed), None, BOARD_RULE) for n in board_sizes]
     fleets = [Trial(n, seconds[1], fleet(n, seconds[1], seed), None, FLEET_RULE) for n in fleet_sizes]
@@ -208,9 +214,9 @@ RATIOS = {
     ("Fig. 9", "output"): {"HMJ tree": 2.0, "outer MJoin": 1.6},
     ("Fig. 9", "updates"): {"HMJ tree": 2.8, "outer MJoin": 1.85},
 }
-"""What the text prints of SNJoin's over a rival's, at best."""
+"""The best ratios of SNJoin's values to a rival's that the text prints."""
 FIGURE_10 = {"HMJ tree": 80, "outer MJoin": 50, "SNJoin": 20}
-"""By how many per cent fewer updates than undisturbed, at 2000 sensors."""
+"""By how many per cent the updates fall short of the undisturbed number, at 2000 sensors."""
 
 _ASSUMPTIONS = [
     "the server is virtual: the joins run here, and a tuple takes their processor time times a factor, one for all joins and sizes of a figure, with which SNJoin has "
@@ -256,7 +262,7 @@ def _panel(
     for sensors, found in sizes.items():
         lines.append(f"{sensors:7} " + "".join(f"{form.format(getattr(found[j], name)):>14}" for j in JOINS))
     less = name in ("delay", "drop")
-    # The wait is that of a full queue or of none: the paper's per cents are of the work on a tuple.
+    # The wait is that of a full queue or of none, but the paper's percentages are of the work on a tuple.
     compared, of_what = ("cost", " in processor time a tuple") if name == "delay" else (name, "")
     best = {rival: _best(sizes, compared, rival, less) for rival in RIVALS}
     word = "below" if less else "above"
@@ -264,7 +270,7 @@ def _panel(
         f"{abs(ratio - 1):.0%} {word} the {rival}" for rival, ratio in best.items() if ratio is not None
     )
     lines.append("SNJoin, at best: " + ", ".join(changes) + of_what)
-    # From the best to the worst, as the paper has them; equal where nobody has too much to do.
+    # From the best to the worst, in the paper's order; equal where no join is overloaded.
     rising = [
         [getattr(found[join], name) for join in ("SNJoin", "outer MJoin", "HMJ tree")]
         for found in sizes.values()
@@ -285,7 +291,7 @@ def _panel(
 
 
 def _best(sizes: dict[int, dict[str, Point]], name: str, rival: str, less: bool) -> float | None:
-    """SNJoin's over the rival's at the size where it is most below, or above."""
+    """The ratio of SNJoin's value to the rival's at the size where it is lowest, or highest."""
     ratios = [
         quotient(getattr(found["SNJoin"], name), getattr(found[rival], name)) for found in sizes.values()
     ]
@@ -297,7 +303,7 @@ def _figure_10(pairs: list[tuple[Point, Point]]) -> dict[str, Any]:
     lines = ["sensors " + "".join(f"{join:>22}" for join in JOINS)]
     losses: dict[int, dict[str, float]] = {}
     for steady, moving in pairs:
-        # What there is to detect changes with the sensors too: the share that is found is compared.
+        # The number of detectable updates depends on the sensors too, so the share that is found is compared.
         shares = [p.updates / p.true_updates if p.true_updates else 0.0 for p in (steady, moving)]
         loss = 100 * (1 - shares[1] / shares[0]) if shares[0] else 0.0
         losses.setdefault(steady.sensors, {})[steady.join] = loss

@@ -1,4 +1,8 @@
-"""The cost of a tuple by one table and by one for each stream (snjoin.txt section 7.1, Fig. 7), with the constants of Fig. 13, as Fig. 14 draws it."""
+"""The cost of a tuple with one table and with one for each stream (snjoin.txt section 7.1, Fig. 7), as
+Fig. 14 draws it.
+
+The constants are those of Fig. 13.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +15,7 @@ from nilometer.laboratory.reproductions.verdict import measured
 HASH, PROBE, COLLISION, SEPARATION, FORMATION = 26.25, 6.93, 0.24, 2.72, 5.7
 """C1 to C5 of Fig. 13."""
 READINGS = 1_000
-"""Of each sensor."""
+"""The number of readings of each sensor."""
 DISTINCT_OF_ONE = 100
 BUCKETS = 13
 JOINING = 0.4
@@ -20,7 +24,8 @@ JOINING = 0.4
 
 @dataclass(frozen=True)
 class Row:
-    """What Fig. 13 has for a number of streams: the selectivity of a value, and the distinct values of all streams together."""
+    """Fig. 13's values for a number of streams: the selectivity of a value, and the distinct values of all
+    streams together."""
 
     streams: int
     selectivity: float
@@ -37,31 +42,32 @@ ROWS = (
 
 
 def outer_mjoin(row: Row) -> float:
-    """Every other table is probed, and every result has a cell for each stream."""
+    """MJoin's cost: every other table is probed, and every result has a cell for each stream."""
     others = row.streams - 1
     probes = others * (PROBE + COLLISION * DISTINCT_OF_ONE / BUCKETS)
     return HASH + probes + FORMATION * _results(row) * row.streams
 
 
 def snjoin(row: Row, joining: float = JOINING) -> float:
-    """One table; its list is separated by streams, and a result has a stream and a time for each that joins."""
+    """SNJoin's cost: one table, whose list is separated by streams. A result has a stream and a time for each
+    stream that joins."""
     separation = SEPARATION * row.streams * row.selectivity * READINGS
     formation = FORMATION * _results(row) * 2 * row.streams * joining
     return HASH + COLLISION * row.distinct / BUCKETS + separation + formation
 
 
 def factorised(row: Row) -> float:
-    """Ours: the list is the result; nothing is separated or formed until it is asked for."""
+    """Our cost: the list is the result. Nothing is separated or formed until it is asked for."""
     return HASH + COLLISION * row.distinct / BUCKETS
 
 
 def _results(row: Row) -> float:
-    """The product of what each of the other streams has of a value."""
+    """The number of results: the product of the occurrences of a value in the other streams."""
     return float((row.selectivity * READINGS) ** (row.streams - 1))
 
 
 def snjoin_costs(plot: Path | None = None) -> dict[str, Any]:
-    """Fig. 14's analytical curves, and the same with the results left factorised."""
+    """Fig. 14's analytical curves, and the same with factorised results."""
     ours = ["streams  outer MJoin    SNJoin  factorised"]
     ours += [
         f"{row.streams:7} {outer_mjoin(row):12.1f} {snjoin(row):9.1f} {factorised(row):11.1f}" for row in ROWS

@@ -1,10 +1,15 @@
-"""A field of sensors in which like values lie together -> what the distributed join takes over it, with every head probed, by outer joins, and with
-relevance feedback (SNJoin section 7.2.3).
+"""The cost of the distributed join over a field of sensors with local phenomena: with every head probed, with
+outer joins, and with relevance feedback (SNJoin section 7.2.3).
 
-Sensors all over a square, clusters by HEED, routes of least expected transmissions between the heads, radios that send one message at a time. The paper's
-"cluster range being set to 10% of the total sensor space" can be read in two ways. GROWING: a cluster has a tenth of the area of the largest field, and fewer
-sensors stand in a smaller field, as near to each other; so 200 sensors are about one cluster, and there is next to nothing to save with them, as Fig. 12's
-first row of zeros says. FIXED: a tenth of the side of a field that is always the same; then 200 sensors have nearly as many clusters as 2,000.
+Sensors stand all over a square. HEED forms the clusters, routes of least expected transmissions connect the
+heads, and a radio sends one message at a time. The paper's "cluster range being set to 10% of the total
+sensor space" can be read in two ways:
+
+- GROWING: a cluster has a tenth of the area of the largest field. A smaller field has fewer sensors at the
+  same density. So 200 sensors are about one cluster, and there is next to nothing to save, as Fig. 12's first
+  row of zeros says.
+- FIXED: a tenth of the side of a field of constant size. Then 200 sensors have nearly as many clusters as
+  2,000.
 """
 
 from __future__ import annotations
@@ -64,23 +69,23 @@ EPSILON = 500 * MILLISECOND
 PERIOD = 2 * SECOND
 LARGEST_MESSAGE = 20_000
 WAITING = 3_600 * SECOND
-"""So much longer than the longest tour heads keep their readings: radios that are given too much make messages wait without bound, and none shall come
-too late for its answer."""
+"""How much longer than the longest tour the heads keep their readings. Overloaded radios make messages wait
+without bound, and none shall come too late for its answer."""
 
 UPDATES = PhenomenonRule(sensors=3, strength=1, period=PERIOD, periods=WINDOW // PERIOD)
-"""A phenomenon: three sensors that agreed in the last window. What became of it is said every period."""
+"""A phenomenon: three sensors that agreed in the last window. Its updates are reported every period."""
 
 
 @dataclass(frozen=True)
 class Ground:
-    """Where sensors stand: in a square of side 1 if there are `whole` of them, and of an area in proportion if there are others (None: always of side
-    1); clusters have that range."""
+    """The field. It is a square of side 1 if there are `whole` sensors, and of an area in proportion for
+    other numbers (None: always of side 1). Clusters have the given range."""
 
     whole: int | None
     cluster_range: float
 
     def side(self, count: int) -> float:
-        """Of the square of so many sensors."""
+        """The side of the square for `count` sensors."""
         return 1.0 if self.whole is None else math.sqrt(count / self.whole)
 
 
@@ -90,8 +95,8 @@ FIXED = Ground(None, 0.1)
 
 @dataclass(frozen=True)
 class Point:
-    """One size of the field: the same readings with every head probed (by one table, and by outer joins), and with
-    feedback; `updates` is how many a second there were of phenomena."""
+    """One size of the field: the same readings with every head probed (by one table, and by outer joins), and
+    with feedback. `updates` is the number of updates of phenomena per second."""
 
     sensors: int
     heads: int
@@ -105,7 +110,7 @@ class Point:
     guided: RunFigures
 
     def reduction(self, name: str) -> float:
-        """By how many per cent feedback lowers a measure."""
+        """The reduction of a measure by feedback, in per cent."""
         before, after = getattr(self.everyone, name), getattr(self.guided, name)
         return 100.0 * (1 - after / before) if before else 0.0
 
@@ -127,11 +132,14 @@ class Point:
 
 @dataclass(frozen=True)
 class RunFigures:
-    """What one run took, per tuple where that has a meaning. `waited` is how long a message waited for radios on
-    the average, in seconds; `updates` how many a second of the phenomena's updates could be told, rightly, of what had
-    reached the sink when the readings ended; `told` how many were. `work` is the busiest head's time by Fig. 7's
-    formulas, per tuple of the whole field; `mjoin_work` the same for outer MJoins in its place. `busy` is the
-    share of time that the busiest radio sends."""
+    """The costs of one run, per tuple where that makes sense.
+
+    `waited` is the mean time that a message waited for radios, in seconds. `updates` is the number per second
+    of the phenomena's updates that could be reported correctly from the answers that had reached the sink
+    when the readings ended; `told` is the number that were reported. `work` is the busiest head's time by
+    Fig. 7's formulas, per tuple of the whole field; `mjoin_work` is the same for outer MJoins in its place.
+    `busy` is the share of time for which the busiest radio sends.
+    """
 
     probes: float
     hops: float
@@ -151,15 +159,15 @@ class RunFigures:
 
 
 class BusyRadios:
-    """A meter: how long each node's radio sends."""
+    """A meter: the time for which each node's radio sends."""
 
     def __init__(self, radio: Radio, nodes: int) -> None:
         self.radio = radio
         self.microseconds = np.zeros(nodes)
 
     def carried(self, trip: Trip) -> None:
-        """Every node but the last sends the message on, as often as links fail on the average of this
-        path."""
+        """Every node except the last sends the message on, with the mean number of transmissions per link of
+        this path."""
         airtime = self.radio.bytes_on_air(trip.message.size) * SECOND / self.radio.bytes_per_second
         self.microseconds[list(trip.path[:-1])] += airtime * trip.transmissions / trip.hops
 
@@ -214,7 +222,7 @@ def measure(
 
 
 def updates_of(answers: Answers, delays: Integers | None, end: int) -> Updates:
-    """What became of phenomena until then, by the answers that the sink had then (None: all of them)."""
+    """The phenomena's updates up to `end`, from the answers that the sink had by then (None: all of them)."""
     probe, _ = answers.matches.pairs()
     arity = 1 + np.bincount(probe, minlength=len(answers.tuples))
     known = slice(None) if delays is None else answers.tuples.time + delays <= end
@@ -223,7 +231,7 @@ def updates_of(answers: Answers, delays: Integers | None, end: int) -> Updates:
 
 
 def deploy(count: int, seed: int, ground: Ground = GROWING) -> tuple[Deployment, Formation]:
-    """So many sensors, clustered by HEED, and a sink in the middle of them."""
+    """`count` sensors, clustered by HEED, with a sink in the middle."""
     positions = ground.side(count) * np.concatenate((uniform_positions(count, seed), [[0.5, 0.5]]))
     topology = placed_topology(positions, max(RADIO_RANGE, least_range(positions)), seed)
     taking_part = np.arange(count + 1) < count
@@ -234,8 +242,8 @@ def deploy(count: int, seed: int, ground: Ground = GROWING) -> tuple[Deployment,
 def phenomena_readings(
     positions: Floats, count: int, seconds: int, seed: int, phenomena: int = PHENOMENA
 ) -> Readings:
-    """Readings whose values are alike within a phenomenon: the nearest centre decides which values a sensor's
-    Zipf ranks stand for."""
+    """Readings with like values within a phenomenon: the nearest centre decides which values a sensor's Zipf
+    ranks stand for."""
     random = np.random.default_rng((seed, 5, count))
     centres = np.random.default_rng((seed, 6)).random((phenomena, 2))
     offsets = positions[:count, None] - centres[None]
@@ -243,7 +251,7 @@ def phenomena_readings(
     exponent = random.integers(1, 6, count)
     total = random.poisson(count * seconds * SECOND / GAP)
     stream = random.integers(0, count, total)
-    # Given how many there are, exponential gaps are uniform arrivals.
+    # For a given number of arrivals, exponential gaps mean uniform arrival times.
     time = np.sort(random.integers(0, seconds * SECOND, total))
     draws = random.random(total)
     rank = np.empty(total, dtype=np.int64)
@@ -288,8 +296,8 @@ def _summary(
 
 
 def _work(outcome: JoinRunResult, deployment: Deployment, readings: Readings) -> tuple[float, float]:
-    """Microseconds (Fig. 13 prints no unit) of the busiest head, joining with one table or with a table for
-    each stream."""
+    """Microseconds (Fig. 13 prints no unit) of the busiest head, with one table and with a table for each
+    stream."""
     members: Integers = np.bincount(deployment.clusters.places()[deployment.clusters.head_of >= 0])
     held = np.unique(np.stack((readings.stream, readings.time // WINDOW, readings.value)), axis=1)
     windows = np.unique(held[:2], axis=1)
@@ -298,7 +306,7 @@ def _work(outcome: JoinRunResult, deployment: Deployment, readings: Readings) ->
     for counts, streams in zip(outcome.heads, members.tolist(), strict=True):
         probes = counts.probes + counts.inserted
         collisions = COLLISION * counts.peak_distinct / BUCKETS
-        # A stream and a time for each occurrence; outer joins give every stream a cell, if only a NULL.
+        # A stream and a time for each occurrence; outer joins give every stream a cell, even if it is NULL.
         one.append(probes * (HASH + collisions) + counts.matches * (SEPARATION + 2 * FORMATION))
         each.append(probes * (HASH + streams * (PROBE + COLLISION * distinct / BUCKETS + FORMATION)))
     return max(one), max(each)

@@ -1,10 +1,10 @@
-"""Distributed SNJoin with and without relevance feedback (snjoin.txt section 7.2.3, Figs. 11 and 12), in a
-simulated network.
+"""Distributed SNJoin with and without relevance feedback in a simulated network (snjoin.txt section 7.2.3,
+Figs. 11 and 12).
 
-Sensors all over the unit square, clusters by HEED with a range of a tenth of its side, routes of least
-expected transmissions between the heads. The same readings are joined with every head probed, which must give
-the central answer, and with relevance feedback: what it saves in probes, delay and bytes, and what it costs
-in the width of the answers, stands beside the paper's figures.
+Sensors stand all over the unit square, HEED forms clusters with a range of a tenth of its side, and routes of
+least expected transmissions connect the heads. The same readings are joined twice: with every head probed,
+which must give the central answer, and with relevance feedback. The savings in probes, delay and bytes, and
+the loss in the width of the answers, are compared with the paper's figures.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ from nilometer.laboratory.snjoin import Feedback
 from nilometer.types import MILLISECOND, SECOND
 
 SENSORS = (200, 600, 1000, 1400, 2000)
-"""Half of the rows of Fig. 12: all of them take twice as long."""
+"""Half of the rows of Fig. 12; all of them take twice as long."""
 
 SECONDS = 40
-"""So long the feedback learns, and then so long all are measured."""
+"""The seconds for which the feedback learns, and then the seconds for which all are measured."""
 
 FIGURE_11 = (
     "SNJoin increases the number of detected phenomena changes by up to 30 % over distributed MJoin;\n"
@@ -67,7 +67,7 @@ def snjoin_network(
     plot: Path | None = None,
     ground: Ground = GROWING,
 ) -> dict[str, Any]:
-    """Section 7.2.3 for fields of these sizes; `plot` is where a picture of the figures goes."""
+    """Section 7.2.3 for fields of these sizes. `plot` is the path for a picture of the figures."""
     strategy = Feedback() if feedback is None else feedback
     points = [measure(count, seconds, strategy, seed, phenomena, ground) for count in sensors]
     result = {
@@ -188,7 +188,7 @@ def _figure_11(points: list[Point]) -> dict[str, Any]:
 
 
 def _gains(last: dict[str, float]) -> list[Ratio]:
-    """Of the largest field."""
+    """The ratios for the largest field."""
     return [
         Ratio("SNJoin over MJoin", 1.3, quotient(last["snjoin"], last["mjoin"])),
         Ratio("feedback over SNJoin", 1.9, quotient(last["feedback"], last["snjoin"])),
@@ -245,7 +245,8 @@ def _figure_12(points: list[Point]) -> dict[str, Any]:
 
 
 def _left(sensors: int, reductions: Sequence[float]) -> list[Ratio]:
-    """What feedback leaves of each measure, where the paper has a row for so many sensors."""
+    """The part of each measure that remains with feedback, where the paper has a row for this number of
+    sensors."""
     printed = zip(_MEASURES, FIGURE_12.get(sensors, ()), reductions, strict=False)
     return [
         Ratio(f"{name} left by feedback at {sensors} sensors", 1 - told / 100, 1 - found / 100)

@@ -1,4 +1,6 @@
-"""The readings of SNJoin's experiments (snjoin.txt section 7.2): a board of thermometers, and a large fleet by Zipf's law."""
+"""The readings of SNJoin's experiments (snjoin.txt section 7.2): a board of thermometers, and a large fleet
+with values by Zipf's law.
+"""
 
 from __future__ import annotations
 
@@ -13,15 +15,17 @@ SIDE = 5
 """The board is a grid of 5 by 5."""
 BOARD_GAP = 10 * MILLISECOND
 SWEEP = 20 * SECOND
-"""In which the heat goes over the board and back."""
+"""The time in which the heat goes over the board and back."""
 SPAN = 100
-"""Values that one sensor of the board takes in a sweep: Fig. 13's Distinct 1."""
+"""The number of values that one sensor of the board takes in a sweep: Fig. 13's Distinct 1."""
 GRADIENT = 80
-"""Values by which a column of the board is warmer than the one before: all of them together have some 420, Fig. 13 has 494."""
+"""The number of values by which a column of the board is warmer than the one before. All columns together
+have some 420 values; Fig. 13 has 494."""
 
 PHENOMENA = 12
 DISTINCT = 100
-"""As in the network of Figs. 11 and 12: so many phenomena share the field, each with so many values."""
+"""As in the network of Figs. 11 and 12: the number of phenomena that share the field, and of values in
+each."""
 GAP = SECOND
 
 CHANGE_EVERY = 60 * SECOND
@@ -35,7 +39,7 @@ def board(sensors: int, seconds: int, seed: int) -> Arrivals:
     steps = seconds * SECOND // BOARD_GAP
     times = np.arange(steps)[:, None] * BOARD_GAP + np.arange(sensors)[None, :] * (BOARD_GAP // sensors)
     columns, rows = order % SIDE, order // SIDE
-    # The spot is over a column once on its way there and once on its way back; the rows are a little apart in time.
+    # The spot is over a column once on its way there and once on its way back, at slightly different times by row.
     phase = (times / SWEEP + (columns + 0.2 * rows)[None, :] / (2 * SIDE)) % 1.0
     heat = (SPAN - 1) * (1 - np.abs(2 * phase - 1))
     values = np.floor(GRADIENT * columns[None, :] + heat + chance.normal(0, 1.0, times.shape))
@@ -44,12 +48,13 @@ def board(sensors: int, seconds: int, seed: int) -> Arrivals:
 
 
 def chosen(arrivals: Arrivals, mask: npt.NDArray[np.bool_]) -> Arrivals:
-    """Those that the mask names."""
+    """The arrivals that the mask selects."""
     return Arrivals(arrivals.times[mask], arrivals.sources[mask], arrivals.values[mask], arrivals.rows[mask])
 
 
 def fleet(sensors: int, seconds: int, seed: int) -> Arrivals:
-    """Exponential gaps of 1 s on average; values by Zipf's law, the exponent 1 to 5 by sensor, within the sensor's phenomenon."""
+    """Exponential gaps of 1 s on average. Values by Zipf's law, with an exponent of 1 to 5 by sensor, within
+    the sensor's phenomenon."""
     chance = np.random.default_rng(seed)
     count = int(chance.poisson(sensors * seconds * SECOND / GAP))
     times = np.sort(chance.integers(0, seconds * SECOND, count))
@@ -65,8 +70,8 @@ def fleet(sensors: int, seconds: int, seed: int) -> Arrivals:
 
 
 def changing_fleet(sensors: int, seconds: int, seed: int) -> tuple[Arrivals, Integers]:
-    """The same while every minute a group of 1 to 100 sensors comes or goes, in turn, so that about as many run; and the times at which that
-    happens."""
+    """A fleet in which every minute a group of 1 to 100 sensors joins or leaves, in turn, so that its size
+    stays about the same; and the times of these changes."""
     chance = np.random.default_rng([seed, 1])
     pool = sensors + LARGEST_GROUP // 2
     given = fleet(pool, seconds, seed)
@@ -84,6 +89,6 @@ def changing_fleet(sensors: int, seconds: int, seed: int) -> tuple[Arrivals, Int
 
 
 def in_order(times: Integers, sources: Integers, values: Integers) -> Arrivals:
-    """As they arrive: by time, then by sensor."""
+    """The readings in the order of arrival: by time, then by sensor."""
     order = np.lexsort((sources, times))
     return Arrivals(times[order], sources[order], values[order], np.arange(len(order)))

@@ -1,8 +1,11 @@
-"""The joins of SNJoin's experiments in one form: tuples -> how many partners each has; all exact, so that all say the same.
+"""The joins of SNJoin's experiments in one form: for each tuple the number of its partners. All are exact, so
+all agree.
 
-MJoin and SNJoin write out the lists of what a tuple joins, none builds their product: of a value that fifty sensors repeat the flat results are without
-number. The rivals are spared, besides, the NULLs of the streams that do not join. A tree cannot be spared its partial results: it is charged, at every level above a tuple's own, for one, which is the
-least it has there, with what one was measured to cost where they are just that (`entry_cost`).
+MJoin and SNJoin write out the lists of a tuple's partners, but none builds their product: for a value that
+fifty sensors repeat there would be far too many flat results. The rivals are also spared the NULLs of the
+streams that do not join. A tree cannot be spared its partial results. It is charged for one at every level
+above a tuple's own, which is the least it has there, at the cost that was measured where there is exactly one
+(`entry_cost`).
 """
 
 from __future__ import annotations
@@ -49,8 +52,9 @@ class OuterMJoin:
 
 
 class OneTable:
-    """SNJoin. `walked`: each tuple's list is written out, as Fig. 4's step 4 does; else it stays a range of its value's list. Who comes is new to
-    the table and who goes expires, so that nothing is made anew."""
+    """SNJoin. With `walked`, each tuple's list is written out, as Fig. 4's step 4 does; otherwise it stays a
+    range of its value's list. New streams simply enter the table and leaving ones expire, so nothing is
+    rebuilt."""
 
     charged = 0.0
     rebuilt = False
@@ -67,7 +71,7 @@ class OneTable:
 
 
 def joins(entry: float) -> dict[str, Callable[[int], Join]]:
-    """By the name in the tables, how one over so many streams is made."""
+    """By the name in the tables, a function that makes the join over a number of streams."""
     return {
         "HMJ tree": lambda streams: Tree(streams, entry),
         "outer MJoin": OuterMJoin,
@@ -77,7 +81,8 @@ def joins(entry: float) -> dict[str, Callable[[int], Join]]:
 
 
 def entry_cost(clock: Callable[[], float] = time.process_time) -> float:
-    """Seconds that a tree takes to make, keep and take back a partial result: where no two tuples are alike it has one at every level."""
+    """Seconds that a tree takes to make, keep and take back a partial result, measured where no two tuples
+    are alike: there it has one at every level."""
     times = np.arange(TUPLES) * (2 * WINDOW // TUPLES)
     sparse = Arrivals(times, np.arange(TUPLES) % LEVELS, np.arange(TUPLES), np.arange(TUPLES))
     seconds = {}

@@ -1,9 +1,10 @@
 """STEAM's Figure 7: the service time of a tuple in joins of two, three and four streams within an hour.
 
-(a) the NLW-join against a ripple join, (b) the HW-join against XJoin; both rivals drop what is out of the window every 10,000 tuples,
-and meet it until then. They are those of `baselines`: compiled, from arrays to row numbers. So are the kernels of the W-joins, which the
-verdict is about; the operators around them, from frames to frames as every host runs them, are measured too. All get the same
-batches of 1,000 tuples, and all must give the same N-tuples.
+(a) compares the NLW-join with a ripple join, (b) the HW-join with XJoin. Both rivals drop tuples outside the
+window every 10,000 tuples, and meet them until then. They are those of `baselines`: compiled, from arrays to
+row numbers. So are the kernels of the W-joins, which the verdict is about. The operators around them, from
+frames to frames as every host runs them, are measured too. All get the same batches of 1,000 tuples, and all
+must give the same N-tuples.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ Times = npt.NDArray[np.float64]
 STREAMS = (2, 3, 4)
 WINDOW = HOUR
 PEAK = 1_000
-"""Items that a store sells in its busiest hour."""
+"""The number of items that a store sells in its busiest hour."""
 ITEMS, SKEW = 5_000, 0.5
 OPENS, CLOSES = 7, 23
 
@@ -79,7 +80,7 @@ def steam(
 
 
 def sales(streams: int, tuples: int, seed: int = 7) -> Arrivals:
-    """What the stores sell, in the order of time."""
+    """The sales of the stores, in time order."""
     chance = np.random.default_rng(seed + streams)
     # A Poisson stream of the peak's rate, thinned by the time of day.
     often = 6 * tuples + 2_000
@@ -99,7 +100,7 @@ def sales(streams: int, tuples: int, seed: int = 7) -> Arrivals:
 def _measured(
     streams: int, tuples: int, batch: int, purge: int, repeats: int, clock: Callable[[], float]
 ) -> dict[str, Any]:
-    """Per join the seconds of a tuple, by batch; and how many N-tuples all of them gave."""
+    """For each join the seconds per tuple, by batch, and the number of N-tuples that all of them gave."""
     given = sales(streams, tuples)
     makers: dict[str, Callable[[], Joining]] = {
         "NLW-join": lambda: KernelJoin(streams, WINDOW, hashed=False),

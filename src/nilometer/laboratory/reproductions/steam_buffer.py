@@ -1,7 +1,8 @@
 """STEAM's two schemes for queries that share streams (steam.txt section 5.2), measured on buffers that do what the paper says (stream_buffers).
 
-Q queries each read the same S streams, and a batch of every stream waits in every queue: copies take Q*S batches, the
-shared buffer S and a reference each. Then all is read, and the time per tuple and query is taken.
+Q queries each read the same S streams, and a batch of every stream waits in every queue. Copies take Q*S
+batches; the shared buffer takes S and a reference each. Then everything is read, and the time per tuple and
+query is measured.
 """
 
 from __future__ import annotations

@@ -1,12 +1,13 @@
-"""A figure of ours beside the paper's -> one verdict, by one rule.
+"""One rule that compares a figure of ours with the paper's and gives a verdict.
 
     the same         equal, where a figure is exact
     the same shape   the order is right at every size, and every ratio that the paper prints is met
-    the same order   who wins, where the paper says it, and no more
+    the same order   the right winner, where the paper names one, and no more
     missed           not even that
 
-A ratio is met if ours is within a factor of 2 of the paper's, and so is its logarithm: 1.02 is no reproduction of 1.43, whose effect is
-eighteen times as large. A ratio within a tenth of 1 says that two things are alike; then ours must be as near to 1.
+A ratio is met if ours is within a factor of 2 of the paper's, and so is its logarithm: 1.02 does not
+reproduce 1.43, whose effect is eighteen times as large. A ratio within a tenth of 1 says that two things are
+alike; then ours must be as near to 1.
 
 >>> [Ratio("updates over MJoin", 1.43, ours).met for ours in (1.02, 1.25, 1.7, 2.5)]
 [False, True, True, False]
@@ -32,7 +33,7 @@ ALIKE = math.log(1.1)
 
 
 class Verdict(StrEnum):
-    """What a figure of ours is, beside the paper's."""
+    """How a figure of ours compares with the paper's."""
 
     SAME = "the same"
     SHAPE = "the same shape"
@@ -43,7 +44,8 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True)
 class Ratio:
-    """A ratio in the paper's words, as it prints it, and as we have it; None: there is nothing to divide."""
+    """A ratio in the paper's words, the value that the paper prints, and ours (None: there is nothing to
+    divide)."""
 
     what: str
     paper: float
@@ -65,7 +67,7 @@ class Ratio:
 
 
 Figure = dict[str, Any]
-"""What is printed, or written as JSON."""
+"""A figure as it is printed, or written as JSON."""
 
 
 def exact(paper: str, ours: str, same: bool, data: Any = None) -> Figure:
@@ -82,8 +84,9 @@ def measured(
     ratios: Sequence[Ratio] = (),
     data: Any = None,
 ) -> Figure:
-    """A figure of measurements: `wins` is whether who wins is right where the paper says it, as a rule at the largest size; `everywhere`,
-    whether the order is right at every size; both together are told as `ordered`."""
+    """A figure of measurements. `wins` says whether the winner is right where the paper names one, usually at
+    the largest size. `everywhere` says whether the order is right at every size. Both together are reported
+    as `ordered`."""
     verdict = Verdict.ORDER if wins else Verdict.MISSED
     if wins and everywhere and all(ratio.met for ratio in ratios):
         verdict = Verdict.SHAPE
@@ -91,7 +94,7 @@ def measured(
 
 
 def claimed(paper: str, ours: str, holds: bool, data: Any = None) -> Figure:
-    """What the paper has no figure of."""
+    """A claim for which the paper has no figure."""
     return _figure(paper, ours, Verdict.HOLDS if holds else Verdict.MISSED, (), data)
 
 
@@ -102,7 +105,7 @@ def _figure(paper: str, ours: str, verdict: Verdict, ratios: Sequence[Ratio], da
 
 
 def quotient(one: float, other: float) -> float | None:
-    """None where there is nothing to divide by.
+    """The quotient; None if there is nothing to divide by.
 
     >>> quotient(3, 2), quotient(3, 0)
     (1.5, None)
@@ -111,7 +114,7 @@ def quotient(one: float, other: float) -> float | None:
 
 
 def rises(values: Sequence[float]) -> bool:
-    """Whether none is less than the one before it.
+    """Whether no value is less than the one before it.
 
     >>> rises([1, 1, 2]), rises([2, 1])
     (True, False)

@@ -1,8 +1,8 @@
-"""Distributed SNJoin: clusters of sensors and their readings -> each tuple with the like tuples of other
-streams (sections 5 and 6).
+"""Distributed SNJoin: joins each tuple with the tuples of equal value in other streams, over clusters of
+sensors (sections 5 and 6).
 
-`form_clusters` makes clusters, `run_join` runs the join over them in a simulated network, `central_answers`
-is what one place that has all readings would answer.
+`form_clusters` makes clusters, and `run_join` runs the join over them in a simulated network.
+`central_answers` gives the answers of a single place that has all readings.
 """
 
 from nilometer.laboratory.snjoin.central import central_answers

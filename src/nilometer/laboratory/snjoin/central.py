@@ -1,7 +1,6 @@
-"""Readings -> the join as one place that had them all would answer it: what distributed runs are measured
-against.
+"""The join computed in one place that has all readings. Distributed runs are compared with it.
 
-The total order is (time ascending, head descending, stream, sequence); each tuple joins with the strictly
+The total order is (time ascending, head descending, stream, sequence). Each tuple joins with the strictly
 earlier occurrences of its value in other streams within the window (reference/algorithms.md 10).
 """
 

@@ -10,12 +10,12 @@ from nilometer.errors import ConfigurationError
 from nilometer.kernels.arrays import Integers
 
 NO_HEAD = -1
-"""In place of a head: the node takes no part, as the sink."""
+"""Stands for no head: the node takes no part, like the sink."""
 
 
 @dataclass(frozen=True, eq=False)
 class Clusters:
-    """`heads` are nodes, ascending; `head_of` gives each node's head, or NO_HEAD. A head is its own."""
+    """`heads` are nodes, ascending. `head_of` gives each node's head, or NO_HEAD. A head is its own head."""
 
     heads: Integers
     head_of: Integers
@@ -34,11 +34,11 @@ class Clusters:
 
     @property
     def count(self) -> int:
-        """How many clusters there are."""
+        """The number of clusters."""
         return len(self.heads)
 
     def places(self) -> Integers:
-        """The place of each node's head among the heads, or NO_HEAD."""
+        """For each node, the index of its head among the heads, or NO_HEAD."""
         place: Integers = np.searchsorted(self.heads, self.head_of)
         return np.where(self.head_of == NO_HEAD, NO_HEAD, place)
 

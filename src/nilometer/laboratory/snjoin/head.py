@@ -1,10 +1,10 @@
-"""A cluster head: arriving readings and probing requests -> its table, results for the sink, requests for
-other heads (Fig. 5).
+"""A cluster head: it keeps a table of its cluster's readings, answers probing requests, and sends results to
+the sink (Fig. 5).
 
-Readings wait until they are older than epsilon by the head's clock, and then enter the table in time order; a
-request waits until all readings that it may join with are in (section 5.1). The *horizon* is the time up to
-which all readings are in: the head's clock less epsilon. Readings that come when the horizon has passed them
-are late, and are counted and left out.
+Readings wait until they are older than epsilon by the head's clock; then they enter the table in time order.
+A request waits until all readings that it may join with have entered (section 5.1). The *horizon* is the time
+up to which all readings have entered: the head's clock minus epsilon. Readings that arrive behind the horizon
+are late; they are counted and left out.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from nilometer.laboratory.snjoin.table import Table
 
 @dataclass(frozen=True, eq=False)
 class Arrivals:
-    """A cluster's readings in the order in which its head gets them, and when."""
+    """A cluster's readings in the order in which its head gets them, with their times of arrival."""
 
     time: Integers
     readings: Readings
@@ -42,9 +42,10 @@ class Arrivals:
 
 @dataclass
 class HeadCounts:
-    """What a head did: `inserted` readings, tuples of its own sent out; `probes` of other heads' tuples that
-    it answered, of which `overdue` ones came after readings that they may join with had expired, and the
-    `matches` it gave them; the most rows and distinct values it held, and the oldest row by its horizon."""
+    """The counters of a head: the `inserted` readings, and the own tuples it sent out; the `probes` of other
+    heads' tuples that it answered, and how many of them were `overdue`, because they came after readings that
+    they may join with had expired; the `matches` it gave them; the most rows and distinct values it held, and
+    the oldest row by its horizon."""
 
     inserted: int = 0
     late: int = 0
@@ -59,7 +60,7 @@ class HeadCounts:
 
 
 class ClusterHead:
-    """One head. `place` is its number among the heads, by ascending node; `skew` how far its clock is ahead
+    """One head. `place` is its index among the heads, by ascending node. `skew` is how far its clock is ahead
     of true time."""
 
     def __init__(
@@ -97,7 +98,7 @@ class ClusterHead:
 
     @property
     def done(self) -> bool:
-        """Whether all readings have come and are on their way."""
+        """Whether all readings have arrived and were sent on."""
         return self._arrived == len(self._arrivals.time) and not len(self._waiting) and not self._unsent
 
     @property
@@ -106,7 +107,8 @@ class ClusterHead:
         return self._events.now + self._skew - self.query.epsilon
 
     def absorb(self) -> None:
-        """Put what is due into the table, in order, and forget what nobody can ask for any more."""
+        """Put the due readings into the table, in order, and drop those that no request can ask for any
+        more."""
         arrived = int(np.searchsorted(self._arrivals.time, self._events.now, side="right"))
         if arrived > self._arrived:
             new = self._arrivals.readings.take(slice(self._arrived, arrived))
@@ -125,7 +127,7 @@ class ClusterHead:
                 self.table.insert(ready.take(ready.order()))
                 self._unsent += len(ready)
                 self.counts.inserted += len(ready)
-        # The clean sweep, once a period: it costs the index, and most probes find one that is still good.
+        # The clean sweep runs once a period: it discards the index, which most probes can reuse.
         if self._swept is None or self._horizon - self._swept >= self.query.period:
             self._swept = self._horizon
             self.table.expire(self._horizon - self.query.retention)
@@ -134,7 +136,7 @@ class ClusterHead:
             self.counts.peak_age = max(self.counts.peak_age, self._horizon - int(self.table.rows.time[0]))
 
     def send_due(self) -> None:
-        """Join the tuples that came in since the last time within the cluster, and send them to other
+        """Join the tuples that came in since the last call within the cluster, and send them to other
         heads."""
         self.absorb()
         count, self._unsent = self._unsent, 0
@@ -157,8 +159,8 @@ class ClusterHead:
         self._send_on(self.place, request)
 
     def answer(self, request: ProbeRequest) -> None:
-        """Add what this cluster has to the rows that probe it, and send the request on; wait first if
-        readings may be missing."""
+        """Add this cluster's matches to the rows of a request, and send the request on. If readings may be
+        missing, the request waits."""
         mine = np.flatnonzero(request.left[:, self.place])
         latest = int(request.rows.time[mine].max())
         if latest > self.horizon:
@@ -170,7 +172,7 @@ class ClusterHead:
         kept_from = self.table.kept_from
         if kept_from is not None:
             self.counts.overdue += int(np.count_nonzero(probing.time - self.query.window < kept_from))
-        # Of two tuples of the same time that of the smaller head comes later, so it is the one that joins.
+        # Of two tuples of the same time that of the smaller head comes later, so that one joins.
         found = self.table.probe(
             probing.value, probing.time, self.query.window, with_equal=request.origin < self.place
         )
@@ -194,7 +196,7 @@ class ClusterHead:
         )
 
     def learn(self, note: Note) -> None:
-        """Take a note from the sink."""
+        """Take a feedback note from the sink."""
         if self.relevance is None or isinstance(self.strategy, EveryHead):
             return
         self.counts.notes += 1

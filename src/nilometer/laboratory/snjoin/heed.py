@@ -1,18 +1,18 @@
-"""Positions, energies and a cluster range -> clusters, as HEED forms them (Younis and Fahmy 2004; SNJoin
+"""HEED: forms clusters from positions, energies and a cluster range (Younis and Fahmy 2004; SNJoin
 section 7.2.3).
 
-Nodes with more energy offer themselves as heads more often, chances double from iteration to iteration, and
-of heads that hear each other the one that is cheaper to belong to stays. Two things matter that are easily
-got wrong (reference/algorithms.md 2.2):
+Nodes with more energy announce themselves as heads more often, the probabilities double from iteration to
+iteration, and of heads that hear each other the cheaper one stays. Two details are easy to get wrong
+(reference/algorithms.md 2.2):
 
-- A tentative head steps down when it hears a cheaper one: who counts are those who are heads *now*, not who
-  ever said so.
-- Nodes act one after the other, in random order, and are heard at once. In lock step, neighbours that nobody
-  covers would all declare themselves in the last round. (Then no two are heads at once where they hear each
-  other, and stepping down is for those who heard too late.)
+- A tentative head steps down when it hears a cheaper one. Only nodes that are heads *now* count, not all that
+  ever announced it.
+- Nodes act one after the other, in random order, and are heard at once. In lock step, uncovered neighbours
+  would all declare themselves in the last round. (With turns, no two heads that hear each other exist at
+  once, and stepping down is for those who heard too late.)
 
 The laws: every node is a head or within the range of its head; no two heads are within the range of each
-other; no more than `iteration_bound` iterations.
+other; there are no more than `iteration_bound` iterations.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ from nilometer.sensornet.topology import distances_from
 
 
 class MemberCost(StrEnum):
-    """What makes a head cheap: few members share it (DEGREE), many do (DENSE), or they reach it with little
-    power (AMRP)."""
+    """The cost by which heads are compared: a head is cheap if few members share it (DEGREE), if many do
+    (DENSE), or if they reach it with little power (AMRP)."""
 
     DEGREE = "DEGREE"
     DENSE = "DENSE"
@@ -40,8 +40,8 @@ class MemberCost(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Heed:
-    """`cluster_range` as the positions measure; `first_share` limits the first announcements, not the number
-    of heads; `least_probability` bounds the iterations."""
+    """The parameters. `cluster_range` is in the unit of the positions. `first_share` limits the first
+    announcements, not the number of heads. `least_probability` bounds the iterations."""
 
     cluster_range: float
     first_share: float = 0.05
@@ -58,15 +58,15 @@ class Heed:
 
     @property
     def iteration_bound(self) -> int:
-        """The most iterations that doubling from the least probability takes, and the one that finds it at
-        1."""
+        """The greatest number of iterations: those in which the least probability doubles up to 1, and the
+        one that finds it at 1."""
         return math.ceil(math.log2(1 / self.least_probability)) + 1
 
 
 @dataclass(frozen=True, eq=False)
 class Formation:
-    """The clusters, in how many iterations they were formed, and how many heads only became so because nobody
-    covered them."""
+    """The clusters, the number of iterations, and the number of heads that became heads only because no other
+    head covered them."""
 
     clusters: Clusters
     iterations: int
@@ -74,7 +74,7 @@ class Formation:
 
 
 class State(IntEnum):
-    """What a node is: no head, one that may step down again, or one for good."""
+    """The state of a node: no head, a tentative head, or a final one."""
 
     PLAIN = 0
     TENTATIVE = 1
@@ -88,12 +88,12 @@ def form_clusters(
     energies: Floats | None = None,
     taking_part: Booleans | None = None,
 ) -> Formation:
-    """The clusters of the nodes that take part (None: all); `energies` are residual, as shares of a full
+    """The clusters of the nodes that take part (None: all). `energies` are residual, as shares of a full
     battery (None: full)."""
     count = len(positions)
     nodes = np.arange(count) if taking_part is None else np.flatnonzero(taking_part)
     energy = np.ones(count) if energies is None else energies
-    # Each node's neighbours, itself included: all that a turn looks at.
+    # Each node's neighbours, itself included: a turn looks at nothing else.
     in_range: dict[int, Integers] = {}
     for node in nodes.tolist():
         in_range[node] = nodes[distances_from(positions, node)[nodes] <= heed.cluster_range]
@@ -128,7 +128,7 @@ def form_clusters(
 
 
 def next_state(node: int, near: Integers, state: Integers, rank: Integers, chance: float, draw: float) -> int:
-    """What a node is after its turn."""
+    """The state of a node after its turn."""
     if state[node] == State.FINAL:
         return State.FINAL
     heads = near[state[near] != State.PLAIN]
@@ -142,7 +142,7 @@ def next_state(node: int, near: Integers, state: Integers, rank: Integers, chanc
 
 
 def _ranks(positions: Floats, nodes: Integers, in_range: dict[int, Integers], cost: MemberCost) -> Integers:
-    """The nodes' places by cost, the smaller id first where costs are equal."""
+    """The ranks of the nodes by cost; of equal costs the smaller id comes first."""
     costs = np.zeros(len(positions))
     for node in nodes.tolist():
         near = in_range[node]
@@ -152,7 +152,7 @@ def _ranks(positions: Floats, nodes: Integers, in_range: dict[int, Integers], co
         elif cost is MemberCost.DENSE:
             costs[node] = 1 / others if others else math.inf
         else:
-            # The least power that reaches a node goes with the square of the distance.
+            # The least power that reaches a node grows with the square of the distance.
             away = distances_from(positions, node)[near]
             costs[node] = float((away**2).sum()) / others if others else 0.0
     rank = np.empty(len(positions), dtype=np.int64)

@@ -1,9 +1,9 @@
-"""Matches: for probing tuples the occurrences of their values in other streams, as sublists per stream
+"""Matches: for each probing tuple the occurrences of its value in other streams, as one sublist per stream
 (SNJoin, Definition 1).
 
-Given the probing tuple, its sublists are independent: the join's answer is their product, and is held as the
-sublists, 1 + sum |L_i| cells for prod |L_i| tuples. What another head finds is put behind what is there (R +
-r in Fig. 5): a message grows by sums, never by products (reference/algorithms.md 9.1).
+For a given probing tuple the sublists are independent: the join's answer is their product. It is stored as
+the sublists, 1 + sum |L_i| cells for prod |L_i| tuples. The matches of another head are appended (R + r in
+Fig. 5): a message grows by sums, never by products (reference/algorithms.md 9.1).
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from nilometer.laboratory.snjoin.readings import Readings
 
 @dataclass(frozen=True, eq=False)
 class Matches:
-    """One row an occurrence: the number of the probing tuple, the stream and the time; a sublist's rows stand
-    together."""
+    """One row per occurrence: the number of the probing tuple, the stream and the time. The rows of a sublist
+    are adjacent."""
 
     probe: Integers
     stream: Integers
@@ -31,12 +31,12 @@ class Matches:
         return len(self.probe)
 
     def take(self, rows: Integers | Booleans) -> Matches:
-        """Some of them."""
+        """A selection of the rows."""
         return Matches(self.probe[rows], self.stream[rows], self.time[rows])
 
     @cached_property
     def sublists(self) -> int:
-        """How many sublists there are: pairs of a probing tuple and a stream."""
+        """The number of sublists: pairs of a probing tuple and a stream."""
         return len(self.pairs()[0])
 
     def pairs(self) -> tuple[Integers, Integers]:
@@ -52,7 +52,7 @@ NO_MATCHES = Matches(*(np.empty(0, dtype=np.int64) for _ in range(3)))
 
 
 def concatenated_matches(parts: Sequence[Matches]) -> Matches:
-    """One after the other."""
+    """The parts one after the other."""
     parts = [part for part in parts if len(part)]
     if not parts:
         return NO_MATCHES
@@ -67,11 +67,11 @@ def concatenated_matches(parts: Sequence[Matches]) -> Matches:
 
 @dataclass(frozen=True, eq=False)
 class Answers:
-    """The join: tuples that joined with at least one stream, and their matches; `matches.probe` is the
-    tuple's row.
+    """The answers of the join: the tuples that joined with at least one stream, and their matches.
+    `matches.probe` is the tuple's row.
 
-    Ordered by (stream, sequence) of the tuple, then by stream and time of the match, so that equal answers
-    are equal arrays.
+    They are ordered by (stream, sequence) of the tuple, then by stream and time of the match, so that equal
+    answers are equal arrays.
     """
 
     tuples: Readings
@@ -83,7 +83,7 @@ class Answers:
         return self.matches.sublists / len(self.tuples) if len(self.tuples) else 0.0
 
     def lists(self) -> dict[tuple[int, int], dict[int, list[int]]]:
-        """(stream, sequence) of each tuple -> its sublists; for people and for tests."""
+        """The sublists of each tuple, by its (stream, sequence); for people and for tests."""
         found: dict[tuple[int, int], dict[int, list[int]]] = {}
         names = list(zip(self.tuples.stream.tolist(), self.tuples.sequence.tolist(), strict=True))
         for probe, stream, time in zip(
@@ -94,7 +94,7 @@ class Answers:
 
 
 def ordered_answers(tuples: Readings, matches: Matches) -> Answers:
-    """Answers in their one order, from tuples of which some may have no matches."""
+    """Answers in their canonical order. Tuples without matches are left out."""
     joined = np.zeros(len(tuples), dtype=np.bool_)
     joined[matches.probe] = True
     rows = np.flatnonzero(joined)

@@ -1,8 +1,9 @@
-"""What heads and the sink send each other, and how many bytes it takes (SNJoin, Fig. 5).
+"""The messages between heads and the sink, and their sizes in bytes (SNJoin, Fig. 5).
 
-The tuples of a batch travel together as long as they go to the same head: each row names the heads it still has to
-probe, and leaves the others where its way parts from theirs; from the last of them its result goes to the sink. So every
-tuple has a probing sequence of its own, as Definition 3 asks, and packets are shared.
+The tuples of a batch travel together as long as they go to the same head. Each row names the heads it still
+has to probe, and leaves the others when its sequence differs from theirs. From the last head of its sequence
+its result goes to the sink. So every tuple has a probing sequence of its own, as Definition 3 asks, and
+packets are shared.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ NUMBER = 2
 COUNT = 1
 HEAD = 2
 ENVELOPE = 8
-"""The batch's head and number, how many rows it has, how many are in this message."""
+"""The batch's head and number, its number of rows, and the number of rows in this message."""
 
 READING = VALUE + TIME + STREAM
 """A reading on its way from its sensor to its head."""
@@ -31,9 +32,9 @@ READING = VALUE + TIME + STREAM
 @dataclass(frozen=True, eq=False)
 class ProbeRequest:
     """Rows of a batch on their way through the heads. `origin` and the columns of `asked` and `left` are
-    places of heads.
+    indexes of heads.
 
-    `asked` are the heads that a row was to probe when it set out, `left` those that are still to come;
+    `asked` are the heads that a row was to probe when it set out, `left` those that it has not visited yet.
     `matches.probe` is a row's number.
     """
 
@@ -47,7 +48,7 @@ class ProbeRequest:
     matches: Matches
 
     def part(self, rows: Integers) -> ProbeRequest:
-        """Some of the rows, with what they have found."""
+        """Some of the rows, with their matches."""
         stays = np.zeros(self.batch_rows, dtype=np.bool_)
         stays[self.number[rows]] = True
         return ProbeRequest(
@@ -62,8 +63,9 @@ class ProbeRequest:
         )
 
     def size(self, sequences_differ: bool, members: Integers | None = None) -> int:
-        """Bytes; one list of heads for all rows, or a bit for every head in each row where rows probe
-        different ones. With the number of `members` of every head: as rows of an outer join."""
+        """The size in bytes: one list of heads for all rows, or, if rows probe different heads, a bit for
+        every head in each row. With `members`, the number of members of every head, it is the size as rows of
+        an outer join."""
         found = matches_size(self.matches)
         if members is not None:
             visited = self.asked & ~self.left
@@ -85,7 +87,7 @@ class Result:
     matches: Matches
 
     def size(self, sequences_differ: bool, members: Integers | None = None) -> int:
-        """Bytes; the sink needs the probed heads only to make notes of them, where sequences differ."""
+        """The size in bytes. If sequences differ, the sink needs the probed heads to make notes."""
         heads = self.asked.shape[1] if sequences_differ else 0
         found = matches_size(self.matches)
         if members is not None:
@@ -96,13 +98,13 @@ class Result:
 
 
 def matches_size(matches: Matches) -> int:
-    """Bytes of sublists: a stream and a length for each, and the times."""
+    """The bytes of sublists: a stream and a length for each, and the times."""
     return matches.sublists * (STREAM + COUNT) + len(matches) * TIME
 
 
 def outer_size(streams: Integers, matches: Matches) -> int:
-    """Bytes of an outer join's partial rows, that have visited so many streams each: a length for every one of these, 0 where it has nothing, and the
-    times (section 4.3). Where a cell stands says whose it is."""
+    """The bytes of an outer join's partial rows after a given number of streams: a length for every visited
+    stream, 0 if it has no match, and the times (section 4.3). The position of a cell tells its stream."""
     return COUNT * int(streams.sum()) + len(matches) * TIME
 
 

@@ -1,4 +1,4 @@
-"""The continuous join and where it runs: what `run_join` is asked for."""
+"""The continuous join and its deployment: the arguments of `run_join`."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ class JoinQuery:
     """The variable-arity join of all streams on equal values within `window`, all in microseconds (SNJoin,
     Definition 1).
 
-    `epsilon` is the longest time from a reading's timestamp to its arrival at its head, by the head's clock;
-    `period` how often a head sends its due tuples on their way together; `delay` the longest time from when a
-    tuple is due at its own head until the LAST head of its probing sequence is reached, which the period is
-    part of (section 5.1; not a single hop, reference/algorithms.md 1.4 c).
+    `epsilon` is the longest time from a reading's timestamp to its arrival at its head, by the head's clock.
+    `period` is the interval at which a head sends its due tuples together. `delay` is the longest time from
+    when a tuple is due at its own head until it reaches the LAST head of its probing sequence; it includes
+    the period (section 5.1; not a single hop, reference/algorithms.md 1.4 c).
     """
 
     window: int
@@ -40,14 +40,14 @@ class JoinQuery:
 
     @property
     def retention(self) -> int:
-        """How far behind its horizon a head keeps readings: for the window of a tuple that took as long as it
-        may (section 5.1)."""
+        """How far behind its horizon a head keeps readings: long enough for the window of a tuple with the
+        longest allowed delay (section 5.1)."""
         return self.window + max(self.epsilon, self.delay)
 
 
 @dataclass(frozen=True, eq=False)
 class Deployment:
-    """A network with clusters in it. Every sensor is a stream of its node's number; the sink belongs to no
+    """A network with clusters. Every sensor is a stream with its node's number; the sink belongs to no
     cluster."""
 
     topology: Topology

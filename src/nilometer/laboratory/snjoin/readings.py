@@ -1,7 +1,7 @@
 """Readings as columns: the discrete value, the time it was sensed, the stream (its sensor's node) and its
 place in the stream.
 
-The order of a head is (time, stream, sequence): it depends on what was sensed, not on how the radio carried
+The order of a head is (time, stream, sequence). It depends on what was sensed, not on how the radio carried
 it, so that late arrivals change no answer. Between heads a smaller head comes after a greater one at the same
 time (SNJoin section 5.1 gives the join of equal times to the smaller head; reference/algorithms.md 1.4 b).
 """
@@ -18,7 +18,7 @@ from nilometer.kernels.arrays import Booleans, Integers
 
 @dataclass(frozen=True, eq=False)
 class Readings:
-    """Columns of one length."""
+    """Columns of equal length."""
 
     value: Integers
     time: Integers
@@ -29,7 +29,7 @@ class Readings:
         return len(self.value)
 
     def take(self, rows: Integers | Booleans | slice) -> Readings:
-        """Some of them."""
+        """A selection of the rows."""
         return Readings(self.value[rows], self.time[rows], self.stream[rows], self.sequence[rows])
 
     def order(self) -> Integers:
@@ -43,7 +43,7 @@ NO_READINGS = Readings(*(np.empty(0, dtype=np.int64) for _ in range(4)))
 def sensed(
     streams: Sequence[int] | Integers, times: Sequence[int] | Integers, values: Sequence[int] | Integers
 ) -> Readings:
-    """Readings with their places in their streams: by time, those of equal time as they are given."""
+    """Readings with their places in their streams: by time; readings of equal time keep their order."""
     stream, time, value = (np.asarray(column, dtype=np.int64) for column in (streams, times, values))
     order = np.lexsort((time, stream))
     ordered = stream[order]
@@ -54,7 +54,7 @@ def sensed(
 
 
 def concatenated(parts: Sequence[Readings]) -> Readings:
-    """One after the other."""
+    """The parts one after the other."""
     if len(parts) == 1:
         return parts[0]
     if not parts:

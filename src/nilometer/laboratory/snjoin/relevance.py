@@ -1,17 +1,17 @@
-"""Feedback notes -> the relevance of every head to the tuples of every hash bucket (SNJoin section 6,
-Definition 2, Fig. 6).
+"""Relevance feedback: learns from notes how relevant every head is to the tuples of every hash bucket (SNJoin
+section 6, Definition 2, Fig. 6).
 
-A note tells, for a bucket, how many probes each head answered and in how many it had something: w_i is the
+For a bucket, a note tells how many probes each head answered and in how many it had a match: w_i is the
 share. An entry moves by rate * (w_i - reference), where the paper's reference is the mean of the noted
-shares. Where we leave the paper (reference/algorithms.md 1.4 d, e), and why:
+shares. This implementation differs from the paper (reference/algorithms.md 1.4 d, e):
 
-- Entries are held in [0, 1]; the literal sum has no bounds, and 200 notes took it to +117 and -83.
-- A note names the probed heads that had nothing, else nobody ever loses relevance.
-- A share is of the probes that the head got: shares of all output tuples would keep down whoever is probed
-  seldom.
-- The reference is held between two bounds. By the bare mean a note in which all heads matched, or none, or
-  that names one head only, changes nothing, so that a head once dropped would not come back. (0, 1) as bounds
-  is the paper's rule.
+- Entries are limited to [0, 1]. The literal sum has no bounds: 200 notes took it to +117 and -83.
+- A note names the probed heads without a match. Otherwise no head would ever lose relevance.
+- A share is of the probes that the head got. Shares of all output tuples would hold back heads that are
+  rarely probed.
+- The reference is held between two bounds. With the bare mean a note changes nothing if all heads matched, or
+  none, or if it names one head only, so that a head once dropped would not come back. The bounds (0, 1) give
+  the paper's rule.
 
 So a head whose share exceeds the upper bound by d is at 1 after at most 1 / (rate * d) notes, and one that
 matches nothing is at 0 after at most 1 / (rate * lower bound): `notes_to_regain`, `notes_to_lose`.
@@ -31,17 +31,17 @@ from nilometer.kernels.stable_hash import hash_words
 
 @dataclass(frozen=True, slots=True)
 class EveryHead:
-    """Every tuple probes every head: the answer is complete, and nobody sends notes."""
+    """Every tuple probes every head. The answer is complete, and no notes are sent."""
 
 
 @dataclass(frozen=True, slots=True)
 class Feedback:
     """How relevance is learned and used.
 
-    `base` is where entries start (section 6: 50 %). A head is probed with the probability of its entry, but
-    at least `floor`, each independently of the others; or, with a `length`, so many heads are drawn without
-    replacement by their entries (roulette). Definition 3 divides by the sum of the entries: that is the
-    roulette with a length of 1.
+    `base` is the initial value of entries (section 6: 50 %). A head is probed with the probability of its
+    entry, but at least `floor`, independently of the others. With a `length`, that number of heads is drawn
+    without replacement by their entries (roulette). Definition 3 divides by the sum of the entries: that is
+    the roulette with a length of 1.
     """
 
     buckets: int = 64
@@ -66,7 +66,7 @@ class Feedback:
             raise ConfigurationError("a roulette that draws no head", hint="give a length of 1 or more")
 
     def notes_to_regain(self, share: float = 1.0) -> int:
-        """After so many notes, at most, a head that matches in this share of its probes is at 1 again."""
+        """The most notes until a head that matches in this share of its probes is at 1 again."""
         if share <= self.greatest_reference:
             raise ConfigurationError(
                 f"a share of {share} need not rise",
@@ -75,7 +75,7 @@ class Feedback:
         return math.ceil(1 / (self.rate * (share - self.greatest_reference)) - 1e-9)
 
     def notes_to_lose(self) -> int:
-        """After so many notes, at most, a head that matches nothing is at 0."""
+        """The most notes until a head that matches nothing is at 0."""
         if self.least_reference == 0:
             raise ConfigurationError("without a least reference nobody is sure to lose relevance")
         return math.ceil(1 / (self.rate * self.least_reference) - 1e-9)
@@ -86,20 +86,21 @@ Strategy = EveryHead | Feedback
 
 @dataclass(frozen=True, eq=False)
 class Note:
-    """For each noted bucket and each head (by place): the probes it answered, and those in which it had
-    something."""
+    """For each noted bucket and each head (by index): the probes it answered, and those in which it had a
+    match."""
 
     bucket: Integers
     probed: Integers
     contributed: Integers
 
     def size(self) -> int:
-        """Bytes: a head, a share and the count for every pair that was probed, and the buckets."""
+        """The size in bytes: a head, a share and the count for every pair that was probed, and the
+        buckets."""
         return 4 + 2 * len(self.bucket) + 3 * int(np.count_nonzero(self.probed))
 
 
 def buckets_of(values: Integers, buckets: int) -> Integers:
-    """The hash bucket of each value, the same for every head."""
+    """The hash bucket of each value; it is the same for every head."""
     hashes = hash_words(np.ascontiguousarray(values))
     return ((hashes >> np.uint64(32)) * np.uint64(buckets) >> np.uint64(32)).astype(np.int64)
 
@@ -110,8 +111,8 @@ def base_matrix(feedback: Feedback, heads: int) -> Floats:
 
 
 def noted(bucket: Integers, probed: Booleans, contributed: Booleans) -> Note:
-    """The note on a batch of probes: each row's bucket, and which heads it probed and which of them had
-    something."""
+    """The note on a batch of probes: each row's bucket, the heads it probed, and those of them that had a
+    match."""
     buckets, row_of = np.unique(bucket, return_inverse=True)
     counts = np.zeros((2, len(buckets), probed.shape[1]), dtype=np.int64)
     np.add.at(counts[0], row_of, probed)
@@ -134,8 +135,8 @@ def learned(matrix: Floats, note: Note, feedback: Feedback) -> Floats:
 def chosen_heads(
     matrix: Floats, bucket: Integers, own: int, feedback: Feedback, random: np.random.Generator
 ) -> Booleans:
-    """Which heads each tuple probes, by its bucket; never its own, which it has probed already (Definition
-    3)."""
+    """The heads that each tuple probes, by its bucket. Its own head is never among them, because it was
+    probed already (Definition 3)."""
     entries = np.maximum(matrix[bucket], feedback.floor)
     if feedback.length is None:
         included: Booleans = random.random(entries.shape) < entries

@@ -1,9 +1,9 @@
-"""A deployment, a query and readings -> the distributed join's answers and what they took (SNJoin section 3,
-steps 1 to 4).
+"""Runs the distributed join over a deployment, and gives its answers and costs (SNJoin section 3, steps 1 to
+4).
 
-Sensors send readings to their heads; heads join within their clusters, and send their tuples around the other
-heads; results end at the sink, which sends notes back. With every head probed, the answer is the central one,
-whatever the clusters.
+Sensors send readings to their heads. Heads join within their clusters and send their tuples around the other
+heads. Results end at the sink, which sends notes back. If every head is probed, the answer equals the central
+one, whatever the clusters.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ from nilometer.laboratory.snjoin.tours import head_distances, longest_tour, tour
 
 @dataclass(frozen=True, eq=False)
 class JoinRunResult:
-    """What a run gave. `delays` is for each tuple of the answers the time from its timestamp until the sink
-    had it.
+    """The result of a run. `delays` gives, for each tuple of the answers, the time from its timestamp until
+    the sink had it.
 
-    `probes` counts tuples times heads that they were sent to; `offered` what it would have been with every
-    head. Answers are complete if every head was probed and nothing was `late` or `overdue`.
+    `probes` counts tuples times the heads that they were sent to; `offered` is that number if every head were
+    probed. Answers are complete if every head was probed and nothing was `late` or `overdue`.
     """
 
     answers: Answers
@@ -58,29 +58,29 @@ class JoinRunResult:
 
     @property
     def between_heads(self) -> Traffic:
-        """What the distributed join takes beyond the readings' way to their heads."""
+        """The traffic of the distributed join, without the readings' way to their heads."""
         return sum((part for kind, part in self.traffic.items() if kind != "reading"), Traffic())
 
 
 def recall(found: Answers, expected: Answers) -> float:
-    """The share of the expected occurrences that were found; 1 where none were to be found."""
+    """The share of the expected occurrences that were found; 1 if none were expected."""
     return len(found.matches) / len(expected.matches) if len(expected.matches) else 1.0
 
 
 def radio_arrivals(
     deployment: Deployment, readings: Readings, jitter: int = 0, seed: int = 0
 ) -> tuple[Integers, Traffic]:
-    """When each reading reaches its head over the radio, up to `jitter` later than its packet takes, and the
-    traffic of it."""
+    """The time at which each reading reaches its head over the radio, up to `jitter` later than its packet
+    takes, and the traffic."""
     radio = deployment.radio
     network = Network(deployment.topology, radio, Events())
     hops = np.zeros(deployment.topology.nodes, dtype=np.int64)
     transmissions = np.zeros(deployment.topology.nodes)
     for head in deployment.clusters.heads.tolist():
         members = deployment.clusters.members(head)
-        # The cost of a link is that of its opposite, so the way to the head costs what the way from it does.
+        # A link costs the same in both directions, and so does the route between a member and its head.
         routes = network.routes(head)
-        # Without a way hops are -1: the error names that member.
+        # If there is no route, hops are -1: the error names that member.
         routes.path(int(members[np.argmin(routes.hops[members])]))
         hops[members], transmissions[members] = routes.hops[members], routes.transmissions[members]
     takes = np.array(
@@ -105,9 +105,9 @@ def radio_arrivals(
 
 
 def suggested_delay(deployment: Deployment, period: int, size: int, skew: int = 0) -> int:
-    """A `delay` for the query: until the last head of the longest sequence has messages of up to `size`
-    bytes, when clocks differ by up to `skew`. Probes that take longer still are counted as overdue if that
-    could cost an answer."""
+    """A `delay` for the query: the time until messages of up to `size` bytes have reached the last head of
+    the longest sequence, with clocks that differ by up to `skew`. A probe that takes longer still is counted
+    as overdue if that could cost an answer."""
     network = Network(deployment.topology, deployment.radio, Events())
     heads = deployment.clusters.heads
     distances = head_distances(network, heads)
@@ -129,10 +129,11 @@ def run_join(
 ) -> JoinRunResult:
     """Run the join until all readings have been answered.
 
-    `arrivals` says when each reading reaches its head (None: as fast as the radio carries it); `skews` how
-    far each head's clock is ahead; `meters` are told every message but the readings'; `relevance` is what
-    heads learned in an earlier run. `outer` gives messages the size that an outer join's rows have, as a
-    distributed MJoin sends them; answers are the same. The seed decides what the feedback draws, and nothing else is random.
+    `arrivals` gives the time at which each reading reaches its head (None: as fast as the radio carries it).
+    `skews` says how far each head's clock is ahead. `meters` are told every message except the readings'.
+    `relevance` is what heads learned in an earlier run. With `outer`, messages have the size of an outer
+    join's rows, as a distributed MJoin sends them; the answers are the same. The seed decides the draws of
+    the feedback; nothing else is random.
     """
     return _JoinRun(
         deployment, query, readings, strategy or EveryHead(), arrivals, seed, skews, meters, relevance, outer
@@ -140,7 +141,7 @@ def run_join(
 
 
 class _JoinRun:
-    """One run: the heads and the sink, and the messages between them."""
+    """One run: the heads, the sink, and the messages between them."""
 
     def __init__(
         self,
@@ -196,9 +197,9 @@ class _JoinRun:
             )
 
     def outcome(self) -> JoinRunResult:
-        """Run, and add up."""
+        """Run to the end and sum up."""
         for head in self.heads:
-            # Heads keep no common time: each begins its periods at another moment.
+            # Heads are not synchronized: each begins its periods at another moment.
             self.events.after(self.query.period * head.place // len(self.heads), partial(self._tick, head))
         self.events.run()
         answers, delays = self.sink.answers()
@@ -227,8 +228,8 @@ class _JoinRun:
             self.events.after(self.query.period, partial(self._tick, head))
 
     def _send_on(self, here: int, request: ProbeRequest) -> None:
-        """Rows that have nothing left to probe go to the sink, the others to the next head of their own sequence:
-        those that have the same one together, and none by way of heads that it does not probe."""
+        """Send finished rows to the sink, and each other row to the next head of its own sequence. Rows with
+        the same next head travel together, and no row passes through a head that it does not probe."""
         going_on = request.left.any(axis=1)
         if not going_on.all():
             self._send_result(here, request, np.flatnonzero(~going_on))
@@ -251,7 +252,7 @@ class _JoinRun:
         matched = np.zeros(request.batch_rows, dtype=np.bool_)
         matched[request.matches.probe] = True
         if not self._differ:
-            # Nobody waits for a note: a tuple that joined with nothing is no answer.
+            # Without feedback no head waits for a note, and a tuple that joined with nothing is no answer.
             rows = rows[matched[request.number[rows]]]
         if not len(rows):
             return

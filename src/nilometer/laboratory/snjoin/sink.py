@@ -1,8 +1,7 @@
-"""The sink: results of finished tuples -> the join's answers, and a feedback note for each batch (SNJoin
-section 6).
+"""The sink: it collects the join's answers and makes a feedback note for each batch (SNJoin section 6).
 
-Rows of a batch end their sequences at different heads. The note is made when all of them are in: one that
-only looked at those that ended at a certain head would say of that head that everyone probes it.
+Rows of a batch end their sequences at different heads. The note is made when all of them have arrived. A note
+about only the rows that ended at one head would claim that every row probes that head.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from nilometer.laboratory.snjoin.relevance import EveryHead, Note, Strategy, buc
 
 
 class Sink:
-    """What has come in. `head_places` gives the place of each stream's head; `send_note` sends a note to a
+    """The results so far. `head_places` gives the index of each stream's head; `send_note` sends a note to a
     head."""
 
     def __init__(
@@ -56,7 +55,7 @@ class Sink:
                 self._send_note(result.origin, self._note(parts, self._strategy.buckets))
 
     def answers(self) -> tuple[Answers, Integers]:
-        """The answers so far, and for each tuple in them the time from its timestamp until the sink had its
+        """The answers so far, and for each of their tuples the time from its timestamp until the sink had its
         result."""
         rows, matches = concatenated(self._rows), concatenated_matches(self._matches)
         answers = ordered_answers(rows, matches)

@@ -1,13 +1,12 @@
-"""A head's SNJoin table: readings of its cluster in time order -> the occurrences that a tuple joins with
-(SNJoin section 4.1).
+"""A head's SNJoin table: finds the occurrences in its cluster that a tuple joins with (SNJoin section 4.1).
 
-The paper's three lists as arrays. The rows stand as they came, by time: that is the clean-sweep list, and
-expiry cuts its front off. A stable sort by value makes of each value's rows a run, the value-occurrence list,
-again by time; the distinct values are the tuple-value list. A probe finds its run and, in it, its window by
-sorted search.
+It holds the paper's three lists as arrays. The rows are in time order: that is the clean-sweep list, and
+expiry cuts off its front. A stable sort by value puts each value's rows into a run, again by time: that is
+the value-occurrence list. The distinct values are the tuple-value list. A probe finds its run, and its window
+within the run, by binary search.
 
-The window is tested at both ends: an occurrence later than the tuple never matches, though Fig. 4 tests one
-end only and would join a late tuple with occurrences however far ahead (reference/algorithms.md 1.4 a).
+The window is tested at both ends: an occurrence later than the tuple never matches. Fig. 4 tests one end only
+and would join a late tuple with occurrences however far ahead (reference/algorithms.md 1.4 a).
 """
 
 from __future__ import annotations
@@ -35,11 +34,11 @@ class Table:
 
     @property
     def distinct(self) -> int:
-        """How many different values there are."""
+        """The number of distinct values."""
         return len(self._indexed().values)
 
     def insert(self, new: Readings) -> None:
-        """Put in readings in their order, none of them earlier than what is there."""
+        """Insert readings in their order. None may be earlier than the readings in the table."""
         if not len(new):
             return
         if len(self.rows) and new.time[0] < self.rows.time[-1]:
@@ -48,7 +47,7 @@ class Table:
         self._index = None
 
     def expire(self, before: int) -> None:
-        """Forget what is older than that time."""
+        """Drop readings older than that time."""
         self.kept_from = before if self.kept_from is None else max(self.kept_from, before)
         gone = int(np.searchsorted(self.rows.time, before, side="left"))
         if gone:
@@ -56,26 +55,26 @@ class Table:
             self._index = None
 
     def probe_newest(self, count: int, window: int) -> Matches:
-        """What the newest rows join with in their own cluster: of other streams, earlier in the order; probes
-        are numbered from 0."""
+        """The matches of the newest rows in their own cluster: occurrences in other streams, earlier in the
+        order. Probes are numbered from 0."""
         index = self._indexed()
         rows = np.arange(len(self.rows) - count, len(self.rows))
         time = self.rows.time[rows]
         low = index.first(index.code[rows], time - window)
-        # The runs keep the order of the head, so what stands before a row in its run is what comes before it.
+        # The runs keep the order of the head, so the rows before a row in its run are the earlier ones.
         owners, places = expand(low, index.rank[rows])
         found = index.order[places]
         other = self.rows.stream[found] != self.rows.stream[rows[owners]]
         return self._listed(owners[other], found[other])
 
     def probe(self, value: Integers, time: Integers, window: int, with_equal: bool) -> Matches:
-        """What tuples of another cluster join with here; occurrences of the same time where `with_equal`;
-        probes numbered from 0."""
+        """The matches of another cluster's tuples here, including those of the same time if `with_equal`.
+        Probes are numbered from 0."""
         index = self._indexed()
         code, known = index.codes(value)
         probes = np.flatnonzero(known)
         if not len(probes):
-            # Phenomena are local: most clusters know nothing of most values.
+            # Phenomena are local: most clusters do not have most values.
             return NO_MATCHES
         code, time = code[probes], time[probes]
         owners, places = expand(
@@ -95,8 +94,8 @@ class Table:
 
 
 class _Index:
-    """The runs of equal values. A run's code and a time in the table make one number, ascending over all
-    runs."""
+    """The runs of equal values. A run's code and a time in the table are combined into one number, ascending
+    over all runs."""
 
     def __init__(self, rows: Readings) -> None:
         self.order = stable_order(rows.value)
@@ -110,18 +109,18 @@ class _Index:
         self.code = np.empty(len(rows), dtype=np.int64)
         self.code[self.order] = ordered_code
         self.start = int(rows.time[0]) if len(rows) else 0
-        # Two more than the times there are: a bound before and one after all of them.
+        # Two more than the number of times: one bound before and one after all of them.
         self.span = int(rows.time[-1]) - self.start + 2 if len(rows) else 2
         self.keys: Integers = ordered_code * self.span + (rows.time[self.order] - self.start)
 
     def codes(self, values: Integers) -> tuple[Integers, Booleans]:
-        """The runs of these values, and whether there are such runs."""
+        """The runs of these values, and whether each exists."""
         if not len(self.values):
             return np.zeros(len(values), dtype=np.int64), np.zeros(len(values), dtype=np.bool_)
         code = np.minimum(np.searchsorted(self.values, values), len(self.values) - 1)
         return code, self.values[code] == values
 
     def first(self, code: Integers, time: Integers) -> Integers:
-        """Where in each run the first row that is not before the time stands, or the run's end."""
+        """The place in each run of the first row that is not before the time, or the run's end."""
         inside = np.minimum(np.maximum(time - self.start, 0), self.span - 1)
         return np.searchsorted(self.keys, code * self.span + inside, side="left")

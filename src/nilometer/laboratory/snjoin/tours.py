@@ -1,5 +1,4 @@
-"""Routes between heads -> the order in which a probing sequence visits them: always the nearest that is still
-to come.
+"""The order in which a probing sequence visits the heads: always the nearest one not visited yet.
 
 >>> tour(np.array([[0.0, 9.0, 1.0], [9.0, 0.0, 2.0], [1.0, 2.0, 0.0]]), 0).tolist()
 [2, 1]
@@ -32,8 +31,8 @@ def tour(distances: Floats, origin: int) -> Integers:
 
 
 def longest_tour(network: Network, heads: Integers, tours: list[Integers], size: int) -> int:
-    """Microseconds until the last head of the longest tour has a message of that size: what a query's `delay`
-    must cover."""
+    """Microseconds until a message of that size has reached the last head of the longest tour. A query's
+    `delay` must cover it."""
     longest = 0
     for origin, order in enumerate(tours):
         nodes = heads[np.concatenate((np.array([origin], dtype=np.int64), order))].tolist()

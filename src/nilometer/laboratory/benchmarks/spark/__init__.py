@@ -1,13 +1,13 @@
 """`nilometer bench spark`: Nilometer on Spark against stock Spark, on the same micro-batches.
 
-    data.py           seeds and sizes -> readings          micro_batches.py  readings -> files for them, a log for us
-    workloads.py      what is asked of both                answers.py        whether both said the same
-    ours.py           our side of it                       comparison.py     both, in either order
+    data.py           makes readings                       micro_batches.py  files for Spark, a log for us
+    workloads.py      the questions for both               answers.py        compares the answers
+    ours.py           our side                             comparison.py     both sides, in either order
     batch_sizes.py    throughput by micro-batch            fleet_sizes.py    throughput by number of sensors
     floor.py          an almost empty micro-batch          state_size.py     the state over a long run
-    latency.py        from append to commit                live_writer.py    who appends meanwhile
-    bench.py          all of it                            report.py         what was measured
-    plots.py          the same as pictures                 foreign/          Flink and Pathway, where they are installed
+    latency.py        from append to commit                live_writer.py    appends readings meanwhile
+    bench.py          runs all of it                       report.py         the measurements as a table
+    plots.py          the measurements as pictures         foreign/          Flink and Pathway, if installed
 
 Stock Spark's side is `nilometer.laboratory.benchmarks.spark.peers`.
 """

@@ -1,4 +1,4 @@
-"""Two answers -> how they differ: as bags of rows, numbers compared at 1e-9."""
+"""Compares two answers as bags of rows, with numbers equal up to 1e-9."""
 
 from __future__ import annotations
 
@@ -9,17 +9,18 @@ TOLERANCE = 1e-9
 
 
 def before(answer: pl.DataFrame, sentinel: int) -> pl.DataFrame:
-    """Without the rows of the sentinel: whether its own windows are answered is a matter of how a log ends."""
+    """The answer without the rows of the sentinel: whether its own windows are answered depends on how a log
+    ends."""
     return answer.filter(pl.col("tick" if "tick" in answer.columns else "time") < sentinel)
 
 
 def difference(ours: pl.DataFrame, theirs: pl.DataFrame) -> str | None:
-    """None where they are equal; else the first thing in which they are not."""
+    """The first difference; None if the answers are equal."""
     if set(ours.columns) != set(theirs.columns):
         return f"columns {sorted(ours.columns)} and {sorted(theirs.columns)}"
     if ours.height != theirs.height:
         return f"{ours.height:,} and {theirs.height:,} rows"
-    # Whole numbers first: two rows that are equal but for rounding must not trade places.
+    # Sort by integers first: two rows that are equal except for rounding must not swap places.
     order = sorted(ours.columns, key=lambda name: (ours.schema[name].is_float(), name))
     one = ours.select(order).sort(order)
     other = theirs.select(pl.col(name).cast(ours.schema[name]) for name in order).sort(order)

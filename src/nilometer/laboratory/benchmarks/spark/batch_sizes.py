@@ -1,4 +1,4 @@
-"""Throughput against the size of a micro-batch: what bounds small ones is the fixed cost of a micro-batch."""
+"""Throughput by the size of a micro-batch. Small ones are bounded by the fixed cost of a micro-batch."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ QUESTIONS = ("hop60x5", "join")
 
 
 def batch_sizes(bench: Bench) -> tuple[Comparison, ...]:
-    """One run of each side at each size, after one to warm up. The joins, with fewer readings, stop at all of theirs."""
+    """One run of each side at each size, after one to warm up. The joins have fewer readings and stop at the
+    size that holds all of them."""
     found = []
     for name in QUESTIONS:
         workload = named(name)

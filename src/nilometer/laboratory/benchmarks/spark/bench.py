@@ -1,4 +1,4 @@
-"""`nilometer bench spark`: all of it, in one session of Spark."""
+"""`nilometer bench spark`: runs all parts in one Spark session."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from nilometer.laboratory.benchmarks.spark.workloads import WORKLOADS, Workload
 
 BATCH = 250_000
 REPEATS = 4
-"""Even, so that each order comes as often."""
+"""An even number, so that each order comes equally often."""
 CURVES = ("batches", "fleet", "floor", "state", "latency")
 PARTS = (*(workload.name for workload in WORKLOADS), *CURVES)
 QUICK = 20
-"""A quick run has so many times fewer readings, and each side runs once."""
+"""The factor by which a quick run has fewer readings; each side then runs once."""
 
 
 @dataclass(frozen=True)
 class Options:
-    """What to run, and how much of it. `only` are names of PARTS; empty: all."""
+    """The parts to run, and their sizes. `only` are names of PARTS; empty means all."""
 
     rows: int = 1_000_000
     sensors: int = 1_000
@@ -47,7 +47,7 @@ class Options:
 
 
 def spark(options: Options, say: Say = lambda line: print(line, file=sys.stderr, flush=True)) -> Report:
-    """Run what is asked for."""
+    """Run the requested parts."""
     from nilometer.spark.session import spark_session
 
     session = spark_session()

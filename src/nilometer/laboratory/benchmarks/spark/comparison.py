@@ -1,7 +1,7 @@
-"""One workload, ours and stock Spark's, on the same micro-batches in the same session -> a Comparison.
+"""Compares one workload on our side and on stock Spark, on the same micro-batches in the same session.
 
-Each side runs once to warm up, and those answers are compared; then they run in turn, ours first and stock Spark first by
-turns, so that neither order nor a busy spell of the machine favours one.
+Each side runs once to warm up, and those answers are compared. Then they run in turn, with ours first and
+stock Spark first alternately, so that neither the order nor a busy spell of the machine favours one.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ OURS = "ours"
 
 @dataclass(frozen=True)
 class Ran:
-    """A whole run: its seconds, from the text of the question to the last answer; the milliseconds of each micro-batch after the first
-    (with which a query starts up); its answers."""
+    """A whole run: its seconds, from the text of the question to the last answer; the milliseconds of each
+    micro-batch after the first (in which a query starts up); its answers."""
 
     seconds: float
     milliseconds: tuple[float, ...]
@@ -41,12 +41,13 @@ class Ran:
 Side = Callable[[], Ran]
 
 Say = Callable[[str], None]
-"""Progress, for stderr."""
+"""Reports progress, on stderr."""
 
 
 @dataclass(frozen=True)
 class Bench:
-    """Where a benchmark runs: Spark's session (whose type only `nilometer.spark` knows), a folder for its files, and sizes."""
+    """The setting of a benchmark: Spark's session (whose type only `nilometer.spark` knows), a folder for its
+    files, and sizes."""
 
     session: Any
     place: Path
@@ -68,7 +69,7 @@ class Prepared:
 
 
 def prepare(bench: Bench, workload: Workload, batch_rows: int, sensors: int) -> Prepared:
-    """The data of a workload; written once for all workloads that ask for the same."""
+    """The data of a workload, written once for all workloads that need the same."""
     from nilometer.laboratory.benchmarks.spark.peers.micro_batches import Folder
 
     rows = max(10, int(bench.rows * workload.share))
@@ -126,7 +127,8 @@ def compare(
 
 
 def sides_of(bench: Bench, workload: Workload, prepared: Prepared, batch_rows: int) -> dict[str, Side]:
-    """Both sides, and stock Spark with other settings, by name; each runs the whole workload anew when it is called, to its end."""
+    """Both sides, and stock Spark with other settings, by name. Each call runs the whole workload from the
+    start to its end."""
     from nilometer.laboratory.benchmarks.spark.peers.settings import StockSettings, variants
 
     stocks = {STOCK: StockSettings(), **variants(workload.peer)}
@@ -163,7 +165,7 @@ def _milliseconds(progress: Iterable[Mapping[str, Any]]) -> tuple[float, ...]:
 
 
 def refusal_of(bench: Bench, workload: Workload, prepared: Prepared) -> str | None:
-    """What Spark says to the plain form of a question that it has no operator for."""
+    """Spark's error for the plain form of a question for which it has no operator."""
     if not workload.refused:
         return None
     from nilometer.laboratory.benchmarks.spark.peers.queries import PLAIN

@@ -1,9 +1,12 @@
-"""Seeds and sizes -> readings in the order of their arrival: what both sides of `bench spark` answer over.
+"""Makes the readings of `bench spark`, in the order of their arrival, from seeds and sizes.
 
-Sensors read at 1 Hz, each at its own phase of the second, in whole milliseconds (other engines know no finer event time); no two of
-a thousand at the same one. The readings come out of order within `DISORDER`, less than the stream's DELAY, so that none is late. The first to arrive is the earliest. The last is a *sentinel*, of a sensor that is
-none and long after the others: with it the watermark passes every window of the rest on either side, so that all of them can be
-compared (its own are never closed). Values are multiples of 1/64, so that sums are exact in any order.
+Sensors read at 1 Hz, each at its own phase of the second, in whole milliseconds (other engines have no finer
+event time). No two of a thousand sensors have the same phase. The readings come out of order within
+`DISORDER`, which is less than the stream's DELAY, so none is late. The first to arrive is the earliest.
+
+The last reading is a *sentinel*, from a sensor that does not exist and long after the others. It moves the
+watermark past every window of the rest on either side, so that all of them can be compared (its own are never
+closed). Values are multiples of 1/64, so that sums are exact in any order.
 """
 
 from __future__ import annotations
@@ -19,11 +22,11 @@ START = 1_767_225_600 * SECOND  # 2026-01-01T00:00:00Z
 DELAY = 2 * SECOND
 DISORDER = 500 * MILLISECOND
 AFTER = 1_000 * SECOND
-"""How long after the last reading the sentinel is."""
+"""The time from the last reading to the sentinel."""
 
 
 def readings(rows: int, sensors: int, disorder: int = DISORDER, seed: int = 7) -> pl.DataFrame:
-    """`rows` readings (time, id, v, w), the sentinel among them."""
+    """`rows` readings (time, id, v, w), including the sentinel."""
     frame = _fleet(rows, sensors, disorder, seed)
     random = np.random.default_rng((seed, 1))
     return frame.with_columns(
@@ -32,13 +35,14 @@ def readings(rows: int, sensors: int, disorder: int = DISORDER, seed: int = 7) -
 
 
 KEYED = {"a": "x", "b": "y", "c": "z", "d": "u"}
-"""Streams that are joined, and the column of each."""
+"""The streams that are joined, and the column of each."""
 
 
 def keyed(
     rows: int, sensors: int, names: Sequence[str] = ("a", "b"), seed: int = 7
 ) -> dict[str, pl.DataFrame]:
-    """Streams of the same sensors (time, id, and the stream's column), with `rows` readings each; sentinels that do not match."""
+    """Streams of the same sensors (time, id, and the stream's column) with `rows` readings each, and with
+    sentinels that do not match."""
     found = {}
     for number, name in enumerate(names):
         frame = _fleet(rows, sensors, DISORDER, seed + 10 * (1 + number), sentinel=-1 - number)
@@ -48,8 +52,9 @@ def keyed(
 
 
 def valued(rows: int, sensors: int, skew: float, values: int = 1_000, seed: int = 7) -> pl.DataFrame:
-    """`rows` readings (time, id, v) in order, no two at one time, as many a second as there are sensors, at exponential gaps (SNJoin section 7.2); the value is one
-    of so many, by Zipf's law. The last is a sentinel, of a value of its own."""
+    """`rows` readings (time, id, v) in order, no two at the same time, as many per second as there are
+    sensors, at exponential gaps (SNJoin section 7.2). The values are `values` different ones by Zipf's law.
+    The last reading is a sentinel with a value of its own."""
     random = np.random.default_rng((seed, 4))
     gaps = np.maximum(1, random.exponential(SECOND / sensors, rows)).astype(np.int64)
     gaps[-1] = AFTER

@@ -1,4 +1,4 @@
-"""Throughput against the number of sensors: 200, 2,000, 20,000; the readings are as many in all."""
+"""Throughput by the number of sensors: 200, 2,000, 20,000, with the same total number of readings."""
 
 from __future__ import annotations
 

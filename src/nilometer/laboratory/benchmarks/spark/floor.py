@@ -1,7 +1,8 @@
-"""The floor: what a micro-batch costs that has almost nothing in it, with durable checkpoints; one and two stateful stages.
+"""The floor: the cost of an almost empty micro-batch with durable checkpoints, for one and two stateful
+stages.
 
-Ten readings a micro-batch, one after the other as fast as Spark goes. The first are left out: they start workers and stores, and the
-JVM has not compiled what it runs all the time.
+Micro-batches of ten readings run one after the other as fast as Spark can. The first ones are left out: they
+start workers and stores, and the JVM has not compiled its hot code yet.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ def floor(bench: Bench, batches: int = BATCHES) -> tuple[Floor, ...]:
 
 
 def targets(floors: Iterable[Floor]) -> tuple[Target, ...]:
-    """The medians of ours."""
+    """The medians of our side."""
     from statistics import median
 
     return tuple(

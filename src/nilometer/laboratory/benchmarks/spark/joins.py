@@ -1,7 +1,9 @@
-"""The part of `bench joins` on Spark: partners counted, WINDOW joins of three and four streams, hot keys, and an epsilon join live.
+"""The part of `bench joins` on Spark: counted partners, WINDOW joins of three and four streams, hot keys, and
+a live epsilon join.
 
-Stock Spark's self-join manages some hundred readings a second, so it gets the first few of the same readings; both say of each how many partners it
-has. Chained joins run on the same micro-batches (comparison.py). What is hot is compared with what is not, of ours alone.
+Stock Spark's self-join manages some hundred readings per second, so it gets only the first of the same
+readings; both give the number of partners of each. Chained joins run on the same micro-batches
+(comparison.py). For hot keys, our time with skewed keys is compared with our time with uniform ones.
 """
 
 from __future__ import annotations
@@ -34,23 +36,24 @@ SKEW = 1.5
 PARTNERS = "SELECT time, id, matches FROM SIMILAR(readings, v COUNTS) [RANGE 10 SECONDS]"
 JOINED = "SELECT time, A.id AS id FROM a A, b B WINDOW = 2 SECONDS WHERE A.v = B.v"
 FEW = 50
-"""Stock Spark's self-join gets so many times fewer readings: of a million as many as fill the window once."""
+"""The factor by which stock Spark's self-join gets fewer readings: of a million, as many as fill the window
+once."""
 LIVE_SENSORS = 20_000
 LIVE_SECONDS, LIVE_WARMING = 40.0, 15.0
-"""The window of 10 s is full when it begins to count."""
+"""The window of 10 s is full when the measurement begins."""
 NEAR = "SELECT time, id, arity, matches FROM SIMILAR(readings, v WITHIN 0.05 COUNTS) [RANGE 10 SECONDS]"
 
 
 @dataclass(frozen=True)
 class Joins:
-    """What was measured on Spark."""
+    """The measurements on Spark."""
 
     measurements: tuple[Measurement, ...]
     targets: tuple[Target, ...]
 
 
 def joins_on_spark(rows: int, only: Sequence[str] = PARTS, quick: bool = False, say: Say = print) -> Joins:
-    """The parts of these names, in one session."""
+    """Run the parts of these names in one session."""
     from nilometer.spark.session import spark_session
 
     session = spark_session()
@@ -141,7 +144,8 @@ def _many_ways(bench: Bench) -> Iterator[Measurement | Target]:
 
 
 def _hot_keys(bench: Bench) -> Iterator[Measurement | Target]:
-    """Zipf 1.5 against uniform. A skewed join has many times the results of a uniform one, so its cost is that of a row in or out."""
+    """Zipf 1.5 against uniform. A skewed join has many times the results of a uniform one, so its cost is
+    measured per row in or out."""
     counted, joined = {}, {}
     for name, skew in (("uniform", 0.0), ("Zipf 1.5", SKEW)):
         place = bench.place / f"partners-{skew}"
@@ -174,7 +178,7 @@ def _hot_keys(bench: Bench) -> Iterator[Measurement | Target]:
 
 
 def _live(bench: Bench) -> Iterator[Measurement | Target]:
-    """20,000 sensors at 1 Hz, as they come: answered as fast as they are made, and as the gateway answers."""
+    """20,000 sensors at 1 Hz, live: answered as fast as they are made, with the gateway's answers."""
     import nilometer
 
     seconds = LIVE_SECONDS if bench.repeats > 1 else LIVE_WARMING + 5
@@ -235,7 +239,7 @@ class _TimedRun:
 
 
 def _seconds(bench: Bench, title: str, directory: Path, question: str) -> _TimedRun:
-    """The median of several, after one to warm up."""
+    """The median of several runs, after one to warm up."""
     rows_out = 0
 
     def watch(batch: MicroBatch) -> None:

@@ -1,8 +1,11 @@
-"""End-to-end latency at a rate: from the append of the reading that settles an answer until the answer is committed.
+"""End-to-end latency at a rate: from the append of the reading that completes an answer until the answer is
+committed.
 
-A process of its own appends readings as they are made (live_writer.py) while the query runs. A filter's answer is settled by the reading
-itself, a window's by the first reading whose time is past its end, for then no more can come into it (DELAY is 0). The same for
-stock Spark, from files. The first seconds are left out. Percentiles are over answers: rows of the filter, evaluations of the window.
+A separate process appends readings as they are made (live_writer.py) while the query runs. A filter's answer
+is complete with the reading itself. A window's answer is complete with the first reading whose time is past
+its end, because then no more can come into it (DELAY is 0). Stock Spark is measured in the same way, from
+files. The first seconds are left out. Percentiles are over answers: rows of the filter, evaluations of the
+window.
 """
 
 from __future__ import annotations
@@ -32,16 +35,16 @@ RATES = (1_000, 10_000, 100_000)
 SECONDS, WARMING = 30.0, 8.0
 QUESTIONS = ("filter", "hop60x1")
 ROWS = 1_000_000
-"""Of a micro-batch, at most."""
+"""The most rows of a micro-batch."""
 
 Committed = list[tuple[int, pl.Series]]
-"""When answers were committed, in microseconds since 1970, and their times or ticks."""
+"""Pairs of a commit time, in microseconds since 1970, and the times or ticks of the committed answers."""
 
 
 def latency(
     bench: Bench, rates: Iterable[int] = RATES, seconds: float = SECONDS, warming: float = WARMING
 ) -> tuple[Latency, ...]:
-    """Both sides, one after the other."""
+    """Measure both sides, one after the other."""
     found = []
     for rate in rates:
         for name in QUESTIONS:
@@ -96,7 +99,7 @@ def _stock(
 def percentiles(
     appended: npt.NDArray[np.int64], committed: Committed, windows: bool, warming: float
 ) -> tuple[float, float]:
-    """p50 and p99 in milliseconds. `appended` are pairs of a greatest time and when it was durable.
+    """p50 and p99 in milliseconds. `appended` are pairs of a greatest time and the time when it was durable.
 
     >>> appended = np.array([[10_000, 20_000], [30_000, 40_000]])
     >>> percentiles(appended, [(45_000, pl.Series([9_000, 25_000]))], windows=False, warming=0)
@@ -106,7 +109,7 @@ def percentiles(
     latencies: list[npt.NDArray[np.int64]] = []
     for at, times in committed:
         asked = (times.unique() if windows else times).to_numpy()
-        # A window is settled by a time beyond its end, a row by its own.
+        # A window is complete with a time beyond its end, a row with its own time.
         places = np.searchsorted(greatest, asked, side="right" if windows else "left")
         settled = durable[places[places < len(durable)]]
         latencies.append((at - settled)[settled >= durable[0] + int(warming * SECOND)])
@@ -135,12 +138,14 @@ class _Live(Protocol):
 
 
 def _write(query: _Live, bench: Bench, place: Path, form: str, rate: int, seconds: float) -> None:
-    """A second of readings beforehand, so that workers and stores have started when it counts."""
+    """Write readings live. A second of readings comes first, so that workers and stores have started when the
+    measurement begins."""
     for length in (1.0, seconds):
         in_a_process(place, form, rate, length, bench.sensors)
         query.catch_up()
 
 
 def appended_in(place: Path) -> npt.NDArray[np.int64]:
-    """What a live writer said it appended last: pairs of a greatest time and when it was durable."""
+    """The appends that the last live writer recorded: pairs of a greatest time and the time when it was
+    durable."""
     return np.array(json.loads((place / APPENDED).read_text()), dtype=np.int64)

@@ -1,7 +1,9 @@
-"""A process of its own that appends readings at a rate, to a stream's log or as files, and says when it appended which.
+"""A separate process that appends readings at a rate, to a stream's log or as files, and records the time of
+each append.
 
-A reading's time is when it is made; every tenth of a second those of the tenth before are appended. Afterwards `appended.json` in the
-directory has a pair for each append: the greatest time in it, and when it was durable (both in microseconds since 1970).
+A reading's time is the moment when it is made. Every tenth of a second the readings of the previous tenth are
+appended. Afterwards `appended.json` in the directory has a pair for each append: the greatest time in it, and
+when it was durable (both in microseconds since 1970).
 """
 
 from __future__ import annotations
@@ -76,7 +78,7 @@ def _files_of(directory: Path) -> Callable[[pl.DataFrame], None]:
 
 
 def in_a_process(directory: Path, form: str, rate: int, seconds: float, sensors: int) -> None:
-    """The same, in a process of its own, until it has ended."""
+    """Do the same in a separate process, and wait for its end."""
     arguments = (str(directory), form, rate, seconds, sensors)
     code = f"from pathlib import Path; from {__name__} import write_live; write_live(Path({arguments[0]!r}), *{arguments[1:]!r})"
     subprocess.run([sys.executable, "-c", code], check=True, stdout=sys.stderr)

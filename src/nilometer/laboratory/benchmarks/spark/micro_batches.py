@@ -1,7 +1,8 @@
-"""Streams -> the same micro-batches twice: Parquet files for stock Spark, a stream log for Nilometer.
+"""Writes streams as the same micro-batches twice: Parquet files for stock Spark, a stream log for Nilometer.
 
-Every stream is cut into pieces of `rows` rows. A piece is one Parquet file, in row groups enough for all cores, and some records of the
-log, none of which crosses a cut: a source that admits as many rows a micro-batch gives Spark the same rows.
+Every stream is cut into pieces of `rows` rows. A piece is one Parquet file, with enough row groups for all
+cores, and some records of the log, none of which crosses a cut. So a source that admits this number of rows
+per micro-batch gives Spark the same rows.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from nilometer.laboratory.benchmarks.spark.data import DELAY
 from nilometer.log import LogDirectory
 
 RECORD = 10_000
-"""Rows of a record of the log, at most: what a busy edge appends at once."""
+"""The most rows of a record of the log: what a busy edge appends at once."""
 ROW_GROUPS = 4
 FIRST_FILE = 1_767_225_600
 """The modification time of the first file, in seconds: Spark reads them in this order."""
@@ -26,8 +27,9 @@ FIRST_FILE = 1_767_225_600
 
 @dataclass(frozen=True)
 class MicroBatches:
-    """Where they are: `place` is a data directory with `schema.sql` and logs, `place/files/<stream>` has the files. `rows` is the
-    number of rows of each stream in a micro-batch, `total` of all in all."""
+    """The written micro-batches. `place` is a data directory with `schema.sql` and logs;
+    `place/files/<stream>` has the files. `rows` is the number of rows of each stream in a micro-batch,
+    `total` the number of all rows."""
 
     place: Path
     streams: tuple[str, ...]
@@ -76,7 +78,7 @@ def write(frames: Mapping[str, pl.DataFrame], rows: int, place: Path) -> MicroBa
 
 
 def write_file(piece: pl.DataFrame, path: Path, modified: int | None = None) -> None:
-    """One micro-batch for stock Spark; it appears at once."""
+    """Write one micro-batch for stock Spark. The file appears at once."""
     aside = path.with_name(f"_{path.name}.new")
     piece.with_columns(pl.from_epoch("time", "us").dt.replace_time_zone("UTC")).write_parquet(
         aside, row_group_size=max(1, -(-piece.height // ROW_GROUPS)), compression="snappy"

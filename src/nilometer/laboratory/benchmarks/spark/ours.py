@@ -1,6 +1,7 @@
-"""Our side of `bench spark`: a question over the logs of a data directory, on Spark, to their end -> seconds and answers.
+"""Our side of `bench spark`: runs a question over the logs of a data directory on Spark, to their end.
 
-The sink is the result log: every micro-batch's answers are one commit, made durable (fsync) before Spark commits the micro-batch.
+The sink is the result log: every micro-batch's answers are one commit, made durable (fsync) before Spark
+commits the micro-batch.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from nilometer.spark.settings import SparkSettings
 
 @dataclass(frozen=True)
 class OurRun:
-    """How long it took, and what Spark said of each micro-batch."""
+    """The seconds of a run, and Spark's progress report for each micro-batch."""
 
     seconds: float
     progress: tuple[Mapping[str, Any], ...]
@@ -38,8 +39,9 @@ Watch = Callable[[MicroBatch], None]
 
 
 class OurQuery:
-    """A question that runs in `place`, an empty folder: `place/answers` is its result log, `place/checkpoint` Spark's. Without
-    `live` it ends with the logs; `watch` is told of every micro-batch once its answers are durable."""
+    """A question that runs in `place`, an empty folder: `place/answers` is its result log, `place/checkpoint`
+    Spark's. Without `live` it ends with the logs. `watch` is called for every micro-batch once its answers
+    are durable."""
 
     def __init__(
         self,
@@ -65,26 +67,26 @@ class OurQuery:
         self._spark: Any = None
 
     def start(self) -> None:
-        """Begin."""
+        """Start the query."""
         self._running.start()
         self._spark = next(each for each in self._session.streams.active if each.name == self._name)
 
     def wait(self) -> None:
-        """Until it has read all."""
+        """Wait until it has read everything."""
         self._running.wait()
 
     def catch_up(self) -> None:
-        """Until all that is in the logs now has been answered for."""
+        """Wait until it has answered for everything that is in the logs now."""
         self._running.catch_up()
 
     def stop(self) -> None:
-        """Let go."""
+        """Stop the query."""
         self._running.stop()
         self._log.close()
 
     @property
     def progress(self) -> tuple[Mapping[str, Any], ...]:
-        """What Spark says of the last hundred micro-batches."""
+        """Spark's progress reports for the last hundred micro-batches."""
         return tuple(dict(each) for each in self._spark.recentProgress)
 
     def _commit(self, batch: MicroBatch) -> None:
@@ -99,7 +101,7 @@ class OurQuery:
 def run(
     session: Any, directory: Path, question: str, rows: int, place: Path, watch: Watch | None = None
 ) -> OurRun:
-    """All micro-batches of `rows` rows, from the text of the question to the last commit."""
+    """Run all micro-batches of `rows` rows, from the text of the question to the last commit."""
     started = time.perf_counter()
     query = OurQuery(session, directory, question, rows, place, watch=watch)
     query.start()
@@ -112,7 +114,7 @@ def run(
 
 
 def answers(place: Path) -> pl.DataFrame:
-    """What a run answered."""
+    """The answers of a run."""
     log = ResultLog(LocalFiles(place / "answers"))
     return pl.concat([empty(log.columns), *log.answers()])
 

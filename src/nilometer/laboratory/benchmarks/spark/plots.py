@@ -1,4 +1,4 @@
-"""A report -> pictures: the curves over micro-batch sizes and fleets, latency, and the state over a long run."""
+"""Draws a report: the curves over micro-batch sizes and fleets, latency, and the state over a long run."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ PEER = "stock Spark"
 
 
 def plot(report: Report, folder: Path) -> list[Path]:
-    """The pictures that there is something for, as SVG."""
+    """The pictures for which there are measurements, as SVG."""
     folder.mkdir(parents=True, exist_ok=True)
     found = []
     for name in dict.fromkeys(each.workload for each in report.batch_sizes):
@@ -59,7 +59,7 @@ def _curve(points: Iterable[Comparison], places: list[int], across: str, path: P
 
 
 def _latency(report: Report, path: Path) -> Path:
-    """One colour a question; stock Spark's lines are broken, p99 is thin."""
+    """One colour per question. Stock Spark's lines are dashed; p99 is thin."""
     figure, axes = _axes("latency", "readings a second", "milliseconds")
     figure.set_size_inches(SIZE[0] + 2.6, SIZE[1])
     axes.set_xscale("log")

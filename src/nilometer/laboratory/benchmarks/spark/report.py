@@ -1,6 +1,6 @@
-"""What `bench spark` measured -> a table for a person, or a dictionary for `--json`.
+"""The measurements of `bench spark`, as a table for a person or a dictionary for `--json`.
 
-Times are medians. "times" is how many times as fast as stock Spark we are: above 1 we are faster.
+Times are medians. "times" says how many times as fast as stock Spark we are: above 1 we are faster.
 """
 
 from __future__ import annotations
@@ -11,15 +11,18 @@ from statistics import median
 from typing import Any
 
 STOCK = "Spark"
-"""Stock Spark with RocksDB: what the targets are against."""
+"""Stock Spark with RocksDB, which the targets refer to."""
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """One workload at one size of micro-batch: the seconds of every run of ours, and of each peer by its name.
+    """One workload at one size of micro-batch: the seconds of every run of ours, and of each peer by its
+    name.
 
-    `different` says in which way a peer's answer is not ours; `refused` what Spark says to the plain form of the question;
-    `milliseconds` are those of all micro-batches but the first of a run, of "ours" and of stock Spark."""
+    `different` says how a peer's answer differs from ours. `refused` is Spark's error for the plain form of
+    the question. `milliseconds` are those of all micro-batches but the first of a run, of "ours" and of stock
+    Spark.
+    """
 
     workload: str
     title: str
@@ -34,7 +37,7 @@ class Comparison:
     milliseconds: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
 
     def seconds(self, peer: str | None = None) -> float:
-        """The median; of ours, unless a peer is named."""
+        """The median seconds: ours, unless a peer is named."""
         return median(self.ours if peer is None else self.peers[peer])
 
     def times(self, peer: str = STOCK) -> float | None:
@@ -44,7 +47,7 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Floor:
-    """An almost empty micro-batch with so many stages: milliseconds of every one."""
+    """An almost empty micro-batch with this number of stages: the milliseconds of every one."""
 
     stages: int
     ours: tuple[float, ...]
@@ -53,7 +56,8 @@ class Floor:
 
 @dataclass(frozen=True)
 class Latency:
-    """From the append of the reading that settles an answer to the answer's commit, in milliseconds: p50 and p99."""
+    """The time from the append of the reading that completes an answer to the answer's commit, in
+    milliseconds: p50 and p99."""
 
     workload: str
     rate: int
@@ -63,7 +67,7 @@ class Latency:
 
 @dataclass(frozen=True)
 class StateSize:
-    """Megabytes of state after each micro-batch of a long run: what a checkpoint would have to hold."""
+    """Megabytes of state after each micro-batch of a long run: the size of a checkpoint at that moment."""
 
     workload: str
     ours: tuple[float, ...]
@@ -72,7 +76,7 @@ class StateSize:
 
 @dataclass(frozen=True)
 class Target:
-    """A claim and what was measured; `least` unless `at_most`."""
+    """A claim and the measured value, which must be at least the limit, or with `at_most` at most."""
 
     claim: str
     measured: float
@@ -81,7 +85,7 @@ class Target:
 
     @property
     def met(self) -> bool:
-        """Whether this run bears it out."""
+        """Whether this run supports it."""
         return self.measured <= self.limit if self.at_most else self.measured >= self.limit
 
     def __str__(self) -> str:
@@ -93,7 +97,7 @@ class Target:
 
 @dataclass(frozen=True)
 class Report:
-    """All of it."""
+    """All measurements."""
 
     setting: str
     comparisons: tuple[Comparison, ...] = ()
@@ -156,7 +160,7 @@ def table(report: Report) -> str:
 
 
 def _steady(comparisons: Iterable[Comparison]) -> list[str]:
-    """A query that runs already: what a micro-batch takes, but for the first."""
+    """The time of a micro-batch of a running query, without the first."""
     found = [
         f"{each.title:24} {median(ours):8.0f} {median(stock):9.0f} {median(stock) / median(ours):6.1f}"
         for each in comparisons

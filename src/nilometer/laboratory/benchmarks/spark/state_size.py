@@ -1,7 +1,8 @@
-"""The size of the state over a long run: it must be that of the window, not of the stream.
+"""The size of the state over a long run: it must depend on the window, not on the length of the stream.
 
-A hundred micro-batches of a sliding window. Ours is the bytes of all panes, as the stages count them; stock Spark's is the number of rows in
-its store (it counts no bytes but those of caches) times what a row of this window takes there: 48 bytes of key, 24 of value.
+It runs a hundred micro-batches of a sliding window. Our size is the bytes of all panes, as the stages count
+them. Stock Spark's is the number of rows in its store (it counts no bytes but those of caches) times the size
+of a row of this window there: 48 bytes of key, 24 of value.
 """
 
 from __future__ import annotations
@@ -18,10 +19,10 @@ from nilometer.laboratory.benchmarks.spark.workloads import named
 from nilometer.spark.pipeline import MicroBatch
 
 BATCHES = 100
-"""As many as Spark remembers the progress of."""
+"""The number of micro-batches for which Spark keeps the progress."""
 STOCK_ROW = 72
 GROWTH = 1.2
-"""From the first half of the run (its beginning left out) to the second, at most."""
+"""The most growth from the first half of the run (without its beginning) to the second."""
 
 
 def state_size(bench: Bench) -> tuple[StateSize, ...]:
@@ -52,12 +53,13 @@ def state_size(bench: Bench) -> tuple[StateSize, ...]:
     ours.run(bench.session, written.place, workload.question, rows, place / "ours", watch)
     stock = run(bench.session, QUERIES[workload.peer], folders, place / "stock", counting)
     shutil.rmtree(place)
-    # The last has the sentinel, after which there is nothing left.
+    # The last micro-batch has the sentinel, after which the state is empty.
     return (StateSize(workload.title, tuple(held[:-1]), _megabytes(stock.progress)[:-1]),)
 
 
 def targets(states: Iterable[StateSize]) -> tuple[Target, ...]:
-    """Flat: no more at the end than in the middle, but for how micro-batches fall on windows."""
+    """The size must be flat: no more at the end than in the middle, except for how micro-batches fall on
+    windows."""
     found = []
     for state in states:
         half = len(state.ours) // 2

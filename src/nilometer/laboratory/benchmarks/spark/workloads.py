@@ -1,6 +1,7 @@
-"""What is measured: one question in our language and the same one for stock Spark, with the target beside it.
+"""The workloads: each a question in our language, the same one for stock Spark, and the target.
 
-The order is that of the table. `times` is how many times as fast as stock Spark with RocksDB we must be, at 250,000 readings a micro-batch.
+The order is that of the table. `times` is how many times as fast as stock Spark with RocksDB we must be, at
+250,000 readings per micro-batch.
 """
 
 from __future__ import annotations
@@ -10,8 +11,8 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Workload:
-    """`question` is asked of us; `peer` names stock Spark's query (spark/peers/queries.py). `share` is the part of the readings
-    that the workload takes: the joins have two streams of a fifth of them."""
+    """`question` is ours; `peer` names stock Spark's query (spark/peers/queries.py). `share` is the part of
+    the readings that the workload takes: the joins have two streams of a fifth of them."""
 
     name: str
     title: str
@@ -99,7 +100,7 @@ JOINS = (
         share=0.04,
     ),
 )
-"""Those of `bench joins`."""
+"""The workloads of `bench joins`."""
 
 
 def named(name: str) -> Workload:

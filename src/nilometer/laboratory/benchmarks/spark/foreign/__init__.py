@@ -1,8 +1,9 @@
-"""Flink and Pathway, asked the same, where they are installed: `nilometer bench spark --peers`.
+"""Flink and Pathway with the same questions, if they are installed: `nilometer bench spark --peers`.
 
-Each is a script of its own (flink_peer.py, pathway_peer.py) that imports nothing of ours, so that it can run in an environment of its own: the
-interpreter is `NILOMETER_FLINK_PYTHON` or `NILOMETER_PATHWAY_PYTHON`, else this one. Both read the same readings as CSV files (their
-wheels read no Parquet) and write files; each runs once to warm up, in the process that is measured. They have no micro-batches.
+Each is a script of its own (flink_peer.py, pathway_peer.py) that imports nothing of ours, so that it can run
+in its own environment. The interpreter is `NILOMETER_FLINK_PYTHON` or `NILOMETER_PATHWAY_PYTHON`, else this
+one. Both read the same readings as CSV files (their wheels do not read Parquet) and write files. Each runs
+once to warm up, in the measured process. They have no micro-batches.
 """
 
 from __future__ import annotations
@@ -25,12 +26,12 @@ from nilometer.laboratory.benchmarks.spark.workloads import Workload
 
 SCRIPTS = {"Flink": "flink_peer.py", "Pathway": "pathway_peer.py"}
 NOT_INSTALLED, NOT_ASKED = 3, 4
-"""How a script ends that lacks its engine, or has no form of the question."""
+"""The exit codes of a script whose engine is not installed, or that has no form of the question."""
 PATIENCE = 1_800.0
 
 
 def with_foreign(bench: Bench, workload: Workload, comparison: Comparison) -> Comparison:
-    """The comparison, with the peers that are here beside it."""
+    """The comparison, with the installed peers added."""
     prepared = prepare(bench, workload, comparison.batch_rows, bench.sensors)
     csv = _csv_files(prepared, workload)
     mine = before(_answer(prepared, workload), prepared.sentinel)
@@ -78,7 +79,8 @@ def _run(
 
 
 def _csv_files(prepared: Prepared, workload: Workload) -> Path:
-    """The streams as files, and in `headed/` with the columns' names; each half of the sensors in a file, so that two can read."""
+    """The streams as files, and in `headed/` with the columns' names. Each half of the sensors is in a file
+    of its own, so that two threads can read."""
     folder = prepared.batches.place / "csv"
     for stream in workload.streams:
         files = sorted(prepared.batches.files(stream).glob("*.parquet"))
@@ -99,14 +101,15 @@ def _written(frame: pl.DataFrame, path: Path, *, headed: bool) -> None:
 
 
 def _answer(prepared: Prepared, workload: Workload) -> pl.DataFrame:
-    """Ours, from the gateway: the one on Spark was compared already."""
+    """Our answer, from the gateway: the one on Spark was compared already."""
     given = connect(prepared.batches.place).sql(workload.question).run("gateway").given
     assert isinstance(given, pl.DataFrame)
     return given
 
 
 def _answers(place: Path, schema: Mapping[str, pl.DataType]) -> pl.DataFrame:
-    """CSV files without a header, in our columns' order; times are milliseconds. Flink hides a file's name until it is whole."""
+    """CSV files without a header, in our columns' order, with times in milliseconds. Flink hides a file until
+    it is complete."""
     files = [path for path in sorted(place.rglob("*")) if path.is_file() and path.name[0] not in "._"]
     kinds = {name: pl.Float64() if kind.is_float() else pl.Int64() for name, kind in schema.items()}
     frames = [

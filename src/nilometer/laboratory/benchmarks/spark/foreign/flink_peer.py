@@ -1,8 +1,9 @@
-"""Flink's side, by itself: `python flink_peer.py QUESTION CSV_FOLDER ANSWER_FOLDER REPEATS`; prints the seconds as JSON.
+"""Flink's side: `python flink_peer.py QUESTION CSV_FOLDER ANSWER_FOLDER REPEATS`; prints the seconds as JSON.
 
-Flink SQL in streaming mode over CSV files, to CSV files that are committed with its checkpoints. State on the heap, Flink's default and
-fastest, with a checkpoint every second: durable as ours. Windows are half-open: a reading's event time is a millisecond before its time,
-so that the window that ends at T holds T - range < time <= T.
+It runs Flink SQL in streaming mode from CSV files to CSV files that are committed with its checkpoints. State
+is on the heap, Flink's default and fastest, with a checkpoint every second: as durable as ours. Windows are
+half-open: a reading's event time is a millisecond before its time, so that the window that ends at T holds T
+- range < time <= T.
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ QUESTIONS = {
 
 
 def run(question: str, csv: Path, answers: Path) -> float:
-    """One job, from its text to its end."""
+    """Run one job, from its text to its end."""
     settings = EnvironmentSettings.in_streaming_mode()
     started = time.perf_counter()
     tables = TableEnvironment.create(settings)

@@ -1,7 +1,9 @@
-"""Pathway's side, by itself: `python pathway_peer.py QUESTION CSV_FOLDER ANSWER_FOLDER REPEATS`; prints the seconds as JSON.
+"""Pathway's side: `python pathway_peer.py QUESTION CSV_FOLDER ANSWER_FOLDER REPEATS`; prints the seconds as
+JSON.
 
-Pathway in static mode, its fastest: all files are there when it starts, and every answer is given once. On two threads, without persistence.
-Windows are half-open: a reading counts a millisecond before its time, so that the window that ends at T holds T - range < time <= T.
+It runs Pathway in static mode, its fastest: all files are there when it starts, and every answer is given
+once. It uses two threads and no persistence. Windows are half-open: a reading counts a millisecond before its
+time, so that the window that ends at T holds T - range < time <= T.
 """
 
 from __future__ import annotations
@@ -28,7 +30,7 @@ RIGHT = pw.schema_from_types(time=int, sensor=int, y=float)
 
 
 def question_of(name: str, csv: Path) -> Any:
-    """The table that answers it."""
+    """The table that answers the question."""
 
     def read(stream: str, schema: Any) -> Any:
         return pw.io.csv.read(f"{csv}/headed/{stream}", schema=schema, mode="static")
@@ -58,7 +60,7 @@ def question_of(name: str, csv: Path) -> Any:
 
 
 def run(name: str, csv: Path, answers: Path) -> float:
-    """One run, from the question to its end."""
+    """Run once, from the question to its end."""
     G.clear()
     started = time.perf_counter()
     pw.io.csv.write(question_of(name, csv), str(answers / "_answer.csv"))
@@ -67,7 +69,8 @@ def run(name: str, csv: Path, answers: Path) -> float:
 
 
 def without_header(answers: Path) -> None:
-    """As the others write it: no header, and not Pathway's own last columns, when a row came and that it came."""
+    """Rewrite the answers as the others write them: without a header, and without Pathway's own last columns
+    (a row's time and its change)."""
     with (answers / "_answer.csv").open() as given, (answers / "answer.csv").open("w") as written:
         rows = csv_files.reader(given)
         next(rows)

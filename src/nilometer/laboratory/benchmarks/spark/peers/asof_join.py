@@ -1,8 +1,10 @@
-"""As-of join of two streams: Spark has none on streams, so this is the best that it allows: Python with state.
+"""As-of join of two streams. Spark has none on streams, so this is the best that it allows: Python with
+state.
 
-Both streams become one, tagged; `applyInPandasWithState` (here the fastest of Spark's Python states) keeps by group what the
-watermark has not passed, and `merge_asof` answers what it has. Grouping by a few buckets of sensors instead of by sensor
-saves a Python call for every sensor and micro-batch: many times faster, and no harder to write.
+Both streams become one, tagged. `applyInPandasWithState` (here the fastest of Spark's Python states) keeps,
+by group, the rows that the watermark has not passed, and `merge_asof` answers those that it has. Grouping by
+a few buckets of sensors instead of by sensor saves a Python call for every sensor and micro-batch: it is many
+times faster, and no harder to write.
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ from pyspark.sql.streaming.state import GroupState, GroupStateTimeout
 
 
 def asof_join(buckets: int) -> Callable[[Mapping[str, DataFrame]], DataFrame]:
-    """For each reading of `a` the newest of `b` of the same sensor that is not later."""
+    """For each reading of `a` the newest reading of `b` of the same sensor that is not later."""
 
     def query(streams: Mapping[str, DataFrame]) -> DataFrame:
         left = streams["a"].select("time", "id", f.col("x").alias("value"), f.lit(True).alias("asks"))
@@ -36,7 +38,8 @@ def asof_join(buckets: int) -> Callable[[Mapping[str, DataFrame]], DataFrame]:
 
 
 def answer(_key: Any, frames: Iterable[pd.DataFrame], state: GroupState) -> Iterator[pd.DataFrame]:
-    """What the watermark has passed is answered; of what answers, the last of every sensor is kept, and all that is newer."""
+    """Answer the rows that the watermark has passed. Of the rows of `b`, keep the last of every sensor and
+    all newer ones."""
     kept = [pickle.loads(state.get[0])] if state.exists else []
     # At a timeout Spark gives an empty frame, without the columns' types.
     rows = pd.concat([*kept, *(frame for frame in frames if len(frame))])
@@ -46,7 +49,7 @@ def answer(_key: Any, frames: Iterable[pd.DataFrame], state: GroupState) -> Iter
     asks = rows["asks"].astype(bool)
     given = rows[~asks][["time", "id", "value"]].rename(columns={"value": "y"})
     asked = rows[asks & passed][["time", "id", "value"]].rename(columns={"value": "x"})
-    # Of each sensor's answers before the watermark only the last can still be asked for.
+    # Of each sensor's rows of `b` before the watermark only the last can still be an answer.
     surpassed = given["time"].lt(watermark) & given["id"].where(given["time"] < watermark).duplicated(
         keep="last"
     )

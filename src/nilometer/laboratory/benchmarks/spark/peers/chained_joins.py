@@ -1,4 +1,6 @@
-"""Readings of the same sensor in three or four streams, each two at most so far apart: Spark's interval joins, one after the other."""
+"""Readings of the same sensor in three or four streams, every two at most some seconds apart: Spark's
+interval joins in a chain.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,8 @@ COLUMNS = {"a": "x", "b": "y", "c": "z", "d": "u"}
 
 
 def chained_joins(seconds: int, count: int) -> Query:
-    """The first with the second, the two with the third, and so on; each join's condition bounds it against all before it."""
+    """Join the first stream with the second, both with the third, and so on. Each join's condition bounds it
+    against all streams before it."""
 
     def query(streams: Mapping[str, DataFrame]) -> DataFrame:
         names = list(COLUMNS)[:count]
@@ -30,7 +33,7 @@ def chained_joins(seconds: int, count: int) -> Query:
                 near = f"t_{name} >= t_{before} - INTERVAL {seconds} SECONDS AND t_{name} <= t_{before} + INTERVAL {seconds} SECONDS"
                 condition = condition & f.expr(near)
             joined = joined.join(own[name], condition)
-            # One event time a stream, says Spark: the first one's stays it, the others' become timestamps like any other.
+            # Spark allows one event time per stream: the first one's stays; the others' become plain timestamps.
             joined = joined.withColumn(f"t_{name}", f.expr(f"timestamp_micros(unix_micros(t_{name}))"))
         return joined.select(
             f.greatest(*(f"t_{name}" for name in names)).alias("time"),

@@ -1,4 +1,4 @@
-"""A stock query while files come: every micro-batch is written as Parquet, and when it was is remembered."""
+"""A stock query while files arrive: every micro-batch is written as Parquet, and its time is recorded."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class LiveStock:
         self._written: list[tuple[int, Path]] = []
 
     def start(self) -> None:
-        """Begin; the next micro-batch starts when the one before is done, if there is a new file."""
+        """Start. The next micro-batch begins when the one before is done, if there is a new file."""
 
         def take(frame: DataFrame, number: int) -> None:
             folder = self._place / "answers" / str(number)
@@ -47,17 +47,17 @@ class LiveStock:
         )
 
     def catch_up(self) -> None:
-        """Until all files that are there have been read."""
+        """Wait until all present files have been read."""
         assert self._running is not None, "a query that was not started"
         self._running.processAllAvailable()
 
     def stop(self) -> None:
-        """Let go."""
+        """Stop the query."""
         if self._running is not None:
             self._running.stop()
 
     def committed(self) -> Iterator[tuple[int, pl.DataFrame]]:
-        """When each micro-batch was written, in microseconds since 1970, and what."""
+        """Each micro-batch's answers with the time at which they were written, in microseconds since 1970."""
         for at, folder in self._written:
             files = sorted(folder.glob("*.parquet"))
             if files:

@@ -1,6 +1,6 @@
-"""Folders of Parquet files, one file a micro-batch -> streaming DataFrames with a watermark.
+"""Reads folders of Parquet files, one file per micro-batch, as streaming DataFrames with a watermark.
 
-Files are read in the order of their modification times, one a trigger.
+Files are read in the order of their modification times, one per trigger.
 """
 
 from __future__ import annotations
@@ -14,8 +14,9 @@ from pyspark.sql import DataFrame, SparkSession
 
 @dataclass(frozen=True)
 class Folder:
-    """A stream's micro-batches: `columns` is their schema as DDL (with `time TIMESTAMP`), `delay` how far out of order they are,
-    in microseconds. `files` is how many a micro-batch has; None: all that are there."""
+    """A stream's micro-batches. `columns` is their schema as DDL (with `time TIMESTAMP`), `delay` how far out
+    of order they are, in microseconds. `files` is the number of files in a micro-batch; None means all that
+    are there."""
 
     path: Path
     columns: str

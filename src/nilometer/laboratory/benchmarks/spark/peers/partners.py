@@ -1,4 +1,6 @@
-"""How many earlier readings of other sensors, at most ten seconds old, have a reading's value: Spark's self-join, and a count."""
+"""The number of earlier readings of other sensors, at most ten seconds old, with a reading's value: Spark's
+self-join and a count.
+"""
 
 from __future__ import annotations
 

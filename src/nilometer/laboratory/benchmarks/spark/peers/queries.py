@@ -1,4 +1,4 @@
-"""The stock queries by name, and where Spark refuses the plain form, that form."""
+"""The stock queries by name, and the plain forms that Spark refuses."""
 
 from __future__ import annotations
 

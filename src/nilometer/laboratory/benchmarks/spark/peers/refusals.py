@@ -1,4 +1,4 @@
-"""What stock Spark says to the plain form of what it has no streaming operator for."""
+"""Stock Spark's errors for the plain form of queries for which it has no streaming operator."""
 
 from __future__ import annotations
 

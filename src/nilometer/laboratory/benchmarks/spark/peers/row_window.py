@@ -1,7 +1,9 @@
-"""A sliding window of rows over a whole stream: Spark refuses row frames on streams, so this is the best that it allows.
+"""A sliding window of rows over a whole stream. Spark refuses row frames on streams, so this is the best that
+it allows.
 
-The order of rows is global, so there is one group; `applyInPandasWithState` gives it whole Arrow batches, keeps what the
-watermark has not passed, and a rolling mean answers what it has. `window()` cannot do it: a row window has no length of time.
+The order of rows is global, so there is one group. `applyInPandasWithState` gives it whole Arrow batches and
+keeps the rows that the watermark has not passed; a rolling mean answers those that it has. `window()` cannot
+do it, because a row window has no length of time.
 """
 
 from __future__ import annotations
@@ -36,7 +38,8 @@ def row_window(length: int, slide: int) -> Callable[[Mapping[str, DataFrame]], D
 def answer(
     length: int, slide: int, _key: Any, frames: Iterable[pd.DataFrame], state: GroupState
 ) -> Iterator[pd.DataFrame]:
-    """`kept` is the end of the last window and what the watermark has not passed, `before` the number of rows before it."""
+    """`kept` is the end of the last window and the rows that the watermark has not passed, `before` the
+    number of rows before it."""
     kept, before = state.get if state.exists else (None, 0)
     earlier, history = pickle.loads(kept) if kept is not None else (None, 0)
     # At a timeout Spark gives an empty frame, without the columns' types.

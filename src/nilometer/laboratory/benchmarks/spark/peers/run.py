@@ -1,7 +1,8 @@
-"""A stock query over micro-batch files, to its end -> seconds, progress, and its answers as Parquet files.
+"""Runs a stock query over micro-batch files to its end: seconds, progress, and its answers as Parquet files.
 
-The sink is Spark's own Parquet sink, which is exactly once: the files of a micro-batch count when its entry in the sink's
-log is there. Trigger AvailableNow: one file of each stream a micro-batch, then a last one without data, if the watermark moved.
+The sink is Spark's own Parquet sink, which is exactly once: the files of a micro-batch count once its entry
+is in the sink's log. The trigger is AvailableNow: one file of each stream per micro-batch, then a last one
+without data, if the watermark moved.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ Query = Callable[[Mapping[str, DataFrame]], DataFrame]
 
 @dataclass(frozen=True)
 class StockRun:
-    """How long it took, and what Spark said of each micro-batch."""
+    """The seconds of a run, and Spark's progress report for each micro-batch."""
 
     seconds: float
     progress: tuple[Mapping[str, Any], ...]
@@ -55,7 +56,7 @@ def run(
 
 
 def answers(place: Path) -> pl.DataFrame:
-    """What a run answered."""
+    """The answers of a run."""
     files = sorted((place / "answers").glob("*.parquet"))
     return times_as_ours(pl.concat([pl.read_parquet(file) for file in files]))
 

@@ -1,8 +1,10 @@
-"""The settings of a stock query: durable state in RocksDB, as ours, and otherwise what was fastest for stock Spark.
+"""The settings of a stock query: durable state in RocksDB, like ours, and otherwise what was fastest for
+stock Spark.
 
-Tried on two cores (docs/benchmarks.md): one, two and four shuffle partitions, larger caches and write buffers, and counting rows or not made
-no difference beyond the noise for windows; not counting them, which saves a look-up for every put, helps the join. What did make a
-difference is the join's newest state format, which is an internal setting of Spark's (not public, 2 by default): it is measured beside.
+These were tried on two cores (docs/benchmarks.md). For windows, the number of shuffle partitions (one, two or
+four), larger caches and write buffers, and counting rows made no difference beyond the noise. For the join it
+helps not to count rows, which saves a look-up for every put. The join's newest state format does make a
+difference. It is an internal setting of Spark's (not public, 2 by default), so it is measured separately.
 """
 
 from __future__ import annotations
@@ -27,7 +29,7 @@ class StockSettings:
     more: Mapping[str, str] = field(default_factory=dict)
 
     def as_spark(self) -> dict[str, str]:
-        """By Spark's names; all of them can be set in a session that runs."""
+        """The settings by Spark's names. All of them can be set in a running session."""
         state = "spark.sql.streaming.stateStore"
         found = {
             "spark.sql.shuffle.partitions": str(self.shuffle_partitions),
@@ -50,7 +52,7 @@ NEW_JOIN_STATE = "Spark v4"
 
 
 def variants(query: str) -> dict[str, StockSettings]:
-    """Other settings of stock Spark that a query is measured with as well, by their names."""
+    """Other settings of stock Spark with which a query is measured as well, by name."""
     if not query.startswith("join"):
         return {}
     return {NEW_JOIN_STATE: StockSettings(more={"spark.sql.streaming.join.stateFormatVersion": "4"})}

@@ -1,4 +1,4 @@
-"""Two stateful operators of Spark's own, one after the other: doubles removed, then a sliding window."""
+"""Two stateful operators of Spark's own in a chain: duplicates are removed, then a sliding window."""
 
 from __future__ import annotations
 
@@ -10,5 +10,5 @@ from nilometer.laboratory.benchmarks.spark.peers.hop import hop
 
 
 def two_stages(streams: Mapping[str, DataFrame]) -> DataFrame:
-    """What an almost empty micro-batch of them costs is the floor of a plan of two stages."""
+    """The cost of an almost empty micro-batch of these is the floor of a plan with two stages."""
     return hop(60, 5)({"readings": streams["readings"].dropDuplicatesWithinWatermark(["id", "time"])})
