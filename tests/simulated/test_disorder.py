@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from nilometer.catalog.extents import Stream, stream_columns
 from nilometer.dataflow.door import Door
+from nilometer.dataflow.sources import Batch, without_doubles
 from nilometer.simulated.disorder import Disorder, disorder
 from nilometer.types import FLOAT, MINUTE, SECOND, Column
 
@@ -29,7 +30,9 @@ def door(delay: int, key: tuple[str, ...] = ()) -> Door:
 def test_without_late_readings_none_is_late(seed: int, delay: int, duplicate: float) -> None:
     rows = disorder(calm(2, 50), Disorder(delay=delay, duplicate=duplicate), seed)
     entrance = door(delay, ("id", "time"))
-    accepted = entrance.admit(rows)
+    (batch,) = without_doubles(entrance.stream, [Batch(rows)])
+    assert isinstance(batch, Batch)
+    accepted = entrance.admit_batch(batch)
     assert entrance.ledger.late == 0
     assert accepted.sort("time", "id").select("time", "id", "value").equals(calm(2, 50), null_equal=True)
 

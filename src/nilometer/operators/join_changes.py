@@ -10,6 +10,18 @@ those of C1 ⋈ A2 ⋈ ... ⋈ An, K1 ⋈ C2 ⋈ ... ⋈ An, and so on: Ci what 
 and D- of those that died at T, window(T) - window(T') = D+ - D-, since what stayed cancels out (operators/to_stream.py says what - is).
 
 Inputs are streams, whose ports list the evaluations of their windows (operators/window_ticks.py).
+
+Two windows of 2 ticks, joined where their values are equal. The pair enters at tick 2, when its second row does:
+
+>>> r, s = (Schema((Column(f"{name}.x", INT),)) for name in "rs")
+>>> window = Scope(start=2, end=0, slide=1, open_start=True)
+>>> equal = Edge(0, ColumnReference("r.x", INT), 1, ColumnReference("s.x", INT))
+>>> logic = JoinChanges((Side(r, window), Side(s, window)), (equal,), "ISTREAM", r + s).build()
+>>> logic.update(0, pl.DataFrame([(1, 1, 1, 0, 7)], frames.stream_dtypes(r), orient="row"))
+>>> logic.update(1, pl.DataFrame([(2, 2, 9, 0, 7)], frames.stream_dtypes(s), orient="row"))
+>>> ticks = frames.evaluations(pl.Series([1, 2, 3]))
+>>> logic.advance(Progress(4, 1, (ticks, ticks))).rows.select(TICK, "r.x", "s.x").rows()
+[(2, 7, 7)]
 """
 
 from __future__ import annotations

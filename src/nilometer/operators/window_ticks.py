@@ -2,6 +2,13 @@
 
 For operators that join several windows without making them (join_aggregate, join_changes): each of their inputs is evaluated from the
 first tick of its own stream, which only an operator over that stream alone knows.
+
+A window that slides by 2 is evaluated at every even tick from the stream's first tick on:
+
+>>> logic = WindowTicks(Scope(start=4, end=0, slide=2, open_start=True), ((TICK, pl.Int64()),)).build()
+>>> logic.update(0, pl.DataFrame({TICK: [3, 5]}))
+>>> logic.advance(Progress(watermark=7, first_tick=3)).evaluations.get_column(TICK).to_list()
+[4, 6]
 """
 
 from __future__ import annotations

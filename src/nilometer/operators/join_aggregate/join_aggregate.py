@@ -9,6 +9,24 @@ for are then aggregated away, before the next input is joined. The cost of a tic
 
 Inputs are streams, whose ports list the evaluations of their windows (operators/window_ticks.py). As in a window join, each tick of
 their union sees each input's latest window. Ungrouped: one row per tick; grouped: one per group of a joined row.
+
+Two windows of 2 ticks, joined where their values are equal: 2 rows x 1 row are 2 joined rows, and none of them is made.
+
+>>> from nilometer.operators.frames import evaluations, stream_dtypes
+>>> from nilometer.types import INT
+>>> x = ColumnReference("r.x", INT), ColumnReference("s.x", INT)
+>>> sides = tuple(WindowAggregate(2, 0, 1, True, keys=((f"{n}.key", x[n]),)) for n in (0, 1))
+>>> count = Item("n", AggregateExpression("count", None, False, INT))
+>>> logic = JoinAggregate(sides, (Pairing(0, 1, (("0.key", "1.key"),), ()),), (), (count,)).build()
+>>> def rows(name, *values):
+...     schema = Schema((Column(f"{name}.x", INT),))
+...     listed = [(1, 1, 1, place, value) for place, value in enumerate(values)]
+...     return pl.DataFrame(listed, stream_dtypes(schema), orient="row")
+>>> logic.update(0, rows("r", 7, 7, 8))
+>>> logic.update(1, rows("s", 7, 9))
+>>> ticks = evaluations(pl.Series([1, 2, 3]))
+>>> logic.advance(Progress(4, 1, (ticks, ticks))).rows.select(TICK, "n").rows()
+[(1, 2), (2, 2), (3, 0)]
 """
 
 from __future__ import annotations

@@ -16,6 +16,7 @@ all streams, of equal values (kernels/occurrence_table.py) or of nearly equal on
 costs what is new in it, and COUNTS of equal values costs the same whatever the arity. Of points, and where times are not in order, pairs are found by
 sorted search (kernels/similar_pairs.py): a round sorts what is new and what may be like it.
 
+>>> from nilometer.types import INT, Column
 >>> air = Schema((Column("heat", INT),))
 >>> rows = [(0, 0, 1, 0, 20), (1, 1, 2, 1, 21), (2, 2, 3, 2, 35), (3, 3, 3, 3, 20)]  # tick, time, id, ...
 >>> logic = Similar(air, "heat", 1, 10, "PAIRS", "m").build()
