@@ -1,1 +1,3 @@
-"""An aggregate over a time window as one operator: slices with partial aggregates, combined at each evaluation."""
+"""Aggregates over a time window as one operator: partial aggregates per slice, combined at each
+evaluation.
+"""

@@ -1,8 +1,10 @@
-"""COMPLETENESS(): the readings in a window over those expected (language.md; algebra.Completeness).
+"""COMPLETENESS(): the readings in a window divided by the readings expected (language.md;
+algebra.Completeness).
 
-Expected at T: sensors x length / interval, where the window is clipped at the stream's first tick; the first reading stands for
-the interval that it ends, and so does one on a closed start, so that [NOW] expects one reading a sensor. Grouped, a
-group is one sensor. NULL where nothing is expected.
+A window at T expects sensors x length / interval readings. The window is clipped at the stream's first tick.
+The first reading stands for the interval that it ends. So does a reading on a closed start, so that [NOW]
+expects one reading per sensor. In a grouped query a group is one sensor. The answer is NULL where no reading
+is expected.
 """
 
 from __future__ import annotations
@@ -20,7 +22,9 @@ _FIRST = "@first"
 
 
 class Expectation:
-    """How many readings are due; knows when each source was heard first, if nobody said how many there are."""
+    """Computes how many readings are due. If the number of sensors is not declared, it records when each
+    source was first heard.
+    """
 
     def __init__(self, completeness: Completeness, scope: Scope, grouped: bool) -> None:
         self._completeness = completeness
@@ -30,7 +34,7 @@ class Expectation:
         self._saved = Saved()
 
     def update(self, rows: pl.DataFrame) -> None:
-        """Hear rows, before any predicate."""
+        """Record the sources of these rows. Call this before any predicate is applied."""
         if self._sensors is not None:
             return
         new = rows.select(ID, pl.col(TICK).alias(_FIRST)).drop_nulls(ID)
@@ -40,7 +44,7 @@ class Expectation:
             self._heard = first
 
     def column(self, ticks: Integers, counts: Integers, first_tick: int | None) -> pl.Series:
-        """The completeness of windows at these ticks that hold so many readings."""
+        """Returns the completeness of windows at these ticks that hold `counts` readings."""
         due = self._sensors_at(ticks) * self._length(ticks, first_tick)
         with np.errstate(all="ignore"):
             values = counts * float(self._completeness.interval) / due
@@ -66,7 +70,7 @@ class Expectation:
         return length
 
     def snapshot(self) -> dict[str, bytes]:
-        """When each source was heard first."""
+        """Returns the time at which each source was first heard."""
         return {} if self._heard is None else {"heard": self._saved(self._heard)}
 
     def restore(self, panes: dict[str, bytes]) -> None:

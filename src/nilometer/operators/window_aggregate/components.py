@@ -1,9 +1,11 @@
-"""Aggregates <-> components: what a partial aggregate holds, how rows become one and an answer is read from one.
+"""Aggregates <-> components: the numbers a partial aggregate holds, how rows become components, and how
+answers are read from them.
 
-The monoid interface of reference/algorithms.md section 7: `lift` (rows -> components), the operation of each component (which
-the kernels combine), `lower` (components -> answers). Aggregates of one argument share its components. SUM of INTs is held
-in two halves of 32 bits, so that it is exact and the whole sum is judged, whatever the order; SUM of FLOATs in two doubles,
-so that it is rounded once; VARIANCE as (n, mean in two doubles, squares).
+This is the monoid interface of reference/algorithms.md section 7: `lift` (rows -> components), the operation
+of each component (the kernels combine with it), and `lower` (components -> answers). Aggregates of one
+argument share its components. A SUM of INTs is held in two halves of 32 bits: it is exact, and only the whole
+sum is checked for overflow, whatever the order. A SUM of FLOATs is held in two doubles, so that it is rounded
+once. VARIANCE is held as (n, mean in two doubles, squares).
 """
 
 from __future__ import annotations
@@ -39,7 +41,7 @@ _LOWER = (1 << _HALF) - 1
 
 @dataclass(frozen=True)
 class Component:
-    """A number per partial (several for SUMS and MOMENTS), and how two are combined."""
+    """One number per partial (several for SUMS and MOMENTS), and the operation that combines two of them."""
 
     name: str
     operation: int
@@ -47,7 +49,7 @@ class Component:
 
     @property
     def parts(self) -> tuple[str, ...]:
-        """The names of its numbers, if it has several: the rows of its array."""
+        """The names of its numbers, if it has several. They are the rows of its array."""
         match self.operation:
             case 3:
                 return ("high", "low")
@@ -57,7 +59,7 @@ class Component:
 
     @property
     def identity(self) -> int | float:
-        """What changes nothing when combined."""
+        """The value that changes nothing when it is combined with another."""
         match self.operation, self.dtype:
             case 1, "int64":
                 return INT_MAXIMUM
@@ -76,7 +78,9 @@ def slides(items: Sequence[NamedAggregate]) -> bool:
 
 
 class Lifting:
-    """The components of a list of aggregates; `heard` adds one that counts rows before the predicate."""
+    """The components of a list of aggregates. `heard` adds a component that counts rows before the
+    predicate.
+    """
 
     def __init__(self, items: Sequence[NamedAggregate], heard: bool) -> None:
         self._items = tuple(items)
@@ -91,7 +95,8 @@ class Lifting:
             self._arguments.setdefault(aggregate.argument, (number, compile_expression(aggregate.argument)))
             for component in self._needed(aggregate.function, aggregate.argument):
                 components[component.name] = component
-        # Most arguments are never NULL: then their count is that of rows, and need not be held a second time.
+        # Most arguments are never NULL. Their count then equals the count of rows and need not be held a
+        # second time.
         self._counts = {name: c for name, c in components.items() if name.startswith("count")}
         self.components = tuple(c for name, c in components.items() if name not in self._counts)
 
@@ -116,28 +121,31 @@ class Lifting:
         raise InternalError(f"{function} has no partial of constant size")
 
     def number_of(self, argument: Expression) -> str:
-        """The number in the names of an argument's components."""
+        """The number that appears in the names of an argument's components."""
         return self._arguments[argument][0]
 
     def hold_counts(self) -> None:
-        """Hold the counts of all arguments, whether they differ from that of rows or not."""
+        """Hold the counts of all arguments, even those that equal the count of rows."""
         for name in list(self._counts):
             self.add(name)
 
     def add(self, name: str) -> Component:
-        """Hold a count of its own: a NULL has been seen."""
+        """Hold a separate count for an argument, because a NULL has been seen."""
         component = self._counts.pop(name)
         self.components = (*self.components, component)
         return component
 
     def unheld(self, arrays: Arrays) -> list[str]:
-        """The counts in the arrays that are not held yet."""
+        """Returns the names of the counts in the arrays that are not held yet."""
         return [name for name in self._counts if name in arrays]
 
     def lift(self, rows: pl.DataFrame, mask: pl.Series | None) -> Arrays:
-        """Each row's components; rows outside the mask count for nothing but `heard`. SUMS are one number a row, the second
-        being 0; counts to which every row adds 1 are not there. A count that is not held is there only if it differs from
-        that of rows: then it must be held from now on."""
+        """Returns each row's components. Rows outside the mask count for `heard` only.
+
+        SUMS have one number per row, because the second is 0. Counts to which every row adds 1 are left out.
+        A count that is not held is returned only if it differs from the count of rows: from then on it must
+        be held.
+        """
         inside = None if mask is None else mask.to_numpy()
         arrays: Arrays = {} if inside is None else {ROWS: inside.astype(np.int64)}
         wanted = {component.name: component for component in self.components}
@@ -157,7 +165,7 @@ class Lifting:
         return arrays
 
     def lower(self, found: Arrays) -> list[pl.Series]:
-        """The answers' columns, of their final dtypes."""
+        """Returns the answers' columns, in their final dtypes."""
         columns = []
         for name, aggregate in self._items:
             target = dtype(aggregate.type)
@@ -180,7 +188,7 @@ class Lifting:
 def _lowered(
     function: str, number: str, count: Array, found: Arrays, text: str
 ) -> tuple[Array, Array | None]:
-    """The values, and a mask of those that are not NULL (None: all)."""
+    """Returns the values, and a mask of those that are not NULL (None: no value is NULL)."""
     with np.errstate(all="ignore"):
         if function in ("variance", "stdev"):
             count, _, _, squares = found[f"moments{number}"]
@@ -204,7 +212,7 @@ def _lowered(
 
 
 def _whole(high: Array, low: Array, text: str) -> Array:
-    """The INT of two halves; an error if it does not fit 64 bits."""
+    """Combines two halves into an INT. Raises an error if it does not fit 64 bits."""
     high = high + (low >> _HALF)
     limit = 1 << (_HALF - 1)
     if len(high) and (high.max() >= limit or high.min() < -limit):
@@ -213,7 +221,9 @@ def _whole(high: Array, low: Array, text: str) -> Array:
 
 
 def _where(mask: pl.Series, evaluator: Evaluator, rows: pl.DataFrame) -> pl.Series:
-    """The values of the rows inside the mask, NULL elsewhere: what the predicate keeps out cannot overflow."""
+    """The values of the rows inside the mask, NULL elsewhere. A row that the predicate rejects thus cannot
+    overflow.
+    """
     values = evaluator(rows.filter(mask))
     return pl.repeat(None, rows.height, dtype=values.dtype, eager=True).scatter(mask.arg_true(), values)
 
@@ -222,7 +232,7 @@ def _where(mask: pl.Series, evaluator: Evaluator, rows: pl.DataFrame) -> pl.Seri
 
 
 def _plain(column: pl.Series, known: Array | None, component: Component) -> Array:
-    """The values, and the identity where there is none."""
+    """The values, with the identity in place of each missing one."""
     values = column.fill_null(0).to_numpy() if column.null_count() else column.to_numpy()
     if component.dtype == "float64":
         values = values.astype(np.float64, copy=False)
@@ -239,10 +249,10 @@ def _moments(column: pl.Series, known: Array | None, component: Component) -> Ar
 
 
 def _lost(column: pl.Series, known: Array | None) -> Array:
-    """What INTs lose when they become doubles."""
+    """The part of each INT that is lost when it becomes a double."""
     whole = column.to_physical().cast(pl.Int64).fill_null(0).to_numpy()
     rounded = whole.astype(np.float64)
-    # 2^63 itself is no INT: there the double is one step less, and what is lost is counted from that.
+    # 2^63 itself is not an INT: there the double is one step less, and the loss is counted from that double.
     near = np.minimum(rounded, np.nextafter(2.0**63, 0.0))
     lost = (whole - near.astype(np.int64)).astype(np.float64) - (rounded - near)
     return lost if known is None else np.where(known, lost, 0.0)

@@ -1,7 +1,8 @@
-"""Group keys <-> small whole numbers: the kernels know groups as positions in arrays.
+"""Group keys <-> small integers: the kernels address groups by their positions in arrays.
 
-The law: equal keys (NULL = NULL) have one code, and `decode(encode(keys))` is `keys`. Codes that no partial mentions any more are
-given up by `renumber`, so that the dictionary is as large as what is in the window, not as what was ever heard.
+The law: equal keys (NULL = NULL) have one code, and `decode(encode(keys))` is `keys`. `renumber` releases the
+codes that no partial uses any more, so that the dictionary grows with the groups in the window and not with
+all groups ever heard.
 """
 
 from __future__ import annotations
@@ -18,20 +19,21 @@ _CODE = "@group"
 
 
 class GroupCodes:
-    """A dictionary of the groups there are; without key columns there is one group, 0."""
+    """A dictionary of the current groups. Without key columns there is one group, 0."""
 
     def __init__(self, columns: Dtypes) -> None:
         self._columns = columns
         self._keys = empty(columns)
         self._blocks = Blocks()
-        # One column of whole numbers, as sensors' ids are, has a hash table of its own: four times as quick as a join.
+        # A single integer column, such as sensor ids, has its own hash table, which is four times as fast as
+        # a join.
         self._integers = Codes() if list(columns.values()) == [pl.Int64()] else None
 
     def __len__(self) -> int:
         return self._keys.height if self._columns else 1
 
     def encode(self, keys: pl.DataFrame, height: int) -> Integers:
-        """The code of each row's group, new groups getting new ones."""
+        """Returns the code of each row's group. New groups get new codes."""
         if not self._columns:
             return np.zeros(height, dtype=np.int64)
         if self._integers is not None:
@@ -44,14 +46,16 @@ class GroupCodes:
         return codes.to_numpy().astype(np.int64, copy=False)
 
     def decode(self, codes: Integers) -> list[pl.Series]:
-        """The key columns of each code."""
+        """Returns the key columns of each code."""
         if self._integers is not None and not self._keys.to_series().null_count():
             column = self._keys.to_series()
             return [pl.Series(column.name, column.to_numpy()[codes])]
         return self._keys[codes].get_columns() if self._columns else []
 
     def renumber(self, alive: Integers) -> Integers:
-        """Keep these codes alone (distinct, ascending), as 0, 1, ...; returns the new code of each old one, else -1."""
+        """Keep only these codes (distinct, ascending), renumbered 0, 1, ... Returns the new code of each old
+        one, or -1.
+        """
         changed = np.full(len(self), -1, dtype=np.int64)
         changed[alive] = np.arange(len(alive), dtype=np.int64)
         self._take(self._keys[alive])
@@ -59,7 +63,7 @@ class GroupCodes:
         return changed
 
     def snapshot(self) -> dict[str, bytes]:
-        """The dictionary, in panes."""
+        """Returns the dictionary as panes."""
         if not self._columns:
             return {}
         return self._blocks.snapshot(
@@ -72,7 +76,7 @@ class GroupCodes:
             self._take(concatenate(self._blocks.restore("groups", panes), self._columns))
 
     def _take(self, keys: pl.DataFrame) -> None:
-        """Let these be the groups, in this order."""
+        """Replace the groups by these, in this order."""
         self._keys = keys
         if self._integers is not None:
             self._integers = Codes()

@@ -1,7 +1,9 @@
-"""The Logic of window aggregates of which one is holistic: MEDIAN, DISTINCT, MIN and MAX of text or BOOLEAN.
+"""The Logic of window aggregates that include a holistic one: MEDIAN, DISTINCT, MIN and MAX of text or
+BOOLEAN.
 
-Such an aggregate has no partial of constant size (Gray et al., Data Cube, 1997), so windows are materialised, in parts of
-bounded size, and grouped by Polars. Its state is the rows of the window, the columns that are read alone.
+A holistic aggregate has no partial of constant size (Gray et al., Data Cube, 1997). So windows are
+materialised in parts of bounded size, and Polars groups them. The state is the rows of the window, restricted
+to the columns that are read.
 """
 
 from __future__ import annotations
@@ -32,7 +34,7 @@ _HEARD = "@heard"
 
 
 class HolisticLogic:
-    """A materialised window and the aggregate above it."""
+    """A materialised window with the aggregate above it."""
 
     def __init__(self, spec: WindowAggregate) -> None:
         read = [e for _, e in spec.keys] + [e for _, e in spec.items]
@@ -70,7 +72,7 @@ class HolisticLogic:
         return Output(concatenate(found, self._output), pl.concat(listed))
 
     def snapshot(self) -> dict[str, bytes]:
-        """The window's panes, and what is known of the sources."""
+        """Returns the window's panes and the state of `Expectation`."""
         panes = self._window.snapshot()
         return panes if self._expectation is None else panes | self._expectation.snapshot()
 

@@ -1,7 +1,7 @@
-"""Partials: columns of (slice, group, components), one per slice and group of what was there.
+"""Partials: columns of (slice, group, components), one entry per slice and group that has a row.
 
-The monoid at work on whole columns: reducing rows, concatenating, ordering by slice, and making one of those of equal slice
-and group. Frames are their form in panes, arrays their form in kernels.
+These functions apply the monoid to whole columns: they reduce rows, concatenate partials, sort them by slice,
+and merge those of equal slice and group. Panes store partials as frames; kernels work on them as arrays.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ GROUP = "@group"
 
 @dataclass(frozen=True)
 class LiftedRows:
-    """Rows as they came, with their components (window_components.py says in which form)."""
+    """Rows in arrival order with their components (components.py describes the form)."""
 
     ticks: Integers
     groups: Integers
@@ -35,7 +35,7 @@ class LiftedRows:
 
 @dataclass(frozen=True)
 class Partials:
-    """Equally long columns; those of components with parts have a row for each."""
+    """Columns of equal length. A component with several parts has one row per part."""
 
     slices: Integers
     groups: Integers
@@ -47,7 +47,9 @@ class Partials:
 
     @staticmethod
     def of_rows(rows: LiftedRows, slicing: Slicing, groups: int) -> Partials:
-        """One partial per slice and group of the rows, in order; the groups are below `groups`."""
+        """Returns one partial per slice and group of the rows, in order. All group codes are below
+        `groups`.
+        """
         stamps = np.full(groups, -1, dtype=np.int64)
         entry_of, slices, codes, counts, ascending = entries.entries_of(
             read_only(rows.ticks), read_only(rows.groups), stamps, *slicing
@@ -66,7 +68,7 @@ class Partials:
 
     @staticmethod
     def concatenate(parts: Sequence[Partials], components: tuple[Component, ...]) -> Partials:
-        """All of them, one after the other."""
+        """Returns all partials, one after the other."""
         if len(parts) == 1:
             return parts[0]
         nothing = np.empty(0, dtype=np.int64)
@@ -79,22 +81,22 @@ class Partials:
         return Partials(slices, groups, values, components)
 
     def with_count(self, component: Component) -> Partials:
-        """With one more component, which equals the count of rows."""
+        """Returns the partials with one more component, a copy of the count of rows."""
         values = self.values | {component.name: self.values[ROWS]}
         return Partials(self.slices, self.groups, values, (*self.components, component))
 
     def ordered(self) -> Partials:
-        """In the order of their slices."""
+        """Returns the partials in the order of their slices."""
         order = order_by(self.slices)
         return self if order is None else self._at(order)
 
     def split(self, bound: int) -> tuple[Partials, Partials]:
-        """Those of slices below the bound, and the others; they are in order."""
+        """Splits ordered partials into those of slices below the bound and the others."""
         place = int(np.searchsorted(self.slices, bound, side="left"))
         return self._at(slice(None, place)), self._at(slice(place, None))
 
     def reduced(self, groups: int) -> Partials:
-        """One partial per slice and group; they are in order, of groups below `groups`."""
+        """Merges ordered partials into one per slice and group. All group codes are below `groups`."""
         stamps = np.full(groups, -1, dtype=np.int64)
         entry_of, slices, codes, _, _ = entries.entries_of(
             read_only(self.slices), read_only(self.groups), stamps, *EVERY_TICK
@@ -105,19 +107,19 @@ class Partials:
         return Partials(slices, codes, values, self.components)
 
     def frame(self) -> pl.DataFrame:
-        """As a frame, for a pane."""
+        """Returns the partials as a frame, for a pane."""
         columns = [pl.Series(SLICE, self.slices), pl.Series(GROUP, self.groups)]
         return pl.DataFrame([*columns, *value_columns(self.values, self.components)])
 
     @staticmethod
     def of_frame(frame: pl.DataFrame, components: tuple[Component, ...]) -> Partials:
-        """What `frame` gave."""
+        """The inverse of `frame`."""
         values = values_of(frame, components)
         return Partials(frame[SLICE].to_numpy(), frame[GROUP].to_numpy(), values, components)
 
     @staticmethod
     def dtypes(components: Iterable[Component]) -> Dtypes:
-        """The columns of a frame of partials."""
+        """The columns and dtypes of a frame of partials."""
         columns: Dtypes = {SLICE: pl.Int64(), GROUP: pl.Int64()}
         for component in components:
             for name in _names(component):
@@ -130,7 +132,7 @@ class Partials:
 
 
 def value_columns(values: Arrays, components: Iterable[Component]) -> list[pl.Series]:
-    """Components as columns of a frame."""
+    """Converts components to columns of a frame."""
     columns = []
     for component in components:
         array = values[component.name]
@@ -141,7 +143,7 @@ def value_columns(values: Arrays, components: Iterable[Component]) -> list[pl.Se
 
 
 def values_of(frame: pl.DataFrame, components: Iterable[Component]) -> Arrays:
-    """Components from the columns of a frame."""
+    """Reads components from the columns of a frame."""
     values: Arrays = {}
     for component in components:
         rows = [frame[name].to_numpy() for name in _names(component)]
@@ -150,13 +152,13 @@ def values_of(frame: pl.DataFrame, components: Iterable[Component]) -> Arrays:
 
 
 def filled(component: Component, length: int) -> Array:
-    """So many identities."""
+    """An array of `length` identities."""
     shape = (len(component.parts), length) if component.parts else (length,)
     return np.full(shape, component.identity, dtype=component.dtype)
 
 
 def identity(component: Component) -> Array:
-    """The identity as a number of the component's own type, so that one compiled kernel serves all calls."""
+    """The identity as a scalar of the component's own type, so that one compiled kernel serves all calls."""
     return np.dtype(component.dtype).type(component.identity)  # type: ignore[no-any-return]
 
 
@@ -165,7 +167,7 @@ def _names(component: Component) -> list[str]:
 
 
 def _reduced(component: Component, entry_of: Array, values: Array, count: int) -> Array:
-    """One component of each entry."""
+    """Reduces one component to one value per entry."""
     values = read_only(values)
     if component.operation == SUMS:
         return entries.reduce_sums(entry_of, values, count)  # type: ignore[no-any-return]

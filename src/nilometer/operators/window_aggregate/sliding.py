@@ -1,7 +1,8 @@
 """The Logic of algebraic window aggregates: rows -> partials per (slice, group) -> sliding answers.
 
-A round costs its new rows and its answers. Rows at or above the watermark wait as partials, in panes by slice, made one
-where slice and group are equal; slices below it are complete and go to the sliding state, in order.
+The cost of a round depends on its new rows and its answers. Rows at or above the watermark wait as partials,
+in panes by slice. Partials of equal slice and group are merged. Slices below the watermark are complete and
+go to the sliding state, in order.
 """
 
 from __future__ import annotations
@@ -59,7 +60,7 @@ class SlidingLogic:
         self._alive = 0
 
     def _begin(self) -> None:
-        """Nothing has come: an empty state of the components that are held."""
+        """Start with an empty state of the components that are held."""
         components = self._lifting.components
         self._state = SlidingState(components, pinned=not self._grouped, unbounded=self._scope.reach is None)
         span = self._scope.period or MINUTE
@@ -106,7 +107,9 @@ class SlidingLogic:
         return Output(rows, evaluations(pl.Series(ticks)))
 
     def snapshot(self) -> dict[str, bytes]:
-        """Panes of waiting partials and of entries, the groups, and what is known of ticks and sources."""
+        """Returns the panes of waiting partials and of entries, the groups, the ticks, and the state of the
+        sources.
+        """
         self._settle(self._since)
         counts = [c.name for c in self._lifting.components if c.name.startswith("count")]
         meta = {"since": self._since, "counts": counts}
@@ -128,7 +131,7 @@ class SlidingLogic:
             self._expectation.restore(panes)
 
     def _hold(self, name: str) -> None:
-        """Hold one more component, which was the count of rows so far."""
+        """Hold one more component. So far it was equal to the count of rows."""
         component = self._lifting.add(name)
         self._state.add(component)
         self._new = [part.with_count(component) for part in self._new]
@@ -138,7 +141,9 @@ class SlidingLogic:
         )
 
     def _settle(self, watermark: int) -> None:
-        """New partials of complete slices, and waiting ones that have become complete, go to the state; the rest waits."""
+        """Move the partials of complete slices, both new and waiting ones, to the sliding state. The others
+        wait.
+        """
         components = self._lifting.components
         self._state.hold_groups(len(self._groups))
         new = self._new[0] if len(self._new) == 1 else self._merged(self._new)
@@ -147,7 +152,8 @@ class SlidingLogic:
         if len(self._waiting):
             taken = Partials.of_frame(self._waiting.take(watermark), components)
             if len(taken):
-                # Only slices that had begun to wait have partials on both sides: mostly one slice, and few rows.
+                # Only a slice that was already waiting has partials on both sides. Usually this is one slice
+                # with few rows.
                 begun, complete = complete.split(int(taken.slices[-1]) + 1)
                 self._state.append(self._merged([taken, begun]))
         self._state.append(complete)
@@ -155,7 +161,7 @@ class SlidingLogic:
             self._waiting.append(rest.frame())
 
     def _merged(self, parts: list[Partials]) -> Partials:
-        """One partial per slice and group, in order."""
+        """Returns one partial per slice and group, in order."""
         return Partials.concatenate(parts, self._lifting.components).ordered().reduced(len(self._groups))
 
     def _compacted(self, frame: pl.DataFrame) -> pl.DataFrame:
@@ -174,13 +180,13 @@ class SlidingLogic:
         return pl.DataFrame(columns)
 
     def _slid(self, ticks: Integers) -> Answers:
-        """The window's moves to these ticks, and what it holds at each."""
+        """Moves the window to each of these ticks and returns its contents at each."""
         reach = self._scope.reach
         low = np.full(len(ticks), INT_MINIMUM, dtype=np.int64) if reach is None else ticks - reach
         return self._state.advance(low, ticks - self._scope.end)
 
     def _forget_groups(self) -> None:
-        """Give up the codes of groups that nothing mentions, once they are the greater part."""
+        """Release the codes of unused groups, once they are the majority."""
         if len(self._groups) <= _FEW_GROUPS + 2 * self._alive:
             return
         waiting = self._waiting.between(None, np.iinfo(np.int64).max).get_column(GROUP).to_numpy()

@@ -1,8 +1,10 @@
-"""The state of sliding aggregates: entries (slice, group, components) in the order of their slices, and the two stacks.
+"""The state of sliding aggregates: entries (slice, group, components) in the order of their slices, and the
+two stacks.
 
-In memory the entries are growing arrays; a snapshot cuts them into panes by running number (blocks.py), so that only those at
-the end change from round to round. The stacks are not stored: `restore` rebuilds them from the entries by the same
-operations (kernels/sliding.py). UNBOUNDED windows let no entry go: theirs are folded into the totals at once.
+In memory the entries are growing arrays. A snapshot cuts them into panes by running number (blocks.py), so
+that only the panes at the end change from round to round. The stacks are not stored: `restore` rebuilds them
+from the entries by the same operations (kernels/sliding.py). No entry leaves an UNBOUNDED window, so its
+entries are folded into the totals at once.
 """
 
 from __future__ import annotations
@@ -37,7 +39,9 @@ _ROOM = 262_144
 
 @dataclass(frozen=True)
 class Answers:
-    """`ends[k]` is the place after the last answer of evaluation k; each answer has a group and its components."""
+    """The answers of several evaluations. Those of evaluation k end before `ends[k]`; each has a group and
+    its components.
+    """
 
     ends: Integers
     groups: Integers
@@ -45,7 +49,9 @@ class Answers:
 
 
 class SlidingState:
-    """Entries and stacks of all groups. `pinned`: there is one group, and it always answers."""
+    """Entries and stacks of all groups. `pinned` means that there is one group, which always has an
+    answer.
+    """
 
     def __init__(self, components: Sequence[Component], *, pinned: bool, unbounded: bool) -> None:
         self._components = tuple(components)
@@ -69,14 +75,14 @@ class SlidingState:
         return self._length - self._first
 
     def add(self, component: Component) -> None:
-        """One more component, which was the count of rows so far."""
+        """Add one more component. So far it was equal to the count of rows."""
         self._components = (*self._components, component)
         for store in (self._values, self._nexts, self._front, self._back):
             store[component.name] = store[ROWS].copy()
         self._blocks.forget()
 
     def hold_groups(self, count: int) -> None:
-        """Make room for so many groups."""
+        """Make room for `count` groups."""
         held = len(self._places)
         if count <= held:
             return
@@ -88,7 +94,7 @@ class SlidingState:
         self._places = np.append(self._places, np.full(room, -1, dtype=np.int64))
 
     def append(self, entries: Partials) -> None:
-        """Take entries, all of later slices than those before, in the order of their slices."""
+        """Append entries, in the order of their slices. All slices are later than those already held."""
         check_kept(len(self) + len(entries))
         start, end = self._length, self._length + len(entries)
         if end > len(self._names):
@@ -100,7 +106,7 @@ class SlidingState:
         self._length = end
 
     def advance(self, low: Integers, high: Integers) -> Answers:
-        """The answers of windows low < slice <= high, whose ends do not fall."""
+        """Returns the answers of the windows low < slice <= high. The ends of successive windows never decrease."""
         n = self._length
         names, groups = self._names[:n], self._groups[:n]
         stacks = {c.name: self._stacks(c) for c in self._components}
@@ -133,14 +139,14 @@ class SlidingState:
         return Answers(ends, answered, found)
 
     def alive(self) -> Integers:
-        """The groups that an entry or a total mentions, ascending."""
+        """Returns the groups that occur in an entry or a total, ascending."""
         mentioned: list[Array] = [np.unique(self._groups[self._first : self._length])]
         if self._unbounded:
             mentioned.append(np.flatnonzero(self._back[ROWS] != 0))
         return np.unique(np.concatenate(mentioned)).astype(np.int64)
 
     def renumber(self, changed: Integers) -> None:
-        """Give every group its new number; those without one are mentioned nowhere."""
+        """Give every group its new number. A group without a new number occurs nowhere."""
         self._drop(self._first)
         self._groups[: self._length] = changed[self._groups[: self._length]]
         old = np.flatnonzero(changed >= 0)
@@ -158,7 +164,7 @@ class SlidingState:
     # ---- panes -------------------------------------------------------------------------------------------------------
 
     def snapshot(self) -> dict[str, bytes]:
-        """The entries that a window to come may hold, by running number, and where the window stands."""
+        """Returns the entries that a future window may hold, by running number, and the window's position."""
         end = self._dropped + self._length
         begin = self._dropped + self._first
         where = {
@@ -176,7 +182,7 @@ class SlidingState:
         return panes
 
     def restore(self, panes: dict[str, bytes], groups: int) -> None:
-        """Take back a snapshot in which there were so many groups."""
+        """Take back a snapshot that had `groups` groups."""
         where = json.loads(panes["window"])
         self.hold_groups(groups)
         frames = self._blocks.restore("entries", panes, where["end"])
@@ -215,7 +221,7 @@ class SlidingState:
             sliding.rebuild(component.operation, *moves)
 
     def _list_active(self) -> None:
-        """The groups with a row in the window, in the order of their numbers."""
+        """List the groups with a row in the window, in the order of their numbers."""
         counts = self._front[ROWS] + self._back[ROWS]
         active = np.flatnonzero(counts > 0)
         self._size = len(active)
@@ -226,8 +232,8 @@ class SlidingState:
     # ---- room --------------------------------------------------------------------------------------------------------
 
     def _stacks(self, component: Component) -> tuple[Array, Array, Array, Array]:
-        # Whole arrays, longer than the entries are: a part of a matrix would be laid out otherwise, for which numba
-        # compiles another kernel.
+        # Whole arrays, longer than the entries: a slice of a matrix has another memory layout, for which
+        # numba would compile a second kernel.
         name = component.name
         return self._values[name], self._nexts[name], self._front[name], self._back[name]
 
@@ -236,19 +242,20 @@ class SlidingState:
         self._groups = _roomier(self._groups, room, self._length)
         for name in self._values:
             self._values[name] = _roomier(self._values[name], room, self._length)
-            # Behind the pivot `nexts` says nothing yet: a long window grows without copying, or touching, that half.
+            # Behind the pivot `nexts` is not set yet, so a long window grows without copying or touching that
+            # half.
             self._nexts[name] = _roomier(self._nexts[name], room, self._pivot)
 
     def _trim(self) -> None:
         if self._unbounded:
-            # Nothing leaves: what has been taken in lives on in the totals.
+            # No entry leaves the window: its contribution stays in the totals.
             self._first = self._pivot = self._last
             self._drop(self._first)
         elif self._first >= 1024 and 2 * self._first > self._length:
             self._drop(self._first)
 
     def _drop(self, count: int) -> None:
-        """Forget the first entries; room is given back once it is eight times what is needed."""
+        """Drop the first `count` entries. The arrays shrink once they are eight times as large as needed."""
         kept = self._length - count
         entries: list[Array] = [self._names, self._groups, *self._values.values()]
         for array in entries:
@@ -268,7 +275,9 @@ class SlidingState:
 
 
 def _roomier(array: Array, room: int, held: int) -> Array:
-    """An array with that room, and the first so many of the old one's cells (a restored state has fewer at first)."""
+    """Returns an array of length `room` with the first `held` cells of the old one (a restored state has
+    fewer at first).
+    """
     held = min(held, array.shape[-1])
     larger = np.empty((*array.shape[:-1], room), dtype=array.dtype)
     larger[..., :held] = array[..., :held]

@@ -2,12 +2,14 @@
 
     Aggregate(keys, items) · Select(predicate) · TimeWindow(w)   =>   WindowAggregate   when nothing in it reads NOW
 
-Aggregates with partials of constant size (COUNT, SUM, AVG, MIN, MAX, STDEV, VARIANCE) never see a window: rows become
-partials of slices, and the windows slide over those at constant cost per tuple (window_sliding.py). If one of them is
-holistic (MEDIAN, DISTINCT, MIN of text), windows are materialised in parts (window_holistic.py).
+Aggregates with partials of constant size (COUNT, SUM, AVG, MIN, MAX, STDEV, VARIANCE) never materialise a
+window: rows become partials of slices, and the windows slide over these at constant cost per tuple
+(sliding.py). If one of the aggregates is holistic (MEDIAN, DISTINCT, MIN of text), windows are materialised
+in parts (holistic.py).
 
-Evaluations, also of windows without slide over a pushed input, are those of the rows before the predicate. Ungrouped: one row
-per evaluation; grouped: one per group that has a row in the window.
+The rows before the predicate determine the evaluations. This also holds for windows without a slide over a
+pushed input. An ungrouped aggregate gives one row per evaluation, a grouped one a row per group with a row in
+the window.
 
 >>> import polars as pl
 >>> from nilometer.expressions import Aggregate, ColumnReference
@@ -77,7 +79,7 @@ class WindowAggregate:
 
     @property
     def scope(self) -> Scope:
-        """Which ticks are evaluated and what each sees."""
+        """The ticks that are evaluated and the ticks that each evaluation sees."""
         return Scope(self.start, self.end, self.slide, self.open_start, self.interval)
 
     @property
@@ -94,7 +96,9 @@ class WindowAggregate:
         return slides(self.items)
 
     def build(self) -> Logic:
-        """A fresh Logic. What needs numba is imported here, so that planning starts without it."""
+        """Returns a fresh Logic. Modules that need numba are imported here, so that planning starts without
+        it.
+        """
         if self.sliding:
             from nilometer.operators.window_aggregate.sliding import SlidingLogic
 
@@ -107,6 +111,8 @@ class WindowAggregate:
 def fusible(
     keys: tuple[NamedExpression, ...], items: tuple[NamedAggregate, ...], predicate: Expression | None
 ) -> bool:
-    """Whether an aggregate can be fused with its window: nothing in it depends on which window a row is seen in."""
+    """Whether an aggregate can be fused with its window: no expression in it depends on the window in which a
+    row is seen.
+    """
     expressions = [expression for _, expression in keys] + [item for _, item in items]
     return not any(uses_now(e) for e in expressions) and (predicate is None or not uses_now(predicate))
