@@ -1,7 +1,9 @@
-"""A step's search by value: of the rows of a pane that time allows, those within the bands of the partial tuples.
+"""A step's search by value: of the rows of a pane that time allows, it finds those within the bands of the
+partial tuples.
 
-The pane's column is sorted once, in slices of time (kernels/band_index.py). It pays where time alone would leave many candidates: below
-that, to test the condition on all of them is quicker than to search for a few.
+The pane's column is sorted once, in slices of time (kernels/band_index.py). The search pays where time alone
+would leave many candidates. With fewer candidates, testing the condition on all of them is faster than
+searching for a few.
 """
 
 from __future__ import annotations
@@ -37,7 +39,9 @@ def in_bands(
     ends: Integers,
     limit: int,
 ) -> Iterator[tuple[Integers, Integers]] | None:
-    """Which of the members, and which of the rows from `starts` to `ends` beside them; None where a search by value does not pay."""
+    """Returns pairs (member, row of the pane) with each row between the member's `starts` and `ends`. Returns
+    None where a search by value does not pay.
+    """
     within = np.maximum(ends - starts, 0)
     mean = int(within.mean()) if len(within) else 0
     if mean < PAYS_FROM:
@@ -87,7 +91,9 @@ def _safe(values: Values) -> bool:
 
 
 def _bounds(values: Values, band: Band) -> tuple[Values, Values] | None:
-    """The least and greatest of ours beside each of theirs; for real numbers widened by more than all rounding."""
+    """The least and greatest of our values that may match each of theirs. For real numbers the bounds are
+    widened by more than any rounding error.
+    """
     if values.dtype == np.float64:
         if not band.scale < _REAL_LIMIT:
             return None

@@ -1,7 +1,8 @@
-"""The W-join's equalities as classes: what is equal in every N-tuple is evaluated, hashed and indexed once for each stream.
+"""The W-join's equalities as classes: expressions that are equal in every N-tuple are evaluated, hashed and
+indexed once per stream.
 
-`A.k = B.k AND B.k = C.k` is one class over three streams: the equivalence classes of the equalities (their
-transitive closure) also say A.k = C.k, so a step from A may go to C at once.
+`A.k = B.k AND B.k = C.k` is one class over three streams. The equivalence classes of the equalities (their
+transitive closure) also imply A.k = C.k, so a step from A may go directly to C.
 
 >>> from nilometer.expressions import ColumnReference
 >>> from nilometer.types import INT
@@ -32,7 +33,7 @@ _HASHED = (pl.Int64(), pl.Float64(), pl.String(), pl.Boolean())
 
 @dataclass(frozen=True)
 class KeyClass:
-    """Expressions, one for each of two or more ports, that are equal; the `number`th class of the join."""
+    """Equal expressions, one for each of two or more ports. It is the `number`th class of the join."""
 
     number: int
     members: tuple[tuple[int, Expression], ...]
@@ -44,17 +45,17 @@ class KeyClass:
 
     @cached_property
     def dtype(self) -> pl.DataType:
-        """In which all are compared."""
+        """The dtype in which all expressions are compared."""
         return dtype(type_of(self.members[0][1]))
 
     @property
     def hashed(self) -> bool:
-        """Whether candidates are looked up by it; a key of another type is only compared."""
+        """Whether candidates are looked up by this class. A key of another type is only compared."""
         return self.dtype in _HASHED
 
     @property
     def exact(self) -> bool:
-        """Whether equal numbers mean equal keys: a whole number is its own."""
+        """Whether equal hashes mean equal keys: an integer is its own hash."""
         return self.dtype == pl.Int64()
 
     @cached_property
@@ -62,23 +63,25 @@ class KeyClass:
         return {port: compile_expression(expression) for port, expression in self.members}
 
     def of(self, port: int, rows: pl.DataFrame) -> pl.Series:
-        """The key of rows."""
+        """Evaluates the key of rows."""
         values = self._evaluators[port](rows)
         return values if values.dtype == self.dtype else values.cast(self.dtype)
 
     def columns(self, port: int) -> frozenset[str]:
-        """What the key of a stream reads."""
+        """The columns that the key of a stream reads."""
         return columns_of(dict(self.members)[port])
 
     def values(self, port: int, pane: Pane) -> pl.Series:
-        """The key of a pane's rows, evaluated once."""
+        """The key of a pane's rows. It is evaluated once."""
         if ("values", self.number) not in pane.notes:
             pane.notes["values", self.number] = self.of(port, pane.rows)
         found: pl.Series = pane.notes["values", self.number]
         return found
 
     def hashes(self, port: int, pane: Pane) -> tuple[Words, Booleans | None]:
-        """Per row of a pane a number, equal where the keys are, and whether there is a key at all (None: everywhere)."""
+        """Returns a number per row of a pane, equal where the keys are equal, and a mask of the rows that
+        have a key (None: all rows).
+        """
         if ("hashes", self.number) not in pane.notes:
             values = self.values(port, pane)
             known = values.is_not_null().to_numpy() if values.null_count() else None
@@ -93,7 +96,9 @@ class KeyClass:
 
 
 def classes_of(keys: Sequence[KeyPair]) -> tuple[KeyClass, ...]:
-    """The equalities, each in one class. Where a class would have two expressions of one stream, its equalities stay apart."""
+    """Groups the equalities into classes, each equality in one class. Where a class would have two
+    expressions of one stream, its equalities stay separate.
+    """
     groups: list[tuple[set[tuple[int, Expression]], list[KeyPair]]] = []
     for pair in keys:
         ends = {(pair[0], pair[1]), (pair[2], pair[3])}
@@ -111,7 +116,7 @@ def classes_of(keys: Sequence[KeyPair]) -> tuple[KeyClass, ...]:
 
 
 def combined(parts: Sequence[tuple[Words, Booleans | None]]) -> tuple[Words, Booleans | None]:
-    """One number for several, known where all are."""
+    """Combines several hashes into one, which is known where all of them are."""
     numbers, known = parts[0]
     for more, there in parts[1:]:
         numbers = numbers * np.uint64(0x9E3779B97F4A7C15) + more

@@ -1,4 +1,6 @@
-"""What the W-join's ways have in common: which conditions a tuple decides by itself, and how N-tuples become rows of the answer."""
+"""Functions shared by the W-join's forms: the conditions that one tuple decides by itself, and N-tuples ->
+rows of the answer.
+"""
 
 from __future__ import annotations
 
@@ -15,24 +17,28 @@ from nilometer.types import BOOLEAN, Schema
 
 
 def reads_now(pair: KeyPair) -> bool:
-    """Whether an equality can be looked at only when the whole tuple is known."""
+    """Whether an equality reads NOW, so that it can be tested only when the whole tuple is known."""
     return uses_now(pair[1]) or uses_now(pair[3])
 
 
 def conditions_of(keys: Sequence[KeyPair], predicate: Expression | None) -> tuple[Expression, ...]:
-    """The predicate's conjuncts, and the keys that read NOW, which is known only when the latest member is."""
+    """The predicate's conjuncts, and the keys that read NOW, which is known only when the latest member
+    is.
+    """
     awkward = tuple(Call("=", (pair[1], pair[3]), BOOLEAN) for pair in keys if reads_now(pair))
     return awkward + conjuncts(predicate)
 
 
 def is_local(condition: Expression, schema: Schema) -> bool:
-    """Whether a tuple of one stream decides it by itself: one that fails never joins, so it is not even kept."""
+    """Whether a tuple of one stream decides the condition by itself. A tuple that fails never joins, so it is
+    not kept.
+    """
     read = columns_of(condition)
     return bool(read) and read <= set(schema.names) and not uses_now(condition)
 
 
 def answer(columns: Dtypes, time: Integers, values: Sequence[pl.Series]) -> pl.DataFrame:
-    """N-tuples as a stream: tick and time are the latest member's, and there is neither id nor position."""
+    """N-tuples as a stream: tick and time are those of the latest member; id and position are NULL."""
     latest = pl.Series(TIME, time)
     nothing = [
         pl.Series(name, [None], dtype=columns[name]).new_from_index(0, len(time)) for name in (ID, POSITION)

@@ -1,17 +1,19 @@
-"""How the W-join finds its N-tuples: from each stream's new tuples an order of the others, and at each step how to search.
+"""How the W-join finds its N-tuples: for the new tuples of each stream, the order of the other streams and
+the search at each step.
 
 The three forms of STEAM (section 6.2) differ in nothing else:
 
 | form | the next stream | candidates are found by |
 |---|---|---|
-| NLW | as FROM has them: a left-deep pipeline | time alone; all that it leaves is compared |
-| HW | tied by an equality, then the narrowest window | time and the hash of what must be equal |
+| NLW | in the order of FROM: a left-deep pipeline | time alone; all remaining tuples are compared |
+| HW | tied by an equality, then the narrowest window | time and the hash of the equal keys |
 | MW | the least fan-out: window width times the share that its conditions keep | time and hash; else time and a band's sorted values |
 
-The widths used are those that the bounds *imply* (kernels/window_bounds.py). Testing them between the next stream and every one that was
-chosen is the filter and the refinement in one: none is wider than the bound given, so all given bounds hold; and any N-tuple within the
-given bounds is within the implied ones, so nothing is lost. The paper's separate refine step is needed only where the filter is coarser
-than the closure, such as one period of the widest window for all pairs.
+The join uses the widths that the bounds *imply* (kernels/window_bounds.py). It tests them between the next
+stream and every stream chosen before. This test is the filter and the refinement in one. No implied width is
+wider than the bound given, so all given bounds hold. Any N-tuple within the given bounds is within the
+implied ones, so nothing is lost. The paper's separate refine step is needed only where the filter is coarser
+than the closure, for example one period of the widest window for all pairs.
 """
 
 from __future__ import annotations
@@ -40,7 +42,9 @@ class Form(StrEnum):
 
 @dataclass(frozen=True)
 class Graph:
-    """What ties the streams together: columns per port, implied widths, key classes, and conditions on several."""
+    """The connections between the streams: columns per port, implied widths, key classes, and conditions on
+    several streams.
+    """
 
     columns: tuple[frozenset[str], ...]
     widths: Integers
@@ -48,24 +52,28 @@ class Graph:
     conditions: tuple[Expression, ...]
 
     def ports(self, condition: Expression) -> frozenset[int]:
-        """The streams that a condition reads; NOW reads them all, for it is the latest member's time."""
+        """The streams that a condition reads. NOW reads all of them, because it is the latest member's
+        time.
+        """
         if uses_now(condition):
             return frozenset(range(len(self.columns)))
         read = columns_of(condition)
         return frozenset(port for port, names in enumerate(self.columns) if names & read)
 
     def port_of(self, column: str) -> int:
-        """The stream that has it."""
+        """The stream that has this column."""
         return next(port for port, names in enumerate(self.columns) if column in names)
 
     def tying(self, port: int, chosen: Sequence[int]) -> tuple[KeyClass, ...]:
-        """The classes that tie a stream to those chosen."""
+        """The classes that tie a stream to the chosen streams."""
         return tuple(one for one in self.classes if port in one.ports and one.ports & set(chosen))
 
 
 @dataclass(frozen=True)
 class Search:
-    """Candidates by value: those whose `column` is within each band of a chosen port's column (`plus` is ours)."""
+    """A search for candidates by value: their `column` lies within each band of a chosen port's column
+    (`plus` is ours).
+    """
 
     column: str
     bands: tuple[tuple[int, Band], ...]
@@ -73,9 +81,12 @@ class Search:
 
 @dataclass(frozen=True)
 class Step:
-    """Add a tuple of `port`. The `hashed` classes (by an index, or by a scan: `scanned`), or the `search`, and `reach` (chosen port, implied
-    width) find candidates; the classes in `compared` and `condition`, which reads `columns` (port, name), decide. Each class is taken
-    from a chosen port."""
+    """Adds a tuple of `port` to each partial tuple.
+
+    Candidates are found by `reach` (chosen port, implied width), together with the `hashed` classes (by an
+    index, or by a scan if `scanned`) or the `search`. The classes in `compared` and the `condition`, which
+    reads `columns` (port, name), then decide. The key of each class is taken from a chosen port.
+    """
 
     port: int
     hashed: tuple[tuple[int, KeyClass], ...]
@@ -89,14 +100,14 @@ class Step:
 
 @dataclass(frozen=True)
 class Steps:
-    """From the new tuples of `start` to N-tuples."""
+    """The steps from the new tuples of `start` to N-tuples."""
 
     start: int
     steps: tuple[Step, ...]
 
 
 def plan_steps(graph: Graph, start: int, form: Form) -> Steps:
-    """The order of extension from a stream, and what each step tests."""
+    """Plans the order in which the streams are added to a start stream, and the tests of each step."""
     chosen = [start]
     pending = list(graph.conditions)
     steps = []
@@ -112,7 +123,7 @@ def plan_steps(graph: Graph, start: int, form: Form) -> Steps:
 
 
 def _rank(graph: Graph, chosen: Sequence[int], port: int, form: Form) -> tuple[float, ...]:
-    """The least is next."""
+    """The rank of a stream; the stream with the least rank is next."""
     width = min(int(graph.widths[port, other]) for other in chosen)
     match form:
         case Form.NLW:
@@ -124,8 +135,10 @@ def _rank(graph: Graph, chosen: Sequence[int], port: int, form: Form) -> tuple[f
 
 
 def fan_out(graph: Graph, chosen: Sequence[int], port: int) -> float:
-    """How many candidates of a stream a partial tuple is taken to have, but for the streams' rates: the width of the window times the
-    share that the conditions keep. A width of nothing still has the tuples of one moment."""
+    """Estimates how many candidates of a stream a partial tuple has, leaving out the streams' rates: the
+    width of the window times the share that the conditions keep. A window of width 0 still has the tuples of
+    one moment.
+    """
     width = min(int(graph.widths[port, other]) for other in chosen)
     share = EQUALITY ** len(graph.tying(port, chosen))
     known = {*chosen, port}
@@ -142,7 +155,7 @@ def fan_out(graph: Graph, chosen: Sequence[int], port: int) -> float:
 def _step(graph: Graph, chosen: Sequence[int], port: int, ready: list[Expression], form: Form) -> Step:
     tied = [(next(other for other in chosen if other in one.ports), one) for one in graph.tying(port, chosen)]
     hashed = tuple((other, one) for other, one in tied if one.hashed)
-    # A whole number is its own hash: then what is found is equal.
+    # An integer is its own hash, so every row found is equal.
     exact = len(hashed) == 1 and hashed[0][1].exact
     compared = tuple(pair for pair in tied if not (exact and pair in hashed))
     names = {name for condition in ready for name in columns_of(condition)}
@@ -156,7 +169,7 @@ def _step(graph: Graph, chosen: Sequence[int], port: int, ready: list[Expression
 
 
 def _search(graph: Graph, chosen: Sequence[int], port: int, ready: Sequence[Expression]) -> Search | None:
-    """The column of the stream by which to search: the one with most bounds."""
+    """The column of the stream by which to search: the one with the most bounds."""
     bounded: dict[str, list[tuple[int, Band]]] = {}
     for band in bands_of(part for condition in ready for part in conjuncts(condition)):
         ends = {graph.port_of(band.plus): band.plus, graph.port_of(band.minus): band.minus}

@@ -1,13 +1,15 @@
-"""The steps of the W-join: from one stream's new tuples to N-tuples, one stream after the other (algorithms, 4.2).
+"""The steps of the W-join: from one stream's new tuples to N-tuples, one stream after the other (algorithms,
+4.2).
 
-An index nested loops join of N inputs, each new tuple against what the others hold, as in MJoin (Viglas,
-Naughton and Burger, VLDB 2003). `extend` carries out on row numbers what window_join_plan.py laid out: the
-candidates of a partial tuple are tuples in the next stream's panes between
+This is an index nested loops join of N inputs that joins each new tuple with the tuples the others hold, as
+in MJoin (Viglas, Naughton and Burger, VLDB 2003). `extend` executes the plan of plan.py on row numbers. The
+candidates of a partial tuple are the tuples in the next stream's panes between
 
     low = max over chosen k of (time k - D_kj)        high = min over chosen k of (time k + D_kj)
 
-for the implied widths D; those with equal keys, or within a band, are looked up in an index that is made once for each pane, so that a
-round costs what is new in it. Pairs are built in chunks, depth first, so that no more than a chunk per step is ever held.
+for the implied widths D. Those with equal keys, or within a band, are looked up in an index that is built
+once per pane, so that the cost of a round depends on its new tuples. Pairs are built in chunks, depth first,
+so that at most one chunk per step is held.
 """
 
 from __future__ import annotations
@@ -39,21 +41,22 @@ Members = dict[int, Member]
 
 @dataclass
 class Side:
-    """One port in one round: what was there before, and what is new."""
+    """One port in one round: the old tuples and the new ones."""
 
     old: Panes
     new: Pane | None
 
     def visible(self, *, everything: bool) -> Iterator[Pane]:
-        """The panes of old tuples, and if `everything` is asked for that of the new ones."""
+        """Yields the panes of old tuples and, with `everything`, the pane of the new ones."""
         yield from self.old
         if everything and self.new is not None:
             yield self.new
 
 
 def extend(sides: Sequence[Side], steps: Steps) -> Iterator[Members]:
-    """All N-tuples whose member of `steps.start` is new; of streams after it only the old tuples take part, so that a
-    tuple with several new members is found from the last of their streams alone."""
+    """Yields all N-tuples whose member of `steps.start` is new. Streams after `start` take part with their
+    old tuples only, so that an N-tuple with several new members is found only from the last of their streams.
+    """
     new = sides[steps.start].new
     if new is not None:
         yield from _extend(sides, steps, 0, {steps.start: (new, None)})
@@ -94,7 +97,7 @@ def times_of(member: Member) -> Integers:
 
 
 def column_of(member: Member, column: pl.Series) -> pl.Series:
-    """A column of the pane, at the rows."""
+    """Returns a column of the pane at the rows."""
     rows = member[1]
     return column if rows is None else gathered(column, rows)
 
@@ -106,8 +109,8 @@ def _count(members: Members) -> int:
 def _candidates(
     step: Step, members: Members, pane: Pane, low: Integers, high: Integers
 ) -> Iterator[tuple[Integers, Integers]]:
-    """Which of the members, and which rows of the pane beside them."""
-    low = np.maximum(low, pane.first)  # what is dead there takes no part
+    """Yields pairs (member, row of the pane) of candidates."""
+    low = np.maximum(low, pane.first)  # dead rows take no part
     if step.hashed and not step.scanned:
         yield from _by_index(step, members, pane, low, high)
         return
@@ -136,7 +139,7 @@ def _by_index(
 
 
 def _probes(step: Step, members: Members) -> tuple[Words, Booleans | None]:
-    """The number that each of the members looks for."""
+    """The hash that each of the members looks for."""
     parts = []
     for port, one in step.hashed:
         holder, rows = members[port]
@@ -148,7 +151,9 @@ def _probes(step: Step, members: Members) -> tuple[Words, Booleans | None]:
 
 
 def _tested(step: Step, batch: list[Members]) -> list[Members]:
-    """Those that keep the step's keys and conditions; few from each of several panes are looked at together."""
+    """Returns the members that satisfy the step's keys and conditions. Small groups from several panes are
+    tested together.
+    """
     for other, one in step.compared:
         if batch:
             mine, theirs = (
@@ -167,7 +172,7 @@ def _tested(step: Step, batch: list[Members]) -> list[Members]:
 
 
 def _where(batch: list[Members], holds: Booleans) -> list[Members]:
-    """The members for which it holds; it is told for all of the batch, one after the other."""
+    """Returns the members for which `holds` is true; it covers the whole batch, one group after the other."""
     if holds.all():
         return batch
     kept: list[Members] = []

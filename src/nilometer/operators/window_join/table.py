@@ -1,8 +1,10 @@
-"""The HW- and the NLW-join where all streams share what must be equal: one table of N streams, its N-tuples found in one compiled loop.
+"""The HW- and NLW-join where all streams share the same equal keys: one table of N streams, whose N-tuples
+one compiled loop finds.
 
-Rows stand in a store for each stream (row_store.py), under the numbers that the table (kernels/window_table.py) gives them. A round's
-tuples of all streams are merged by time, and each looks for those before it: nothing partial is kept or built. What is left of the
-condition is tested on the whole tuples, so with three streams or more this is taken only where nothing is left.
+Each stream's rows are in a store (row_store.py), under the numbers that the table (kernels/window_table.py)
+gives them. A round's tuples of all streams are merged by time, and each looks for matches among the tuples
+before it. No partial tuples are kept or built. The rest of the condition is tested on whole tuples. With
+three or more streams this join is therefore chosen only if no condition is left to test.
 """
 
 from __future__ import annotations
@@ -33,14 +35,18 @@ RESULTS_AT_ONCE = 1_000_000
 
 
 def one_table(graph: Graph) -> bool:
-    """Whether every equality is between all streams, and nothing else is to be tested before the tuples are whole."""
+    """Whether every equality is between all streams, and no other test is needed before the tuples are
+    whole.
+    """
     streams = range(len(graph.columns))
     shared = all(one.hashed and one.ports == frozenset(streams) for one in graph.classes)
     return bool(graph.classes) and shared and (len(streams) == 2 or not graph.conditions)
 
 
 class TableJoinLogic:
-    """Per port the rows that may still join, in a store and in the table, and those that came since the last round."""
+    """Per port, the rows that may still join, in a store and in the table, and the rows that came since the
+    last round.
+    """
 
     def __init__(
         self,
@@ -57,7 +63,7 @@ class TableJoinLogic:
         self._names = [list(schema.names) for schema in streams]
         self._filters = filters
         self._classes = graph.classes
-        # A whole number is its own hash: then what is found is equal.
+        # An integer is its own hash, so every row found is equal.
         self._compared = () if len(graph.classes) == 1 and graph.classes[0].exact else graph.classes
         self._condition, self._read = _condition(graph.conditions, streams)
         orders = np.array([[step.port for step in one.steps] for one in steps], dtype=np.int64)
@@ -81,7 +87,7 @@ class TableJoinLogic:
 
     @property
     def shed_by_port(self) -> tuple[int, ...]:
-        """Per port how many tuples were given up: none, its memory is not bounded."""
+        """The number of tuples shed per port: always 0, because the memory is not bounded."""
         return tuple(0 for _ in self._stores)
 
     @property
@@ -99,7 +105,7 @@ class TableJoinLogic:
         return np.concatenate([self._table.times(port) for port in range(len(self._stores))])
 
     def forget(self, horizon: int) -> None:
-        """Give up the tuples of earlier times, though something may come that they join with."""
+        """Drop the tuples of earlier times, even if tuples that would join with them may still come."""
         self._table.forget(horizon)
         self._trim()
 
@@ -128,7 +134,7 @@ class TableJoinLogic:
             np.concatenate(numbers)[order],
             RESULTS_AT_ONCE,
         )
-        # The stores have one frame each: it is looked at once for all chunks.
+        # Each store has one frame, which is read once for all chunks.
         tables = [store.rows for store in self._stores]
         bases = [store.base for store in self._stores]
         answers = (
@@ -150,7 +156,9 @@ class TableJoinLogic:
         ]
 
     def _hashed(self, port: int, rows: pl.DataFrame) -> tuple[Pane, Words]:
-        """The rows that have a key, in the order of time, with a number each; NULL equals nothing, so the others are not kept."""
+        """Returns the rows that have a key, in the order of time, and a hash of each. NULL equals nothing, so
+        rows without a key are dropped.
+        """
         times = rows.get_column(TIME)
         if not times.is_sorted():
             rows = pl.DataFrame(gather(rows, stable_order(times.to_numpy())))
@@ -162,7 +170,7 @@ class TableJoinLogic:
         return pane, numbers
 
     def _results(self, tables: list[pl.DataFrame], rows: list[Integers]) -> pl.DataFrame:
-        """The N-tuples of these rows that keep the rest of the condition."""
+        """Returns the N-tuples of these rows that satisfy the rest of the condition."""
         for one in self._compared:
             rows = self._equal(one, tables, rows)
         times = [
@@ -181,7 +189,7 @@ class TableJoinLogic:
         return answer(self._columns, time, values)
 
     def _equal(self, one: KeyClass, tables: list[pl.DataFrame], rows: list[Integers]) -> list[Integers]:
-        """Equal hashes are not yet equal keys: those of the rows found, and no others, are looked at."""
+        """Keeps the rows found whose keys are really equal, because equal hashes do not imply equal keys."""
         first, *others = (
             one.of(
                 port, pl.DataFrame([gathered(table[name], at) for name in (TIME, *sorted(one.columns(port)))])
@@ -215,7 +223,7 @@ class TableJoinLogic:
 def _condition(
     conditions: Sequence[Expression], streams: Sequence[Schema]
 ) -> tuple[Predicate | None, list[tuple[int, str]]]:
-    """What is tested on whole tuples, and the columns (port, name) that it reads."""
+    """The condition that is tested on whole tuples, and the columns (port, name) that it reads."""
     whole = conjunction(conditions)
     if whole is None:
         return None, []

@@ -2,15 +2,18 @@
 
     (x_1, ..., x_N)  with  |time x_i - time x_j| <= w_ij  for every bound,  equal keys,  and the predicate
 
-Each stream's tuples are kept in panes (window_panes.py), and each round brings the deltas of algorithms, section 9.3,
+Each stream's tuples are kept in panes (panes.py), and each round adds the deltas of algorithms, section 9.3,
 
     R_1' ... R_{i-1}' ⋈ ΔR_i ⋈ R_{i+1} ... R_N        (primes: with this round's tuples)
 
-so that each result is found once, in the round in which its last member arrives. A delta is extended stream by stream
-(window_join_steps.py), in an order and by searches that depend on the form (window_join_plan.py): nested loops, hashes, or a
-merge. Where all streams share what must be equal, one compiled table does it (window_join_table.py). The widths that the bounds *imply*, none wider than those given, decide what joins and say when a tuple can be
-forgotten: a stream that is silent holds nothing up as long as the watermark moves (its heartbeats). Nothing waits for the watermark: a result is emitted as soon as it exists, with tick = time =
-its latest member's time, no id and no position.
+so that each result is found once, in the round in which its last member arrives. A delta is extended stream
+by stream (steps.py). The form decides the order and the searches (plan.py): nested loops, hashes, or a merge.
+Where all streams share the same equal keys, one compiled table finds the results (table.py).
+
+The widths that the bounds *imply*, none wider than those given, decide which tuples join and when a tuple can
+be forgotten. A silent stream delays nothing as long as its heartbeats move the watermark. Results do not wait
+for the watermark: a result is emitted as soon as it exists, with tick = time = its latest member's time, no
+id and no position.
 
 >>> from nilometer.expressions import ColumnReference
 >>> from nilometer.types import Column
@@ -57,12 +60,12 @@ _PANES_PER_WINDOW = {Form.NLW: 16, Form.HW: 1, Form.MW: 16}
 
 @dataclass(frozen=True)
 class WindowJoin:
-    """Streams of these schemas, at ports 0, 1, ...
+    """A join of streams with these schemas, at ports 0, 1, ...
 
-    `bounds` are (left, right, width): |time of left - time of right| <= width; they must connect all streams. `keys` are
-    (left, expression, right, expression): an equality between two of them. `predicate` is the rest of the condition;
-    NOW in it is the result's time. `id_type` is the dtype of the (null) ids. `form` says how, never what. `shedding`
-    bounds the memory (shedding.py).
+    `bounds` are (left, right, width): |time of left - time of right| <= width. They must connect all streams.
+    `keys` are (left, expression, right, expression): equalities between two streams. `predicate` is the rest
+    of the condition; NOW in it is the result's time. `id_type` is the dtype of the (null) ids. `form` selects
+    the algorithm and never changes the answer. `shedding` bounds the memory (shedding.py).
     """
 
     streams: tuple[Schema, ...]
@@ -109,7 +112,7 @@ class WindowJoin:
             tuple(c for c in conditions if not any(c in parts for parts in local)),
         )
         steps = [plan_steps(graph, start, self.form) for start in ports]
-        # A table lets go of the oldest alone: what is worth keeping is chosen among panes.
+        # A table can drop only its oldest rows. Shedding by worth needs panes.
         if self.form is not Form.MW and self.shedding is None and one_table(graph):
             columns = frames.stream_dtypes(self.schema, self.id_type)
             return TableJoinLogic(self.streams, columns, graph, steps, filters, hashed=self.form is Form.HW)
@@ -117,7 +120,7 @@ class WindowJoin:
 
 
 class WindowJoinLogic:
-    """Per port the tuples that may still join, and those that came since the last round."""
+    """Per port, the tuples that may still join and the tuples that came since the last round."""
 
     def __init__(
         self,
@@ -135,7 +138,7 @@ class WindowJoinLogic:
         self._names = [list(schema.names) for schema in spec.streams]
         self._filters = filters
         self._steps = steps
-        # A tuple is of use while any other stream may bring one within the implied width of it.
+        # A tuple is needed while any other stream may bring a tuple within the implied width of it.
         self._reach = [int(spec.widths[port].max()) for port in ports]
         self._kept = [
             Panes(TIME, columns, reach // _PANES_PER_WINDOW[spec.form])
@@ -148,7 +151,7 @@ class WindowJoinLogic:
 
     @property
     def shed_by_port(self) -> tuple[int, ...]:
-        """Per port how many tuples were given up though they might still have joined."""
+        """The number of tuples shed per port, that is, given up although they might still have joined."""
         return tuple(0 for _ in self._kept) if self._shedder is None else tuple(self._shedder.shed)
 
     def update(self, port: int, rows: pl.DataFrame) -> None:
@@ -175,7 +178,7 @@ class WindowJoinLogic:
         return Output(self._results(found) if found else frames.empty(self._columns), no_evaluations())
 
     def _join(self, fresh: list[pl.DataFrame], reached: int = INT_MINIMUM) -> list[pl.DataFrame]:
-        """The results that new tuples bring; they are kept from now on."""
+        """Joins the new tuples and keeps them from now on. Returns the results."""
         sides = [
             Side(kept, kept.pane(rows) if rows.height else None)
             for kept, rows in zip(self._kept, fresh, strict=True)
@@ -201,7 +204,7 @@ class WindowJoinLogic:
         return found
 
     def _members(self, sides: Sequence[Side]) -> Iterator[Members]:
-        """What the new tuples join with, of what is in memory when they come."""
+        """Yields the N-tuples of the new tuples with the tuples in memory at their arrival."""
         for steps in self._steps:
             for members in extend(sides, steps):
                 known = members if self._shedder is None else self._shedder.in_memory(members)
@@ -236,7 +239,7 @@ class WindowJoinLogic:
         return np.concatenate([np.empty(0, dtype=np.int64), *found])
 
     def forget(self, horizon: int) -> None:
-        """Give up the tuples of earlier times, though something may come that they join with."""
+        """Drop the tuples of earlier times, even if tuples that would join with them may still come."""
         for kept in self._kept:
             kept.expire(horizon)
 
@@ -275,4 +278,4 @@ class WindowJoinLogic:
             self._fresh[port] = [] if fresh is None else [frames.from_bytes(fresh)]
         if self._shedder is not None:
             self._shedder.restore(panes)
-            self._expire(self._shedder.reached)  # what had expired would take memory again
+            self._expire(self._shedder.reached)  # expired tuples would take memory again
