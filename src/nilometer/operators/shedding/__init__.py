@@ -1,1 +1,1 @@
-"""What a join with bounded memory gives up, by policy."""
+"""Load shedding in a join with bounded memory: the policies decide which tuples are given up."""

@@ -1,5 +1,5 @@
-"""How many tuples of a stream came within the window, kept or not: counts by slices of time, so in fixed memory
-(a sliding-window counter with buckets of equal length).
+"""Counts the tuples of a stream that arrived within the window, kept or not. Counts are per slice of time, so
+memory is fixed (a sliding-window counter with buckets of equal length).
 
 >>> recent = RecentArrivals(reach=10)
 >>> recent.add(np.array([1, 2, 12]))
@@ -17,7 +17,7 @@ SLICES = 64
 
 
 class RecentArrivals:
-    """Of the last `reach`, to a slice of it."""
+    """A count of the arrivals of the last `reach` microseconds, accurate to one slice."""
 
     def __init__(self, reach: int) -> None:
         self._reach = reach
@@ -25,13 +25,13 @@ class RecentArrivals:
         self.counts: dict[int, int] = {}
 
     def add(self, times: Integers) -> None:
-        """Tuples of these times came."""
+        """Count tuples with these times."""
         places, counts = np.unique(times // self._length, return_counts=True)
         for place, count in zip(places.tolist(), counts.tolist(), strict=True):
             self.counts[place] = self.counts.get(place, 0) + count
 
     def within(self, now: int) -> int:
-        """How many came from `now` - `reach` on; what came earlier is forgotten."""
+        """Returns how many tuples arrived from `now` - `reach` on, and forgets earlier ones."""
         first = (now - self._reach) // self._length
         self.counts = {place: count for place, count in self.counts.items() if place >= first}
         return sum(self.counts.values())

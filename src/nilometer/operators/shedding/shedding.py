@@ -1,10 +1,14 @@
-"""Load shedding in a window join that was declared with bounded memory (design, "Shedding"; DHTJoin, section 5).
+"""Load shedding in a window join that was declared with bounded memory (design, "Shedding"; DHTJoin, section
+5).
 
-Of each stream at most so many tuples are kept; when there are more, those that are worth least go (worth.py), and are counted. What a
-round brings is joined in slices, in the order of time, of at most a sixteenth of the memory: a slice is all that is ever held on
-top of the bound, and how a log is cut into rounds matters little. A memory of fewer than `FEW` rows is smaller than a slice: there the
-slice's tuples come one by one (kernels/evictions.py), and a result is found only if its earlier members are in memory when its last one
-comes. What has expired takes no memory and is not shed.
+Each stream keeps a bounded number of tuples. When there are more, the tuples with the least worth are shed
+(worth.py) and counted. The tuples of a round are joined in slices, in the order of time, of at most a
+sixteenth of the memory. At most one slice is held on top of the bound, and the way a log is cut into rounds
+matters little.
+
+A memory of fewer than `FEW` rows is smaller than a slice. There the slice's tuples come one by one
+(kernels/evictions.py), and a result is found only if its earlier members are in memory when its last one
+comes. Expired tuples take no memory and do not count as shed.
 
 >>> Shedding((1_600, None), "LIFE").slice_rows
 100
@@ -43,7 +47,9 @@ NUMBERED: Dtypes = {ARRIVAL: pl.Int64()}
 
 @dataclass(frozen=True)
 class Shedding:
-    """Per port the most rows to keep (None: as many as the windows ask for), and the policy, one of `ShedPolicy`."""
+    """The most rows to keep per port (None: as many as the windows need), and the policy, one of
+    `ShedPolicy`.
+    """
 
     rows: tuple[int | None, ...]
     policy: str = ShedPolicy.RANDOM
@@ -63,14 +69,18 @@ class Shedding:
 
 @dataclass(frozen=True)
 class _Memory:
-    """Per row of a pane when it came in the slice (-1: before), and the position of the row for which it goes."""
+    """Per row of a pane, when it came in the slice (-1: before the slice), and the position of the row that
+    evicts it.
+    """
 
     positions: Integers
     leaves: Integers
 
 
 class Shedder:
-    """Numbers the tuples, decides which go, and counts them: `shed`, per port. `reached` is how far event time has come."""
+    """Numbers the tuples, decides which are shed, and counts them per port (`shed`). `reached` is how far
+    event time has come.
+    """
 
     def __init__(self, spec: Shedding, classes: Sequence[KeyClass], reach: Sequence[int]) -> None:
         require(len(spec.rows) == len(reach), f"{len(spec.rows)} bounds of memory for {len(reach)} streams")
@@ -87,11 +97,11 @@ class Shedder:
 
     @property
     def before_probing(self) -> bool:
-        """Whether a tuple that is not kept takes no part."""
+        """Whether a tuple that is not kept is refused before it probes."""
         return self._spec.policy == ShedPolicy.SAMPLE
 
     def number(self, port: int, rows: pl.DataFrame) -> pl.DataFrame:
-        """The rows with their numbers beside them."""
+        """Returns the rows with a column of their numbers."""
         first = self._arrived[port]
         self._arrived[port] += rows.height
         numbers = pl.Series(ARRIVAL, np.arange(first, first + rows.height, dtype=np.int64))
@@ -100,7 +110,9 @@ class Shedder:
     def slices(
         self, fresh: Sequence[pl.DataFrame], watermark: int
     ) -> Iterator[tuple[list[pl.DataFrame], int]]:
-        """What came, slice by slice in the order of time, each with the time that event time has reached after it."""
+        """Yields the new tuples slice by slice, in the order of time, each slice with the event time reached
+        after it.
+        """
         times = np.concatenate([rows.get_column(TIME).to_numpy() for rows in fresh])
         ports = np.repeat(np.arange(len(fresh)), [rows.height for rows in fresh])
         order = np.argsort(times, kind="stable")
@@ -118,13 +130,15 @@ class Shedder:
             yield part, reached
 
     def came(self, fresh: Sequence[Pane | None], kept: Sequence[Panes]) -> None:
-        """These tuples come to those that are kept."""
+        """Record that these new tuples arrive while those are kept."""
         self._now = max([self._now, *(pane.last for pane in fresh if pane is not None)])
         self._worth.came(fresh, kept)
 
     def thin(self, fresh: list[pl.DataFrame], kept: Sequence[Panes]) -> list[pl.DataFrame]:
-        """Refuse new tuples before any joins, all but a share of memory / (what the window would hold); gives those that stay. Taking
-        whatever fits would favour those that come just after another has expired."""
+        """Refuses new tuples before any of them joins, all but a share of memory / (rows that the window
+        would hold). Returns the tuples that stay. Accepting every tuple that fits would favour those that
+        come just after another has expired.
+        """
         stay = []
         for port, (rows, panes) in enumerate(zip(fresh, kept, strict=True)):
             bound = self._spec.rows[port]
@@ -143,12 +157,12 @@ class Shedder:
     # ---- memories of few rows ----------------------------------------------------------------------------------------
 
     def few(self, port: int) -> bool:
-        """Whether a port's memory is smaller than a slice may be."""
+        """Whether a port's memory is smaller than the largest slice."""
         bound = self._spec.rows[port]
         return bound is not None and bound < FEW
 
     def remember(self, fresh: Sequence[Pane | None], kept: Sequence[Panes], reached: int) -> None:
-        """Find out when each tuple leaves its memory, while these come one by one."""
+        """Determines when each tuple leaves its memory, as these tuples come one by one."""
         ends = np.cumsum([0 if pane is None else len(pane.order) for pane in fresh])
         times = np.concatenate([np.empty(0, np.int64), *(pane.order for pane in fresh if pane is not None)])
         positions = np.empty(len(times), dtype=np.int64)
@@ -178,7 +192,9 @@ class Shedder:
             self._memories[port, pane.serial] = _Memory(before, leaves)
 
     def in_memory(self, members: Members) -> Members | None:
-        """Those whose earlier members were in memory when the last one came; None if there are none."""
+        """Returns the N-tuples whose earlier members were in memory when the last one came, or None if there
+        are none.
+        """
         if not any(self.few(port) for port in members):
             return members
         known = {port: self._memory_of(port, member) for port, member in members.items()}
@@ -206,7 +222,7 @@ class Shedder:
         )
 
     def evict(self, port: int, new: Pane, kept: Panes) -> Pane | None:
-        """Give up what has left a memory of few rows; gives what stays of the new tuples."""
+        """Drops the tuples that have left a memory of few rows. Returns the new tuples that stay."""
         if not self.few(port):
             return new
         panes = list(kept)
@@ -221,13 +237,15 @@ class Shedder:
     # ---- others ------------------------------------------------------------------------------------------------------
 
     def cut(self, kept: Sequence[Panes]) -> None:
-        """Give up what is beyond the bound."""
+        """Shed the tuples beyond the bound."""
         for port, (panes, bound) in enumerate(zip(kept, self._spec.rows, strict=True)):
             if bound is not None and len(panes) > bound:
                 panes.retain(self._best(port, list(panes), bound))
 
     def _best(self, port: int, panes: Sequence[Pane], bound: int) -> list[Booleans]:
-        """Per pane which of its living rows are among the `bound` that are worth most; of equal worth the newest."""
+        """Returns a mask per pane of its living rows that are among the `bound` worth most. Among equals, the
+        newest stay.
+        """
         worth, arrivals, times = self._judged(port, panes)
         order = np.lexsort((arrivals, times, worth))
         keep = np.zeros(len(order), dtype=np.bool_)
@@ -236,7 +254,7 @@ class Shedder:
         return np.split(keep, np.cumsum([pane.height for pane in panes])[:-1])
 
     def _judged(self, port: int, panes: Sequence[Pane]) -> tuple[Floats, Integers, Integers]:
-        """What the living rows are worth, their numbers and their times."""
+        """Returns the worth, the numbers and the times of the living rows."""
         worth: list[Floats] = [self._worth.of(port, pane, self._now)[pane.start :] for pane in panes]
         arrivals = [pane.living.get_column(ARRIVAL).to_numpy() for pane in panes]
         times = [pane.order[pane.start :] for pane in panes]
@@ -245,7 +263,7 @@ class Shedder:
     # ---- state -------------------------------------------------------------------------------------------------------
 
     def snapshot(self) -> dict[str, bytes]:
-        """The counts, and what was learnt."""
+        """Returns the counts and the learnt statistics."""
         numbers: dict[str, Any] = {
             "shed": self.shed,
             "arrived": self._arrived,

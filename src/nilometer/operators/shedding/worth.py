@@ -1,14 +1,17 @@
-"""What a kept tuple of a window join is worth keeping: the policies of load shedding (algorithms, section 6.6).
+"""How much a kept tuple of a window join is worth: the policies of load shedding (algorithms, section 6.6).
 
-    RANDOM   nothing more than another: a number drawn once for each tuple, so that what stays is a uniform sample
-    SAMPLE   the same, but decided before a tuple probes: of what comes a share of memory / (what the window would hold) is let in, the
-             rest takes no part at all (DHTJoin's equation (11)): what is found is a uniform sample of the results
-    PROB     the probability that its key comes in the other streams (Das, Gehrke and Riedewald), the product over those that a key ties to it
+    RANDOM   all tuples are equal: each has a number drawn once, so that those kept are a uniform sample
+    SAMPLE   the same, but decided before a tuple probes: a share of memory / (rows that the window would hold)
+             of the new tuples is let in, the others take no part at all (DHTJoin's equation (11)): the results
+             found are a uniform sample of all results
+    PROB     the probability that its key comes in the other streams (Das, Gehrke and Riedewald): the product
+             over the streams that a key ties to it
     LIFE     PROB's probability times the time for which it may still join
-    AGE      the matches that tuples of its age have yet to find, for the memory they take (kernels/age_curve.py)
+    AGE      the matches that tuples of its age have yet to find, per memory they take (kernels/age_curve.py)
 
-Frequencies are learnt from the streams themselves (kernels/count_min.py), in fixed memory. "Drawn" means hashed from the seed and the
-tuple's number: no policy has a randomness of its own, so that a replay, or a restart in the middle, gives up the same tuples.
+Frequencies are learnt from the streams themselves (kernels/count_min.py), in fixed memory. "Drawn" means
+hashed from the seed and the tuple's number. No policy uses any other randomness, so a replay, or a restart in
+the middle, sheds the same tuples.
 """
 
 from __future__ import annotations
@@ -35,26 +38,26 @@ _WORDS = 1 << 64
 
 
 class Worth(Protocol):
-    """Learns from what comes and what is found; the tuples that are worth least are given up first."""
+    """Learns from arrivals and results. The tuples that are worth least are shed first."""
 
     def came(self, fresh: Sequence[Pane | None], kept: Sequence[Panes]) -> None:
-        """These tuples come, per port, and those are kept; the join has not run yet."""
+        """Learn from the tuples that arrive, per port, and from those kept. The join has not run yet."""
 
     def found(self, members: Members) -> None:
-        """The join found these N-tuples."""
+        """Learn from the N-tuples that the join found."""
 
     def of(self, port: int, pane: Pane, now: int) -> Floats:
-        """Per row of a pane, dead ones too, what it is worth when the latest tuple is of the time `now`."""
+        """The worth of each row of a pane, dead ones included, when the latest tuple has the time `now`."""
 
     def snapshot(self) -> dict[str, bytes]:
-        """What was learnt."""
+        """Returns the learnt statistics."""
 
     def restore(self, panes: Mapping[str, bytes]) -> None:
-        """Take it back."""
+        """Take back a snapshot."""
 
 
 class Drawn:
-    """RANDOM and SAMPLE."""
+    """RANDOM and SAMPLE: worth is a number drawn once per tuple."""
 
     def __init__(self, seed: int) -> None:
         self._seed = seed
@@ -72,22 +75,22 @@ class Drawn:
         return {}
 
     def restore(self, panes: Mapping[str, bytes]) -> None:
-        """There is nothing to take back."""
+        """Does nothing, because there is no state."""
 
 
 def drawn(seed: int, port: int, arrivals: Integers) -> Floats:
-    """A number in [0, 1) for each tuple, the same whenever it is asked for."""
+    """A number in [0, 1) for each tuple, the same at every call."""
     salt = np.uint64(((2 * seed + 1) * _SEED_STEP + port) % _WORDS)
     hashes = hash_words(arrivals.view(np.uint64) ^ hash_words(np.array([salt]))[0])
     return np.asarray(hashes / float(_WORDS), dtype=np.float64)
 
 
 class Probable:
-    """PROB, and with `reach` (per port, for how long a tuple may join) LIFE."""
+    """PROB, or LIFE if `reach` is given: per port, how long a tuple may join."""
 
     def __init__(self, classes: Sequence[KeyClass], ports: int, reach: Sequence[int] | None = None) -> None:
         self._reach = reach
-        # Per port: what is equal in it and in each stream that is tied to it.
+        # Per port, the classes that tie it to other streams.
         self._ties: list[list[tuple[int, list[KeyClass]]]] = [
             [(other, shared) for other in range(ports) if (shared := _shared(classes, port, other))]
             for port in range(ports)
@@ -104,7 +107,7 @@ class Probable:
                 self._counts[port, other].add(numbers if known is None else numbers[known])
 
     def found(self, members: Members) -> None:
-        """Nothing is learnt: how often values come is enough."""
+        """Nothing is learnt: the frequencies of the keys are enough."""
 
     def of(self, port: int, pane: Pane, now: int) -> Floats:
         worth = np.ones(len(pane.order))
@@ -164,7 +167,7 @@ class Aged:
 
 
 def worth_by(policy: ShedPolicy, seed: int, classes: Sequence[KeyClass], reach: Sequence[int]) -> Worth:
-    """What a policy asks about the streams of a join."""
+    """Builds the Worth of a policy for the streams of a join."""
     match policy:
         case ShedPolicy.PROB:
             return Probable(classes, len(reach))
