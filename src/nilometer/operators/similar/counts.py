@@ -1,4 +1,6 @@
-"""SIMILAR ... COUNTS of values that are nearly equal: tuples in order -> how many each is like, by kernels/near_counts.py."""
+"""SIMILAR ... COUNTS of nearly equal values: tuples in order -> how many tuples each is like, by
+kernels/near_counts.py.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,9 @@ from nilometer.operators.similar.table import Alike, Codes
 
 
 class SimilarCounts:
-    """Holds what `probe` was given, as long as it is within the window of what comes next; `last` is the latest time of it."""
+    """Holds the tuples given to `probe` while they are within the window of the next one. `last` is the
+    latest time among them.
+    """
 
     def __init__(self, alike: Alike) -> None:
         assert alike.window is not None, "one window for all tuples"
@@ -25,20 +29,20 @@ class SimilarCounts:
 
     @property
     def bytes(self) -> int:
-        """What the kernel holds."""
+        """The size of the kernel's state in bytes."""
         return self._counts.bytes
 
     @property
     def crowded(self) -> bool:
-        """Whether most of the sources it knows have gone: then it had better be made again."""
+        """Whether most of the known sources are gone, so that the state should be rebuilt."""
         return len(self._names) > 4 * len(self) + 10_000
 
     def probe(self, ordered: pl.DataFrame) -> NearCounted:
-        """How many each tuple is like; none may be earlier than `last`."""
+        """Returns how many tuples each tuple is like. None may be earlier than `last`."""
         times = ordered[TIME].to_numpy()
         self.last = int(times[-1])
         return self._counts.probe(times, ordered[self._column].to_numpy(), self._names.of(ordered[ID]))
 
     def expire(self, watermark: int) -> None:
-        """No tuple before the watermark comes any more."""
+        """Drop the tuples that nothing can match any more: no tuple before the watermark comes."""
         self._counts.expire(watermark)

@@ -1,7 +1,9 @@
-"""The forms of SIMILAR's answer: pairs of row numbers -> a frame of lists, of pairs, of combinations, of counts, or of samples.
+"""The forms of SIMILAR's answer: pairs of row numbers -> a frame of lists, of pairs, of combinations, of
+counts, or of samples.
 
-The first three say the same (SNJoin section 4; algorithms, section 9.1): given the probing tuple, the per-source lists are
-independent, so LIST is the answer factorised, and FLATTEN its Cartesian product, counted before it is built.
+LIST, PAIRS and FLATTEN carry the same information (SNJoin section 4; algorithms, section 9.1). Given the
+probing tuple, the per-source lists are independent. So LIST is the factorised answer, and FLATTEN is its
+Cartesian product, counted before it is built.
 """
 
 from __future__ import annotations
@@ -19,7 +21,9 @@ from nilometer.kernels.spread_sample import in_sample, offsets_of
 
 @dataclass(frozen=True)
 class Matches:
-    """Pairs (probe, other) of rows, by probe and then by other; `sources` number the ids in their order, NULL first."""
+    """Pairs (probe, other) of rows, sorted by probe and then by other. `sources` numbers the ids in their
+    order, NULL first.
+    """
 
     times: pl.Series
     ids: pl.Series
@@ -49,7 +53,7 @@ class Members:
 
 
 def paired(matches: Matches) -> tuple[Integers, pl.DataFrame]:
-    """One row a match."""
+    """Returns one row per match."""
     others = [matches.times[matches.other], matches.ids[matches.other], matches.values[matches.other]]
     names = ("other_time", "other_id", "other_value")
     columns = [column.alias(name) for column, name in zip(others, names, strict=True)]
@@ -57,7 +61,7 @@ def paired(matches: Matches) -> tuple[Integers, pl.DataFrame]:
 
 
 def listed(matches: Matches) -> tuple[Integers, pl.DataFrame]:
-    """One row a probing tuple: its arity, and its members with all their times."""
+    """Returns one row per probing tuple: its arity, and its members with all their times."""
     members = members_of(matches)
     first = members.others[members.offsets[:-1]]
     times = nested(matches.times[members.others], members.offsets)
@@ -68,7 +72,7 @@ def listed(matches: Matches) -> tuple[Integers, pl.DataFrame]:
 
 
 def counted(matches: Matches) -> tuple[Integers, pl.DataFrame]:
-    """One row a probing tuple: its arity, and how many match."""
+    """Returns one row per probing tuple: its arity and its number of matches."""
     members = members_of(matches)
     arity = pl.Series("arity", 1 + np.diff(members.firsts))
     many = pl.Series("matches", np.diff(members.offsets[members.firsts]))
@@ -76,7 +80,9 @@ def counted(matches: Matches) -> tuple[Integers, pl.DataFrame]:
 
 
 def sampled(matches: Matches, count: int) -> tuple[Integers, pl.DataFrame]:
-    """One row a probing tuple: its arity, how many match, and so many of these, evenly spread over them, as members."""
+    """Returns one row per probing tuple: its arity, its number of matches, and as members `count` of these,
+    evenly spread over them.
+    """
     begins = np.flatnonzero(_changes(matches.probe))
     many = np.diff(np.append(begins, len(matches.probe)))
     ranks = np.arange(len(matches.probe), dtype=np.int64) - np.repeat(begins, many)
@@ -90,7 +96,7 @@ def sampled(matches: Matches, count: int) -> tuple[Integers, pl.DataFrame]:
 
 
 def combinations(members: Members) -> float:
-    """How many rows FLATTEN would make of them."""
+    """The number of rows that FLATTEN would make of the members."""
     if not len(members.probes):
         return 0.0
     lengths = np.diff(members.offsets).astype(np.float64)
@@ -98,11 +104,12 @@ def combinations(members: Members) -> float:
 
 
 def flattened(matches: Matches, members: Members) -> tuple[Integers, pl.DataFrame]:
-    """One row a combination of one occurrence per member; of these matches, of which there is one."""
+    """Returns one row per combination of one occurrence per member. There must be at least one match."""
     lengths = np.diff(members.offsets)
     sizes = np.multiply.reduceat(lengths, members.firsts[:-1])
     arities = np.diff(members.firsts)
-    # Cells are the members of each output row: row r of a probe takes of member m its (r // stride m) % length m -th.
+    # A cell is one member of one output row: row r of a probe takes occurrence (r // stride m) % length m of
+    # member m.
     row_probe = np.repeat(np.arange(len(sizes), dtype=np.int64), sizes)
     row_number = np.arange(len(row_probe), dtype=np.int64) - np.repeat(np.cumsum(sizes) - sizes, sizes)
     cell_row, member = expand(members.firsts[:-1][row_probe], members.firsts[1:][row_probe])
@@ -117,7 +124,7 @@ def flattened(matches: Matches, members: Members) -> tuple[Integers, pl.DataFram
 
 
 def members_of(matches: Matches) -> Members:
-    """The matches as lists, by probing tuple and source."""
+    """Groups the matches into lists, by probing tuple and source."""
     sources = matches.sources[matches.other]
     order = np.lexsort((matches.other, sources, matches.probe))
     probe, source, other = matches.probe[order], sources[order], matches.other[order]
@@ -141,7 +148,8 @@ def _changes(numbers: Integers) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
 
 
 def _strides(lengths: Integers, firsts: Integers) -> Integers:
-    """Per member the product of the lengths of those after it of the same probe: an odometer's places.
+    """Per member, the product of the lengths of the members after it in the same probe: the places of an
+    odometer.
 
     The number of steps is the largest arity, not the number of members.
     """

@@ -1,8 +1,9 @@
 """The tuples of SIMILAR that can still be joined with, in panes.
 
-With one window for all they are in panes by their time. Where every sensor has a window of its own (SNJoin section 4.2.1), a tuple has in the column
-UNTIL when it goes, and tuples whose windows are of one size, to a factor of two, share panes: a pane goes when the last of it does, and the few that
-stay long must not keep the many that do not.
+With one window for all sensors, the panes are ordered by time. Where every sensor has its own window (SNJoin
+section 4.2.1), the column UNTIL says when a tuple expires. Tuples whose windows are equal to a factor of two
+then share panes. A pane is dropped when its last tuple expires, and a few long-lived tuples must not keep
+many short-lived ones.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ _LONGEST = 2**62
 
 
 class Recent:
-    """Rows of the given columns, and UNTIL where windows are the sensors' own."""
+    """Rows of the given columns, and UNTIL where each sensor has its own window."""
 
     def __init__(self, window: int | OwnWindow, columns: frames.Dtypes) -> None:
         self._window = window
@@ -42,21 +43,21 @@ class Recent:
             yield from self._sizes[size]
 
     def dated(self, rows: pl.DataFrame) -> pl.DataFrame:
-        """The rows with UNTIL, where they have that."""
+        """Returns the rows with the column UNTIL, where it is used."""
         if isinstance(self._window, int):
             return rows
         until = until_of(rows[TIME].to_numpy(), lengths(rows[self._window.column], self._window.unit))
         return rows.with_columns(pl.Series(UNTIL, until))
 
     def windows(self, rows: pl.DataFrame) -> int | Integers:
-        """How long the rows, dated, can be joined with."""
+        """How long the rows, which have UNTIL where it is used, can be joined with."""
         if isinstance(self._window, int):
             return self._window
         found: Integers = (rows[UNTIL] - rows[TIME]).to_numpy()
         return found
 
     def append(self, rows: pl.DataFrame) -> None:
-        """Take rows, dated."""
+        """Append rows that `dated` returned."""
         if isinstance(self._window, int):
             self._of_size(0).append(rows)
             return
@@ -66,18 +67,18 @@ class Recent:
             self._of_size(size).append(rows.filter(pl.Series((sizes == size) & (windows >= 0))))
 
     def reaching(self, first: int) -> Iterator[Pane]:
-        """The panes that have a row which can be joined with at that time or later."""
+        """Yields the panes with a row that can be joined with at that time or later."""
         bound = self._bound(first)
         return (pane for pane in self if pane.last >= bound)
 
     def expire(self, watermark: int) -> None:
-        """Nothing before the watermark comes any more."""
+        """Drop expired rows: no tuple before the watermark comes any more."""
         bound = self._bound(watermark)
         for panes in self._sizes.values():
             panes.expire(bound)
 
     def snapshot(self, prefix: str) -> dict[str, bytes]:
-        """The rows, as panes."""
+        """Returns the rows as panes."""
         found: dict[str, bytes] = {}
         for size, panes in self._sizes.items():
             found |= panes.snapshot(self._named(prefix, size))
@@ -96,7 +97,7 @@ class Recent:
         return prefix if isinstance(self._window, int) else f"{prefix} {size}"
 
     def _bound(self, time: int) -> int:
-        """What comes at the time can be joined with rows whose order is not below this."""
+        """The least order of the rows that a tuple of this time can be joined with."""
         return max(time - self._window, INT_MINIMUM) if isinstance(self._window, int) else time
 
     def _of_size(self, size: int) -> Panes:
@@ -107,13 +108,14 @@ class Recent:
 
 
 def lengths(counts: pl.Series, unit: int) -> Integers:
-    """So many units each in microseconds; -1, which is no window at all, for NULL and what is below 0.
+    """Converts counts of units to microseconds. NULL and negative counts become -1, which means no window at
+    all.
 
     >>> lengths(pl.Series([1.5, None, -3.0, float("inf")]), 1_000_000).tolist()
     [1500000, -1, -1, 4611686018427387904]
     """
     if counts.dtype.is_float():
-        with np.errstate(over="ignore"):  # then it is the longest
+        with np.errstate(over="ignore"):  # an overflow means the longest window
             exact = counts.fill_null(-1).to_numpy() * float(unit)
         return np.rint(np.clip(exact, -1, float(_LONGEST))).astype(np.int64)
     most = _LONGEST // unit

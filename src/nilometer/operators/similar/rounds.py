@@ -1,8 +1,10 @@
-"""A round of SIMILAR: its matches, a chunk at a time -> one answer in the form asked for, or a refusal with the number it would have been.
+"""A round of SIMILAR: its matches, a chunk at a time -> one answer in the requested form, or a refusal that
+states its size.
 
-Chunks are of whole probing tuples and of a bounded number of matches (one tuple may have more), so that what is needed on the way does not grow with the
-round; what the round gives is bounded by the form's limit. Nothing is built of a round that is too large: its matches are known by their number before any
-is looked at, and its combinations are counted on, chunk by chunk, when the limit has been passed.
+A chunk consists of whole probing tuples and a bounded number of matches (a single tuple may have more). So
+the temporary memory does not grow with the round, and the form's limit bounds the answer. A round with too
+many matches is refused before anything is built: their number is known before any match is examined. When
+FLATTEN passes the limit, it builds no more and only counts the remaining combinations, chunk by chunk.
 """
 
 from __future__ import annotations
@@ -31,29 +33,31 @@ from nilometer.operators.similar.forms import (
 MATCHES_AT_ONCE = 2_000_000
 
 Chunk = tuple[Matches, Integers]
-"""Matches, and of which of the round's tuples each of their rows is."""
+"""Matches, and for each of their rows the number of the round's tuple that it is."""
 
 Answer = tuple[Integers, pl.DataFrame]
-"""Which of the round's tuples each row is of, and the rows."""
+"""For each row the number of the round's tuple that it answers, and the rows."""
 
 
 @dataclass(frozen=True)
 class Asked:
-    """The form, of how many matches a sample is, and how many a round may give."""
+    """The form, the size of a sample, and the most matches that a round may return."""
 
     form: SimilarForm
     sample: int
     limit: int
 
     def held(self, partners: Integers) -> int:
-        """How many matches tuples with so many partners each would put into the answer."""
+        """How many matches the answer would hold for tuples with these numbers of partners."""
         if self.form is SimilarForm.COUNTS:
             return 0
         return int((np.minimum(partners, self.sample) if self.sample else partners).sum())
 
 
 def answered(asked: Asked, chunks: Iterable[Chunk], partners: Integers) -> Answer | None:
-    """The answer of a round whose tuples have so many partners (or no more, where these are within the limit); None where nothing is alike."""
+    """Returns the answer of a round whose tuples have these numbers of partners (or fewer, where these are
+    within the limit). Returns None if no tuples are alike.
+    """
     held = asked.held(partners)
     if asked.form is SimilarForm.FLATTEN:
         return _flattened(asked, chunks, held)

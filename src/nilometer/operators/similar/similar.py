@@ -1,20 +1,24 @@
 """SIMILAR: a stream -> each tuple with the earlier, like tuples of other sources (SNJoin, Definition 1).
 
-In the order (time, id, position), the strictly earlier tuples of other sources with |value - value'| <= epsilon and time
-difference <= window: one for all, or the earlier tuple's own (section 4.2.1). A tuple without a source or a value is like nothing; one without a match gives no row. The forms:
+A tuple matches the tuples of other sources that are strictly earlier in the order (time, id, position), with
+|value - value'| <= epsilon and a time difference <= window. The window is one for all sensors, or the earlier tuple's own (section
+4.2.1). A tuple without a source or a value matches nothing. A tuple without a match gives no row. The forms:
 
-    LIST     one row a tuple: arity, and per source the ascending times: 1 + sum |L_i| cells (algorithms, section 9.1)
-    PAIRS    one row a match
-    FLATTEN  one row a combination of one match per source: prod |L_i| rows
-    COUNTS   one row a tuple: arity, and how many match, none of which is looked at
-    SAMPLE   one row a tuple: arity, how many match, and as LIST `sample` of them, evenly spread over the window
+    LIST     one row per tuple: arity, and per source the ascending times: 1 + sum |L_i| cells (algorithms, section 9.1)
+    PAIRS    one row per match
+    FLATTEN  one row per combination of one match per source: prod |L_i| rows
+    COUNTS   one row per tuple: arity and number of matches, none of which is examined
+    SAMPLE   one row per tuple: arity, number of matches, and as LIST `sample` of them, evenly spread over the window
 
-A round that would give more than `limit` matches (FLATTEN: rows) is refused, with the number (similar_rounds.py).
+A round that would give more than `limit` matches (FLATTEN: rows) is refused; the error states the number
+(rounds.py).
 
-A tuple waits until its tick is complete; the state is the tuples that are not older than the window, in panes. Matches are found by the one table of
-all streams, of equal values (kernels/occurrence_table.py) or of nearly equal ones (kernels/near_table.py), which is made again of the panes: a round
-costs what is new in it, and COUNTS of equal values costs the same whatever the arity. Of points, and where times are not in order, pairs are found by
-sorted search (kernels/similar_pairs.py): a round sorts what is new and what may be like it.
+A tuple waits until its tick is complete. The state is the tuples that are not older than the window, in
+panes. One table of all streams finds the matches, of equal values (kernels/occurrence_table.py) or of nearly
+equal ones (kernels/near_table.py). The table is rebuilt from the panes when needed. The cost of a round
+depends on its new tuples, and COUNTS of equal values costs the same whatever the arity. For points, and where
+times are out of order, pairs are found by sorted search (kernels/similar_pairs.py): a round sorts the new
+tuples and those that may be like them.
 
 >>> from nilometer.types import INT, Column
 >>> air = Schema((Column("heat", INT),))
@@ -68,8 +72,12 @@ _NEW = "@new"
 
 @dataclass(frozen=True)
 class Similar:
-    """The variable-arity join on `column` of a stream, within `epsilon` and `window` microseconds, or each tuple's own. With a `home`, only the tuples
-    that are at home there are answered; others are copies, there to be found."""
+    """The variable-arity join on `column` of a stream, within `epsilon` and `window` microseconds, or each
+    tuple's own window.
+
+    With a `home`, only the tuples that are at home there are answered. The others are copies that can only be
+    found.
+    """
 
     input: Schema
     column: str
@@ -100,7 +108,7 @@ class Similar:
 
     @classmethod
     def of(cls, call: FunctionCall, input: Schema) -> Similar:
-        """The operator of a call."""
+        """Returns the operator of a call."""
         epsilon, window, sample = call["WITHIN"], call.window, call["SAMPLE"] or 0
         assert isinstance(epsilon, float)
         assert isinstance(window, int | OwnWindow)
@@ -110,18 +118,18 @@ class Similar:
 
     @property
     def value_type(self) -> Type:
-        """The type of what is compared."""
+        """The type of the compared values."""
         return self.input[self.column].type.plain
 
     @property
     def alike(self) -> Alike:
-        """What a table goes by."""
+        """The parameters by which a table compares values."""
         window = self.window if isinstance(self.window, int) else None
         return Alike(self.column, self.value_type, self.id_type, self.epsilon, window)
 
     @property
     def schema(self) -> Schema:
-        """`alias.time`, `alias.id`, `alias.value`, and then what the form gives."""
+        """`alias.time`, `alias.id`, `alias.value`, and then the columns of the form."""
         return qualified(self.alias, similar_columns(SimilarForm(self.form), self.id_type, self.value_type))
 
     def build(self) -> SimilarLogic:
@@ -129,7 +137,7 @@ class Similar:
 
 
 class SimilarLogic:
-    """The tuples that wait, and those of the last `window`, in order."""
+    """The waiting tuples, and the tuples of the last `window`, in order."""
 
     def __init__(self, spec: Similar) -> None:
         self._spec = spec
@@ -143,12 +151,12 @@ class SimilarLogic:
 
     @property
     def occurrences(self) -> int:
-        """The tuples in the table."""
+        """The number of tuples in the table."""
         return 0 if self._table is None else len(self._table)
 
     @property
     def table_bytes(self) -> int:
-        """What the table takes."""
+        """The size of the table in bytes."""
         return 0 if self._table is None else self._table.bytes
 
     def update(self, port: int, rows: pl.DataFrame) -> None:  # noqa: ARG002 - one port
@@ -166,14 +174,14 @@ class SimilarLogic:
         return Output(rows, no_evaluations())
 
     def _matches(self, fresh: pl.DataFrame) -> pl.DataFrame:
-        """The answers of fresh tuples, which join the recent ones."""
+        """Returns the answers of fresh tuples and adds these to the recent ones."""
         if self._spec.value_type.kind not in TABLED:
             return self._searched(fresh)
         ordered = in_time(fresh, [ID, POSITION])
         if self._table is None or self._table.crowded:
             self._table = self._made_again()
         if self._table.last is not None and int(ordered[TIME][0]) <= self._table.last:
-            # Of a union: streams of different intervals pass the watermark with times that are not in order.
+            # In a union, streams of different intervals pass the watermark with times that are out of order.
             self._table = None
             return self._searched(fresh)
         self._recent.append(fresh)
@@ -196,13 +204,13 @@ class SimilarLogic:
         return self._round(ordered, chunks, asked)
 
     def _round(self, ordered: pl.DataFrame, chunks: Iterable[Chunk], partners: Integers) -> pl.DataFrame:
-        """The answers of tuples with so many partners each."""
+        """Returns the answers of tuples with these numbers of partners."""
         asked = Asked(SimilarForm(self._spec.form), self._spec.sample, self._spec.limit)
         answer = answered(asked, chunks, partners)
         return frames.empty(self._columns) if answer is None else self._answer(ordered, *answer)
 
     def _made_again(self) -> SimilarTable | SimilarCounts:
-        """The table, of the tuples that are kept."""
+        """Rebuilds the table from the tuples that are kept."""
         alike = self._spec.alike
         near = alike.window is not None and not alike_is_equal(alike.value, alike.epsilon)
         counts = near and self._spec.form == SimilarForm.COUNTS
@@ -213,7 +221,7 @@ class SimilarLogic:
         return table
 
     def _searched(self, fresh: pl.DataFrame) -> pl.DataFrame:
-        """By sorted search among what may be alike."""
+        """Finds the matches by sorted search among the tuples that may be alike."""
         recent = self._like(fresh)
         new = np.arange(recent.height + fresh.height) >= recent.height
         both = frames.concatenate([recent, fresh], self._recent.columns).with_columns(pl.Series(_NEW, new))
@@ -226,7 +234,8 @@ class SimilarLogic:
         sources = ordered[ID].rank("dense").to_numpy().astype(np.int64)
         epsilon, window = self._spec.epsilon, self._recent.windows(ordered)
         given = SimilarRows(ordered[TIME].to_numpy(), sources, self._values(ordered), epsilon, window)
-        # How many may be alike, which is cheap to say; only where that is too much are those counted that are.
+        # The number of possible matches is cheap to compute. Only if it is too large are the real matches
+        # counted.
         partners = similar_candidates(given, probes)
         chunks = (
             (self._pairs(ordered, given, probes[part]), np.arange(ordered.height))
@@ -241,13 +250,15 @@ class SimilarLogic:
         return Matches(ordered[TIME], ordered[ID], ordered[self._spec.column], given.sources, probe, other)
 
     def _answer(self, ordered: pl.DataFrame, rows: Integers, visible: pl.DataFrame) -> pl.DataFrame:
-        """The visible columns of these tuples, beside the system's."""
+        """Returns the visible columns of these tuples with the system columns."""
         system = ordered.select(TICK, TIME, ID, POSITION)[rows]
         visible.columns = list(self._spec.schema.names)
         return frames.conform(pl.concat([system, visible], how="horizontal"), self._columns)
 
     def _like(self, fresh: pl.DataFrame) -> pl.DataFrame:
-        """The recent tuples with values near any of the fresh ones', and perhaps some others: nothing else can match."""
+        """Returns the recent tuples with values near any of the fresh ones', and perhaps some others. No
+        other tuple can match.
+        """
         values = self._comparable(fresh)
         least, greatest = None, None
         if values is not None:
@@ -273,7 +284,9 @@ class SimilarLogic:
         return frames.concatenate(parts, self._recent.columns)
 
     def _comparable(self, rows: pl.DataFrame) -> Values | None:
-        """Numbers that are as near as the values; for equality of other types hashes, equal for equal values."""
+        """Numbers that are as close as the values. For equality of other types: hashes, equal for equal
+        values.
+        """
         values = rows[self._spec.column]
         match self._spec.value_type.kind:
             case Kind.FLOAT | Kind.INT | Kind.TIME | Kind.DURATION:
@@ -284,7 +297,7 @@ class SimilarLogic:
                 return None
 
     def _values(self, ordered: pl.DataFrame) -> Values:
-        """Numbers as they are; of other types equal numbers for equal values."""
+        """Numbers unchanged. For other types: numbers that are equal for equal values."""
         values = ordered[self._spec.column]
         match self._spec.value_type.kind:
             case Kind.FLOAT:

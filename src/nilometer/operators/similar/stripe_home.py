@@ -1,4 +1,5 @@
-"""Where a tuple of a divided SIMILAR is at home: it answers in one bucket, and has copies where others may look for it.
+"""The home of a tuple in a divided SIMILAR: the tuple is answered in one bucket and has copies where other
+tuples may look for it.
 
 >>> home = StripeHome(stripe_width(1.0), 2, 0)
 >>> other = StripeHome(stripe_width(1.0), 2, 1)
@@ -20,13 +21,15 @@ from nilometer.operators.validation import require
 
 
 def stripe_width(epsilon: float) -> float:
-    """Of stripes in which values within epsilon are looked for: twice as far as a tuple reaches, below and above it."""
+    """The width of the stripes in which values within epsilon are looked for: twice the reach of a tuple,
+    below and above it.
+    """
     return 4 * epsilon
 
 
 @dataclass(frozen=True)
 class StripeHome:
-    """One of so many buckets, to which stripes of this width go."""
+    """One of several buckets to which stripes of this width are assigned."""
 
     width: float
     buckets: int
@@ -36,7 +39,7 @@ class StripeHome:
         require(self.width > 0 and 0 <= self.bucket < self.buckets, "no such bucket of stripes")
 
     def holds(self, values: pl.Series) -> npt.NDArray[np.bool_]:
-        """Which of the values are at home here."""
+        """A mask of the values that are at home here."""
         numbers = values.cast(pl.Float64).to_numpy()
         home: npt.NDArray[np.bool_] = buckets_of(stripes(numbers, self.width), self.buckets) == self.bucket
         return home

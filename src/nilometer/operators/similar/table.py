@@ -1,7 +1,7 @@
 """SIMILAR by a table: tuples in order -> their matches, by the one table of all streams (SNJoin section 4).
 
-Equal values are found by their numbers; nearly equal ones in cells of the number line. Words are what they are; texts are given numbers, the same for
-the same text as long as the table is not made again.
+Equal values are found by their numbers, nearly equal ones in cells of the number line. Numbers are used
+unchanged. Texts get numbers, and a text keeps its number until the table is rebuilt.
 """
 
 from __future__ import annotations
@@ -24,23 +24,25 @@ from nilometer.operators.similar.recent import UNTIL
 from nilometer.types import Kind, Type
 
 TABLED = (Kind.INT, Kind.TIME, Kind.DURATION, Kind.FLOAT, Kind.BOOLEAN, Kind.STRING)
-"""The types whose values have numbers."""
+"""The types whose values can be represented as numbers in the table."""
 
 
 @dataclass(frozen=True)
 class Alike:
-    """When values of a type in a column are alike, and whose they are."""
+    """When the values of a column are alike, and which source they belong to."""
 
     column: str
     value: Type
     id_type: Type
     epsilon: float
     window: int | None
-    """None: each tuple says until when it can be joined with, in the column UNTIL."""
+    """None: the column UNTIL says until when each tuple can be joined with."""
 
 
 class SimilarTable:
-    """Holds what `probe` was given, as long as it is within the window of what comes next; `last` is the latest time of it."""
+    """Holds the tuples given to `probe` while they are within the window of the next one. `last` is the
+    latest time among them.
+    """
 
     def __init__(self, alike: Alike) -> None:
         self._alike = alike
@@ -58,16 +60,16 @@ class SimilarTable:
 
     @property
     def bytes(self) -> int:
-        """What the kernel's table takes."""
+        """The size of the kernel's table in bytes."""
         return self._table.bytes
 
     @property
     def crowded(self) -> bool:
-        """Whether most of the texts it knows have gone: then it had better be made again."""
+        """Whether most of the known texts are gone, so that the table should be rebuilt."""
         return len(self._texts) + len(self._names) > 4 * len(self) + 10_000
 
     def probe(self, ordered: pl.DataFrame) -> Probes | NearProbes:
-        """What each tuple is like; none may be earlier than `last`."""
+        """Returns the matches of each tuple. None may be earlier than `last`."""
         times = ordered[TIME].to_numpy()
         values, sources = ordered[self._alike.column], self._sources(ordered[ID])
         self.last = int(times[-1])
@@ -81,18 +83,19 @@ class SimilarTable:
                 return self._table.probe(times, values.to_numpy(), sources, until)
 
     def expire(self, watermark: int) -> None:
-        """No tuple before the watermark comes any more."""
+        """Drop the tuples that nothing can match any more: no tuple before the watermark comes."""
         self._table.expire(watermark)
 
     def matches(self, probes: Probes | NearProbes, rows: slice) -> tuple[Matches, Integers]:
-        """The matches of these of the last probes, among those occurrences that take part; and of which of the probed tuples each of these is (below 0:
-        of an earlier one)."""
+        """Returns the matches of these rows of the last probes, among the occurrences that take part. Also
+        returns, for each of these occurrences, the probed tuple that it is (below 0: an earlier tuple).
+        """
         owners, others = self._expanded(probes, rows)
         owners += probes.first
-        # Not all of the window: a round costs what is new in it, and what that is like.
+        # Not the whole window: the cost of a round depends on its new tuples and their matches.
         taking_part = np.unique(np.concatenate([np.unique(owners), others]))
         ids = self._ids(self._table.sources(taking_part))
-        # Members come by id: the number of a name says nothing of its order.
+        # Members are sorted by id: the number of a name says nothing about its order.
         sources = ids.rank("dense").to_numpy().astype(np.int64) if ids.dtype == pl.String else ids.to_numpy()
         matches = Matches(
             pl.Series(self._table.times(taking_part)),
@@ -123,7 +126,7 @@ class SimilarTable:
         numbers: Values
         match self._alike.value.kind:
             case Kind.FLOAT:
-                numbers = values.to_numpy() + 0.0  # which makes -0.0 the 0.0 that it equals
+                numbers = values.to_numpy() + 0.0  # makes -0.0 the 0.0 that it equals
             case Kind.STRING:
                 numbers = self._texts.of(values)
             case Kind.BOOLEAN:
@@ -145,7 +148,9 @@ class SimilarTable:
 
     @property
     def _named(self) -> bool:
-        """Whether sources have numbers of ours: where stamps are kept of them, and where they are texts."""
+        """Whether we number the sources ourselves: where stamps are kept per source, and where ids are
+        texts.
+        """
         return isinstance(self._table, NearTable) or self._alike.id_type.kind is Kind.STRING
 
     def _sources(self, ids: pl.Series) -> Integers:
@@ -173,7 +178,7 @@ class Codes:
         return self._known.height
 
     def of(self, values: pl.Series) -> Integers:
-        """Their numbers; new ones get the next."""
+        """Returns the numbers of the values. New values get the next numbers."""
         asked = pl.DataFrame({"value": values})
         codes = self._look_up(asked)
         if codes.null_count():
@@ -185,7 +190,7 @@ class Codes:
         return found
 
     def values(self, codes: Integers) -> pl.Series:
-        """The values of these numbers."""
+        """Returns the values of these numbers."""
         return self._known["value"].gather(codes)
 
     def _look_up(self, asked: pl.DataFrame) -> pl.Series:
