@@ -42,7 +42,7 @@ LEAST_SLICE = 64
 FEW = SLICES_PER_MEMORY * LEAST_SLICE
 
 NUMBERED: Dtypes = {ARRIVAL: pl.Int64()}
-"""The column that a join with bounded memory keeps beside those of its streams."""
+"""The column that a join with bounded memory adds to those of its streams."""
 
 
 @dataclass(frozen=True)

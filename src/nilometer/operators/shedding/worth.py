@@ -31,7 +31,7 @@ from nilometer.operators.window_join.keys import KeyClass, combined
 from nilometer.operators.window_join.steps import Members, times_of
 
 ARRIVAL = "@arrival"
-"""The column that numbers a stream's tuples as they come."""
+"""The column that numbers a stream's tuples in arrival order."""
 
 _SEED_STEP = 0x9E3779B97F4A7C15
 _WORDS = 1 << 64

@@ -34,7 +34,7 @@ from nilometer.operators.window_aggregate.partials import (
 )
 
 _ROOM = 262_144
-"""Room for so many entries is kept once it has been needed."""
+"""Room for this many entries is kept once it has been needed."""
 
 
 @dataclass(frozen=True)

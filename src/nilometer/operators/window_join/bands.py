@@ -23,11 +23,13 @@ from nilometer.operators.panes import Pane
 from nilometer.operators.window_join.plan import Search
 
 PAYS_FROM = 64
-"""Candidates by time, on average, from which on a search by value pays."""
+"""A search by value pays from this average number of candidates by time on."""
 _SLICES = 8
-"""In what time leaves, on average: few enough to search them all, so many that the ends of the range waste little."""
+"""Slices per range of candidates, on average: few enough to search them all, and enough that the ends of the
+range waste little.
+"""
 _WHOLE_LIMIT = 2**61
-"""Beyond it a difference of whole numbers might overflow, which is the condition's to say."""
+"""Beyond this a difference of integers might overflow, and the condition itself must report that."""
 _REAL_LIMIT = 1e300
 
 

@@ -29,7 +29,7 @@ from nilometer.operators.evaluate.evaluate import Predicate, compile_predicate
 from nilometer.operators.window_join.keys import KeyClass
 
 EQUALITY, BAND, COMPARISON = 1 / 20, 1 / 9, 1 / 3
-"""The shares that conditions are taken to keep (SNEE's; a band is two comparisons)."""
+"""The assumed selectivities of conditions (SNEE's; a band is two comparisons)."""
 
 
 class Form(StrEnum):

@@ -55,7 +55,9 @@ from nilometer.types import INT, INT_MINIMUM, Schema, Type
 Bound = tuple[int, int, int]
 
 _PANES_PER_WINDOW = {Form.NLW: 16, Form.HW: 1, Form.MW: 16}
-"""Panes of little time leave little to look through beside what is wanted; a hash finds that anyhow, and has less to do with few panes."""
+"""With short panes, a search examines few rows in vain. A hash finds its rows directly and is faster with few
+panes.
+"""
 
 
 @dataclass(frozen=True)
