@@ -1,1 +1,1 @@
-"""Bound expressions over frames, with overflow as an error and never as a wrong number."""
+"""Evaluates bound expressions over frames. An overflow is an error and never a wrong number."""

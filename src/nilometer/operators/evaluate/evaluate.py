@@ -1,9 +1,9 @@
 """Bound expression -> Polars expression, compiled once; expression + frame -> column. No Python per row.
 
-The law: for every row, `evaluate(expression, frame)` is what `nilometer.plan.scalar.evaluate` gives for that row
-(language.md, "Types"): NULL in, NULL out; comparisons three-valued; AND, OR, NOT Kleene's; INT/INT truncates toward zero; `%` takes
-the dividend's sign; x/0 and every FLOAT that is not finite is NULL; an INT overflow is a DataError. `NOW` is the
-frame's `@tick`.
+The law: for every row, `evaluate(expression, frame)` equals `nilometer.plan.scalar.evaluate` for that row
+(language.md, "Types"). NULL in, NULL out. Comparisons are three-valued; AND, OR, NOT are Kleene's. INT/INT
+truncates toward zero, and `%` takes the dividend's sign. x/0 and every FLOAT that is not finite are NULL. An
+INT overflow is a DataError. `NOW` is the frame's `@tick`.
 
 >>> from nilometer.expressions import Call, ColumnReference, Literal
 >>> from nilometer.types import INT
@@ -43,21 +43,28 @@ from nilometer.types import BOOLEAN, Kind
 
 
 def written_out(frame: pl.DataFrame) -> pl.DataFrame:
-    """The same frame, every column value by value. Polars keeps a column of one value as that value (after a join without a match, say),
-    and an expression over such columns alone, a CASE for one, then comes out one row long."""
+    """Returns the same frame with every column stored value by value.
+
+    Polars stores a constant column as a single value (after a join without a match, for example). An
+    expression over such columns only, such as a CASE, then has length one.
+    """
     return pl.DataFrame(frame.get_columns()) if frame.width else frame
 
 
 @dataclass(frozen=True)
 class Evaluator:
-    """A compiled expression: `value` is its Polars form, `overflows` what must hold before `value` may be trusted."""
+    """A compiled expression. `value` is its Polars form; `overflows` are the checks that must pass before
+    `value` is valid.
+    """
 
     expression: Expression
     value: pl.Expr
     overflows: tuple[Overflow, ...]
 
     def __call__(self, frame: pl.DataFrame) -> pl.Series:
-        """The expression's value in every row; raises DataError for an INT overflow in any of them."""
+        """Returns the expression's value in every row. Raises DataError for an INT overflow in any of
+        them.
+        """
         if isinstance(self.expression, ColumnReference):  # a lazy plan would cost more than the look-up
             column, wanted = frame.get_column(self.expression.name), dtype(self.expression.type)
             return (column if column.dtype == wanted else column.cast(wanted)).alias("@value")
@@ -81,9 +88,11 @@ def evaluate(expression: Expression, frame: pl.DataFrame) -> pl.Series:
 
 @dataclass(frozen=True)
 class Predicate:
-    """A compiled condition: keeps the rows for which it is true, not those for which it is NULL.
+    """A compiled condition. It keeps the rows for which it is true and drops those for which it is false or
+    NULL.
 
-    Conjuncts are one filter, so that Polars may run them together."""
+    The conjuncts form one filter, so that Polars may run them together.
+    """
 
     parts: tuple[Evaluator, ...]
 
@@ -104,7 +113,9 @@ class Predicate:
 
 
 def compile_predicate(predicate: Expression | None) -> Predicate:
-    """Compile a condition; None is true. An overflow in a conjunct counts where those before it are not false."""
+    """Compiles a condition; None is true. An overflow in a conjunct counts only in rows where no earlier
+    conjunct is false.
+    """
     if predicate is None:
         return Predicate(())
     if type_of(predicate).kind is Kind.NULL:
@@ -117,12 +128,12 @@ def compile_predicate(predicate: Expression | None) -> Predicate:
 
 @dataclass(frozen=True)
 class Projector:
-    """Compiled output columns, one row for each row, behind the system columns that are kept."""
+    """Compiled output columns, one row for each input row, after the system columns that are kept."""
 
     items: tuple[tuple[str, Evaluator], ...]
 
     def __call__(self, frame: pl.DataFrame, keep: Sequence[str] = ()) -> pl.DataFrame:
-        """The frame of `keep` and then the items."""
+        """Returns a frame of the columns `keep` and then the items."""
         if self.items and all(isinstance(item.expression, ColumnReference) for _, item in self.items):
             columns = [item(frame).alias(name) for name, item in self.items]
             return pl.DataFrame([*(frame.get_column(name) for name in keep), *columns])
@@ -146,10 +157,12 @@ def apply_predicate(frame: pl.DataFrame, predicate: Expression | None) -> pl.Dat
 # ---- the compiler ----------------------------------------------------------------------------------------------------
 
 _FEW = 8
-"""Up to so many constants, IN is a chain of comparisons: quicker than a hash table."""
+"""Up to this many constants, IN is a chain of comparisons, which is faster than a hash table."""
 
 _Guards = tuple[pl.Expr, ...]
-"""Conditions under which a row needs the value at all: an overflow elsewhere is no error (CASE, AND, OR, COALESCE)."""
+"""The conditions under which a row needs the value. An overflow in other rows is no error (CASE, AND, OR,
+COALESCE).
+"""
 
 
 def _compile(expression: Expression, overflows: list[Overflow], guards: _Guards) -> pl.Expr:
@@ -174,7 +187,7 @@ def _compile(expression: Expression, overflows: list[Overflow], guards: _Guards)
 
 
 def _operand(expression: Expression, overflows: list[Overflow], guards: _Guards) -> pl.Expr:
-    """A value that its user looks at: infinities have become NULL."""
+    """An operand whose value is examined: infinities have become NULL."""
     return finite(expression, _compile(expression, overflows, guards))
 
 
@@ -207,7 +220,8 @@ def _call(call: Call, overflows: list[Overflow], guards: _Guards) -> pl.Expr:
     if function in COMPARISONS:
         left, right = operands
         if not columns_of(call.arguments[0]):
-            # Of a constant and a column that is NULL all over Polars makes a column of length one, but not the other way round.
+            # Polars makes a column of length one from a constant and a column of NULLs, but not the other way
+            # round.
             function, left, right = MIRROR[function], right, left
         return comparison(function, left, right, type_of(call.arguments[0]).kind)
     return FUNCTIONS[function](call, operands)
@@ -225,7 +239,7 @@ def _condition(expression: Expression, overflows: list[Overflow], guards: _Guard
 
 
 def _connective(call: Call, overflows: list[Overflow], guards: _Guards) -> pl.Expr:
-    """Kleene's AND and OR; an operand behind a deciding one (FALSE of AND, TRUE of OR) cannot fail."""
+    """Kleene's AND and OR. An operand after a deciding one (FALSE of AND, TRUE of OR) cannot fail."""
     conjunction = call.function == "and"
     operands: list[pl.Expr] = []
     for argument in call.arguments:
@@ -258,7 +272,7 @@ def _coalesce(call: Call, overflows: list[Overflow], guards: _Guards) -> pl.Expr
             value = _operand(argument, overflows, guards).cast(target)
             operands.append(value)
             guards = (*guards, value.is_null())
-    # Not Polars' coalesce: of points with a constant it is at times of length one.
+    # Not Polars' coalesce: for points and a constant it sometimes has length one.
     result = operands[-1] if operands else pl.lit(None, dtype=target)
     for value in reversed(operands[:-1]):
         result = pl.when(value.is_not_null()).then(value).otherwise(result)
@@ -266,7 +280,9 @@ def _coalesce(call: Call, overflows: list[Overflow], guards: _Guards) -> pl.Expr
 
 
 def _in_list(operand: pl.Expr, expression: Expression, items: tuple[Literal, ...]) -> pl.Expr:
-    """SQL's IN: a match is TRUE; else a NULL operand or a NULL in the list gives NULL; an empty list holds nothing."""
+    """SQL's IN: a match is TRUE; otherwise a NULL operand or a NULL in the list gives NULL; an empty list
+    contains nothing.
+    """
     if not items:
         return pl.lit(False)
     if type_of(expression).kind is Kind.NULL:

@@ -1,8 +1,8 @@
 """The scalar functions as Polars expressions: (call, operands) -> expression.
 
-The functions here are strict: a NULL operand gives NULL (but LEAST and GREATEST leave NULLs out). INT is Int64, so `+` and its like wrap around: that they do
-not overflow is checked beside them (evaluate_overflow.py). FLOAT results may be infinite or NaN until `finite` has
-turned them into NULL.
+The functions here are strict: a NULL operand gives NULL (except that LEAST and GREATEST leave NULLs out). INT
+is Int64, so `+` and similar operations wrap around; overflow.py checks separately that they do not overflow.
+FLOAT results may be infinite or NaN until `finite` turns them into NULL.
 """
 
 from __future__ import annotations
@@ -43,8 +43,9 @@ def finite(expression: Expression, value: pl.Expr) -> pl.Expr:
 
 
 def full_length(expression: Expression, value: pl.Expr) -> pl.Expr:
-    """The value once per row, also where it is a constant: Polars takes what numpy, Python or a hash table made of a
-    constant for a column of length one."""
+    """The value once per row, even if it is a constant. Polars gives length one to a column that numpy,
+    Python or a hash table computed from a constant.
+    """
     if isinstance(expression, ColumnReference):
         return value
     return pl.when(pl.int_range(pl.len()) >= 0).then(value)
@@ -71,7 +72,7 @@ _COMPARE: dict[str, Callable[[pl.Expr, pl.Expr], pl.Expr]] = {
 
 
 def _integral(call: Call) -> bool:
-    """Whether it is whole-number arithmetic: the call's type says so."""
+    """Whether this is integer arithmetic, as the call's type says."""
     return call.type.kind is not Kind.FLOAT
 
 
@@ -79,7 +80,7 @@ def _divide(call: Call, operands: Sequence[pl.Expr]) -> pl.Expr:
     left, right = operands
     if not _integral(call):
         return left / right
-    quotient, remainder = left // right, left % right  # floored, NULL for a divisor of 0
+    quotient, remainder = left // right, left % right  # floored; NULL for a divisor of 0
     inexact = (remainder != 0) & ((left < 0) != (right < 0))
     return pl.when(inexact).then(quotient + 1).otherwise(quotient)
 
@@ -101,7 +102,7 @@ def _power(call: Call, operands: Sequence[pl.Expr]) -> pl.Expr:
 
 
 def _numpy(function: Callable[..., Any], call: Call, operands: Sequence[pl.Expr]) -> pl.Expr:
-    """A numpy function of FLOAT columns; NULL travels as NaN and becomes NULL again in `finite`."""
+    """A numpy function of FLOAT columns. NULL is passed as NaN and becomes NULL again in `finite`."""
 
     def apply(columns: Sequence[pl.Series]) -> pl.Series:
         with np.errstate(all="ignore"):
@@ -119,7 +120,7 @@ def _of_float(method: Callable[[pl.Expr], pl.Expr]) -> Builder:
 
 
 def _rounding(method: Callable[[pl.Expr], pl.Expr]) -> Builder:
-    """CEIL, FLOOR and ROUND: of an INT itself."""
+    """CEIL, FLOOR and ROUND. An INT is returned unchanged."""
 
     def build(call: Call, operands: Sequence[pl.Expr]) -> pl.Expr:
         return method(operands[0]) if type_of(call.arguments[0]).kind is Kind.FLOAT else operands[0]
@@ -128,7 +129,7 @@ def _rounding(method: Callable[[pl.Expr], pl.Expr]) -> Builder:
 
 
 def _extreme(call: Call, operands: Sequence[pl.Expr], horizontal: Callable[..., pl.Expr]) -> pl.Expr:
-    """The least or the greatest of those operands that are not NULL."""
+    """The least or the greatest of the operands that are not NULL."""
     return horizontal(*(operand.cast(dtype(call.type)) for operand in operands))
 
 
@@ -166,7 +167,7 @@ def _distance(call: Call, operands: Sequence[pl.Expr]) -> pl.Expr:
 
 
 def text_of(value: Any, type_: Type) -> str:
-    """One value in text, as STRING(x) gives it."""
+    """One value as text, as STRING(x) returns it."""
     match type_.kind:
         case Kind.TIME:
             return format_time(value)
@@ -191,7 +192,7 @@ def _string(call: Call, operands: Sequence[pl.Expr]) -> pl.Expr:
         return operands[0].cast(pl.String)
 
     def apply(column: pl.Series) -> pl.Series:
-        # Formatting is Python's: once per distinct value, not per row.
+        # Python formats the text: once per distinct value, not per row.
         distinct = column.drop_nulls().unique()
         texts = pl.Series([text_of(value, type_) for value in distinct.to_list()], dtype=pl.String)
         table = pl.DataFrame({"value": distinct, "text": texts})
@@ -239,10 +240,10 @@ FUNCTIONS: dict[str, Builder] = {
     "y": lambda _, operands: _coordinate("y", operands[0]),
     "string": _string,
 }
-"""Every scalar function but the comparisons and those that evaluate.py compiles itself."""
+"""Every scalar function except the comparisons and those that evaluate.py compiles itself."""
 
 NUMERIC = frozenset({"+", "-", "*", "/", "%", "mod", "^", "power", "negative"})
-"""The functions whose operands are turned to FLOAT if their result is."""
+"""The functions whose operands are converted to FLOAT if their result is FLOAT."""
 
 STRICT = (frozenset(FUNCTIONS) | frozenset(COMPARISONS)) - {"least", "greatest"}
 """The functions that give NULL for a NULL operand."""

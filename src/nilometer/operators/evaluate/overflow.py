@@ -1,9 +1,10 @@
-"""INT overflow, found cheaply: (expressions, frame) -> nothing, or a DataError.
+"""Detects INT overflow cheaply: (expressions, frame) -> nothing, or a DataError.
 
-The law: an error is raised if and only if some row that needs the value overflows in + - * / negative abs sqr.
-Interval arithmetic over the columns' least and greatest values, in Python's unbounded integers, shows for
-nearly every frame that nothing can overflow (one pass of min/max over the INT columns read); only if that fails are the
-operations repeated in 128 bits, row by row, under the conditions (CASE, AND, OR, COALESCE) that lead to them.
+The law: an error is raised if and only if some row that needs the value overflows in + - * / negative abs
+sqr. Interval arithmetic over the columns' least and greatest values, in Python's unbounded integers, shows
+for nearly every frame that nothing can overflow. It takes one pass of min/max over the INT columns read. Only
+if that fails are the operations repeated in 128 bits, row by row, under the conditions (CASE, AND, OR,
+COALESCE) that lead to them.
 """
 
 from __future__ import annotations
@@ -38,14 +39,14 @@ _WIDENED: dict[str, Callable[[Sequence[pl.Expr]], pl.Expr]] = {
 
 @dataclass(frozen=True)
 class Overflow:
-    """One operation that may overflow: `happens` says in which rows it does, among those that need it."""
+    """One operation that may overflow. `happens` is true in the rows that need the value and overflow."""
 
     call: Call
     happens: pl.Expr
 
     @staticmethod
     def of(call: Call, operands: Sequence[pl.Expr], guards: tuple[pl.Expr, ...]) -> Overflow | None:
-        """What to check of a call; None for one that cannot overflow."""
+        """Returns the check for a call, or None if it cannot overflow."""
         if call.function not in _WIDENED or call.type.kind not in _INTEGRAL:
             return None
         wide = _WIDENED[call.function]([operand.cast(_WIDE) for operand in operands])
@@ -67,7 +68,7 @@ def refuse_overflow(overflows: Sequence[Overflow], frame: pl.DataFrame) -> None:
 
 
 def overflow_in(what: str) -> DataError:
-    """The error of an INT that does not fit 64 bits."""
+    """Returns the error for an INT that does not fit 64 bits."""
     return DataError(
         f"integer overflow in {what}",
         hint="INT has 64 bits: compute with FLOAT, for instance by multiplying by 1.0 first",
@@ -75,7 +76,7 @@ def overflow_in(what: str) -> DataError:
 
 
 class _Ranges:
-    """Bounds of INT expressions over one frame, each column looked at once."""
+    """Bounds of INT expressions over one frame. Each column is scanned once."""
 
     def __init__(self, frame: pl.DataFrame) -> None:
         self._frame = frame
@@ -145,7 +146,7 @@ def _apply(function: str, ranges: Sequence[Range]) -> Range:
         case "%" | "mod":
             return min(low, 0), max(high, 0)
         case "/":
-            # Only the least INT by -1 does not fit.
+            # Only the least INT divided by -1 does not fit.
             greatest = max(abs(low), abs(high))
             negates = ranges[1][0] <= -1 <= ranges[1][1]
             return max(-greatest, INT_MINIMUM), greatest if negates else min(greatest, INT_MAXIMUM)
