@@ -1,1 +1,3 @@
-"""Aggregates over joins of time windows, from partial aggregates per input and key: no joined row is ever made."""
+"""Aggregates over joins of time windows, from partial aggregates per input and key. No joined row is ever
+built.
+"""

@@ -16,7 +16,9 @@ Answer = Callable[[pl.DataFrame], pl.Series]
 
 
 def answered(name: str, aggregate: Aggregate, prefix: str, number: str | None, rows: str) -> Answer:
-    """What reads an aggregate from merged partials; a row of NULLs stands for no joined row."""
+    """Returns the function that reads an aggregate from merged partials. A row of NULLs stands for no
+    joined row.
+    """
     target = dtype(aggregate.type)
 
     def answer(partials: pl.DataFrame) -> pl.Series:

@@ -1,16 +1,20 @@
-"""Aggregates over equi-joins of time windows by eager aggregation: streams -> windows (logical.Aggregate over Joins of TimeWindows).
+"""Aggregates over equi-joins of time windows by eager aggregation: streams -> windows (logical.Aggregate over
+Joins of TimeWindows).
 
     Aggregate(keys, items) · (w1 ⋈ w2 ⋈ ... ⋈ wn)   =>   each input aggregated by its keys, then joined, then aggregated
 
-Each input keeps, for its window, one partial aggregate per value of its keys: those of the join, and of GROUP BY. At a tick
-the partials of two inputs are joined, key by key: a left one of l rows and a right one of r stand for l x r joined rows, so COUNT(*) is
-the sum of the products, and SUM of a left column the sum of the left sums times r (weighing.py). Columns that nothing above asks
-for are then aggregated away, before the next input is joined. The cost of a tick is that of its keys, not of its joined rows.
+Each input keeps, for its window, one partial aggregate per value of its keys: the keys of the join and of
+GROUP BY. At a tick the partials of two inputs are joined by key. A left partial of l rows and a right one of
+r rows stand for l x r joined rows. So COUNT(*) is the sum of the products, and SUM of a left column is the
+sum of the left sums times r (weighing.py). Columns that no later step needs are then aggregated away, before
+the next input is joined. The cost of a tick depends on its keys, not on its joined rows.
 
-Inputs are streams, whose ports list the evaluations of their windows (operators/window_ticks.py). As in a window join, each tick of
-their union sees each input's latest window. Ungrouped: one row per tick; grouped: one per group of a joined row.
+The inputs are streams, and their ports list the evaluations of their windows (operators/window_ticks.py). As
+in a window join, each tick of their union sees each input's latest window. An ungrouped aggregate gives one
+row per tick, a grouped one a row per group that has a joined row.
 
-Two windows of 2 ticks, joined where their values are equal: 2 rows x 1 row are 2 joined rows, and none of them is made.
+Two windows of 2 ticks are joined where their values are equal. 2 rows x 1 row are 2 joined rows, and none of
+them is built:
 
 >>> from nilometer.operators.frames import evaluations, stream_dtypes
 >>> from nilometer.types import INT
@@ -54,13 +58,15 @@ from nilometer.operators.window_aggregate.window_aggregate import WindowAggregat
 from nilometer.types import INT, Column, Schema, Type
 
 PARTIALS_AT_ONCE = 1_000_000
-"""So many partial aggregates of a side are looked at in one step."""
+"""At most this many partial aggregates of a side are processed in one step."""
 
 
 @dataclass(frozen=True)
 class Pairing:
-    """A join of two results: those of the inputs are 0, 1, ..., those of earlier pairings follow. `keys` are pairs of key columns that
-    must be equal, `kept` the key columns that are asked for above."""
+    """A join of two results. The results of the inputs are numbered 0, 1, ..., and those of earlier pairings
+    follow. `keys` are pairs of key columns that must be equal. `kept` are the key columns that later steps
+    need.
+    """
 
     left: int
     right: int
@@ -70,7 +76,9 @@ class Pairing:
 
 @dataclass(frozen=True)
 class Item:
-    """An aggregate of the answer: which input has it, and at which place of its list; None for COUNT(*), which all of them have."""
+    """An aggregate of the answer: its input (`side`) and its place in that input's list. `place` is None for
+    COUNT(*), which every input has.
+    """
 
     name: str
     aggregate: AggregateExpression
@@ -128,7 +136,7 @@ class JoinAggregate:
 
 @dataclass(frozen=True)
 class _Step:
-    """A pairing, ready to run."""
+    """A compiled pairing."""
 
     left: int
     right: int
@@ -161,7 +169,7 @@ class JoinAggregateLogic:
 
     @operator("an aggregate over a join")
     def advance(self, progress: Progress) -> Output:
-        """The aggregates at every tick of the union, a part of the ticks at a time."""
+        """Returns the aggregates at every tick of the union, computed for a part of the ticks at a time."""
         for side in self._sides:
             side.settle(progress.watermark)
         listed = progress.evaluations
@@ -209,12 +217,12 @@ class JoinAggregateLogic:
 
     @property
     def _rows(self) -> list[str]:
-        """Per result the column that says how many joined rows a partial stands for."""
+        """Per result, the name of the column that counts the joined rows a partial stands for."""
         sides = [side.prefix + ROWS for side in self._sides]
         return sides + [f"pair{number}.{ROWS}" for number in range(len(self._spec.pairings))]
 
     def _compiled(self) -> Iterator[_Step]:
-        """How each pairing is run."""
+        """Compiles the pairings."""
         types = self._spec.key_types
         members = [[number] for number in range(len(self._sides))]
         keys = [list(side.keys) for side in self._sides]
@@ -248,7 +256,7 @@ class JoinAggregateLogic:
             yield _Step(left, right, matching.build(), columns, [TICK, *pairing.kept], added)
 
     def _number(self, item: Item) -> str | None:
-        """The number of an aggregate's components."""
+        """The number in the names of an aggregate's components."""
         return None if item.place is None else self._sides[item.side].number_at(item.place)
 
     def _carried(self, members: list[int]) -> list[str]:
@@ -256,7 +264,7 @@ class JoinAggregateLogic:
 
     @staticmethod
     def _still_unique(pairing: Pairing, columns: list[str]) -> bool:
-        """Whether every column that is dropped equals one that is kept: then no two partials become one."""
+        """Whether every dropped column equals a kept one, so that no two partials have to be merged."""
         partner = dict(pairing.keys) | {other: one for one, other in pairing.keys}
         return all(name in pairing.kept or partner.get(name) in pairing.kept for name in columns)
 

@@ -1,7 +1,8 @@
-"""One input of an aggregated join: stream rows -> at each tick, one partial aggregate per key of the window's rows.
+"""One input of an aggregated join: stream rows -> at each tick, one partial aggregate per key of the window's
+rows.
 
-The window slides over slices as that of any aggregate (window_aggregate/sliding.py); what it gives are the components
-themselves, not the answers made of them.
+The window slides over slices like the window of any aggregate (window_aggregate/sliding.py). It returns the
+components themselves instead of the answers computed from them.
 """
 
 from __future__ import annotations
@@ -22,7 +23,9 @@ from nilometer.types import FLOAT, INT, Column, Schema
 
 
 class PartialWindows(SlidingLogic):
-    """The sliding state of an input, and its latest window as partial aggregates. Counts of all arguments are held."""
+    """The sliding state of an input, and its latest window as partial aggregates. It holds the counts of all
+    arguments.
+    """
 
     def __init__(self, spec: WindowAggregate, number: int) -> None:
         super().__init__(spec)
@@ -44,7 +47,7 @@ class PartialWindows(SlidingLogic):
         return {c.name: np.empty((len(c.parts) or 1, 0), dtype=c.dtype) for c in self._lifting.components}
 
     def __len__(self) -> int:
-        """How many keys there are, at most, in a window."""
+        """The greatest possible number of keys in a window."""
         return len(self._groups)
 
     def number_at(self, place: int) -> str:
@@ -54,24 +57,26 @@ class PartialWindows(SlidingLogic):
         return self._lifting.number_of(argument)
 
     def settle(self, watermark: int) -> None:
-        """Event time has come so far: what is below may be asked for."""
+        """Record that event time has reached the watermark: evaluations below it may be requested."""
         self._ticks.release(watermark)
         self._settle(watermark)
         self._since = max(self._since, watermark)
 
     def slide(self, ticks: pl.DataFrame) -> None:
-        """Go on over these evaluations of the window."""
+        """Move the window over these evaluations."""
         if ticks.height:
             self._latest.take(self._windows(ticks.get_column(TICK).to_numpy()))
         self._latest.settle(ticks)
 
     def at(self, ticks: Integers) -> pl.DataFrame:
-        """The partial aggregates of the latest window at each tick, those that stand for a row."""
+        """Returns the partial aggregates of the latest window at each tick, leaving out those without a
+        row.
+        """
         rows = self._latest.rows(ticks)
         return rows.filter(pl.col(self.prefix + ROWS) > 0)
 
     def forget(self, *, round_is_over: bool = False) -> None:
-        """Keep the latest window alone."""
+        """Keep only the latest window."""
         self._latest.forget()
         if round_is_over:
             self._forget_groups()
@@ -90,7 +95,7 @@ class PartialWindows(SlidingLogic):
         )
 
     def _hold(self, name: str) -> None:
-        """All counts are held from the beginning."""
+        """Does nothing, because all counts are held from the beginning."""
 
     def snapshot(self) -> dict[str, bytes]:
         return super().snapshot() | self._latest.to_panes("latest")

@@ -1,9 +1,13 @@
-"""Partial aggregates of joined rows: those of one input, weighed by how many rows of the others each of its rows meets.
+"""Partial aggregates of joined rows: those of one input, weighted by how many rows of the others each of its
+rows meets.
 
-    COUNT, SUM   times the weight, then added      MIN, MAX   as they are      variance   (n w, mean, squares w), then merged
+    COUNT, SUM   times the weight, then added
+    MIN, MAX     unchanged
+    variance     (n w, mean, squares w), then merged
 
-A row that meets w rows stands w times in the join. Counts of joined rows fit 64 bits (`check_counts`), so that sums of INTs fit 128.
-Means are merged as differences to the first, so that digits that all of them share are not lost (Chan, Golub, LeVeque 1979).
+A row that meets w rows occurs w times in the join. Counts of joined rows fit 64 bits (`check_counts`), so
+sums of INTs fit 128. Means are merged as differences to the first, so that digits shared by all of them are
+not lost (Chan, Golub, LeVeque 1979).
 """
 
 from __future__ import annotations
@@ -26,7 +30,7 @@ class Weighed:
 
     def __init__(self, prefix: str, components: Iterable[Component]) -> None:
         held = {c.name: c for c in components}
-        # The halves of a SUM of INTs are one number of 128 bits here.
+        # Here the two halves of a SUM of INTs are one number of 128 bits.
         self._wholes = [name.removeprefix("high") for name in held if name.startswith("high")]
         self._counts = [name for name in held if name.startswith("count")]
         self._sums = [name for name, c in held.items() if c.operation == SUMS]
@@ -50,7 +54,7 @@ class Weighed:
         ]
 
     def begun(self, rows: pl.DataFrame) -> pl.DataFrame:
-        """The components of an input as they are carried from here on."""
+        """Converts the components of an input to the form in which the joins carry them."""
         wholes = [
             (
                 pl.col(f"{self._prefix}high{n}").cast(WHOLE) * _STEP
@@ -61,7 +65,7 @@ class Weighed:
         return rows.with_columns(*wholes)
 
     def weighed(self, weight: pl.Expr) -> list[pl.Expr]:
-        """Each row standing so many times."""
+        """Expressions that count each row `weight` times."""
         real = weight.cast(pl.Float64)
         counts = [pl.col(self._prefix + name) * weight for name in self._counts]
         wholes = [pl.col(f"{self._prefix}whole{n}") * weight.cast(WHOLE) for n in self._wholes]
@@ -76,7 +80,7 @@ class Weighed:
         return counts + wholes + sums + moments
 
     def added(self) -> list[pl.Expr]:
-        """One of all those of a group."""
+        """Expressions that merge the partials of a group into one."""
         prefix = self._prefix
         added = [pl.col(prefix + name).sum() for name in self._counts]
         added += [pl.col(f"{prefix}whole{n}").sum() for n in self._wholes]
@@ -106,7 +110,7 @@ def _merged(name: str) -> list[pl.Expr]:
 
 
 def check_counts(pairs: pl.DataFrame, left: str, right: str) -> None:
-    """Refuse a join of more rows than can be counted: at one tick, more than an INT."""
+    """Refuses a join with more rows at one tick than an INT can count."""
     expected = pairs.select(TICK, (pl.col(left).cast(pl.Float64) * pl.col(right)).alias(ROWS))
     if float(expected.get_column(ROWS).sum()) < INT_MAXIMUM / 2:
         return

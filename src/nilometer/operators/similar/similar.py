@@ -1,14 +1,17 @@
 """SIMILAR: a stream -> each tuple with the earlier, like tuples of other sources (SNJoin, Definition 1).
 
-A tuple matches the tuples of other sources that are strictly earlier in the order (time, id, position), with
-|value - value'| <= epsilon and a time difference <= window. The window is one for all sensors, or the earlier tuple's own (section
-4.2.1). A tuple without a source or a value matches nothing. A tuple without a match gives no row. The forms:
+A tuple matches the tuples of other sources that are strictly earlier in the order (time, id, position),
+with |value - value'| <= epsilon and a time difference <= window. The window is one for all sensors, or the
+earlier tuple's own (section 4.2.1). A tuple without a source or a value matches nothing. A tuple without a
+match gives no row. The forms:
 
-    LIST     one row per tuple: arity, and per source the ascending times: 1 + sum |L_i| cells (algorithms, section 9.1)
+    LIST     one row per tuple: arity, and per source the ascending times: 1 + sum |L_i| cells
+             (algorithms, section 9.1)
     PAIRS    one row per match
     FLATTEN  one row per combination of one match per source: prod |L_i| rows
     COUNTS   one row per tuple: arity and number of matches, none of which is examined
-    SAMPLE   one row per tuple: arity, number of matches, and as LIST `sample` of them, evenly spread over the window
+    SAMPLE   one row per tuple: arity, number of matches, and as LIST `sample` of them, evenly spread
+             over the window
 
 A round that would give more than `limit` matches (FLATTEN: rows) is refused; the error states the number
 (rounds.py).
