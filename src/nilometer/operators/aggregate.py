@@ -1,7 +1,8 @@
 """Aggregates over windows or over a table: windows -> windows, table -> table (logical.Aggregate).
 
-One row per group and evaluation; without keys one row per evaluation, also of an empty window (COUNT 0, else NULL). It
-keeps nothing from one round to the next: every evaluation comes with all its rows.
+The answer has one row per group and evaluation. Without keys it has one row per evaluation, even of an empty
+window (COUNT 0, else NULL). No state is kept from one round to the next, because every evaluation comes with
+all its rows.
 
 >>> from nilometer.expressions import Aggregate as Expression, ColumnReference
 >>> from nilometer.types import INT, Column
@@ -74,7 +75,9 @@ class AggregateLogic:
 
     @operator("AGGR")
     def advance(self, progress: Progress) -> Output:
-        """The aggregates of every evaluation of this round; of a table, of the rows given in this round."""
+        """Returns the aggregates of every evaluation of this round. For a table: of the rows given in this
+        round.
+        """
         rows = pl.concat(self._rows) if self._rows else None
         self._rows = []
         if not self._windows:
@@ -85,7 +88,7 @@ class AggregateLogic:
         return Output(self.aggregate(rows, listed), listed)
 
     def aggregate(self, rows: pl.DataFrame | None, listed: pl.DataFrame) -> pl.DataFrame:
-        """The aggregates of the rows of the listed evaluations."""
+        """Returns the aggregates of the rows of the listed evaluations."""
         if self._grouped:
             if rows is None or rows.height == 0:
                 return empty(self._columns)
@@ -101,7 +104,7 @@ class AggregateLogic:
         return conform(joined, self._columns)
 
     def snapshot(self) -> dict[str, bytes]:
-        """Rows of a round that has begun; between rounds nothing."""
+        """Returns the rows of a round that has begun. Between rounds there are none."""
         return {"rows": to_bytes(pl.concat(self._rows))} if self._rows else {}
 
     def restore(self, panes: dict[str, bytes]) -> None:

@@ -1,8 +1,8 @@
 """Aggregates of groups of rows: (keys, aggregates) + frame -> one row per group, by Polars' group_by.
 
-language.md, "Types": NULL arguments are left out; COUNT of nothing is 0, every other aggregate of nothing is NULL; a SUM
-of INTs beyond 64 bits is an error; STDEV and VARIANCE are the sample's, NULL of a single value; MEDIAN is the
-mean of the middle two; a FLOAT that is not finite is NULL. NULL is a group of its own.
+language.md, "Types": NULL arguments are left out. COUNT of nothing is 0, and every other aggregate of nothing
+is NULL. A SUM of INTs beyond 64 bits is an error. STDEV and VARIANCE are those of a sample, NULL for a single
+value. MEDIAN is the mean of the middle two. A FLOAT that is not finite is NULL. NULL is a group of its own.
 
 >>> from nilometer.expressions import ColumnReference
 >>> from nilometer.types import INT
@@ -60,7 +60,7 @@ class _Item:
 
 
 class Grouping:
-    """Compiled keys and aggregates; `by` are system columns that every group has in common."""
+    """Compiled keys and aggregates. `by` names the system columns by which rows are grouped as well."""
 
     def __init__(self, keys: Sequence[NamedExpression], items: Sequence[NamedAggregate]) -> None:
         check_items(keys, items)
@@ -78,7 +78,7 @@ class Grouping:
         )
 
     def __call__(self, rows: pl.DataFrame, by: Sequence[str] = ()) -> pl.DataFrame:
-        """One row per group there is; without keys and `by` one row, also of no rows."""
+        """Returns one row per existing group. Without keys and `by` it returns one row, even for no rows."""
         inputs = self._projector(rows, by)
         if not inputs.width:  # COUNT(*) alone reads no column, and a frame without columns has no height
             inputs = pl.DataFrame({"@row": pl.Series([None]).new_from_index(0, rows.height)})
@@ -92,11 +92,13 @@ class Grouping:
 
     @property
     def empty_row(self) -> dict[str, int | None]:
-        """What the aggregates are of an empty window."""
+        """The aggregates of an empty window."""
         return {item.name: 0 if item.aggregate.function == "count" else None for item in self._items}
 
     def _value(self, item: _Item, inputs: pl.DataFrame) -> pl.Expr:
-        """The aggregate of one group; SUMs that might not fit stay in 128 bits until `_checked` has seen them."""
+        """The aggregate of one group. SUMs that might not fit stay in 128 bits until `_checked` has tested
+        them.
+        """
         if item.column is None:
             return pl.len().cast(pl.Int64)
         column = inputs.get_column(item.column)
@@ -155,12 +157,16 @@ def _magnitude(column: pl.Series) -> int:
 
 
 def _may_overflow(column: pl.Series) -> bool:
-    """Whether a sum of its values may leave 64 bits (its partial sums in a double would then have lost digits too)."""
+    """Whether a sum of the column's values may leave 64 bits (its partial sums in a double would then have
+    lost digits, too).
+    """
     return _magnitude(column) * len(column) > INT_MAXIMUM
 
 
 def _centred(values: pl.Expr, column: pl.Series) -> pl.Expr:
-    """As FLOAT, counted from the group's least, which moves no variance: so digits that all values share are not lost."""
+    """The values as FLOAT, relative to the group's least. This changes no variance, and digits that all
+    values share are not lost.
+    """
     if not column.dtype.is_float() and _magnitude(column) > INT_MAXIMUM // 2:
         values = values.cast(_WIDE)
     return (values - values.min()).cast(pl.Float64)

@@ -1,12 +1,14 @@
-"""ASOF JOIN: left and right streams -> each left tuple with the latest right tuple of equal keys at or before it.
+"""ASOF JOIN: left and right streams -> each left tuple with the latest right tuple of equal keys at or before
+it.
 
-    per left l:  of the right r with keys(r) = keys(l) and time(r) <= time(l), the last by (time, id, position),
-                 if time(l) - time(r) <= within, else NULLs
+    per left l:  of the right r with keys(r) = keys(l) and time(r) <= time(l), the last by
+                 (time, id, position), if time(l) - time(r) <= within, else NULLs
 
-NULL keys match nothing. A left tuple waits until the watermark has passed its *time*: only then has every right tuple at
-or before it come. The answer's tuples keep the left's time, id and position; their tick is that time, so that they are
-not behind a watermark that passed the left's tick while they waited. Right tuples stay while they can be the latest:
-per key the last one before the watermark (last_rows.py) and all beyond it, and with WITHIN none that is much too old.
+NULL keys match nothing. A left tuple waits until the watermark has passed its *time*, because only then has
+every right tuple at or before it arrived. The answer's tuples keep the left's time, id and position. Their
+tick is that time, so that they are not behind a watermark that passed the left's tick while they waited. A
+right tuple is kept while it can be the latest of some left tuple: per key the last one before the watermark
+(last_rows.py) and all beyond it. WITHIN also drops those that are too old.
 
 >>> from nilometer.types import Column
 >>> rain, depth = Schema((Column("rain", INT),)), Schema((Column("depth", INT),))
@@ -79,7 +81,7 @@ class AsofJoin:
 
 
 class AsofJoinLogic:
-    """The left tuples that wait, and the right tuples that may still be somebody's latest."""
+    """The left tuples that wait, and the right tuples that may still be the latest for a left tuple."""
 
     def __init__(self, spec: AsofJoin) -> None:
         self._within = spec.within
@@ -108,7 +110,7 @@ class AsofJoinLogic:
 
     @operator("ASOF_JOIN")
     def advance(self, progress: Progress) -> Output:
-        # What is released now is later, on either side, than what was released before.
+        # Tuples released now are later, on either side, than tuples released before.
         left = self._left.release(progress.watermark)
         right = stream_order(self._right.release(progress.watermark), self._visible)
         joined = self._join(left, right) if left.height else frames.empty(self._columns)
@@ -129,8 +131,10 @@ class AsofJoinLogic:
         return rows.with_columns(left[TIME].alias(TICK)).select(*self._columns)
 
     def _places(self, left: pl.DataFrame, keys: list[pl.Series], right: pl.DataFrame) -> Integers:
-        """Per left row the place of the latest right one of equal keys, or -1; both sides are in time order."""
-        # An as-of search gives the last row of those not later: so equal times are in order too.
+        """Returns per left row the place of the latest right row of equal keys, or -1. Both sides are in time
+        order.
+        """
+        # An as-of search returns the last of the rows that are not later, so equal times are in order, too.
         times, targets = left[TIME].to_numpy(), right[TIME].to_numpy()
         if not self._names:
             return np.searchsorted(targets, times, side="right").astype(np.int64) - 1
@@ -150,7 +154,7 @@ class AsofJoinLogic:
         return index.last(numbers.view(np.uint64), known, times)
 
     def _remember(self, right: pl.DataFrame, watermark: int) -> None:
-        """Of what has passed only the latest of each key can be found again."""
+        """Keep only the latest tuple of each key among those the watermark has passed."""
         if self._within is not None:
             self._latest.expire(max(watermark - self._within, INT_MINIMUM))
         if right.height:
@@ -169,7 +173,7 @@ class AsofJoinLogic:
 
 
 def _nullable(places: Integers) -> Integers | pl.Series:
-    """Places, NULL for none."""
+    """Converts places to row numbers, NULL for -1."""
     if not (places < 0).any():
         return places
     return pl.DataFrame({_ROW: places}).select(pl.when(pl.col(_ROW) >= 0).then(pl.col(_ROW))).to_series()

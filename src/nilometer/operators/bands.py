@@ -1,10 +1,11 @@
-"""Conditions -> bands: what a comparison between columns of two inputs says of their difference.
+"""Conditions -> bands: the bounds that a comparison between columns of two inputs puts on their difference.
 
     a.x < b.x + 5,   a.x - b.x <= 5,   abs(a.x - b.x) <= 5,   a.x BETWEEN b.x - 5 AND b.x + 5
 
-A band is a *necessary* condition, for finding candidates in sorted order; the condition itself is still to be tested. So `<` may be
-taken for `<=`, and whoever searches among real numbers widens a bound by more than its rounding (`scale`). Only columns are
-compared: an expression over them might overflow in a row that no pair needs.
+A band is a *necessary* condition for finding candidates in sorted order. The condition itself must still be
+tested. So `<` may be treated as `<=`, and a search among real numbers widens a bound by more than its
+rounding error (`scale`). Only columns are compared: an expression over them might overflow in a row that no
+pair needs.
 
 >>> from nilometer.types import BOOLEAN, INT
 >>> a, b = ColumnReference("a.x", INT), ColumnReference("b.x", INT)
@@ -25,8 +26,9 @@ WHOLE = (Kind.INT, Kind.TIME, Kind.DURATION)
 
 @dataclass(frozen=True)
 class Band:
-    """low <= plus - minus <= high, of two columns; None: no bound on that side. `scale` is how great the constants are
-    from which the bounds were reckoned: their rounding is a share of it."""
+    """low <= plus - minus <= high, of two columns; None means no bound on that side. `scale` is the size of
+    the constants from which the bounds were computed: their rounding error is proportional to it.
+    """
 
     plus: str
     minus: str
@@ -35,7 +37,7 @@ class Band:
     scale: float
 
     def seen_from(self, column: str) -> Band:
-        """The same with this column as `plus`."""
+        """The same band with this column as `plus`."""
         if column == self.plus:
             return self
         assert column == self.minus
@@ -55,7 +57,7 @@ class Band:
 
 @dataclass(frozen=True)
 class _Difference:
-    """plus - minus + constant; `scale` is the sum of all constants' amounts."""
+    """plus - minus + constant. `scale` is the sum of the absolute values of all constants."""
 
     plus: str
     minus: str
@@ -76,7 +78,7 @@ def bands_of(conditions: Iterable[Expression]) -> tuple[Band, ...]:
 
 
 def band_of(condition: Expression) -> Band | None:
-    """The band that a comparison implies, if it compares two columns, give or take a constant."""
+    """The band that a comparison implies, if it compares two columns up to a constant."""
     if not isinstance(condition, Call) or condition.function not in ("<", "<=", ">", ">="):
         return None
     symbol, (left, right) = condition.function, condition.arguments
@@ -105,7 +107,7 @@ def _both(one: Band, other: Band) -> Band:
 
 
 def _difference(added: tuple[Expression, ...], taken: tuple[Expression, ...]) -> _Difference | None:
-    """A sum of some expressions less others, if that is a column less another and a constant."""
+    """The sum of `added` minus the sum of `taken`, if this is one column minus another plus a constant."""
     terms = [(one, 1) for one in added] + [(one, -1) for one in taken]
     columns: dict[int, ColumnReference] = {}
     constant: float = 0

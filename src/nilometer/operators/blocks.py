@@ -1,9 +1,9 @@
-"""A growing sequence of entries -> panes by running number, of which a round changes those at its end.
+"""A growing sequence of entries -> panes by running number. A round changes only the panes at the end.
 
-Bentley and Saxe's logarithmic method (1980) for what is only appended to: the sequence is cut into blocks of
-`LARGEST` entries; what is left at the end into ever smaller ones, halving down to `SMALLEST`, and a rest. So
-a few new entries change a small pane, each entry is rewritten O(log) times, and the panes are few. The bytes
-of a block are made once, whatever has expired at the front since.
+This is Bentley and Saxe's logarithmic method (1980) for an append-only sequence. It is cut into blocks of
+`LARGEST` entries. The rest at the end is cut into ever smaller blocks, halving down to `SMALLEST`, and a
+remainder. So a few new entries change a small pane, each entry is rewritten O(log) times, and there are few
+panes. The bytes of a block are made once, even if entries at its front expire later.
 """
 
 from __future__ import annotations
@@ -19,20 +19,21 @@ SMALLEST = 1_024
 
 
 class Blocks:
-    """The bytes of the blocks as they were last."""
+    """The bytes of the blocks at the last snapshot."""
 
     def __init__(self) -> None:
         self._made: dict[tuple[int, int], bytes] = {}
 
     def forget(self) -> None:
-        """The entries, or their numbers, have become others."""
+        """Forget the bytes, because the entries or their numbers have changed."""
         self._made = {}
 
     def snapshot(
         self, prefix: str, begin: int, end: int, entries: Callable[[int, int], pl.DataFrame]
     ) -> dict[str, bytes]:
-        """Panes that hold the entries from number `begin`, and perhaps some before it, up to `end`; `entries` gives those
-        in between two numbers."""
+        """Returns panes that hold the entries from number `begin` up to `end`, and perhaps some before.
+        `entries` returns the entries between two numbers.
+        """
         made = {}
         for start, stop in _blocks(begin, end):
             data = self._made.get((start, stop))
@@ -41,7 +42,9 @@ class Blocks:
         return {f"{prefix}/{start:015d}": data for (start, _), data in made.items()}
 
     def restore(self, prefix: str, panes: dict[str, bytes], end: int | None = None) -> list[pl.DataFrame]:
-        """The entries that `snapshot` was given, and perhaps some before them; `end` must be known unless `begin` was 0."""
+        """Returns the entries of a snapshot, and perhaps some before them. `end` must be given unless `begin`
+        was 0.
+        """
         names = sorted(name for name in panes if name.startswith(prefix + "/"))
         starts = [int(name.removeprefix(prefix + "/")) for name in names]
         frames = [from_bytes(panes[name]) for name in names]

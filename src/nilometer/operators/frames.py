@@ -1,7 +1,8 @@
 """Frames: schema -> Polars dtypes, empty frames of a shape, frame <-> bytes (Arrow IPC).
 
-The law: `from_bytes(to_bytes(frame))` is the same frame, dtypes and nulls included; every frame that an operator gives
-out, also an empty one, has exactly the dtypes that these functions name (operators/logic.py lists them).
+The law: `from_bytes(to_bytes(frame))` is the same frame, dtypes and nulls included. Every frame that an
+operator returns, even an empty one, has exactly the dtypes that these functions name (operators/logic.py
+lists them).
 
 >>> from nilometer.types import INT, POINT, Column, Schema
 >>> dtypes(Schema((Column("R.depth", INT), Column("R.at", POINT))))
@@ -47,7 +48,7 @@ def dtype(type_: Type) -> pl.DataType:
 
 
 def dtypes(schema: Schema) -> Dtypes:
-    """The visible columns' dtypes, in order: what a table's frame has."""
+    """The dtypes of the visible columns, in order. These are the columns of a table's frame."""
     return {column.name: dtype(column.type) for column in schema}
 
 
@@ -68,7 +69,9 @@ def empty(columns: Mapping[str, pl.DataType]) -> pl.DataFrame:
 
 
 def conform(frame: pl.DataFrame, columns: Mapping[str, pl.DataType]) -> pl.DataFrame:
-    """The frame's columns of these names, in this order and of these dtypes (a column of NULLs gets its dtype)."""
+    """Returns the frame's columns of these names, in this order and of these dtypes (a column of NULLs gets
+    its dtype).
+    """
     found = frame.schema
     if columns and all(found[name] == wanted for name, wanted in columns.items()):
         # A lazy plan would cost more than the look-ups.
@@ -80,7 +83,9 @@ def conform(frame: pl.DataFrame, columns: Mapping[str, pl.DataType]) -> pl.DataF
 
 
 def concatenate(frames: Iterable[pl.DataFrame], columns: Mapping[str, pl.DataType]) -> pl.DataFrame:
-    """The frames one after the other, in one chunk; an empty frame of these columns for none."""
+    """Returns the frames one after the other, in one chunk. Without frames it returns an empty frame of these
+    columns.
+    """
     kept = [frame for frame in frames if frame.height]
     if not kept:
         return empty(columns)
@@ -88,14 +93,16 @@ def concatenate(frames: Iterable[pl.DataFrame], columns: Mapping[str, pl.DataTyp
 
 
 def evaluations(ticks: pl.Series) -> pl.DataFrame:
-    """The evaluations of a time window: number and tick are the same."""
+    """Returns the evaluations of a time window, whose number and tick are the same."""
     return pl.DataFrame({EVALUATION: ticks.cast(pl.Int64), TICK: ticks.cast(pl.Int64)})
 
 
 def to_bytes(frame: pl.DataFrame) -> bytes:
-    """The frame as an Arrow IPC stream, equal bytes for equal frames: strings are written one after the other, not as views."""
+    """Returns the frame as an Arrow IPC stream. Equal frames give equal bytes: strings are written one after
+    the other, not as views.
+    """
     frame = frame.rechunk()
-    if frame.height < _MANY_ROWS:  # the fixed cost counts: Polars' is a quarter of pyarrow's
+    if frame.height < _MANY_ROWS:  # the fixed cost counts: that of Polars is a quarter of pyarrow's
         buffer = io.BytesIO()
         frame.write_ipc_stream(buffer, compression="uncompressed", compat_level=_COMPACT)
         return buffer.getvalue()
@@ -108,7 +115,9 @@ def to_bytes(frame: pl.DataFrame) -> bytes:
 
 
 def from_bytes(data: bytes) -> pl.DataFrame:
-    """The frame that `to_bytes` was given; columns of numbers are the bytes themselves, not a copy of them."""
+    """Returns the frame that `to_bytes` was given. Columns of numbers share the memory of the bytes instead
+    of copying it.
+    """
     if len(data) < _MANY_BYTES:
         return pl.read_ipc_stream(data)
     with pa.ipc.open_stream(pa.py_buffer(data)) as reader:
@@ -118,20 +127,22 @@ def from_bytes(data: bytes) -> pl.DataFrame:
 
 
 class Saved:
-    """The bytes of a frame that is replaced, never changed: made once for each frame."""
+    """A cache of the bytes of a frame that is replaced but never changed. They are made once for each
+    frame.
+    """
 
     def __init__(self) -> None:
         self._frame: pl.DataFrame | None = None
         self._data = b""
 
     def __call__(self, frame: pl.DataFrame) -> bytes:
-        """The frame's bytes: the same object for the same frame."""
+        """Returns the frame's bytes: the same object for the same frame."""
         if frame is not self._frame:
             self._data = to_bytes(frame)
             self._frame = frame
         return self._data
 
     def load(self, data: bytes) -> pl.DataFrame:
-        """The frame of these bytes, which remain its bytes."""
+        """Returns the frame of these bytes and remembers them as its bytes."""
         self._frame, self._data = from_bytes(data), data
         return self._frame

@@ -1,7 +1,8 @@
-"""Gathering: a frame and row numbers -> the columns at those rows; a NULL number gives a row of NULLs.
+"""Gathering: a frame and row numbers -> the columns at those rows. A NULL number gives a row of NULLs.
 
-Columns, not a frame: a side of a join may have no visible column left, and a frame without columns has no height. Columns of
-numbers without a NULL are gathered by numpy, several times as quick as Polars, which looks for NULLs and starts threads.
+The result is columns and not a frame, because a side of a join may have no visible column left, and a frame
+without columns has no height. Number columns without a NULL are gathered by numpy, which is several times as
+fast as Polars: Polars looks for NULLs and starts threads.
 
 >>> [column.to_list() for column in gather(pl.DataFrame({"x": [10, 20]}), pl.Series([1, None, 0]))]
 [[20, None, 10]]
@@ -18,7 +19,7 @@ _PLAIN = (pl.Int64(), pl.Float64())
 
 
 def gather(frame: pl.DataFrame, places: Integers | pl.Series) -> list[pl.Series]:
-    """The frame's columns, at these rows."""
+    """Returns the frame's columns at these rows."""
     if not frame.width:
         return []
     if isinstance(places, pl.Series):
@@ -29,7 +30,7 @@ def gather(frame: pl.DataFrame, places: Integers | pl.Series) -> list[pl.Series]
 
 
 def gathered(column: pl.Series, places: Integers) -> pl.Series:
-    """The values at these places, all of which there are."""
+    """Returns the values at these places, all of which exist."""
     if column.dtype in _PLAIN and not column.null_count() and column.n_chunks() == 1:
         return pl.Series(column.name, column.to_numpy()[places])
     return column.gather(places)

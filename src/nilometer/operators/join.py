@@ -1,10 +1,11 @@
 """Window joins: windows ⋈ windows at the union of their ticks; windows ⋈ table at the windows' ticks.
 
-    at T:  left's latest window at or before T  ⋈  right's latest window at or before T        (language.md, "Window joins")
+    at T:  left's latest window at or before T  ⋈  right's latest window at or before T
 
-Rows meet within a tick; equal keys are found by hash, the residual (NOW is the tick) by looking at pairs in bounded
-chunks (operators/matching.py). A side's evaluations of one round are all those below the watermark, on both ports
-alike, so every tick of their union can be evaluated in the round it comes in. The state is each side's latest window.
+This is the rule of language.md, "Window joins". Rows join within a tick. Equal keys are found by hash. The residual condition (NOW is the tick) is tested on
+pairs in bounded chunks (operators/matching.py). On both ports, a round has all evaluations below the
+watermark, so every tick of their union can be evaluated in the round in which it arrives. The state is each
+side's latest window.
 
 >>> from nilometer.types import INT, Column, Schema
 >>> a, b = Schema((Column("a.x", INT),)), Schema((Column("b.x", INT),))
@@ -36,7 +37,7 @@ ROWS_AT_ONCE = 2_000_000
 
 @dataclass(frozen=True)
 class WindowsJoin(JoinSpec):
-    """Windows (port 0) with windows (port 1)."""
+    """A join of windows (port 0) with windows (port 1)."""
 
     by_tick: ClassVar[bool] = True
 
@@ -82,7 +83,7 @@ class WindowsJoinLogic:
 
 @dataclass(frozen=True)
 class WindowsTableJoin(JoinSpec):
-    """Windows with a table, which is at port `table` (0 only for INNER)."""
+    """A join of windows with a table, which is at port `table` (0 only for INNER)."""
 
     table: int = 1
 

@@ -1,17 +1,21 @@
-"""ISTREAM and DSTREAM of a join of time windows, by deltas: streams -> stream (ToStream over Joins of TimeWindows).
+"""ISTREAM and DSTREAM of a join of time windows, by deltas: streams -> stream (ToStream over Joins of
+TimeWindows).
 
-A row of an input is seen from the evaluation at which it enters its window until that at which it leaves. A joined row is there from
-the last entry of its rows until the first leave:
+A row of an input is visible from the evaluation at which it enters its window until the one at which it
+leaves. A joined row exists from the last entry of its rows until the first leave:
 
     birth = max(enter_1, ..., enter_n)        death = min(leave_1, ..., leave_n)        if birth < death
 
-So a round joins the rows that enter or leave with the other windows, and nothing else. The joined rows with one that changes are
-those of C1 ⋈ A2 ⋈ ... ⋈ An, K1 ⋈ C2 ⋈ ... ⋈ An, and so on: Ci what changes in input i, Ki what stays, Ai all. With the bags D+ of those born
-and D- of those that died at T, window(T) - window(T') = D+ - D-, since what stayed cancels out (operators/to_stream.py says what - is).
+So a round joins only the rows that enter or leave with the other windows. The joined rows with a changing
+member are those of C1 ⋈ A2 ⋈ ... ⋈ An, K1 ⋈ C2 ⋈ ... ⋈ An, and so on, where Ci are the changing rows of input
+i, Ki those that stay, and Ai all. D+ is the bag of joined rows born at T, and D- the bag of those that died
+at T. Then window(T) - window(T') = D+ - D-, because rows that stayed cancel out (operators/to_stream.py
+defines the difference).
 
-Inputs are streams, whose ports list the evaluations of their windows (operators/window_ticks.py).
+The inputs are streams, and their ports list the evaluations of their windows (operators/window_ticks.py).
 
-Two windows of 2 ticks, joined where their values are equal. The pair enters at tick 2, when its second row does:
+Two windows of 2 ticks are joined where their values are equal. The pair enters at tick 2, when its second row
+does:
 
 >>> r, s = (Schema((Column(f"{name}.x", INT),)) for name in "rs")
 >>> window = Scope(start=2, end=0, slide=1, open_start=True)
@@ -50,10 +54,12 @@ from nilometer.operators.window_scope import Scope
 from nilometer.types import BOOLEAN, INT, INT_MAXIMUM, INT_MINIMUM, Column, Schema, Type
 
 ROWS_A_STEP = 4_096
-"""A step joins at least so many rows that enter, if there are, or those of a quarter of a window: it has a fixed cost."""
+"""A step has a fixed cost, so it covers at least this many entering rows (if there are as many) or a quarter
+of a window.
+"""
 
 BEFORE, AFTER = INT_MINIMUM, INT_MAXIMUM
-"""When a row entered that was there before, and when one leaves that stays."""
+"""The entry time of a row that was there before, and the leave time of a row that stays."""
 
 Transform = Callable[[pl.DataFrame], pl.DataFrame]
 
@@ -78,8 +84,9 @@ class Edge:
 
 @dataclass(frozen=True)
 class JoinChanges:
-    """Spec. `then` is what becomes of joined rows before they are compared (columns as in the plan, behind `@evaluation` and `@tick`);
-    `schema` are the visible columns that it gives."""
+    """Spec. `then` transforms joined rows before they are compared (columns as in the plan, after
+    `@evaluation` and `@tick`). `schema` are the visible columns that it returns.
+    """
 
     sides: tuple[Side, ...]
     edges: tuple[Edge, ...]
@@ -100,7 +107,7 @@ class JoinChanges:
 
 
 class _Window:
-    """The rows of an input that its latest window, or one to come, sees; and the tick of the latest."""
+    """The rows of an input that its latest or a future window sees, and the tick of the latest window."""
 
     def __init__(self, side: Side) -> None:
         self._scope = side.scope
@@ -113,18 +120,20 @@ class _Window:
         self.last = BEFORE
 
     def take(self, rows: pl.DataFrame) -> None:
-        """Rows of the stream."""
+        """Take rows of the stream."""
         seen = self._scope.ever_seen(rows.get_column(TICK).to_numpy())
         kept = frames.conform(rows, self._columns)
         self._pending.append(kept if seen is None else kept.filter(pl.Series(seen)))
 
     def settle(self) -> None:
-        """The round's rows are there."""
+        """Store the round's rows."""
         self._panes.append(frames.concatenate(self._pending, self._columns))
         self._pending = []
 
     def lives(self, evaluations: Integers) -> tuple[pl.DataFrame, Integers, Integers]:
-        """The rows that the latest window or these evaluations see, when each enters, and when it leaves."""
+        """Returns the rows that the latest window or these evaluations see, and when each enters and
+        leaves.
+        """
         steps = np.concatenate([[self.last], evaluations]).astype(np.int64)
         reach, end = self._scope.reach, self._scope.end
         highest = int(steps[-1]) - end if steps[-1] != BEFORE else BEFORE
@@ -144,19 +153,19 @@ class _Window:
         return rows[kept].select(self._names), enters[kept], leaves[kept]
 
     def entering(self, ticks: Integers) -> Integers:
-        """How many rows there are at or before each tick."""
+        """Returns how many rows there are at or before each tick."""
         rows = self._panes.between(None, int(ticks[-1]))
         return np.searchsorted(rows.get_column(TICK).to_numpy(), ticks, side="right")
 
     def go_on(self, evaluations: Integers) -> None:
-        """These evaluations have been: forget what the last of them sees no more."""
+        """Move on to the last of these evaluations and drop the rows that it no longer sees."""
         if len(evaluations):
             self.last = int(evaluations[-1])
             if self._scope.reach is not None:
                 self._panes.expire(self.last - self._scope.reach + 1)
 
     def to_panes(self, prefix: str) -> dict[str, bytes]:
-        """The state."""
+        """Returns the state as panes."""
         self.settle()
         return self._panes.snapshot(prefix)
 
@@ -195,7 +204,7 @@ class JoinChangesLogic:
 
     @operator("ISTREAM or DSTREAM of a join")
     def advance(self, progress: Progress) -> Output:
-        """The changes at every tick of the union."""
+        """Returns the changes at every tick of the union."""
         for window in self._windows:
             window.settle()
         listed = [each.get_column(TICK).to_numpy() for each in progress.evaluations]
@@ -210,7 +219,9 @@ class JoinChangesLogic:
         return Output(as_stream(rows, self._columns), no_evaluations())
 
     def _spans(self, ticks: Integers) -> Iterator[tuple[int, int]]:
-        """The ticks in steps: each long enough to be worth it, and short enough that most rows in it live at the same time."""
+        """Divides the ticks into steps. Each is long enough to be worth its cost, and short enough that most
+        of its rows live at the same time.
+        """
         if not len(ticks):
             return
         reaches = [side.scope.reach for side in self._spec.sides]
@@ -248,7 +259,7 @@ class JoinChangesLogic:
         )
 
     def _table(self, number: int, rows: pl.DataFrame, enters: Integers, leaves: Integers) -> pl.DataFrame:
-        """An input's rows as the joins see them: their places, lives and keys."""
+        """Returns an input's rows in the form that the joins use: their places, lives and keys."""
         keys = self._projectors[number](rows, ()).get_columns() if self._keys[number] else []
         return pl.DataFrame(
             [
@@ -260,7 +271,7 @@ class JoinChangesLogic:
         )
 
     def _follow(self, chain: _Chain, tables: list[pl.DataFrame], changing: list[Integers]) -> pl.DataFrame:
-        """The joined rows in which the chain's first input changes, and no input before it."""
+        """Returns the joined rows in which the chain's first input changes and no input before it does."""
         first = chain.first
         rows = tables[first].filter(pl.Series(changing[first]))
         rows = rows.rename({f"@enter{first}": "@birth", f"@leave{first}": "@death"})
@@ -276,7 +287,7 @@ class JoinChangesLogic:
     def _at(
         self, when: str, rows: pl.DataFrame, lives: list[tuple[pl.DataFrame, Integers, Integers]]
     ) -> pl.DataFrame:
-        """Joined rows at the tick at which they were born or died, as they are compared."""
+        """Returns joined rows at the tick of their birth or death, in the form in which they are compared."""
         at = rows.get_column(when)
         columns = [at.alias(EVALUATION), at.alias(TICK)]
         for number, (own, _, _) in enumerate(lives):
@@ -318,7 +329,7 @@ def _chain(spec: JoinChanges, keys: list[list[tuple[str, Expression]]], first: i
     held = [f"@row{first}"]
     while len(reached) < len(spec.sides):
         rest = [number for number in range(len(spec.sides)) if number not in reached]
-        # What an equality leads to comes first; a product where none does.
+        # Inputs that an equality reaches come first. A product is used where there is none.
         number = next((n for n in rest if _pairs(spec.edges, reached, n)), rest[0])
         left = _schema([*held, "@birth", "@death"], [key for each in reached for key in keys[each]])
         right = _schema([f"@row{number}", f"@enter{number}", f"@leave{number}"], keys[number])

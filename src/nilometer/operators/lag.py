@@ -1,12 +1,14 @@
 """LAG, DELTA, RATE: a stream -> its tuples with columns computed from the source's earlier tuples.
 
-In the order (time, position) of each source's tuples (a NULL id is a source of its own), with x' the value n before:
+Each source's tuples are in the order (time, position). A NULL id is a source of its own. With x' the value n
+tuples before:
 
     LAG(x, n) = x'        DELTA(x) = x - x'        RATE(x) = (x - x') / seconds between them, NULL for none
 
-NULL where there is no such tuple, or (DELTA, RATE) where either value is NULL; an INT difference that overflows is a
-DataError. A tuple waits until its tick is complete, and comes out in the order (time, id, position), which is that of the
-ticks; the state beside the waiting is each source's last n values.
+The result is NULL where there is no such tuple, or (DELTA, RATE) where either value is NULL. An INT
+difference that overflows is a DataError. A tuple waits until its tick is complete. Tuples leave in the order
+(time, id, position), which is also the order of the ticks. The state is the waiting tuples and each source's
+last n values.
 
 >>> depth = ColumnReference("depth", INT)
 >>> river = Schema((Column("depth", INT),))
@@ -97,7 +99,7 @@ class LagLogic:
             pl.int_range(pl.len(), dtype=pl.Int64).alias(_PLACE),
             *(evaluator(rows).alias(name) for name, evaluator in self._values),
         )
-        # What was emitted before comes before: its ticks were complete.
+        # Tuples emitted earlier come first, because their ticks were complete.
         ordered = _number(pl.concat([self._last.of(rows.select(ID)), fresh], how="diagonal"))
         shifted = ordered.with_columns(
             column
@@ -114,7 +116,7 @@ class LagLogic:
             ]
         )
         self._last.put(ordered.filter(pl.col(_LEFT) < self._depth))
-        # From source by source back to the stream's order.
+        # Back from the order by source to the order of the stream.
         back = np.empty(rows.height, np.int64)
         back[shifted[_PLACE].to_numpy()] = np.arange(rows.height)
         return Output(rows.hstack(gather(lagged, back)).select(*self._columns), no_evaluations())
@@ -128,7 +130,7 @@ class LagLogic:
 
 
 def _result(number: int, item: Lagged) -> Expression:
-    """The item in terms of this tuple's value, the earlier one's and the seconds between them."""
+    """The item as an expression over this tuple's value, the earlier value and the seconds between them."""
     plain = type_of(item.expression).plain
     value, earlier = (ColumnReference(f"@{which}{number}", plain) for which in ("value", "earlier"))
     if item.function == Shift.LAG:
@@ -141,7 +143,7 @@ def _result(number: int, item: Lagged) -> Expression:
 
 
 def _number(rows: pl.DataFrame) -> pl.DataFrame:
-    """Source by source, each row with its number in its source, from the start and from the end."""
+    """Sorts the rows by source and numbers each row within its source, from the start and from the end."""
     ordered = rows.sort(ID, maintain_order=True)
     place = pl.int_range(pl.len(), dtype=pl.Int64)
     first = pl.col(ID).ne_missing(pl.col(ID).shift()) | (place == 0)

@@ -1,9 +1,9 @@
-"""Per key its last rows, in layers: a round writes the keys that it touched, not all there are.
+"""The last rows of each key, in layers: a round writes only the keys that it touched.
 
-A log-structured merge tree of small depth. A newer layer's rows of a key take the place of all older ones.
-Layers are merged when they are of like size, as panes are (panes.py), so that there are few of them
-and each row is rewritten O(log) times. The law: `of(keys)` gives, for each of these keys, the rows of the
-last `put` that had the key, NULL = NULL; without key columns there is one key.
+This is a log-structured merge tree of small depth. A newer layer's rows of a key replace all older ones.
+Layers of similar size are merged, as panes are (panes.py), so that there are few of them and each row is
+rewritten O(log) times. The law: `of(keys)` returns, for each of these keys, the rows of the last `put` that
+had the key, NULL = NULL. Without key columns there is one key.
 
 >>> last = LastRows(["k"], {"k": pl.Int64(), "at": pl.Int64()}, "at")
 >>> last.put(pl.DataFrame({"k": [1, 2], "at": [10, 11]}))
@@ -32,7 +32,7 @@ class _Layer:
 
 
 class LastRows:
-    """Rows with these columns; `order` is an Int64 one of them by which they grow old."""
+    """Rows with these columns. `order` names an Int64 column by which rows expire."""
 
     def __init__(self, keys: Sequence[str], columns: Dtypes, order: str) -> None:
         self._keys = list(keys)
@@ -43,7 +43,7 @@ class LastRows:
         self._bound: int | None = None
 
     def of(self, keys: pl.DataFrame) -> pl.DataFrame:
-        """The rows of these keys, which may be given more than once."""
+        """Returns the rows of these keys, which may repeat."""
         found = []
         wanted = keys.unique(maintain_order=True) if self._keys else keys
         for layer in reversed(self._layers):
@@ -58,7 +58,7 @@ class LastRows:
         return concatenate(found, self._columns)
 
     def put(self, rows: pl.DataFrame) -> None:
-        """Let these be all rows of the keys that they have."""
+        """Replace all rows of the keys in `rows` by these rows."""
         if not rows.height:
             return
         if not self._keys:
@@ -73,12 +73,12 @@ class LastRows:
         self._layers.append(new)
 
     def expire(self, bound: int) -> None:
-        """Rows with order < bound are of no more use; they may stay for a while."""
+        """Mark rows with order < bound as expired. They may stay for a while."""
         self._bound = bound
         self._layers = [layer for layer in self._layers if layer.latest >= bound]
 
     def snapshot(self, prefix: str) -> dict[str, bytes]:
-        """Every layer under its name."""
+        """Returns every layer under its name."""
         panes: dict[str, bytes] = {}
         for layer in self._layers:
             if layer.data is None:

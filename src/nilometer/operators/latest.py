@@ -1,8 +1,9 @@
-"""Latest windows: two operands' evaluations -> at each tick of their union, each side's latest window at or before.
+"""Latest windows: two operands' evaluations -> at each tick of their union, each side's latest window at or
+before it.
 
-Window joins and unions of windows fire at the union of the operands' ticks (language.md, "Window joins"). The ticks are
-a set: where several evaluations of one side share a tick, the last counts. Before its first, a side is empty. The state
-of a side is its latest window alone.
+Window joins and unions of windows fire at the union of the operands' ticks (language.md, "Window joins"). The
+ticks are a set: where several evaluations of one side share a tick, the last one counts. Before its first
+evaluation, a side is empty. The state of a side is only its latest window.
 
 >>> union_of_ticks(pl.Series([1, 3]), pl.Series([2, 3])).tolist()
 [1, 2, 3]
@@ -25,7 +26,9 @@ from nilometer.types import Schema
 
 
 class LatestWindow:
-    """One side: give it rows (`take`), then the round's evaluations (`settle`); ask `sizes` and `rows`; then `forget`."""
+    """One side of a join or union. Call `take` with rows, then `settle` with the round's evaluations, then
+    `sizes` and `rows`, then `forget`.
+    """
 
     def __init__(self, schema: Schema) -> None:
         self._columns = frames.window_dtypes(schema)
@@ -36,14 +39,14 @@ class LatestWindow:
         self._settle_on(no_evaluations())
 
     def take(self, rows: pl.DataFrame) -> None:
-        """Rows of evaluations that `settle` will name."""
+        """Take rows of evaluations that `settle` will list."""
         if rows.height:
             self._parts.append(frames.conform(rows, self._columns))
 
     def settle(self, evaluations: pl.DataFrame) -> pl.Series:
-        """The round's evaluations are known; gives their ticks, ascending, each once."""
+        """Take the round's evaluations. Returns their ticks, ascending, each once."""
         if not evaluations.height and len(self._parts) <= 1:
-            return evaluations[TICK]  # all is as `forget` left it
+            return evaluations[TICK]  # nothing has changed since `forget`
         ordered = evaluations.select(pl.col(*EVALUATIONS_SCHEMA)).sort(EVALUATION)
         last = ordered.unique(TICK, keep="last", maintain_order=True)
         self._settle_on(pl.concat([self._windows, last]))
@@ -81,7 +84,7 @@ class LatestWindow:
         return pl.DataFrame([at.alias(EVALUATION), at.alias(TICK), *gather(self._rows, members)])
 
     def forget(self) -> None:
-        """The round is over: keep the latest window alone."""
+        """End the round: keep only the latest window."""
         if not self._windows.height:
             return
         kept = self._parts[0]
@@ -92,7 +95,7 @@ class LatestWindow:
             self._settle_on(self._windows.tail(1))
 
     def to_panes(self, name: str) -> dict[str, bytes]:
-        """The state, as two panes."""
+        """Returns the state as two panes."""
         (rows,) = self._parts if len(self._parts) == 1 else [frames.concatenate(self._parts, self._columns)]
         return {f"{name}.rows": self._saved[0](rows), f"{name}.windows": self._saved[1](self._windows)}
 

@@ -1,7 +1,9 @@
-"""How much an operator may build or keep: beyond it a ResourceError with the operator's name and the number, before the memory is asked for.
+"""How much an operator may build or keep. Beyond that, a ResourceError with the operator's name and the
+number is raised before the memory is allocated.
 
-The defaults stand here and nowhere else. `@operator("TIME_WINDOW")` on a Logic's `advance` gives the name: what is checked inside is told of
-that operator, and so is memory that a library asks for in vain.
+The defaults are defined here and nowhere else. The decorator `@operator("TIME_WINDOW")` on a Logic's
+`advance` sets the name. Errors of the checks inside it carry that name, and so does the error for a library's
+failed memory allocation.
 """
 
 from __future__ import annotations
@@ -14,13 +16,13 @@ from typing import Concatenate, ParamSpec, TypeVar
 from nilometer.errors import ResourceError
 
 ROWS_AT_ONCE = 50_000_000
-"""So many rows may an operator build in a round."""
+"""The most rows that an operator may build in a round."""
 BYTES_AT_ONCE = 2 << 30
-"""So many bytes may they take, eight for each value."""
+"""The most bytes that these rows may take, at eight per value."""
 ROWS_KEPT = 500_000_000
-"""So many rows may an operator keep from round to round, in one of its buffers."""
+"""The most rows that an operator may keep from round to round in one of its buffers."""
 MOST_MATCHES = 10_000_000
-"""So many matches (FLATTEN: rows) may SIMILAR build in a round."""
+"""The most matches (FLATTEN: rows) that SIMILAR may build in a round."""
 
 _current: ContextVar[str] = ContextVar("operator", default="an operator")
 
@@ -32,7 +34,7 @@ SMALLER = "use a shorter window, a larger SLIDE or a narrower condition; or ask 
 
 
 def operator(name: str) -> Callable[[Callable[Concatenate[Logic, P], R]], Callable[Concatenate[Logic, P], R]]:
-    """Gives a Logic's method the operator's name, for the errors of limits."""
+    """Decorates a Logic's method with the operator's name, which the errors of limits then state."""
 
     def named(method: Callable[Concatenate[Logic, P], R]) -> Callable[Concatenate[Logic, P], R]:
         @functools.wraps(method)
@@ -53,7 +55,7 @@ def operator(name: str) -> Callable[[Callable[Concatenate[Logic, P], R]], Callab
 
 
 def check_built(rows: float, columns: int) -> None:
-    """Refuse to build so many rows of so many columns at once."""
+    """Refuse to build more rows of this many columns at once than the limits allow."""
     most = min(ROWS_AT_ONCE, BYTES_AT_ONCE // (8 * max(columns, 1)))
     if rows > most:
         raise ResourceError(
@@ -64,7 +66,7 @@ def check_built(rows: float, columns: int) -> None:
 
 
 def check_kept(rows: int) -> None:
-    """Refuse to keep so many rows."""
+    """Refuse to keep more rows than the limit allows."""
     if rows > ROWS_KEPT:
         raise ResourceError(
             f"{_current.get()} would keep {rows:,} rows",

@@ -64,26 +64,28 @@ class Progress:
 
 @dataclass(frozen=True)
 class Output:
-    """What a round gave: rows, and for windows the evaluations that took place, in order."""
+    """The result of a round: rows, and for windows the evaluations that took place, in order."""
 
     rows: pl.DataFrame
     evaluations: pl.DataFrame
 
 
 class Logic(Protocol):
-    """A running operator. `snapshot` gives its whole state as named panes; `restore` takes them back."""
+    """A running operator. `snapshot` returns its whole state as named panes; `restore` takes them back."""
 
     def update(self, port: int, rows: pl.DataFrame) -> None:
         """Take rows of an input."""
 
     def advance(self, progress: Progress) -> Output:
-        """Event time has come to `progress.watermark`: emit what is complete, forget what nobody can need."""
+        """Event time has reached `progress.watermark`: emit complete results and forget rows that are no
+        longer needed.
+        """
 
     def snapshot(self) -> dict[str, bytes]:
-        """The whole state, as panes: a shell writes only those that changed."""
+        """Returns the whole state as panes. A shell writes only those that changed."""
 
     def restore(self, panes: dict[str, bytes]) -> None:
-        """Take back what `snapshot` gave, into a fresh Logic of the same Spec."""
+        """Take back a snapshot, into a fresh Logic of the same Spec."""
 
 
 class Spec(Protocol):

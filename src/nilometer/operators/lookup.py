@@ -1,7 +1,8 @@
 """Lookup: rows with a tick, and a table -> each row joined with the table, its system columns kept.
 
-The Logic of stream ⋈ table and windows ⋈ table. It remembers nothing but the table, which is given before the first
-`advance`; a later `update` of the table's port is a stored extent's next version, for rows from the tick `holds_from` on.
+This is the Logic of stream ⋈ table and windows ⋈ table. Its only state is the table, which is given before
+the first `advance`. A later `update` of the table's port is the next version of the stored extent, for rows
+from the tick `holds_from` on.
 """
 
 from __future__ import annotations
@@ -18,7 +19,9 @@ from nilometer.operators.validation import require
 
 
 class Lookup:
-    """`columns` are those of the answer, `system` the names of its system columns, `table` the table's port."""
+    """`columns` are the columns of the answer, `system` the names of its system columns, `table` the table's
+    port.
+    """
 
     def __init__(
         self, matching: Matching, columns: frames.Dtypes, system: tuple[str, ...], table: int = 1
@@ -61,7 +64,7 @@ class Lookup:
         if rows.height:
             panes["rows"] = frames.to_bytes(rows)
         if self._given is not None:
-            # Numbered, as a table of which no column is read has its height alone.
+            # The rows are numbered, because a table of which no column is read would lose its height.
             panes["given"] = self._numbered(self._given).to_bytes()
         return panes
 

@@ -1,11 +1,13 @@
-"""Matching: two frames and a condition -> the joined frame, in all four kinds. The core of the binary joins.
+"""Matching: two frames and a condition -> the joined frame, in all four kinds. This is the core of the binary
+joins.
 
-Equal keys (NULL equals nothing) are found by hash: the right rows are grouped by key, so that each left row has one
-*range* of candidates; without keys the range is the whole right side, which is the nested loop. The residual is then
-evaluated on chunks of at most `PAIRS_AT_ONCE` pairs, and over the columns it reads alone, so that memory is bounded by
-the answer and not by the product.
+Equal keys (NULL equals nothing) are found by hash. The right rows are grouped by key, so that each left row
+has one *range* of candidates. Without keys the range is the whole right side, which makes a nested loop. The
+residual is then evaluated on chunks of at most `PAIRS_AT_ONCE` pairs, and only over the columns it reads. So
+the answer bounds the memory, not the product.
 
-    INNER  all pairs · LEFT  those, and left rows without a pair with NULLs · SEMI / ANTI  left rows with / without a pair
+    INNER  all pairs · LEFT  those, and left rows without a pair with NULLs
+    SEMI / ANTI  left rows with / without a pair
 
 >>> from nilometer.expressions import ColumnReference
 >>> from nilometer.types import INT, Column
@@ -51,10 +53,11 @@ KeyPairs = tuple[tuple[Expression, Expression], ...]
 
 @dataclass(frozen=True)
 class Matching:
-    """A join of `left` rows with `right` rows. With `by_tick` both frames carry `@tick`, and only equal ticks meet.
+    """A join of `left` rows with `right` rows. With `by_tick` both frames have `@tick`, and only rows of
+    equal ticks join.
 
-    Residuals and keys may read NOW, which is the left row's tick. A right key that reads NOW where the right side is a
-    table has no column to read it from: such a pair becomes part of the residual.
+    Residuals and keys may read NOW, which is the left row's tick. If the right side is a table, it has no
+    column from which a right key could read NOW: such a pair of keys becomes part of the residual.
     """
 
     left: Schema
@@ -84,7 +87,7 @@ class Matching:
         return self.left + self.right if self.kind.pairs else self.left
 
     def mirrored(self) -> Matching:
-        """The same join with its sides exchanged; only INNER has one."""
+        """The same join with its sides exchanged. Only INNER can be mirrored."""
         require(self.kind is JoinKind.INNER, f"a {self.kind} join whose left side is a table")
         keys = tuple((right_key, left_key) for left_key, right_key in self.keys)
         return replace(self, left=self.right, right=self.left, keys=keys)
@@ -96,7 +99,9 @@ class Matching:
 
 @dataclass(frozen=True)
 class JoinSpec:
-    """What all Specs of binary joins share: both schemas, the kind, pairs of equal keys, and the rest of the condition."""
+    """The part that all Specs of binary joins share: both schemas, the kind, pairs of equal keys, and the
+    residual.
+    """
 
     left: Schema
     right: Schema
@@ -111,7 +116,7 @@ class JoinSpec:
 
     @property
     def matching(self) -> Matching:
-        """The join, checked."""
+        """The validated join."""
         kind = join_kind(self.kind)
         return Matching(self.left, self.right, kind, self.keys, self.residual, self.by_tick)
 
@@ -154,7 +159,9 @@ class Matcher:
         return left, [name for name in self._matching.right.names if name in names]
 
     def __call__(self, left: pl.DataFrame, right: pl.DataFrame) -> pl.DataFrame:
-        """The left's columns (system columns included), and in INNER and LEFT the right's visible ones."""
+        """Returns the left's columns (system columns included) and, for INNER and LEFT, the right's visible
+        ones.
+        """
         kind = self._matching.kind
         visible = right.select(self._matching.right.names)
         if not kind.pairs:
@@ -196,7 +203,7 @@ class Matcher:
     def _tested(
         self, left: pl.DataFrame, right: pl.DataFrame, candidates: Candidates, residual: Predicate
     ) -> list[tuple[Integers, Integers]]:
-        """The pairs that satisfy the residual."""
+        """Returns the pairs that satisfy the residual."""
         left_read, right_read = (
             side.select(names) for side, names in zip((left, right), self._read, strict=True)
         )

@@ -1,7 +1,7 @@
 """The order of a stream's tuples: (time, id, position), or within a source (time, position), NULL first.
 
-A derived stream (a union, a window's rows) has no positions; equal times are then put in order by the tuples' values, so
-that an answer never depends on the order of arrival.
+A derived stream (a union, a window's rows) has no positions. There, the tuples' values order tuples of equal
+times, so that an answer never depends on the order of arrival.
 
 >>> tags = {"@time": [5, 3, 5, 3], ID: [2, 1, 1, 1], POSITION: [0, 3, 2, 1]}
 >>> stream_order(pl.DataFrame({"@tick": [5, 3, 5, 3]} | tags), []).select(TIME, ID, POSITION).rows()
@@ -21,18 +21,19 @@ from nilometer.operators.logic import ID, POSITION, TIME
 
 
 def stream_order(rows: pl.DataFrame, values: Sequence[str]) -> pl.DataFrame:
-    """The rows by (time, id, position), and then by `values` where there is no position."""
+    """Sorts the rows by (time, id, position), and then by `values` where there is no position."""
     return in_time(rows, [ID, POSITION, *_ties(rows, values)])
 
 
 def source_order(rows: pl.DataFrame, values: Sequence[str]) -> pl.DataFrame:
-    """The rows by (time, position), and then by `values` where there is no position."""
+    """Sorts the rows by (time, position), and then by `values` where there is no position."""
     return in_time(rows, [POSITION, *_ties(rows, values)])
 
 
 def in_time(rows: pl.DataFrame, columns: Sequence[str]) -> pl.DataFrame:
-    """The rows by time and then by these columns, NULLs first. By numbers where times differ: a sort by several columns is
-    needed, and done, among rows of one time alone."""
+    """Sorts the rows by time and then by these columns, NULLs first. Rows of different times are sorted by
+    numbers alone. The slower sort by several columns is done only among rows of equal time.
+    """
     order = stable_order(rows[TIME].to_numpy())
     times = rows[TIME].to_numpy()[order]
     equal = times[1:] == times[:-1]

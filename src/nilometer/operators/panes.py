@@ -1,10 +1,12 @@
-"""Rows of a stream's recent past, as a sequence of panes: appended, never changed, dropped when nobody needs them.
+"""Rows of a stream's recent past, as a sequence of panes: appended, never changed, dropped when no longer
+needed.
 
-Design principle 8: a round costs what is new in it, so a pane is what a round brought, sorted by an order column (the tick, a
-time, or a row's ordinal). Small neighbours are merged when they are of like size (as a log-structured merge tree does), up to
-`SEALED` rows: so each row is rewritten O(log) times and a window is held in few, fat panes. The bytes of a pane are made once.
-What has been taken or has expired at the front of a pane stays there, dead, until all of the pane is: a stored pane is not
-written again because rows of it have gone.
+Design principle 8: the cost of a round depends on its new rows. So a pane holds the rows of one round, sorted
+by an order column (the tick, a time, or a row's ordinal). Small neighbours of similar size are merged (as in
+a log-structured merge tree), up to `SEALED` rows. So each row is rewritten O(log) times, and a window is held
+in few, flat panes. The bytes of a pane are made once. Rows at the front of a pane that were taken or have
+expired stay there, dead, until the whole pane is dead: a stored pane is not written again because some of its
+rows are gone.
 """
 
 from __future__ import annotations
@@ -23,14 +25,16 @@ from nilometer.operators.gathering import gather
 from nilometer.operators.limits import check_kept
 
 SMALL = 1_024
-"""Panes of fewer rows are always merged: they cost more to keep apart than to rewrite."""
+"""Panes of fewer rows are always merged: keeping them apart costs more than rewriting them."""
 SEALED = 65_536
 """Panes of more rows are never merged."""
 
 
 @dataclass
 class Pane:
-    """Rows in order, of which the first `start` are dead; `notes` is for what a reader makes of the rows, once."""
+    """Rows in order, of which the first `start` are dead. A reader may cache data derived from the rows in
+    `notes`.
+    """
 
     serial: int
     rows: pl.DataFrame
@@ -41,7 +45,7 @@ class Pane:
 
     @property
     def first(self) -> int:
-        """The order of the first row that lives."""
+        """The order of the first living row."""
         return int(self.order[self.start])
 
     @property
@@ -51,18 +55,19 @@ class Pane:
 
     @property
     def height(self) -> int:
-        """The rows that live."""
+        """The number of living rows."""
         return len(self.order) - self.start
 
     @property
     def living(self) -> pl.DataFrame:
-        """The rows that live."""
+        """The living rows."""
         return self.rows.slice(self.start) if self.start else self.rows
 
 
 class Panes:
-    """A bag of rows with an Int64 order column without NULLs; `span` bounds how much of that order a pane may cover;
-    `compact` may make fewer rows of those that have been merged."""
+    """A bag of rows with an Int64 order column without NULLs. `span` bounds the range of that order in one
+    pane. `compact` may reduce the rows of panes that were merged.
+    """
 
     def __init__(
         self,
@@ -88,7 +93,7 @@ class Panes:
 
     @property
     def begun(self) -> bool:
-        """Whether a pane has rows that were taken: then `restore` must be told up to where."""
+        """Whether a pane has rows that were taken. If so, `restore` needs the bound up to which they were."""
         return any(pane.start for pane in self._panes)
 
     def append(self, rows: pl.DataFrame) -> None:
@@ -97,22 +102,22 @@ class Panes:
             self.add(self.pane(rows))
 
     def pane(self, rows: pl.DataFrame) -> Pane:
-        """Rows, of which there is one, as a pane that can be read before it is added."""
+        """Returns the rows, at least one, as a pane that can be read before it is added."""
         check_kept(len(self) + rows.height)
         self._serial += 1
         return self._make(rows, self._serial - 1)
 
     def add(self, new: Pane) -> None:
-        """Take a pane that was made here, and merge it with those before if they are of like size."""
+        """Add a pane that `pane` made, and merge it with those before it that are of similar size."""
         while self._panes and self._mergeable(self._panes[-1], new):
             old = self._panes.pop()
             merged = self._sorted(pl.concat([old.living, new.rows], rechunk=True))
-            # Under the older one's name: one pane is written over, and fewer are deleted.
+            # Under the older one's name: one pane is overwritten, and fewer are deleted.
             new = self._make(merged if self._compact is None else self._compact(merged), old.serial)
         self._panes.append(new)
 
     def between(self, low: int | None, high: int) -> pl.DataFrame:
-        """The rows with low <= order <= high (None: from the beginning), sorted by it."""
+        """Returns the rows with low <= order <= high (None: from the beginning), sorted by order."""
         parts = []
         for pane in self._panes:
             if pane.first <= high and (low is None or pane.last >= low):
@@ -123,7 +128,7 @@ class Panes:
         return self._sorted(rows) if len(parts) > 1 else rows
 
     def take(self, bound: int) -> pl.DataFrame:
-        """Remove and give the rows with order < bound, sorted by it."""
+        """Removes and returns the rows with order < bound, sorted by order."""
         if not any(pane.first < bound for pane in self._panes):
             return concatenate([], self._columns)
         taken = self.between(None, bound - 1)
@@ -131,7 +136,9 @@ class Panes:
         return taken
 
     def expire(self, bound: int) -> None:
-        """Forget rows with order < bound: panes of no other rows at once; what stays of another is given by no reading."""
+        """Forget rows with order < bound. Panes with no other rows are dropped at once. In other panes these
+        rows are dead and no longer returned.
+        """
         kept = []
         for pane in self._panes:
             if pane.last < bound:
@@ -142,7 +149,7 @@ class Panes:
         self._panes = kept
 
     def retain(self, masks: Iterable[Booleans]) -> None:
-        """Forget the living rows that their pane's mask does not name."""
+        """Forget the living rows that are not in their pane's mask."""
         kept = []
         for pane, mask in zip(self._panes, masks, strict=True):
             if mask.all():
@@ -152,12 +159,16 @@ class Panes:
         self._panes = kept
 
     def rewrite(self, change: Callable[[pl.DataFrame], pl.DataFrame], columns: Dtypes | None = None) -> None:
-        """Change the rows of every pane, but not their order; `columns` if they become others."""
+        """Change the rows of every pane, but not their order. `columns` are the new columns, if they
+        change.
+        """
         self._columns = self._columns if columns is None else columns
         self._panes = [self._make(change(pane.living), pane.serial) for pane in self._panes]
 
     def snapshot(self, prefix: str) -> dict[str, bytes]:
-        """Every pane under its name; a pane keeps its name, and unless it is merged its bytes, as long as it lives."""
+        """Returns every pane under its name. While a pane lives it keeps its name and, unless it is merged,
+        its bytes.
+        """
         panes: dict[str, bytes] = {}
         for pane in self._panes:
             if pane.data is None:
@@ -166,7 +177,7 @@ class Panes:
         return panes
 
     def restore(self, prefix: str, panes: dict[str, bytes], bound: int | None = None) -> None:
-        """Take back what `snapshot` gave under the same prefix; rows with order < bound had been taken."""
+        """Take back a snapshot with the same prefix. Rows with order < bound had been taken."""
         for name in sorted(panes):
             if name.startswith(prefix + "/"):
                 pane = self._make(from_bytes(panes[name]), int(name.removeprefix(prefix + "/")))
@@ -177,7 +188,9 @@ class Panes:
             self.expire(bound)
 
     def _save(self, pane: Pane) -> None:
-        """Make the pane's bytes, of the rows that live; from now on the rows are those bytes, so that they are held once."""
+        """Make the pane's bytes from its living rows. From then on the rows share the memory of these bytes,
+        so that they are held once.
+        """
         pane.data = to_bytes(pane.living)
         pane.rows = from_bytes(pane.data)
         pane.order = self._order_of(pane.rows)
