@@ -1,7 +1,9 @@
-"""A stream's recent rows in the order in which they came, under numbers that they keep: appended at the end, forgotten from the front.
+"""A stream's recent rows in arrival order, under permanent numbers: appended at the end, forgotten from the
+front.
 
-The rows stand in one frame, which grows in place, so that a row is found by its number; what has been forgotten is cut off when it is more
-than half. For snapshots they are cut into panes, whose bytes are made once; small neighbours are merged as in window_panes.py.
+The rows are in one frame, which grows in place, so that a row is found by its number. Forgotten rows are cut
+off when they are more than half. For snapshots the rows are cut into panes, whose bytes are made once. Small
+neighbours are merged as in panes.py.
 
 >>> store = RowStore({"x": pl.Int64()})
 >>> store.append(pl.DataFrame({"x": [10, 20, 30]}))
@@ -23,7 +25,7 @@ from nilometer.operators.panes import SEALED, SMALL
 
 @dataclass
 class _Piece:
-    """Rows `first` to `end` - 1, under a serial number; `data` when it has been asked for."""
+    """Rows `first` to `end` - 1, under a serial number. `data` is set once the bytes have been requested."""
 
     serial: int
     first: int
@@ -49,16 +51,16 @@ class RowStore:
 
     @property
     def rows(self) -> pl.DataFrame:
-        """The rows from the number `base` on."""
+        """The rows from number `base` on."""
         return self._rows
 
     @property
     def base(self) -> int:
-        """The number of the first of `rows`."""
+        """The number of the first row in `rows`."""
         return self._base
 
     def append(self, rows: pl.DataFrame) -> None:
-        """Take rows."""
+        """Append rows."""
         check_kept(self._rows.height + rows.height)
         first = self.end
         self._rows = rows.clone() if not self._rows.height else self._rows.extend(rows)
@@ -66,11 +68,11 @@ class RowStore:
         self._serial += 1
         while len(self._pieces) > 1 and self._mergeable(*self._pieces[-2:]):
             new, old = self._pieces.pop(), self._pieces.pop()
-            # Under the older one's name: one pane is written over, and fewer are deleted.
+            # Under the older one's name: one pane is overwritten, and fewer are deleted.
             self._pieces.append(_Piece(old.serial, old.first, new.end))
 
     def forget(self, first: int) -> None:
-        """Rows with lesser numbers are not wanted any more."""
+        """Forget the rows with smaller numbers than `first`."""
         self._first = max(first, self._first)
         self._pieces = [piece for piece in self._pieces if piece.end > self._first]
         if 2 * (self._first - self._base) > self._rows.height:
@@ -78,7 +80,9 @@ class RowStore:
             self._base = self._first
 
     def snapshot(self, prefix: str) -> dict[str, bytes]:
-        """Every pane under its name; a pane keeps its name, and unless it is merged its bytes, as long as it lives."""
+        """Returns every pane under its name. While a pane lives it keeps its name and, unless it is merged,
+        its bytes.
+        """
         for piece in self._pieces:
             if piece.data is None:
                 first = max(piece.first, self._first)

@@ -1,8 +1,8 @@
 """Row windows: stream -> windows (logical.RowWindow).
 
-Rows count from the query's start in the order (time, id, position), ties broken by the visible columns, NULLs first;
-a row has its number for good once its tick is below the watermark. At every `slide`-th row n the rows n - start ... n - end are
-the window; its evaluation is n, its tick that of row n.
+Rows are counted from the query's start in the order (time, id, position). The visible columns break ties,
+NULLs first. A row's number is final once its tick is below the watermark. At every `slide`-th row n, the
+window is the rows n - start ... n - end. Its evaluation is n, and its tick is that of row n.
 
 >>> from nilometer.types import Column
 >>> river = Schema((Column("depth", INT),))
@@ -44,7 +44,9 @@ _PANES_PER_WINDOW = 16
 
 @dataclass(frozen=True)
 class RowWindow:
-    """Spec. RANGE n is start n - 1, end 0; `start` None is UNBOUNDED. `id_type` is that of the stream's sources."""
+    """Spec. RANGE n is start n - 1, end 0; `start` None is UNBOUNDED. `id_type` is the type of the stream's
+    ids.
+    """
 
     schema: Schema
     start: int | None
@@ -64,7 +66,7 @@ class RowWindow:
 
 
 class RowNumbers:
-    """Gives rows their numbers, 1, 2, ..., for good: once their tick is below the watermark."""
+    """Gives rows their final numbers, 1, 2, ..., once their tick is below the watermark."""
 
     def __init__(self, schema: Schema, id_type: Type) -> None:
         self._columns: Dtypes = stream_dtypes(schema, id_type)
@@ -79,14 +81,14 @@ class RowNumbers:
         self._waiting.add(rows)
 
     def advance(self, watermark: int) -> pl.DataFrame:
-        """The rows that have got their numbers now, in order, with a column ORDINAL."""
+        """Returns the rows that get their numbers now, in order, with a column ORDINAL."""
         final = in_time(self._waiting.release(watermark), self._order)
         first, self.count = self.count + 1, self.count + final.height
         ordinals = np.arange(first, self.count + 1, dtype=np.int64)
         return final.with_columns(pl.Series(ORDINAL, ordinals))
 
     def snapshot(self) -> dict[str, bytes]:
-        """The rows that wait, and the number of those that do not."""
+        """Returns the rows that wait, and the number of rows that already have a number."""
         numbers = json.dumps({"count": self.count}).encode()
         return {"numbers": numbers} | self._waiting.snapshot("waiting")
 
@@ -97,13 +99,13 @@ class RowNumbers:
 
 
 def evaluated_rows(numbered: pl.DataFrame, slide: int) -> pl.DataFrame:
-    """The evaluations at every `slide`-th row: its number, and its tick."""
+    """Returns the evaluations at every `slide`-th row: the row's number and its tick."""
     at = numbered.filter(pl.col(ORDINAL) % slide == 0)
     return at.select(pl.col(ORDINAL).alias(EVALUATION), TICK)
 
 
 class RowWindowLogic:
-    """Holds rows that have no number yet, and numbered ones that a window to come holds."""
+    """Holds the rows that have no number yet, and the numbered rows that a future window holds."""
 
     def __init__(self, spec: RowWindow) -> None:
         self._spec = spec
@@ -130,7 +132,7 @@ class RowWindowLogic:
         return Output(rows, listed)
 
     def snapshot(self) -> dict[str, bytes]:
-        """Both kinds of panes, and the number of rows so far."""
+        """Returns both kinds of panes, and the number of rows so far."""
         return self._numbers.snapshot() | self._rows.snapshot("pane")
 
     def restore(self, panes: dict[str, bytes]) -> None:

@@ -1,10 +1,11 @@
 """Aggregates of row windows, fused: stream -> windows (logical.Aggregate over Select? over RowWindow).
 
-    Aggregate(keys, items) · Select(predicate) · RowWindow(w)   =>   RowWindowAggregate   when nothing in it reads NOW
+    Aggregate(keys, items) · Select(predicate) · RowWindow(w)   =>   RowWindowAggregate   if nothing reads NOW
 
-Once rows have their numbers, a row window is a time window whose clock is the number: the n-th row has tick n, and n - start <=
-tick <= n - end is seen at every multiple of the slide. So this is a WindowAggregate over numbered rows, at the same constant
-cost per row whatever range / slide is; its evaluations then get the ticks of the rows at which they took place.
+Once rows have their numbers, a row window is a time window whose clock is the number. The n-th row has tick
+n, and the window n - start <= tick <= n - end is evaluated at every multiple of the slide. So this is a
+WindowAggregate over numbered rows, with the same constant cost per row for any range / slide. Its evaluations
+then get the ticks of the rows at which they took place.
 
 >>> from nilometer.expressions import Aggregate, ColumnReference
 >>> from nilometer.operators.frames import stream_dtypes
@@ -41,7 +42,8 @@ _PREFIX = "numbered/"
 class RowWindowAggregate:
     """Spec: the window as in `RowWindow`; keys, items and predicate as in `WindowAggregate`.
 
-    `input_schema` are all visible columns of the stream: they decide the order of rows that are alike in all else.
+    `input_schema` are all visible columns of the stream: they decide the order of rows that are equal in all
+    else.
     """
 
     input_schema: Schema
@@ -75,7 +77,7 @@ class RowWindowAggregate:
 
 
 class RowWindowAggregateLogic:
-    """Numbers rows, and hands them to a window aggregate whose clock is the number."""
+    """Numbers rows and passes them to a window aggregate whose clock is the number."""
 
     def __init__(self, spec: RowWindowAggregate) -> None:
         self._slide = spec.slide
@@ -94,7 +96,7 @@ class RowWindowAggregateLogic:
         final = self._numbers.advance(progress.watermark)
         if final.height:
             self._aggregate.update(0, final.with_columns(pl.col(ORDINAL).alias(TICK)))
-        # Many rows at once are no gap in time: they are evaluated in as many steps as a window takes at once.
+        # Many rows at once are not a gap in time, so they are evaluated in steps of at most MOST_EVALUATIONS.
         after = self._numbers.count + 1
         steps = [*range(before + MOST_EVALUATIONS, after, MOST_EVALUATIONS), after]
         answers = pl.concat([self._aggregate.advance(Progress(step, 1)).rows for step in steps])
@@ -103,7 +105,7 @@ class RowWindowAggregateLogic:
         return Output(conform(rows, self._output), listed)
 
     def snapshot(self) -> dict[str, bytes]:
-        """The panes of both."""
+        """Returns the panes of both."""
         inner = {_PREFIX + name: data for name, data in self._aggregate.snapshot().items()}
         return self._numbers.snapshot() | inner
 

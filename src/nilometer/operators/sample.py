@@ -1,7 +1,8 @@
-"""SAMPLE EVERY d: a stream -> per source the first tuple, by (time, position), of each interval of d (Fjords section 3).
+"""SAMPLE EVERY d: a stream -> per source the first tuple, by (time, position), of each interval of d (Fjords
+section 3).
 
-Intervals are floor(time / d) since the epoch. A tuple waits until its tick is complete; the state beside the waiting
-tuples is the intervals taken that later tuples may still fall into.
+Intervals are floor(time / d) since the epoch. A tuple waits until its tick is complete. The state is the
+waiting tuples, and the intervals already sampled into which later tuples may still fall.
 
 >>> from nilometer.types import Column
 >>> river = Schema((Column("depth", INT),))
@@ -45,7 +46,7 @@ class Sample:
 
 
 class SampleLogic:
-    """The tuples that wait, and the (source, interval) pairs taken."""
+    """The waiting tuples, and the (source, interval) pairs already sampled."""
 
     def __init__(self, spec: Sample) -> None:
         self._every = spec.every

@@ -1,10 +1,12 @@
-"""SILENT: a stream -> `(time, id, state, last_time)`, a row when a sensor falls silent and one when it returns.
+"""SILENT: a stream -> `(time, id, state, last_time)`, a row when a sensor falls silent and one when it
+returns.
 
     heard at t, next at u > t + d:  (t + d, id, 'silent', t)  and  (u, id, 'returned', t)
 
-A tuple without an id is no sensor's. A declared sensor counts as expected from the stream's first tick on, without having been heard: its last_time is NULL.
-What happens at time e is known when every tuple of a time up to e has come: a row waits until e < watermark. The state
-is each sensor's last time, and the tuples beyond the watermark.
+A tuple without an id belongs to no sensor. A declared sensor is expected from the stream's first tick on,
+even if it was never heard; its last_time is then NULL. An event at time e is certain when every tuple of a
+time up to e has arrived, so its row waits until e < watermark. The state is each sensor's last time, and the
+tuples beyond the watermark.
 
 >>> logic = Silent(10, "s", sensors=frozenset({1, 2})).build()
 >>> rows = [(0, 0, 1, 0), (30, 30, 1, 1)]  # tick, time, id, position: sensor 2 is never heard
@@ -35,7 +37,9 @@ _GAP = "@gap"
 
 @dataclass(frozen=True)
 class Silent:
-    """Sensors not heard for `duration` microseconds; `sensors` are the declared ones. Columns are `alias.time` and so on."""
+    """Reports sensors not heard for `duration` microseconds. `sensors` are the declared ones. The columns are
+    `alias.time` and so on.
+    """
 
     duration: int
     alias: str
@@ -47,7 +51,7 @@ class Silent:
 
     @classmethod
     def of(cls, call: FunctionCall, _input: Schema) -> Silent:
-        """The operator of a call."""
+        """Returns the operator of a call."""
         duration = call["FOR"]
         assert isinstance(duration, int)
         return cls(duration, call.alias, call.id_type.plain, call.sensors)
@@ -62,7 +66,9 @@ class Silent:
 
 
 class SilentLogic:
-    """Per sensor the last moment (`@time`), whether it was heard then, and whether its silence since was told."""
+    """Per sensor, its last moment (`@time`), whether it was heard then, and whether its silence since was
+    reported.
+    """
 
     def __init__(self, spec: Silent) -> None:
         self._spec = spec
@@ -88,7 +94,7 @@ class SilentLogic:
         moments = heard.with_columns(pl.lit(True).alias(_HEARD), pl.lit(False).alias(_TOLD))
         known = [self._last, moments]
         if expected and first is not None:
-            # By now every extent below has been heard, so that no other first tick can turn up.
+            # By now every extent below has been heard, so the first tick cannot change any more.
             known.insert(0, self._expected(first))
             self._expecting = False
         ordered = self._with_gaps(pl.concat(known), progress.watermark)
@@ -111,12 +117,14 @@ class SilentLogic:
         return Output(self._rows(pl.concat([silent, returned])), no_evaluations())
 
     def _next_silence(self) -> int | None:
-        """When the next sensor falls silent if none is heard before; None if all that are known have."""
+        """Returns when the next sensor falls silent if none is heard before, or None if all known sensors are
+        silent.
+        """
         moment: int | None = self._last.filter(~pl.col(_TOLD))[TIME].min()  # type: ignore[assignment]
         return None if moment is None else moment + self._spec.duration
 
     def _expected(self, since: int) -> pl.DataFrame:
-        """The declared sensors, as if each had been due at the stream's first tick."""
+        """Returns the declared sensors, as if each had been due at the stream's first tick."""
         sensors = pl.Series(ID, sorted(self._spec.sensors), dtype=self._moments[ID])
         return sensors.to_frame().select(
             ID,
@@ -126,8 +134,11 @@ class SilentLogic:
         )
 
     def _with_gaps(self, moments: pl.DataFrame, watermark: int) -> pl.DataFrame:
-        """Each sensor's moments in order, with the next one and whether a silence lies in between."""
-        # What was only expected comes before all that was heard, whatever its time.
+        """Returns each sensor's moments in order, with the next moment and whether a silence lies in
+        between.
+        """
+        # A moment at which a sensor was only expected comes before all at which it was heard, whatever its
+        # time.
         ordered = moments.sort(ID, _HEARD, TIME)
         same = pl.col(ID).eq_missing(pl.col(ID).shift(-1)) & (
             pl.int_range(pl.len(), dtype=pl.Int64) < pl.len() - 1

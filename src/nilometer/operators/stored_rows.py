@@ -1,7 +1,8 @@
-"""Stored rows: the version of a table that an operator works with, row for row also where no column is left of it.
+"""Stored rows: the version of a table that an operator works with. It keeps the number of rows even if no
+column is read.
 
-`COUNT(*)` of a product reads no column at all, and then a frame's height is easily lost (by `select`, by Arrow's bytes):
-so the rows are kept with a number, `@row`, which `visible` takes off again.
+`COUNT(*)` of a product reads no column at all, and then a frame's height is easily lost (by `select`, or in
+Arrow's bytes). So the rows are kept with a number, `@row`, which `visible` removes again.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ ROW = "@row"
 
 
 class StoredRows:
-    """A table of this schema; empty until it is `put`."""
+    """A table of this schema, empty until `put` is called."""
 
     def __init__(self, schema: Schema) -> None:
         self._columns = frames.dtypes(schema)
@@ -24,13 +25,13 @@ class StoredRows:
         self._saved = frames.Saved()
 
     def put(self, rows: pl.DataFrame) -> None:
-        """A new version of the table."""
+        """Replace the table by a new version."""
         check_kept(rows.height)
         columns = frames.conform(rows, self._columns).get_columns() if self._columns else []
         self.rows = pl.DataFrame([pl.int_range(rows.height, eager=True).alias(ROW), *columns])
 
     def to_bytes(self) -> bytes:
-        """The rows."""
+        """Returns the rows as bytes."""
         return self._saved(self.rows)
 
     def from_bytes(self, data: bytes) -> None:
@@ -39,5 +40,5 @@ class StoredRows:
 
 
 def visible(rows: pl.DataFrame, columns: frames.Dtypes) -> pl.DataFrame:
-    """The rows with these columns alone; as many if there are none."""
+    """Returns the rows with only these columns. The number of rows stays the same if there are none."""
     return rows.select(*columns) if columns else pl.DataFrame(height=rows.height)

@@ -1,10 +1,10 @@
-"""The versions of a table that rows may still meet, each from its tick on.
+"""The versions of a table that rows may still be joined with, each from its tick on.
 
     a row with tick T  meets  the last version with holds_from <= T
 
-So which version a row meets depends on its tick alone: neither on when it came nor on how the log was cut. A version may be
-given before its time. The law: no row comes with a tick below the watermark, so a version is forgotten once the watermark
-has reached the next one's beginning.
+So only a row's tick decides which version it meets. Neither the row's arrival nor the way the log was cut
+matters. A version may be given before its time. The law: no row comes with a tick below the watermark, so a
+version is forgotten once the watermark has reached the start of the next one.
 
 >>> from nilometer.types import INT, Column
 >>> versions = StoredVersions(Schema((Column("k", INT),)))
@@ -32,7 +32,7 @@ _BEGINNINGS = "versions"
 
 
 class StoredVersions:
-    """Of a table of this schema; empty until something is `put`."""
+    """The versions of a table of this schema, empty until `put` is called."""
 
     def __init__(self, schema: Schema) -> None:
         self._schema = schema
@@ -40,7 +40,9 @@ class StoredVersions:
         self._tables = [StoredRows(schema)]
 
     def put(self, rows: pl.DataFrame, holds_from: int) -> None:
-        """A version that holds from this tick on, in place of all that would begin at it or later."""
+        """Add a version that holds from this tick on. It replaces all versions that would start at this tick
+        or later.
+        """
         kept = bisect_left(self._beginnings, holds_from)
         table = StoredRows(self._schema)
         table.put(rows)
@@ -48,7 +50,7 @@ class StoredVersions:
         self._tables[kept:] = [table]
 
     def met(self, rows: pl.DataFrame) -> Iterator[tuple[pl.DataFrame, pl.DataFrame]]:
-        """Rows with the version that they meet; all rows, each once."""
+        """Yields the rows with the version that they meet: all rows, each once."""
         if len(self._tables) == 1:
             yield rows, self._tables[0].rows
             return
@@ -60,13 +62,13 @@ class StoredVersions:
             yield rows.filter(mine), table.rows
 
     def forget(self, watermark: int) -> None:
-        """No row with an earlier tick comes any more."""
+        """Drop the versions that no row can meet any more: no row has a tick below the watermark."""
         passed = bisect_right(self._beginnings, watermark) - 1
         if passed > 0:
             del self._beginnings[:passed], self._tables[:passed]
 
     def to_panes(self) -> dict[str, bytes]:
-        """A pane for each version; that of a table that was never read anew is all there is."""
+        """Returns a pane for each version. A table that was never read again has one pane."""
         names = [_FIRST, *(f"{_FIRST} {number}" for number in range(1, len(self._tables)))]
         panes = {name: table.to_bytes() for name, table in zip(names, self._tables, strict=True)}
         if self._beginnings != [INT_MINIMUM]:

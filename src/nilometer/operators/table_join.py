@@ -1,7 +1,7 @@
-"""Table joins: stream ⋈ table, each tuple as it comes, its system columns kept; table ⋈ table, once.
+"""Table joins: stream ⋈ table, each tuple on arrival, its system columns kept; table ⋈ table, once.
 
-A stored extent is there at every tick (language.md, "Window joins": "Stored extents: always"), so a tuple need not wait:
-nothing is gated by the watermark, and the only state is the table.
+A stored extent exists at every tick (language.md, "Window joins": "Stored extents: always"). So a tuple does
+not wait for the watermark, and the only state is the table.
 
 >>> from nilometer.expressions import ColumnReference
 >>> from nilometer.types import STRING, Column, Schema
@@ -32,7 +32,9 @@ from nilometer.types import INT, Type
 
 @dataclass(frozen=True)
 class StreamTableJoin(JoinSpec):
-    """A stream with a table, which is at port `table` (0 only for INNER). `id_type` is that of the stream's sources."""
+    """A join of a stream with a table, which is at port `table` (0 only for INNER). `id_type` is the type of
+    the stream's ids.
+    """
 
     table: int = 1
     id_type: Type = INT
@@ -47,14 +49,14 @@ class StreamTableJoin(JoinSpec):
 
 @dataclass(frozen=True)
 class TableJoin(JoinSpec):
-    """A table (port 0) with a table (port 1)."""
+    """A join of a table (port 0) with a table (port 1)."""
 
     def build(self) -> TableJoinLogic:
         return TableJoinLogic(self)
 
 
 class TableJoinLogic:
-    """Gives the joined table in the first round, and again in a round that brought a new version of a side."""
+    """Returns the joined table in the first round, and again in every round with a new version of a side."""
 
     def __init__(self, spec: TableJoin) -> None:
         self._matcher = spec.matching.build()

@@ -1,8 +1,9 @@
 """Time windows, materialised: stream -> windows (logical.TimeWindow).
 
-For every evaluation T below the watermark the rows with T - start <= tick <= T - end (RANGE: T - start < tick). Used
-where a window feeds a join, a projection or RSTREAM; an aggregate directly above is fused (window_aggregate.py). The
-cost of a round is that of its output: windows are index ranges of the rows sorted by tick, expanded at once.
+Every evaluation T below the watermark gives the rows with T - start <= tick <= T - end (RANGE: T - start <
+tick). This operator is used where a window feeds a join, a projection or RSTREAM. An aggregate directly above
+is fused with its window (window_aggregate.py). The cost of a round is that of its output: windows are index
+ranges of the rows sorted by tick, and all are expanded at once.
 
 >>> from nilometer.operators.frames import stream_dtypes
 >>> from nilometer.types import INT, Column
@@ -39,8 +40,10 @@ _PANES_PER_WINDOW = 16
 
 @dataclass(frozen=True)
 class TimeWindow:
-    """Spec. `schema`: the visible columns. `start` None is UNBOUNDED. Without `slide` it is evaluated at the multiples
-    of `interval` (a sensed input) or, if that is None too, at every tick that has a row."""
+    """Spec. `schema` are the visible columns. `start` None is UNBOUNDED. Without `slide` the window is
+    evaluated at the multiples of `interval` (a sensed input) or, if that is None too, at every tick that has
+    a row.
+    """
 
     schema: Schema
     start: int | None
@@ -54,7 +57,7 @@ class TimeWindow:
 
     @property
     def scope(self) -> Scope:
-        """Which ticks are evaluated and what each sees."""
+        """The ticks that are evaluated and the ticks that each evaluation sees."""
         return Scope(self.start, self.end, self.slide, self.open_start, self.interval)
 
     def build(self) -> TimeWindowLogic:
@@ -63,7 +66,7 @@ class TimeWindow:
 
 
 class TimeWindowLogic:
-    """Holds the rows that an evaluation to come may see, in panes."""
+    """Holds the rows that a future evaluation may see, in panes."""
 
     def __init__(self, spec: TimeWindow) -> None:
         self._scope = spec.scope
@@ -86,7 +89,7 @@ class TimeWindowLogic:
 
     @operator("TIME_WINDOW")
     def advance(self, progress: Progress) -> Output:
-        """The windows of every evaluation below the watermark."""
+        """Returns the windows of every evaluation below the watermark."""
         parts = list(self.windows(progress))
         ticks = np.concatenate([ticks for ticks, _ in parts]) if parts else np.empty(0, dtype=np.int64)
         rows = concatenate([rows for _, rows in parts], self._output)
@@ -95,7 +98,9 @@ class TimeWindowLogic:
     def windows(
         self, progress: Progress, limit: int | None = None
     ) -> Iterator[tuple[Integers, pl.DataFrame]]:
-        """What `advance` gives, in parts of about `limit` rows: evaluations, and the rows of their windows."""
+        """Yields the result of `advance` in parts of about `limit` rows: evaluations, and the rows of their
+        windows.
+        """
         self._settle()
         ticks = self._evaluations(progress)
         if len(ticks):
@@ -106,7 +111,7 @@ class TimeWindowLogic:
             self._panes.expire(needed)
 
     def snapshot(self) -> dict[str, bytes]:
-        """The panes of rows, and the watermark."""
+        """Returns the panes of rows, and the watermark."""
         self._settle()
         return {"meta": json.dumps({"since": self._since}).encode()} | self._panes.snapshot("pane")
 

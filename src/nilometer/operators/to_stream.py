@@ -1,10 +1,11 @@
 """Windows to stream: RSTREAM, ISTREAM, DSTREAM (CQL; SNEE section 4.3).
 
-    RSTREAM at T = window(T)        ISTREAM at T = window(T) - window(T')        DSTREAM at T = window(T') - window(T)
+    RSTREAM at T = window(T)    ISTREAM at T = window(T) - window(T')    DSTREAM at T = window(T') - window(T)
 
-with T' the previous evaluation (the first: empty) and - the difference of bags over the visible columns, NULL = NULL,
-the tick left out. Equal rows of an evaluation are numbered; a row is in the difference if the other evaluation has no
-equal row of its number. Tuples have time = tick = T, no id and no position. The state is the last evaluation's rows.
+T' is the previous evaluation (before the first, the window is empty). The minus is the bag difference over
+the visible columns without the tick, NULL = NULL. Equal rows of an evaluation are numbered. A row is in the
+difference if the other evaluation has no equal row with the same number. Tuples have time = tick = T, no id
+and no position. The state is the last evaluation's rows.
 
 >>> from nilometer.types import Column
 >>> river = Schema((Column("depth", INT),))
@@ -45,7 +46,7 @@ _OTHER = "@other"
 
 @dataclass(frozen=True)
 class ToStream:
-    """`relation` of windows with these visible columns. `id_type` is the dtype of the (null) ids."""
+    """The `relation` of windows with these visible columns. `id_type` is the dtype of the (null) ids."""
 
     schema: Schema
     relation: str
@@ -61,7 +62,7 @@ class ToStream:
 
 
 def as_stream(rows: pl.DataFrame, columns: frames.Dtypes) -> pl.DataFrame:
-    """Rows with a tick as tuples of a stream."""
+    """Converts rows with a tick to tuples of a stream."""
     tuples = rows.with_columns(
         pl.col(TICK).alias(TIME),
         pl.lit(None, dtype=columns[ID]).alias(ID),
@@ -71,7 +72,7 @@ def as_stream(rows: pl.DataFrame, columns: frames.Dtypes) -> pl.DataFrame:
 
 
 def bag_difference(rows: pl.DataFrame, others: pl.DataFrame, values: list[str]) -> pl.DataFrame:
-    """The rows less those that are equal in `values` (NULL = NULL), one for one."""
+    """Removes from `rows` the `others` that are equal in `values` (NULL = NULL), one for one."""
     if not rows.height or not others.height:
         return rows
     numbered, taken = (
@@ -88,7 +89,7 @@ def bag_difference(rows: pl.DataFrame, others: pl.DataFrame, values: list[str]) 
 
 
 class RStreamLogic:
-    """All rows of each evaluation."""
+    """Emits all rows of each evaluation."""
 
     def __init__(self, spec: ToStream) -> None:
         self._input = frames.window_dtypes(spec.schema)
@@ -114,7 +115,7 @@ class RStreamLogic:
 
 
 class DifferenceLogic:
-    """The difference to the previous evaluation, in one direction or the other."""
+    """Emits the difference to the previous evaluation, in one direction or the other."""
 
     def __init__(self, spec: ToStream) -> None:
         self._new = spec.relation == Relation.ISTREAM
@@ -142,7 +143,7 @@ class DifferenceLogic:
         return Output(as_stream(changes, self._columns), no_evaluations())
 
     def _changes(self, rows: pl.DataFrame, steps: pl.DataFrame) -> pl.DataFrame:
-        # Per evaluation the one to compare with: the previous (whose rows are taken away), or the next.
+        # For each evaluation, the one to compare with: the previous (whose rows are subtracted), or the next.
         shifted = steps.shift(1 if self._new else -1)
         compared = pl.DataFrame(
             [steps[EVALUATION], shifted[EVALUATION].alias(_OTHER), shifted[TICK].alias("@then")]
@@ -159,9 +160,10 @@ class DifferenceLogic:
             maintain_order="left",
         )
         if self._new:
-            # The last evaluation of earlier rounds is there to be compared with; it was given before.
+            # The last evaluation of earlier rounds is only compared with; its rows were emitted before.
             return gone.filter(~pl.col(EVALUATION).is_in(self._last[EVALUATION].implode()))
-        # What is missing in the next evaluation left at that evaluation's tick; the last has no next one yet.
+        # A row missing in the next evaluation left at that evaluation's tick. The last evaluation has no next
+        # one yet.
         return gone.filter(pl.col("@then").is_not_null()).with_columns(pl.col("@then").alias(TICK))
 
     def snapshot(self) -> dict[str, bytes]:

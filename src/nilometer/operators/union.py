@@ -1,8 +1,9 @@
 """Union: two inputs of equal types -> their bag union, columns by position, named as on the left.
 
-Streams: each tuple as it comes; its @id is kept unless one side has INT ids and the other STRING ones (then null), its @position is null,
-for positions of two streams cannot be compared. Windows: at the union of the ticks, each side with its latest window
-at or before. Tables: once, and again when a side has a new version.
+Streams: each tuple is passed on as it arrives. It keeps its @id, unless one side has INT ids and the other
+STRING ones (then it is null). Its @position is null, because positions of two streams cannot be compared.
+Windows: at the union of the ticks, each side contributes its latest window at or before. Tables: the union is
+returned once, and again when a side has a new version.
 
 >>> from nilometer.types import Column
 >>> a, b = Schema((Column("a.x", INT),)), Schema((Column("b.x", INT),))
@@ -33,7 +34,7 @@ from nilometer.types import INT, Schema, Type
 class Union:
     """The union of `left` (port 0) and `right` (port 1), both of this collection.
 
-    `id_types` are those of the two streams' sources, None for one whose tuples have none.
+    `id_types` are the types of the two streams' ids, None for a stream whose tuples have none.
     """
 
     left: Schema
@@ -76,12 +77,12 @@ class Union:
 
 
 def _names(spec: Union) -> dict[str, str]:
-    """The right's names as the left's."""
+    """Maps the right's column names to the left's."""
     return dict(zip(spec.right.names, spec.left.names, strict=True))
 
 
 class StreamUnion:
-    """Passes tuples on."""
+    """Passes tuples on as they arrive."""
 
     def __init__(self, spec: Union) -> None:
         self._names = _names(spec)
@@ -114,7 +115,7 @@ class StreamUnion:
 
 
 class WindowsUnion:
-    """Both sides' latest windows."""
+    """Unites both sides' latest windows."""
 
     def __init__(self, spec: Union) -> None:
         self._names = _names(spec)
@@ -145,7 +146,7 @@ class WindowsUnion:
 
 
 class TableUnion:
-    """Gives the united table in the first round, and again in a round that brought a new version of a side."""
+    """Returns the united table in the first round, and again in every round with a new version of a side."""
 
     def __init__(self, spec: Union) -> None:
         self._names = _names(spec)

@@ -1,4 +1,6 @@
-"""Validation: what a Spec refuses to be built with. A wrong Spec is a bug of the planner, never the user's."""
+"""Validation of Specs: each function refuses a wrong parameter. A wrong Spec is a bug of the planner, never
+the user's fault.
+"""
 
 from __future__ import annotations
 
@@ -10,23 +12,23 @@ from nilometer.types import Kind, Schema
 
 
 def require(condition: bool, message: str) -> None:
-    """A wrong Spec cannot be built."""
+    """Refuse a Spec for which the condition does not hold."""
     if not condition:
         raise InternalError(f"wrong operator: {message}")
 
 
 def require_choice(name: str, choices: type[StrEnum], what: str) -> None:
-    """The name is one of those enumerated."""
+    """Require that the name is one of the choices."""
     require(name in [choice.value for choice in choices], f"{what} {name}")
 
 
 def require_columns(expression: Expression, schema: Schema, what: str) -> None:
-    """Every column that the expression reads is in the schema."""
+    """Require that every column that the expression reads is in the schema."""
     missing = columns_of(expression) - set(schema.names)
     require(not missing, f"{what} reads {sorted(missing)}, which its input ({schema}) does not have")
 
 
 def require_condition(predicate: Expression, schema: Schema, what: str) -> None:
-    """A condition over columns of the schema."""
+    """Require a condition over columns of the schema."""
     require_columns(predicate, schema, what)
     require(type_of(predicate).kind in (Kind.BOOLEAN, Kind.NULL), f"{what} is not a condition")

@@ -1,9 +1,9 @@
 """Waiting: rows in any order -> the rows that event time has passed, once each.
 
-A reorder buffer, released by watermarks. The law: `release(W)` gives every row added so far whose gate column
-is below W and that was not given before. Rows that are released in the round in which they came are never
-stored; of the others a round writes those that are new, and `bound`, the watermark below which none waits any
-more.
+This is a reorder buffer, released by watermarks. The law: `release(W)` returns every row added so far whose
+gate column is below W and that was not returned before. Rows released in the round in which they arrived are
+never stored. For the others, a round writes the new ones and `bound`, the watermark below which no row waits
+any more.
 
 >>> waiting = Waiting({TICK: pl.Int64(), "x": pl.Int64()})
 >>> waiting.add(pl.DataFrame({TICK: [5, 2], "x": [50, 20]}))
@@ -33,16 +33,18 @@ class Waiting:
         self._bound: int | None = None
 
     def __len__(self) -> int:
-        """How many wait."""
+        """The number of waiting rows."""
         return len(self._panes) + sum(rows.height for rows in self._new)
 
     def add(self, rows: pl.DataFrame) -> None:
-        """Take rows; columns that were not asked for are left out."""
+        """Add rows. Columns that are not among the buffer's are left out."""
         if rows.height:
             self._new.append(frames.conform(rows, self._columns))
 
     def release(self, watermark: int) -> pl.DataFrame:
-        """The rows with gate < watermark: those that waited in the order of their gates, then the others as they came."""
+        """Returns the rows with gate < watermark: first those that waited, in the order of their gates, then
+        the others in arrival order.
+        """
         new = frames.concatenate(self._new, self._columns)
         self._new = []
         taken = self._panes.take(watermark)
@@ -55,7 +57,7 @@ class Waiting:
         return frames.concatenate([taken, new], self._columns)
 
     def snapshot(self, prefix: str) -> dict[str, bytes]:
-        """The rows that wait, as panes."""
+        """Returns the waiting rows as panes."""
         for rows in self._new:
             self._panes.append(rows)
         self._new = []

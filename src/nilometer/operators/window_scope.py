@@ -1,7 +1,8 @@
 """The scope of a time window: which ticks are evaluated, and which ticks each evaluation sees.
 
-language.md, "When" and "What": FROM a TO b holds T - a <= tick <= T - b, RANGE d holds T - d < tick <= T. Ticks
-are whole microseconds, so both are (T - reach, T - end] with reach = start (+ 1 if the start is closed).
+language.md, "When" and "What": FROM a TO b holds T - a <= tick <= T - b, and RANGE d holds T - d < tick <= T.
+Ticks are whole microseconds, so both are (T - reach, T - end] with reach = start (+ 1 if the start is
+closed).
 
 >>> day = Scope(start=20, end=0, slide=10, open_start=True)
 >>> day.evaluations(first_tick=12, since=0, watermark=41, ticks=np.array([12]))
@@ -23,12 +24,16 @@ BEGINNING = INT_MINIMUM
 """The watermark before the first one."""
 
 MOST_EVALUATIONS = 20_000_000
-"""So many evaluations are listed at once; more is a stray time stamp, and would take all memory before it were seen."""
+"""The most evaluations listed at once. More than that come from a stray timestamp and would exhaust memory
+before anyone saw it.
+"""
 
 
 @dataclass(frozen=True)
 class Scope:
-    """`start` None is UNBOUNDED; without `slide`, `interval` is a sensed input's acquisition interval, None if pushed."""
+    """`start` None is UNBOUNDED. Without `slide`, `interval` is a sensed input's acquisition interval, or
+    None for a pushed input.
+    """
 
     start: int | None
     end: int
@@ -45,7 +50,7 @@ class Scope:
 
     @property
     def reach(self) -> int | None:
-        """How far back the open start lies: tick > T - reach."""
+        """The distance from T back to the open start: tick > T - reach."""
         return None if self.start is None else self.start + (0 if self.open_start else 1)
 
     @property
@@ -54,7 +59,9 @@ class Scope:
         return self.slide if self.slide is not None else self.interval
 
     def evaluations(self, first_tick: int | None, since: int, watermark: int, ticks: Integers) -> Integers:
-        """The evaluations T with since <= T < watermark; `ticks` are those of the rows in that span."""
+        """Returns the evaluations T with since <= T < watermark. `ticks` are those of the rows in that
+        span.
+        """
         if self.period is None:
             return np.unique(ticks[(ticks >= since) & (ticks < watermark)])
         if first_tick is None:
@@ -66,17 +73,20 @@ class Scope:
         return multiples(self.period, first, watermark)
 
     def needed_from(self, first_tick: int | None, watermark: int) -> int | None:
-        """The least tick that an evaluation at or after the watermark may see; None if that is every tick."""
+        """The least tick that an evaluation at or after the watermark may see, or None if it may see every
+        tick.
+        """
         if self.reach is None or watermark == BEGINNING:
             return None
         if self.period is None:
-            # Rows from the watermark on are kept also by windows that are always empty: they say when to evaluate.
+            # Rows from the watermark on are kept even for windows that are always empty, because they
+            # determine when to evaluate.
             return watermark - max(self.reach - 1, 0)
         earliest = watermark if first_tick is None else max(first_tick, watermark)
         return ceil_to(earliest, self.period) - self.reach + 1
 
     def ever_seen(self, ticks: Integers) -> Integers | None:
-        """A mask of the ticks that any evaluation can see; None for all of them (windows without gaps)."""
+        """A mask of the ticks that any evaluation can see. None means all of them (windows without gaps)."""
         if self.period is None or self.reach is None or self.reach - self.end >= self.period:
             return None
         # The first evaluation at or after tick + end is the only one that could see it.

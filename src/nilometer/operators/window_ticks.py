@@ -1,7 +1,8 @@
-"""The ticks of a time window: its stream's rows, unchanged, and the evaluations that the window has.
+"""The ticks of a time window: its stream's rows, unchanged, and the evaluations of the window.
 
-For operators that join several windows without making them (join_aggregate, join_changes): each of their inputs is evaluated from the
-first tick of its own stream, which only an operator over that stream alone knows.
+Some operators join several windows without materialising them (join_aggregate, join_changes). Each of their
+inputs is evaluated from the first tick of its own stream, and only an operator over that stream alone knows
+this tick.
 
 A window that slides by 2 is evaluated at every even tick from the stream's first tick on:
 
@@ -29,7 +30,7 @@ from nilometer.operators.window_scope import BEGINNING, Scope
 
 @dataclass(frozen=True)
 class WindowTicks:
-    """Spec. `columns` are those of the stream's rows, system columns included."""
+    """Spec. `columns` are the columns of the stream's rows, system columns included."""
 
     scope: Scope
     columns: tuple[tuple[str, pl.DataType], ...]
@@ -40,7 +41,9 @@ class WindowTicks:
 
 
 class WindowTicksLogic:
-    """How far evaluations have come, and the ticks at which a window without a period is still to be evaluated."""
+    """How far evaluations have come, and the ticks at which a window without a period must still be
+    evaluated.
+    """
 
     def __init__(self, spec: WindowTicks) -> None:
         self._scope = spec.scope
@@ -59,7 +62,7 @@ class WindowTicksLogic:
 
     @operator("TIME_WINDOW")
     def advance(self, progress: Progress) -> Output:
-        """The rows that came, and every evaluation below the watermark."""
+        """Returns the rows that came, and every evaluation below the watermark."""
         new: Integers = self._ticks.release(progress.watermark).get_column(TICK).to_numpy()
         ticks = self._scope.evaluations(progress.first_tick, self._since, progress.watermark, new)
         self._since = max(self._since, progress.watermark)
@@ -68,7 +71,9 @@ class WindowTicksLogic:
         return Output(rows, evaluations(pl.Series(ticks, dtype=pl.Int64)))
 
     def snapshot(self) -> dict[str, bytes]:
-        """The watermark and the ticks that wait, and rows of a round that has begun; between rounds none."""
+        """Returns the watermark, the waiting ticks, and the rows of a round that has begun. Between rounds
+        there are no rows.
+        """
         panes = {"meta": json.dumps({"since": self._since}).encode()} | self._ticks.snapshot("ticks")
         return panes | ({"rows": to_bytes(concatenate(self._parts, self._columns))} if self._parts else {})
 

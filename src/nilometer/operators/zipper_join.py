@@ -1,12 +1,13 @@
-"""Two streams zippered by a time interval (fjords.txt section 3.1.2, Fig. 4): pair by pair, outer at the interval's end.
+"""Two streams zippered by a time interval (fjords.txt section 3.1.2, Fig. 4): pair by pair, outer at the
+interval's end.
 
-    per interval [k·i, (k+1)·i) and key:   the first left with the first right tuple, the second with the second, ...
-                                           and those that are left over, of either side, with NULLs
+    per interval [k·i, (k+1)·i) and key:   the first left with the first right tuple, the second with the second,
+                                           ..., and the remaining tuples, of either side, with NULLs
 
-A positional merge join within intervals. Tuples are paired in the order of the stream, (time, id, position),
-so that the answer does not depend on who arrives first; for that a pair waits until its interval is complete,
-where the paper joins at once. NULL keys match nothing. A result's tick and time are the last instant of the
-interval; it has no id and no position.
+This is a positional merge join within intervals. Tuples are paired in the order of the stream, (time, id,
+position), so that the answer does not depend on the order of arrival. For that, a pair waits until its
+interval is complete, whereas the paper joins at once. NULL keys match nothing. A result's tick and time are
+the last instant of the interval; it has no id and no position.
 
 >>> from nilometer.types import Column
 >>> a, b = Schema((Column("a.x", INT),)), Schema((Column("b.x", INT),))
@@ -41,7 +42,9 @@ _ROW = "@row"
 
 @dataclass(frozen=True)
 class ZipperJoin:
-    """Left (port 0) and right (port 1), in intervals of `interval` microseconds, by `keys`."""
+    """A zipper join of left (port 0) and right (port 1), in intervals of `interval` microseconds, by
+    `keys`.
+    """
 
     left: Schema
     right: Schema
@@ -119,7 +122,7 @@ class ZipperJoinLogic:
         return Output(rows.select(*self._columns), no_evaluations())
 
     def _numbered(self, rows: pl.DataFrame, keys: list[Evaluator]) -> pl.DataFrame:
-        """Per row its interval, keys, number among those of the same, and place."""
+        """Returns each row's interval, keys, number among the rows of equal interval and keys, and place."""
         keyed = pl.DataFrame(
             [rows[_LAST], *(key(rows).alias(name) for name, key in zip(self._names, keys, strict=True))]
         )

@@ -1,7 +1,8 @@
 """Aggregates over equi-joins of time windows by eager aggregation: streams -> windows (logical.Aggregate over
 Joins of TimeWindows).
 
-    Aggregate(keys, items) · (w1 ⋈ w2 ⋈ ... ⋈ wn)   =>   each input aggregated by its keys, then joined, then aggregated
+    Aggregate(keys, items) · (w1 ⋈ w2 ⋈ ... ⋈ wn)
+        =>   each input aggregated by its keys, then joined, then aggregated
 
 Each input keeps, for its window, one partial aggregate per value of its keys: the keys of the join and of
 GROUP BY. At a tick the partials of two inputs are joined by key. A left partial of l rows and a right one of

@@ -1,6 +1,6 @@
 """Aggregates of time windows, fused: stream -> windows (logical.Aggregate over Select? over TimeWindow).
 
-    Aggregate(keys, items) · Select(predicate) · TimeWindow(w)   =>   WindowAggregate   when nothing in it reads NOW
+    Aggregate(keys, items) · Select(predicate) · TimeWindow(w)   =>   WindowAggregate   if nothing reads NOW
 
 Aggregates with partials of constant size (COUNT, SUM, AVG, MIN, MAX, STDEV, VARIANCE) never materialise a
 window: rows become partials of slices, and the windows slide over these at constant cost per tuple
