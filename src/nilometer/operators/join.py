@@ -2,10 +2,10 @@
 
     at T:  left's latest window at or before T  ⋈  right's latest window at or before T
 
-This is the rule of language.md, "Window joins". Rows join within a tick. Equal keys are found by hash. The residual condition (NOW is the tick) is tested on
-pairs in bounded chunks (operators/matching.py). On both ports, a round has all evaluations below the
-watermark, so every tick of their union can be evaluated in the round in which it arrives. The state is each
-side's latest window.
+This is the rule of language.md, "Window joins". Rows join within a tick. Equal keys are found by hash. The
+residual condition (NOW is the tick) is tested on pairs in bounded chunks (operators/matching.py). On both
+ports, a round has all evaluations below the watermark, so every tick of their union can be evaluated in the
+round in which it arrives. The state is each side's latest window.
 
 >>> from nilometer.types import INT, Column, Schema
 >>> a, b = Schema((Column("a.x", INT),)), Schema((Column("b.x", INT),))

@@ -31,8 +31,8 @@ def source_order(rows: pl.DataFrame, values: Sequence[str]) -> pl.DataFrame:
 
 
 def in_time(rows: pl.DataFrame, columns: Sequence[str]) -> pl.DataFrame:
-    """Sorts the rows by time and then by these columns, NULLs first. Rows of different times are sorted by
-    numbers alone. The slower sort by several columns is done only among rows of equal time.
+    """Sorts the rows by time and then by these columns, NULLs first. A fast numeric sort
+    orders the times. The slower sort by several columns runs only among rows of equal time.
     """
     order = stable_order(rows[TIME].to_numpy())
     times = rows[TIME].to_numpy()[order]

@@ -4,7 +4,7 @@ needed.
 Design principle 8: the cost of a round depends on its new rows. So a pane holds the rows of one round, sorted
 by an order column (the tick, a time, or a row's ordinal). Small neighbours of similar size are merged (as in
 a log-structured merge tree), up to `SEALED` rows. So each row is rewritten O(log) times, and a window is held
-in few, flat panes. The bytes of a pane are made once. Rows at the front of a pane that were taken or have
+in a few large panes. The bytes of a pane are made once. Rows at the front of a pane that were taken or have
 expired stay there, dead, until the whole pane is dead: a stored pane is not written again because some of its
 rows are gone.
 """

@@ -1,8 +1,8 @@
 """Two streams zippered by a time interval (fjords.txt section 3.1.2, Fig. 4): pair by pair, outer at the
 interval's end.
 
-    per interval [k·i, (k+1)·i) and key:   the first left with the first right tuple, the second with the second,
-                                           ..., and the remaining tuples, of either side, with NULLs
+    per interval [k·i, (k+1)·i) and key:  the first left with the first right tuple, the second with the
+                                          second, ..., and the remaining tuples, of either side, with NULLs
 
 This is a positional merge join within intervals. Tuples are paired in the order of the stream, (time, id,
 position), so that the answer does not depend on the order of arrival. For that, a pair waits until its

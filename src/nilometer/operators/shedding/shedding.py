@@ -6,9 +6,9 @@ Each stream keeps a bounded number of tuples. When there are more, the tuples wi
 sixteenth of the memory. At most one slice is held on top of the bound, and the way a log is cut into rounds
 matters little.
 
-A memory of fewer than `FEW` rows is smaller than a slice. There the slice's tuples come one by one
-(kernels/evictions.py), and a result is found only if its earlier members are in memory when its last one
-comes. Expired tuples take no memory and do not count as shed.
+A slice has at least `LEAST_SLICE` rows, which is more than a sixteenth of a memory of fewer than `FEW` rows.
+For such a memory the slice's tuples come one by one (kernels/evictions.py), and a result is found only if its
+earlier members are in memory when its last one comes. Expired tuples take no memory and do not count as shed.
 
 >>> Shedding((1_600, None), "LIFE").slice_rows
 100
@@ -157,7 +157,7 @@ class Shedder:
     # ---- memories of few rows ----------------------------------------------------------------------------------------
 
     def few(self, port: int) -> bool:
-        """Whether a port's memory is smaller than the largest slice."""
+        """Whether a port's memory has fewer than `FEW` rows."""
         bound = self._spec.rows[port]
         return bound is not None and bound < FEW
 

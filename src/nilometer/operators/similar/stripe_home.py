@@ -21,8 +21,8 @@ from nilometer.operators.validation import require
 
 
 def stripe_width(epsilon: float) -> float:
-    """The width of the stripes in which values within epsilon are looked for: twice the reach of a tuple,
-    below and above it.
+    """The width of the stripes in which values within epsilon are looked for: twice the range that a
+    tuple reaches, which is epsilon below and epsilon above it.
     """
     return 4 * epsilon
 

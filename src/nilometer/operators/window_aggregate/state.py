@@ -106,7 +106,7 @@ class SlidingState:
         self._length = end
 
     def advance(self, low: Integers, high: Integers) -> Answers:
-        """Returns the answers of the windows low < slice <= high. The ends of successive windows never decrease."""
+        """Returns the answers of the windows low < slice <= high. Window ends never decrease."""
         n = self._length
         names, groups = self._names[:n], self._groups[:n]
         stacks = {c.name: self._stacks(c) for c in self._components}

@@ -155,7 +155,7 @@ def fan_out(graph: Graph, chosen: Sequence[int], port: int) -> float:
 def _step(graph: Graph, chosen: Sequence[int], port: int, ready: list[Expression], form: Form) -> Step:
     tied = [(next(other for other in chosen if other in one.ports), one) for one in graph.tying(port, chosen)]
     hashed = tuple((other, one) for other, one in tied if one.hashed)
-    # An integer is its own hash, so every row found is equal.
+    # An integer is its own hash: for integer keys every row found is equal.
     exact = len(hashed) == 1 and hashed[0][1].exact
     compared = tuple(pair for pair in tied if not (exact and pair in hashed))
     names = {name for condition in ready for name in columns_of(condition)}

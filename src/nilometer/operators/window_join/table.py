@@ -63,7 +63,7 @@ class TableJoinLogic:
         self._names = [list(schema.names) for schema in streams]
         self._filters = filters
         self._classes = graph.classes
-        # An integer is its own hash, so every row found is equal.
+        # An integer is its own hash: for integer keys every row found is equal.
         self._compared = () if len(graph.classes) == 1 and graph.classes[0].exact else graph.classes
         self._condition, self._read = _condition(graph.conditions, streams)
         orders = np.array([[step.port for step in one.steps] for one in steps], dtype=np.int64)
