@@ -1,7 +1,8 @@
 """The station: one loop in which sources fill the logs, the logs feed the queries, and the queries' demands
 go to the sensors.
 
-    manager.poll -> (log) -> manager.take -> graph.push, run -> answers            fleet -> manager.command -> sensors
+    manager.poll -> (log) -> manager.take -> graph.push, run -> answers
+    fleet -> manager.command -> sensors
 
 The loop runs in one thread. The law: an answer is a function of the log. So a query that is installed again
 at the offset it had reached goes on as if it had never stopped, and no query can tell which others run.

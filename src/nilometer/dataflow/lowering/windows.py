@@ -1,4 +1,5 @@
-"""TIME_WINDOW, ROW_WINDOW, and RSTREAM, ISTREAM, DSTREAM: streams to windows and back."""
+"""Lowers the operators from streams to windows and back: TIME_WINDOW, ROW_WINDOW, RSTREAM, ISTREAM and
+DSTREAM."""
 
 from __future__ import annotations
 
@@ -20,13 +21,14 @@ def time_window(node: TimeWindow, flow: Dataflow) -> int:
 
 
 def row_window(node: RowWindow, flow: Dataflow) -> int:
-    """The last rows at every so many rows."""
+    """Windows over a number of rows, materialised."""
     spec = row_operator.RowWindow(node.schema, node.start, node.end, node.slide, id_type(node.input))
     return flow.add_operator(node, spec)
 
 
 def to_stream(node: RStream | IStream | DStream, flow: Dataflow) -> int:
-    """Windows, or their differences, as a stream; those of a join by deltas, where they can be."""
+    """Windows, or their differences, as a stream. The differences of a join are computed from deltas where
+    possible."""
     place = None if isinstance(node, RStream) else changes(node, flow)
     if place is not None:
         return place
