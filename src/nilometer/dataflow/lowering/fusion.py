@@ -1,6 +1,6 @@
 """Fuses an aggregate and the window below it into one operator that shares panes.
 
-    Aggregate · (Select | Project | Rename)* · TimeWindow  =>  WindowAggregate     if nothing between reads NOW
+    Aggregate · (Select | Project | Rename)* · TimeWindow  =>  WindowAggregate     if none between reads NOW
     Aggregate · (Select | Project | Rename)* · RowWindow   =>  RowWindowAggregate  likewise
 
 The nodes in between are folded into the aggregate's expressions, which then read the window's rows directly.

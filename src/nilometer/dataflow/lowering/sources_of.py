@@ -31,8 +31,8 @@ def id_type(node: physical.Node) -> Type:
 
 
 def acquisition_interval(node: physical.Node) -> int | None:
-    """The interval of a sensed extent, also after filters, projections, LAG, SAMPLE and joins with tables; None
-    for other streams."""
+    """The interval of a sensed extent, also after filters, projections, LAG, SAMPLE and joins with tables;
+    None for other streams."""
     match node:
         case physical.SpAcquire(stream=stream):
             return stream.every
