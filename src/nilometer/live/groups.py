@@ -161,8 +161,7 @@ class Groups:
             self._hand(group, group.tables.refreshed(self._graph.frontier(group.name), now))
 
     def work(self) -> None:
-        """Run the graph until everything that was pushed is answered, and fetch the answers of all
-        queries."""
+        """Run the graph until every pushed entry is answered, and fetch the answers of all queries."""
         more = True
         while more:
             self._graph.run()

@@ -151,7 +151,7 @@ class Station:
         return live
 
     def remove(self, name: str) -> None:
-        """Stop a query. Its sensors may sleep if no other query needs them. A durable query can be installed
+        """Stop a query. Sensors that no other query needs may sleep. A durable query can be installed
         again."""
         live = self.queries.pop(name, None)
         if live is None:
@@ -267,15 +267,13 @@ class Station:
         return moved
 
     def run(self, until: Callable[[], bool]) -> None:
-        """Run the loop until `until` returns true, or until every query has ended because its sources
-        have."""
+        """Run the loop until `until` returns true, or until all queries end because their sources have."""
         while not until() and not self.finished:
             if not self.step():
                 self.manager.wait(self.clock() + PAUSE)
 
     def rows(self, live: LiveQuery, until: Callable[[], bool] = lambda: False) -> Iterator[dict[str, Any]]:
-        """A query's rows as dictionaries, as they come, until `until` returns true or its sources have
-        ended."""
+        """A query's rows as dictionaries, as they come, until `until` returns true or its sources end."""
         while True:
             over = until() or live.finished
             for answer in live.take():

@@ -203,8 +203,7 @@ class Cursor:
             most *= 2
 
     def _enter(self, ids: list[SegmentId]) -> bool:
-        """Enter the segment that contains the offset, or the first segment if retention has deleted that
-        one."""
+        """Enter the segment that contains the offset; the first segment if retention has deleted it."""
         if not ids:
             return False
         before = [each for each in ids if each.number <= self.offset.number]

@@ -137,8 +137,7 @@ class Tally:
             self.greatest_time = times[1] if self.greatest_time is None else max(self.greatest_time, times[1])
 
     def add_header(self, header: Header) -> None:
-        """Add a record that was found in the file. Its own numbers count, because records before it may be
-        damaged."""
+        """Add a record found in the file. Its own numbers count: records before it may be damaged."""
         if header.kind in ENTRIES:
             self.end = SegmentId(header.number, header.position)
         times = (header.least_time, header.greatest_time)
@@ -233,8 +232,7 @@ class Contents:
                 yield header, run
 
     def schema(self, on_damage: OnDamage) -> Any:
-        """The Arrow schema, from the first record (the contents must begin at byte 0); None if it is
-        damaged."""
+        """The Arrow schema, from the first record (of contents from byte 0 on); None if it is damaged."""
         for header, run in self:
             if header.kind == RecordKind.SCHEMA:
                 return from_bytes(header.body(run.buffer, run.base))
@@ -303,8 +301,7 @@ def _length(found: int, wanted: int) -> str:
 
 
 def _check_index(contents: Contents, index: Index, on_damage: OnDamage) -> None:
-    """Compare the records with the index. This finds whole records that were swapped: each has a valid
-    checksum."""
+    """Compare the records with the index: swapped records pass their own checksums, and fail here."""
     words = contents.runs[0].checksums
     words.flags.writeable = False
     if f"{int(xxh64(words, 0, len(words))):016x}" != index.checksum:

@@ -1,5 +1,4 @@
-"""Lowers SELECT, PROJECT, RENAME, EXCHANGE and DELIVER to transforms, fused into the stage whose rows they
-change."""
+"""Lowers SELECT, PROJECT, RENAME, EXCHANGE and DELIVER to transforms, fused into the stage below them."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Lowers the operators from streams to windows and back: TIME_WINDOW, ROW_WINDOW, RSTREAM, ISTREAM and
-DSTREAM."""
+"""Lowers TIME_WINDOW and ROW_WINDOW, and back from windows to streams RSTREAM, ISTREAM and DSTREAM."""
 
 from __future__ import annotations
 
@@ -27,8 +26,7 @@ def row_window(node: RowWindow, flow: Dataflow) -> int:
 
 
 def to_stream(node: RStream | IStream | DStream, flow: Dataflow) -> int:
-    """Windows, or their differences, as a stream. The differences of a join are computed from deltas where
-    possible."""
+    """Windows, or their differences, as a stream. Those of a join come from deltas where possible."""
     place = None if isinstance(node, RStream) else changes(node, flow)
     if place is not None:
         return place

@@ -19,8 +19,7 @@ RATE_SPAN = 10 * SECOND
 
 
 class Arrivals:
-    """The arrivals of one stream. `last` is a time of the wall clock. The rate is measured by the smooth
-    clock."""
+    """The arrivals of one stream. `last` is a time of the wall clock; the rate uses the smooth clock."""
 
     def __init__(self, stream: Stream, clocks: Clocks, declared: Sequence[int | str]) -> None:
         self.last: int | None = None

@@ -35,8 +35,7 @@ class Start:
 
 
 class Distributor:
-    """Holds the rings of all streams and the feeds of all queries. `bound`: the bytes of all rings
-    together."""
+    """The rings of all streams and the feeds of all queries. `bound`: the bytes of all rings."""
 
     def __init__(self, bound: int) -> None:
         self._bound = bound

@@ -1,5 +1,4 @@
-"""One stream of one query: a place in the stream's ring, or a cursor on the log while the query is behind the
-ring.
+"""One stream of one query: a place in the stream's ring, or a cursor on the log while the query is behind.
 
 The law: a feed gives every durable entry from its offset on, once and in order. A new feed that begins at
 `offset` goes on in the same way.
@@ -37,8 +36,7 @@ class Feed:
         return None if self._place is None or self.behind else self._ring.turn(self._place)
 
     def from_log(self) -> Entry | None:
-        """The next entry of the log; None if no durable one is left, or if the feed has returned to the
-        ring."""
+        """The next entry of the log; None if no durable one is left, or if the feed is in the ring again."""
         while not self._ring.reaches(self.offset):
             if self.offset.number >= self._ring.durable.number:
                 return None
@@ -57,8 +55,7 @@ class Feed:
         return None
 
     def from_ring(self) -> Entry | None:
-        """The next entry of the ring, which must have one; None if the query has read all of that entry
-        already."""
+        """The next entry of the ring, which must have one; None if the query has already read all of it."""
         assert self._place is not None, "a feed without a place"
         handed, begin = self._ring.read(self._place), self.offset
         if handed.after.number <= begin.number:

@@ -18,8 +18,7 @@ class Follower:
         self._distributor = distributor
 
     def follow(self) -> None:
-        """Pass on the new entries. Every entry that can be read counts as durable: flushing is the writer's
-        task."""
+        """Pass on the new entries. All readable entries count as durable: the writer is to flush them."""
         for entry in self._cursor:
             self._distributor.put(self._stream, handed(entry))
             self._distributor.durable(self._stream, entry.after)

@@ -1,5 +1,4 @@
-"""Appends the results of a source to the stream's log, makes them durable, and says which may be
-acknowledged.
+"""Appends a source's results to the stream's log, makes them durable, and says which may be acknowledged.
 
 While the disk is full, results wait in a bounded backlog. When the backlog is full, the stream's policy
 decides whether to stop reading or to shed. An appended entry goes to the queries' ring at once, and may be
@@ -81,7 +80,7 @@ class Recorder:
         self._promises = Promises()
         self._demands: deque[dict[str, Any]] = deque(maxlen=DEMANDS)
 
-    # ---- the log is ours -------------------------------------------------------------------------------------------------
+    # ---- becoming the writer ---------------------------------------------------------------------------------------------
 
     def ask(self) -> Entrance:
         """Open the entrance of the log. Raises BusyError if another process writes the log."""
@@ -113,7 +112,7 @@ class Recorder:
         self.log.abandon()
         self.entrance = self.durable = None
 
-    # ---- what waits ------------------------------------------------------------------------------------------------------
+    # ---- the queue of things to write ------------------------------------------------------------------------------------
 
     def put(self, result: ReadResult) -> Shed:
         """Queue a result to be appended. Returns the readings that were shed for it; they are counted."""
@@ -229,7 +228,7 @@ class Recorder:
     def _refused(self, event: DiskEvent, error: ResourceError) -> None:
         self.disk = self.disk.refused(event, error.message, self._clocks.smooth() + self._settings.retry)
 
-    # ---- how it is doing -------------------------------------------------------------------------------------------------
+    # ---- status ----------------------------------------------------------------------------------------------------------
 
     @property
     def ledger(self) -> StreamLedger:

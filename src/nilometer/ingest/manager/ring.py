@@ -1,5 +1,4 @@
-"""The recent entries of one stream: one copy for all queries, each entry kept until its last query has read
-it.
+"""The recent entries of one stream: one copy for all queries, kept until the last query has read it.
 
 This is the second scheme of STEAM (steam.txt section 5.2): S buffers of tuples and Q queues of references.
 The buffer is this ring, and its unit is an entry of the log. A query's queue of references is one `Place`,
@@ -78,8 +77,7 @@ class Ring:
     # ---- entries ---------------------------------------------------------------------------------------------------------
 
     def put(self, turn: int, handed: Handed) -> None:
-        """Take an entry that was appended to the log. The ring keeps it if it has a place that will read
-        it."""
+        """Take an entry that was appended to the log. The ring keeps it if a place will read it."""
         if handed.after.number <= self.tail.number:
             # The ring began after this entry.
             return
@@ -136,8 +134,7 @@ class Ring:
         return kept.handed
 
     def _release(self) -> None:
-        """Drop the entries that no place will read. They are at the front, because all places read in
-        order."""
+        """Drop the entries that no place will read. All places read in order, so they are at the front."""
         while self._entries and not self._entries[0].readers:
             self._usage.bytes -= self._entries.popleft().bytes
             self._usage.entries -= 1

@@ -49,8 +49,7 @@ class Turn:
 
 
 class Source:
-    """Reads one stream, in one thread. Its entries go to `distributor`. Its adapter sets `bell` when it has
-    readings."""
+    """Reads one stream, in one thread. Its entries go to `distributor`. `bell` rings when it has readings."""
 
     def __init__(
         self,
@@ -88,8 +87,7 @@ class Source:
     # ---- open and close --------------------------------------------------------------------------------------------------
 
     def prepare(self) -> Adapter:
-        """Make the adapter. A wrong address raises here, so the caller that registers the stream gets the
-        error."""
+        """Make the adapter. A wrong address raises here, in the call that registers the stream."""
         adapter = self._adapter = self._make(self.stream, self._clocks.clock)
         if adapter.paced:
             adapter.clock = self._clocks.smooth
@@ -295,7 +293,7 @@ class Source:
         except Exception as error:
             self._failed(error)
 
-    # ---- what is said to it ----------------------------------------------------------------------------------------------
+    # ---- messages to the source ------------------------------------------------------------------------------------------
 
     def heartbeat(self, tick: int) -> None:
         """Append a heartbeat to the log, behind all readings that were read before it."""
@@ -331,12 +329,11 @@ class Source:
         interval), per their own interval."""
         self._arrivals.attendance.expect(interval, self._clocks.smooth(), each)
 
-    # ---- how it is doing -------------------------------------------------------------------------------------------------
+    # ---- status ----------------------------------------------------------------------------------------------------------
 
     @property
     def ended(self) -> bool:
-        """Whether the source has ended or failed, and all its readings are handed on. `trouble` says why it
-        failed."""
+        """Whether the source has ended or failed (see `trouble`), and all its readings are handed on."""
         return self.state in (State.ENDED, State.FAILED) and self.recorder.settled
 
     @property

@@ -35,8 +35,8 @@ from nilometer.log import LogDirectory, Offset
 from nilometer.types import SECOND
 
 Listener = Callable[[str, ReadResult], None]
-"""Called after each read that brought readings or presences, with the stream's lower-case name and the
-result."""
+"""Called with a stream's lower-case name and the result, after each read that brought readings or
+presences."""
 
 Sleep = Callable[[threading.Event, float], object]
 """Waits for the event, at most the given number of seconds."""
@@ -44,8 +44,7 @@ Sleep = Callable[[threading.Event, float], object]
 
 class StreamManager:
     """`clock` is the wall clock, which may jump. `steady` is a monotonic clock (clocks.running), by default
-    `clock` itself. `sensors_of` gives the declared sensors of a stream. Streams are known by their lower-case
-    names."""
+    `clock` itself. `sensors_of` gives the declared sensors of a stream. Streams go by lower-case names."""
 
     def __init__(
         self,
@@ -138,8 +137,7 @@ class StreamManager:
         return self._distributor.take(query)
 
     def offsets(self, query: str) -> dict[str, Offset]:
-        """The query's offsets. Registered again with these as `start`, it goes on after the last entry it
-        took."""
+        """The query's offsets. Registered again with them as `start`, it goes on after its last entry."""
         return self._distributor.offsets(query)
 
     # ---- the loop --------------------------------------------------------------------------------------------------------
@@ -184,7 +182,7 @@ class StreamManager:
         if seconds > 0:
             self._sleep(self.bell, seconds)
 
-    # ---- what is said to the streams -------------------------------------------------------------------------------------
+    # ---- messages to the streams -----------------------------------------------------------------------------------------
 
     def command(self, stream: str, sensor: int | str, command: Command) -> bool:
         """Send a command to a sensor. Returns False if it cannot be sent."""
@@ -211,7 +209,7 @@ class StreamManager:
         if source is not None:
             source.expect(interval, each)
 
-    # ---- how things are --------------------------------------------------------------------------------------------------
+    # ---- status ----------------------------------------------------------------------------------------------------------
 
     @property
     def streams(self) -> list[str]:
@@ -219,8 +217,7 @@ class StreamManager:
         return sorted(self._sources)
 
     def ended(self, stream: str) -> bool:
-        """Whether the source has ended or failed, and all its readings are handed on. `state` says why it
-        failed."""
+        """Whether the source has ended or failed (see `state`), and all its readings are handed on."""
         source = self._sources.get(stream.lower())
         return source is not None and source.ended
 

@@ -31,8 +31,7 @@ Scheme = Literal["copied", "shared"]
 
 @dataclass(frozen=True)
 class StreamUse:
-    """Measurements of a stream: how many queries read it, its mean batch size, and how many batches wait in a
-    queue."""
+    """Measurements of a stream: its number of queries, mean batch size, and batches that wait in a queue."""
 
     stream: str
     queries: int

@@ -47,8 +47,7 @@ class CopiedBuffers:
         }
 
     def put(self, stream: str, batch: pl.DataFrame) -> Outcome:
-        """Pass a copy of the batch to every query of the stream. FULL: no query got it; offer it again
-        later."""
+        """Pass a copy to every query of the stream. FULL: no query got it; offer the batch again later."""
         queues = [self._queues[query] for query in self._lists.get(stream, ())]
         full = [queue for queue in queues if queue.policy is Policy.BLOCK and not queue.fits(batch)]
         if full:

@@ -116,8 +116,7 @@ class DoubleBuffer:
             self._settle()
 
     def _settle(self) -> None:
-        """Wait until the sealed partition is on disk. A failed write is tried once more, and then raises
-        OSError."""
+        """Wait until the sealed partition is on disk. Retries a failed write once; then raises OSError."""
         if self._sealed is None:
             return
         part, swapped = self._sealed
@@ -193,8 +192,7 @@ class DoubleBuffer:
         return part
 
     def _unsealed(self, part: Partition, swapped: Swapped) -> Partition:
-        """Take the sealed partition from memory and remove its file, because everything before it has been
-        read."""
+        """Take the sealed partition from memory and remove its file: everything before it has been read."""
         self._sealed = None
         if swapped.written.exception() is None:
             self._note(part, swapped)

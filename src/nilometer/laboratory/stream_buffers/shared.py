@@ -41,8 +41,7 @@ class StreamBuffer:
 
 
 class SharedBuffers:
-    """Holds each batch once. `bound` is in bytes for all streams together. The policy beyond it is SPILL or
-    BLOCK."""
+    """Holds each batch once. `bound`: the bytes of all streams together. Beyond it: SPILL or BLOCK."""
 
     def __init__(
         self, bound: int | None = None, policy: Policy = Policy.SPILL, files: SpillFiles | None = None

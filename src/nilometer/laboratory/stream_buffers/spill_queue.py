@@ -94,8 +94,7 @@ class SpillQueue:
     # ---- in ----------------------------------------------------------------------------------------------------------
 
     def put(self, frame: pl.DataFrame, stream: str = "") -> Outcome:
-        """Add a batch at the tail. FULL (with `Policy.BLOCK`): nothing was added, and the caller must
-        wait."""
+        """Add a batch at the tail. FULL (with `Policy.BLOCK`): nothing was added; the caller waits."""
         entries = entries_of(stream, frame, self._most)
         if self.policy is Policy.SPILL:
             self._put_all(entries)
@@ -143,8 +142,7 @@ class SpillQueue:
         return Outcome.DROPPED if self.counts.dropped > before else Outcome.ACCEPTED
 
     def _put_sample(self, frame: pl.DataFrame, stream: str) -> Outcome:
-        """Keep every k-th of the tuples that come while the queue is full. The oldest tuples make room for
-        them."""
+        """Keep every k-th tuple that comes while the queue is full. The oldest tuples make room for it."""
         first = -self._arrived_full % self._keep_every
         self._arrived_full += frame.height
         # A fancy index copies, unlike a stepped slice, so the rows kept do not hold the memory of the rows

@@ -16,14 +16,13 @@ import polars as pl
 from nilometer.dataflow.policy import Outcome
 
 REFERENCE_BYTES = 96
-"""The memory of a place in a queue, without the batch: a small tuple (stream, identifier) and its slot in a
+"""The bytes of a place in a queue, without the batch: a tuple (stream, identifier) and its slot in a
 deque."""
 
 
 @dataclass(frozen=True)
 class Memory:
-    """The contents of the buffers: batches with their tuples, places in queues, and bytes in memory and on
-    disk."""
+    """The contents of the buffers: batches, places in queues, and bytes in memory and on disk."""
 
     batches: int
     places: int
