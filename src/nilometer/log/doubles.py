@@ -46,7 +46,7 @@ Positions = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class Doubles:
-    """The positions of the doubles by a KEY (`key_of`), in order. From the position `end` on there is none."""
+    """The positions of the doubles by a KEY (`key_of`), in order. There are none from `end` on."""
 
     key: tuple[str, ...] = ()
     end: int = 0

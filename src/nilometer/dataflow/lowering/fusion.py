@@ -26,7 +26,7 @@ Items = tuple[NamedAggregate, ...]
 def fused(
     keys: Keys, items: Items, completeness: algebra.Completeness | None, below: Node
 ) -> tuple[WindowAggregate | RowWindowAggregate, Node] | None:
-    """The operator for an aggregate of `below`, and the stream it reads; None if windows must be made first."""
+    """The one operator for an aggregate of `below`, and its stream; None if windows must be made first."""
     conditions: tuple[Expression, ...] = ()
     while not isinstance(below, TimeWindow | RowWindow):
         match below:

@@ -1,4 +1,4 @@
-"""Lowers NL_JOIN, HASH_JOIN and UNION, depending on the inputs: windows, a stream's tuples, or tables."""
+"""Lowers NL_JOIN, HASH_JOIN and UNION, by the kind of their inputs: windows, a stream's tuples, or tables."""
 
 from __future__ import annotations
 

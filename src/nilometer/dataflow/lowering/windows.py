@@ -1,4 +1,5 @@
-"""Lowers TIME_WINDOW and ROW_WINDOW, and back from windows to streams RSTREAM, ISTREAM and DSTREAM."""
+"""Lowers TIME_WINDOW and ROW_WINDOW (streams to windows), and RSTREAM, ISTREAM and DSTREAM (back to
+streams)."""
 
 from __future__ import annotations
 
