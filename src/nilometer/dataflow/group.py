@@ -209,8 +209,8 @@ class Group:
 
 
 def fits(panes: Mapping[str, object], plan: physical.Node, extents: Extents) -> bool:
-    """Whether a snapshot is of the stages that the plan has here: another release may run a plan with other stages. No state fits
-    every plan."""
+    """Whether a snapshot has the stages that the plan has here: another release may run a plan with other
+    stages. A snapshot without state fits every plan."""
     scratch = Group(frozenset(), {}, extents)
     scratch.install("", plan, Answers(1, Policy.BLOCK))
     stages = {name for name in panes if name[:3].isdigit()}

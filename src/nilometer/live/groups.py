@@ -1,4 +1,5 @@
-"""Queries by the place in their streams' logs at which they began: one reader for each place, and one graph for all.
+"""Groups live queries by the offsets at which they began: one reader of the logs for each group, and one
+graph for all.
 
 manager.take -> (the versions of tables that an entry meets) -> graph.push, run -> answers
 """
@@ -23,12 +24,13 @@ from nilometer.log import LogDirectory, Offset
 from nilometer.types import INT_MAXIMUM
 
 ROUND_ROWS = 262_144
-"""So many rows of a group are taken before the graph runs."""
+"""The number of rows that a group takes before the graph runs."""
 
 
 @dataclass
 class Group:
-    """Queries that began at one place in the same streams' logs: one reader for all of them, and one version of each table."""
+    """Queries that began at the same offsets of the same streams. They share one reader, and one version of
+    each table."""
 
     name: str
     streams: dict[str, Stream]
@@ -40,7 +42,7 @@ class Group:
 
 
 class Groups:
-    """All groups, and what their queries have answered and nobody has fetched yet."""
+    """All groups, and the answers of their queries that have not been fetched yet."""
 
     def __init__(
         self, manager: StreamManager, graph: Graph, sensors: Callable[[Stream], Sequence[Sensor]]
@@ -63,7 +65,7 @@ class Groups:
     # ---- queries come and go -----------------------------------------------------------------------------------------
 
     def at(self, streams: Mapping[str, Stream], offsets: Mapping[str, Offset]) -> Group | None:
-        """A group that still stands at these offsets of the same streams, if there is one."""
+        """The group that is still at these offsets of the same streams, if there is one."""
         for group in self._groups.values():
             if not group.moved and group.streams.keys() == streams.keys() and group.offsets == offsets:
                 return group
@@ -72,21 +74,21 @@ class Groups:
     def begin(
         self, name: str, streams: dict[str, Stream], offsets: dict[str, Offset], tables: StoredTables
     ) -> Group:
-        """A new group, called after its first query."""
+        """Start a new group, named after its first query."""
         self._numbers += 1
         group = Group(f"{name}@{self._numbers}", streams, dict(offsets), tables)
         self._groups[group.name] = group
         return group
 
     def fold(self, name: str, query: CompiledQuery, group: Group) -> LiveQuery:
-        """Let a query run with the others of a group."""
+        """Add a query to a group."""
         extents = GroupExtents(group.tables, self._sensors)
         self._graph.install(name, query.physical, start=group.name, extents=extents)
         group.queries.append(name)
         return LiveQuery(name, query, group.name, group.offsets)
 
     def leave(self, live: LiveQuery) -> None:
-        """A query goes, and the group with its last one."""
+        """Remove a query, and its group if it was the last one."""
         self.failed.pop(live.name, None)
         self._graph.remove(live.name)
         group = self.of(live)
@@ -97,7 +99,7 @@ class Groups:
             del self._groups[group.name]
 
     def abolish(self, name: str, group: Group) -> None:
-        """A query that could not be installed leaves nothing behind."""
+        """Remove all traces of a query that could not be installed."""
         if name in self._graph.queries:
             self._graph.remove(name)
         group.tables.close()
@@ -106,7 +108,7 @@ class Groups:
     # ---- from the logs to the answers --------------------------------------------------------------------------------
 
     def feed(self, group: Group, *, durable: bool) -> bool:
-        """A round of what is new in the logs; whether there was anything."""
+        """Run one round over the new entries of the logs. Returns whether there were any."""
         rows, moved = 0, False
         while rows < ROUND_ROWS and (taken := self._manager.take(group.name)) is not None:
             name, entry = taken
@@ -119,20 +121,21 @@ class Groups:
             for key, stream in group.streams.items():
                 if key not in group.ended and self._manager.ended(stream.name):
                     group.ended.add(key)
-                    # For a durable query a source's end is no end: its log may grow again, and the end is not in it.
+                    # The end of a source does not end a durable query: the log does not record it, and may
+                    # grow again.
                     if not durable:
                         self._graph.end(key, start=group.name)
                     moved = True
         return moved
 
     def replay(self, name: str, group: Group, start: Mapping[str, Offset], kept: LogDirectory) -> None:
-        """Read again what a query has answered, from its checkpoint to its last commit, and throw the answers away."""
+        """Replay the entries between a query's checkpoint and its last commit, and discard the answers."""
         logs = {
             key: kept.log(stream).read(start.get(key, group.offsets[key]))
             for key, stream in group.streams.items()
         }
         while logs:
-            # The stream that is furthest behind comes next, so that windows stay the bound of memory.
+            # The stream that is furthest behind comes next, so that memory stays bounded by the windows.
             key = min(logs, key=lambda stream: self._graph.stream_watermark(name, stream))
             until = group.offsets[key]
             entry = next(logs[key], None)
@@ -146,17 +149,19 @@ class Groups:
             self.answers.pop(name, None)
 
     def refresh(self, group: Group, now: int, *, caught_up: bool) -> None:
-        """Tables that are due are read anew; those that have changed hold from beyond what the queries of the group have answered."""
+        """Read the tables that are due again. A changed table takes effect after everything that the group's
+        queries have answered."""
         if not group.streams:
             return
         if caught_up:
-            # Nothing waits that they would have to keep apart: so that tables can be read anew before the next reading comes.
+            # No entry waits that would need an older version. So tables can be refreshed before the next
+            # reading comes.
             self._hand(group, group.tables.recorded(INT_MAXIMUM))
         if group.tables.due(now):
             self._hand(group, group.tables.refreshed(self._graph.frontier(group.name), now))
 
     def work(self) -> None:
-        """Let the graph work until all that was pushed is answered, and fetch the answers of all queries."""
+        """Run the graph until every pushed entry is answered, and fetch the answers of all queries."""
         more = True
         while more:
             self._graph.run()
@@ -174,8 +179,8 @@ class Groups:
                     more = True
 
     def _push(self, group: Group, stream: str, entry: Entry) -> None:
-        """An entry to the queries of a group, after the recorded versions of tables that it meets; where answers are in the way, they
-        are fetched first."""
+        """Push an entry to the queries of a group, after the recorded versions of tables that apply to it. If
+        answers leave no room, they are fetched first."""
         if group.tables.replaying:
             self._hand(group, group.tables.recorded(greatest_time(entry)))
         while self._graph.push(stream, entry, start=group.name) is Outcome.FULL:
@@ -187,6 +192,6 @@ class Groups:
             group.moved = True
 
     def abandon(self) -> None:
-        """Let go as the death of the process would."""
+        """Abandon the tables of all groups, as if the process had died."""
         for group in self._groups.values():
             group.tables.abandon()

@@ -1,9 +1,11 @@
-"""The station: one loop in which sources fill the logs, the logs feed the queries, and the queries tell the sensors.
+"""The station: one loop in which sources fill the logs, the logs feed the queries, and the queries' demands
+go to the sensors.
 
-    manager.poll -> (log) -> manager.take -> graph.push, run -> answers            fleet -> manager.command -> sensors
+    manager.poll -> (log) -> manager.take -> graph.push, run -> answers
+    fleet -> manager.command -> sensors
 
-One thread. The law: an answer is a function of the log, so a query that is installed again at the offset where it stood
-goes on as if nothing had happened; and no query can tell which others run.
+The loop runs in one thread. The law: an answer is a function of the log. So a query that is installed again
+at the offset it had reached goes on as if it had never stopped, and no query can tell which others run.
 """
 
 from __future__ import annotations
@@ -44,15 +46,15 @@ from nilometer.plan import physical
 from nilometer.types import INT_MAXIMUM, INT_MINIMUM, SECOND
 
 HOSTS = ("gateway", "spark")
-"""Where live queries run."""
+"""The hosts on which live queries run."""
 
 PAUSE = SECOND // 4
-"""How long the loop waits for a source, at most, before it looks after the sensors and the clock again."""
+"""The longest time that the loop waits for a source before it attends to the sensors and the clock again."""
 
 
 class Station:
-    """Runs live queries. `directory` is where logs and states are kept; without one, for as long as the station lives.
-    `settings` are how it works, `outside` is what it meets."""
+    """Runs live queries. `directory` holds the logs and states; without one, they last as long as the
+    station. `settings` are a person's choices, `outside` has the clocks, sources and sensors."""
 
     def __init__(
         self,
@@ -86,7 +88,7 @@ class Station:
             settings=settings.managing,
         )
         self.manager.listeners.append(self._heard)
-        # Answers are never dropped on the way: a commit says that all up to its offsets is answered.
+        # Answers must not be dropped: a commit says that everything up to its offsets has been answered.
         self.graph = Graph(self, answer_policy=Policy.BLOCK, answer_rows=settings.answer_rows)
         self._groups = Groups(self.manager, self.graph, self.sensors)
         self.fleet = Fleet(
@@ -115,8 +117,8 @@ class Station:
         durable: bool = False,
         on: str = "gateway",
     ) -> LiveQuery:
-        """Let a query run from now on, from the beginning of the logs, or from a time. A durable one goes on where it stood
-        when it, or the machine, was last stopped."""
+        """Run a query from now, from the beginning of the logs, or from a time. A durable query goes on from
+        where it was when it, or the machine, last stopped."""
         if name is None:
             self._numbers += 1
             name = f"query-{self._numbers}"
@@ -149,7 +151,8 @@ class Station:
         return live
 
     def remove(self, name: str) -> None:
-        """Stop a query; its sensors may sleep if nobody else asks them. A durable one can be installed again."""
+        """Stop a query. Sensors that no other query needs may sleep. A durable query can be installed
+        again."""
         live = self.queries.pop(name, None)
         if live is None:
             raise ConfigurationError(
@@ -171,7 +174,7 @@ class Station:
     def _add(
         self, name: str, query: CompiledQuery, streams: dict[str, Stream], offsets: dict[str, Offset]
     ) -> LiveQuery:
-        """Into the group that stands at these offsets, or a new one."""
+        """Add the query to the group that is at these offsets, or to a new group."""
         group = self._groups.at(streams, offsets)
         if group is not None:
             return self._groups.fold(name, query, group)
@@ -193,7 +196,7 @@ class Station:
         standing: DurableQuery,
         start: Start,
     ) -> LiveQuery:
-        """A durable query, in a group of its own: its state is nobody else's."""
+        """Start or resume a durable query. It has a group of its own, because its state is not shared."""
         if standing.recovered is not None and not fits(standing.recovered.panes, query.physical, self):
             standing.forget_state()
         recovered = standing.recovered
@@ -201,10 +204,11 @@ class Station:
         if recovered is None:
             offsets = {key: offset_at(log, start) for key, log in logs.items()}
         else:
-            # A stream that the query did not read before begins where it is now; and so does one whose log has lost its end.
+            # The query begins at the end of a stream that it did not read before, and of one whose log lost
+            # its end.
             offsets = {key: min(recovered.committed.get(key, log.end), log.end) for key, log in logs.items()}
         trimmed = standing.find_trimmed(logs)
-        # What retention was forced to take cannot be read any more.
+        # The query skips entries that retention was forced to delete.
         offsets = {key: max(offset, logs[key].start) for key, offset in offsets.items()}
         tables = StoredTables(
             physical.tables_of(query.physical),
@@ -227,7 +231,7 @@ class Station:
             self._groups.abolish(name, group)
             raise
         for key in set(self.logs.streams()) - streams.keys():
-            # An older version may have read it.
+            # An older version of the query may have read this stream.
             self.logs.log(key).forget_reader(reader_of(name))
         live.rows = standing.rows
         live.note = standing.note(name)
@@ -240,7 +244,7 @@ class Station:
     # ---- the loop ----------------------------------------------------------------------------------------------------
 
     def step(self) -> bool:
-        """One turn of everything; whether anything moved."""
+        """Run the loop once. Returns whether anything happened."""
         moved = self.manager.poll()
         began = time.perf_counter()
         fed = [(group, self._feed(group)) for group in self._groups]
@@ -263,13 +267,13 @@ class Station:
         return moved
 
     def run(self, until: Callable[[], bool]) -> None:
-        """Turn until told to stop, or until every query has ended because its sources have."""
+        """Run the loop until `until` returns true, or until all queries end because their sources have."""
         while not until() and not self.finished:
             if not self.step():
                 self.manager.wait(self.clock() + PAUSE)
 
     def rows(self, live: LiveQuery, until: Callable[[], bool] = lambda: False) -> Iterator[dict[str, Any]]:
-        """A query's rows as they come, as dictionaries, until told to stop or its sources have ended."""
+        """A query's rows as dictionaries, as they come, until `until` returns true or its sources end."""
         while True:
             over = until() or live.finished
             for answer in live.take():
@@ -281,11 +285,11 @@ class Station:
 
     @property
     def finished(self) -> bool:
-        """Whether all queries have seen the end of all their streams, or failed."""
+        """Whether every query has read all its streams to the end, or has failed."""
         return bool(self.queries) and all(live.finished for live in self.queries.values())
 
     def metrics(self, name: str) -> QueryMetrics:
-        """How a query does."""
+        """The metrics of a query."""
         live, now = self.queries[name], self.clock()
         took: int | None
         if name in self._spark:
@@ -300,7 +304,7 @@ class Station:
             state, took = (0, 0) if standing is None else standing.state, self._round_milliseconds
         tables = None if name in self._spark else self._groups.of(live).tables
         ledger = earlier + live.ledger
-        # Before the first reading, and after the end, event time is nowhere.
+        # There is no event time before the first reading, nor after the end.
         heard = live.watermark not in (None, INT_MINIMUM, INT_MAXIMUM)
         watermark = live.watermark if heard else None
         return QueryMetrics(
@@ -322,7 +326,7 @@ class Station:
         )
 
     def _feed(self, group: Group) -> bool:
-        """What is new to a group, unless answers of it wait for room on the disk."""
+        """Feed new entries to a group, unless its answers wait for room on the disk."""
         if any(name in self._standing and self._standing[name].trouble for name in group.queries):
             return False
         return self._groups.feed(group, durable=any(name in self._standing for name in group.queries))
@@ -359,14 +363,16 @@ class Station:
         self.fleet.heard(self.database.catalog.stream(stream).name, result)
 
     def _expect(self, streams: Mapping[str, Stream]) -> None:
-        """What is asked of sensors is what may be missed. Those that filter owe nobody a reading."""
+        """Expect the readings that the demand asks for; only they can be missing. Nothing is expected of
+        sensors that filter."""
         for key, stream in streams.items():
             demand = self.fleet.demand(stream.name)
             owed = None if demand is None or demand.predicate is not None else demand.interval
             self.manager.expect(key, owed, self.fleet.intervals(stream.name))
 
     def _promise(self) -> None:
-        """Where all sensors of a stream promise that nothing earlier comes, event time goes on without a reading."""
+        """Advance event time without readings, by a heartbeat, where all sensors of a stream have promised to
+        send nothing earlier."""
         read = [stream for group in self._groups for stream in group.streams.values()]
         for stream in {stream.name: stream for stream in (*read, *self._spark.streams)}.values():
             tick = self.fleet.promise(stream.name)
@@ -388,7 +394,7 @@ class Station:
         return adapter
 
     def _by_address(self, stream: Stream, clock: Clock) -> Adapter:
-        """A file that was attached, or the stream's own address."""
+        """The adapter of the file attached to the stream, or else of the stream's own address."""
         path = self.database.data.files.get(stream.name.lower())
         url = None if path is None else f"file://{path.resolve()}"
         identity = identity_of(self.directory)
@@ -397,7 +403,7 @@ class Station:
     # ---- the end -----------------------------------------------------------------------------------------------------
 
     def close(self) -> None:
-        """Commit, make everything durable, and let go."""
+        """Commit, make everything durable, and release all resources."""
         for name in list(self.queries):
             self.remove(name)
         self.manager.close()
@@ -405,7 +411,7 @@ class Station:
             self._kept.cleanup()
 
     def abandon(self) -> None:
-        """Let go of everything as the death of the process would."""
+        """Release everything without a commit, as if the process had died."""
         self._groups.abandon()
         for standing in self._standing.values():
             standing.abandon()

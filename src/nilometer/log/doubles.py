@@ -46,7 +46,7 @@ Positions = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class Doubles:
-    """The positions of the doubles by a KEY (`key_of`), in order. There are none from the position `end` on."""
+    """The positions of the doubles by a KEY (`key_of`), in order. There are none from `end` on."""
 
     key: tuple[str, ...] = ()
     end: int = 0
@@ -164,7 +164,7 @@ def keys_in(
     span: Span | None = None,
     on_damage: OnDamage = refuse,
 ) -> Iterator[pl.DataFrame]:
-    """The keys of a log's readings, their ticks and positions; only those in a range of time if one is given."""
+    """The keys of a log's readings, their ticks and positions; only those in `span` if one is given."""
     from nilometer.dataflow.keys import column_of, key_frame, read_for
 
     wanted = [name for name in log.columns if name.lower() in read_for(columns)]

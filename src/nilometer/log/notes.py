@@ -1,4 +1,4 @@
-"""What is said beside the rows of a log, for a process that only reads: the last note, and every change of demand."""
+"""Reads the last note and every change of demand from a log, for a process that does not write the log."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def last_note(files: Files, on_damage: OnDamage = refuse) -> dict[str, Any] | No
                 if note is not None:
                     return note
         if len(records) > 1:
-            # A segment begins with the note that was the last: there is none.
+            # A segment begins with the last note before it. This one does not, so there is none.
             return None
     return None
 

@@ -1,8 +1,8 @@
-"""A log from an offset on -> its entries, one by one, also while it is being written by another process.
+"""Reads the entries of a log from an offset on, also while another process writes it.
 
-An `Offset` says what comes next: the number of the entry and the position of the row, so that it can stand between two
-heartbeats and within a batch. The laws: entries come in order, each once; only whole records are seen; reading from the same
-offset gives the same entries again.
+An `Offset` holds the number of the next entry and the position of the next row. So it can point between two
+heartbeats, and into a batch. The laws: entries come in order, each once. A reader sees only whole records.
+Reading from the same offset gives the same entries again.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ if TYPE_CHECKING:
     from nilometer.dataflow.sources import Entry
 
 LIMIT = 65_536
-"""How many rows a reader takes at once, unless told."""
+"""How many rows a reader takes at once by default."""
 
 
 CHUNK = 1 << 20
-"""A cursor copies so many bytes of an open segment at a time, or one record: it holds no more of it in memory."""
+"""How many bytes of an open segment a cursor copies into memory at a time; more only for a longer record."""
 
 HEAD = 1 << 16
-"""A segment's schema is expected within so many bytes."""
+"""The number of bytes within which a segment's schema is expected."""
 
 
 @dataclass(frozen=True, order=True, slots=True)
@@ -46,8 +46,9 @@ class Offset:
 
 @dataclass(frozen=True)
 class LogEntry:
-    """Rows, all that were written, or a heartbeat with its tick. `after` is the offset to commit once it has been dealt with; `note` is what
-    the writer wrote with it; `doubles` says which rows are doubles by the stream's KEY."""
+    """Rows, including doubles, or a heartbeat with its tick. `after` is the offset to commit once the entry
+    is dealt with. `note` is what the writer wrote with the entry. `doubles` are the doubles by the stream's
+    KEY."""
 
     position: int
     rows: pl.DataFrame | None
@@ -58,8 +59,8 @@ class LogEntry:
     doubles: Doubles = NONE
 
     def entry(self) -> Entry:
-        """As the gateway takes it: without the doubles."""
-        # Here, because a process that only writes a log need not load the gateway with all its operators.
+        """The entry in the gateway's form, without the doubles."""
+        # Imported here, so that a process that only writes a log does not load the gateway and its operators.
         from nilometer.dataflow.sources import Batch, Heartbeat
 
         if self.rows is None:
@@ -70,13 +71,13 @@ class LogEntry:
 
 
 def newest_dtypes(files: Files) -> dict[str, pl.DataType] | None:
-    """The columns of the newest segment: what the stream is now; None if there is no log."""
+    """The columns of the newest segment, which are those of the stream now; None if there is no log."""
     ids = segment_ids(files)
     return dtypes_of(schema_of(files, ids[-1])) if ids else None
 
 
 def schema_of(files: Files, segment: SegmentId) -> Any:
-    """The Arrow schema of a segment, from its first record alone if that is not too long."""
+    """The Arrow schema of a segment. Reads only the first `HEAD` bytes if the first record fits in them."""
     for header in (run := records_in(files.read(segment.name, 0, HEAD))):
         if header.kind == RecordKind.SCHEMA:
             return from_bytes(header.body(run.buffer))
@@ -84,8 +85,9 @@ def schema_of(files: Files, segment: SegmentId) -> Any:
 
 
 class Cursor:
-    """Reads on where it stands. `skipped` counts rows that retention took before they were read. Rows come in the columns
-    `dtypes`; without any in those the log has now, or `as_written`, in those it had when they were written."""
+    """Reads a log from an offset on. `skipped` counts the rows that retention deleted before they were read.
+    Rows have the columns `dtypes`, by default those that the log has now. With `as_written` they have the
+    columns that the log had when they were written."""
 
     def __init__(
         self,
@@ -110,7 +112,7 @@ class Cursor:
         self._loaded: deque[tuple[Header, Run]] = deque()
 
     def next(self, limit: int = LIMIT) -> LogEntry | None:
-        """The next entry, or of a longer one as many rows; None if there is nothing more now."""
+        """The next entry, or the next `limit` rows of a longer one; None if there is nothing more now."""
         if not self._loaded and not self._load():
             return None
         header, run = self._loaded[0]
@@ -121,16 +123,17 @@ class Cursor:
         return entry
 
     def read(self, limit: int = LIMIT) -> list[LogEntry]:
-        """The next entries, of at most `limit` rows in all; none if there is nothing more now."""
+        """The next entries, at most `limit` rows in all; an empty list if there is nothing more now."""
         entries: list[LogEntry] = []
         while limit > 0 and (entry := self.next(limit)) is not None:
             entries.append(entry)
-            # Heartbeats and empty batches count too, or a silent stream's log would be one endless read.
+            # Heartbeats and empty batches count, too: otherwise one read could take all of a silent stream's
+            # log.
             limit -= max(1, 0 if entry.rows is None else entry.rows.height)
         return entries
 
     def __iter__(self) -> Iterator[LogEntry]:
-        """All that is there now, a record at a time, uncut."""
+        """All entries that are there now, one whole record at a time."""
         while self._loaded or self._load():
             header, run = self._loaded.popleft()
             entry = self._entry(header, run, header.rows)
@@ -156,9 +159,10 @@ class Cursor:
         return entry
 
     def _load(self) -> bool:
-        """More records, from this segment or the next; False if there are none now."""
+        """Load more records, from this segment or the next. Returns False if there are none now."""
         while True:
-            # The list first: a segment that had a successor before it was read is complete when it is read.
+            # List the segments first: a segment that has a successor before it is read is complete when it is
+            # read.
             ids = segment_ids(self._files)
             if (self._segment is None or self._segment not in ids) and not self._enter(ids):
                 return False
@@ -175,7 +179,7 @@ class Cursor:
                     wanted = dtypes_of(schema)
                 self._unpacker = None if schema is None else Unpacker(schema, wanted, segment.name)
             self._at = contents.end
-            # Rows whose schema is lost cannot be read; the reader was told, and goes on.
+            # Rows whose schema is lost cannot be read. The damage was reported, and the cursor goes on.
             kinds = ENTRIES if self._unpacker is not None else (RecordKind.HEARTBEAT,)
             self._loaded.extend(
                 (h, run) for h, run in contents if h.kind in kinds and h.number >= self.offset.number
@@ -199,7 +203,7 @@ class Cursor:
             most *= 2
 
     def _enter(self, ids: list[SegmentId]) -> bool:
-        """The segment in which the offset lies; if retention has taken it, the first there is."""
+        """Enter the segment that contains the offset; the first segment if retention has deleted it."""
         if not ids:
             return False
         before = [each for each in ids if each.number <= self.offset.number]
@@ -211,5 +215,5 @@ class Cursor:
 
 
 def batch_of(header: Header, run: Run, schema: Any) -> Any:
-    """The record batch of a rows record; its buffers are those of the file."""
+    """The record batch of a rows record. It uses the file's buffers without a copy."""
     return pa.ipc.read_record_batch(header.body(run.buffer, run.base), schema)

@@ -1,10 +1,12 @@
-"""One segment of a log: a file of records named by its first position, and the index file written when it is sealed.
+"""One segment of a log: a file of records, named by its first position, and an index file, written when the
+segment is sealed.
 
     00000000000000081000-000000000093.segment    first row's position, first entry's number
     00000000000000081000-000000000093.index      what is in it, and the checksum of its records' checksums
 
-The laws: a segment without an index is open, and only the last one is; a sealed segment is what its index says to the
-last bit; an open one is a run of whole records and perhaps a torn tail. Records that a later record calls settled are no tail.
+The laws: a segment without an index is open, and only the last segment is open. A sealed segment agrees with
+its index to the last bit. An open segment is a run of whole records and perhaps a torn tail. Records that a
+later record calls settled do not belong to the tail.
 """
 
 from __future__ import annotations
@@ -26,29 +28,29 @@ INDEX = ".index"
 
 @dataclass(frozen=True, order=True, slots=True)
 class SegmentId:
-    """The number of its first entry and the position of its first row."""
+    """Identifies a segment by the number of its first entry and the position of its first row."""
 
     number: int
     position: int
 
     @property
     def stem(self) -> str:
-        """The name without its ending."""
+        """The file name without its extension."""
         return f"{self.position:020d}-{self.number:012d}"
 
     @property
     def name(self) -> str:
-        """The file of records."""
+        """The name of the file of records."""
         return self.stem + SEGMENT
 
     @property
     def index_name(self) -> str:
-        """The file that seals it."""
+        """The name of the index file, which seals the segment."""
         return self.stem + INDEX
 
 
 def segment_ids(files: Files) -> list[SegmentId]:
-    """The segments there are, the oldest first."""
+    """The segments of a log, the oldest first."""
     found = []
     for name in files.names():
         position, dash, number = name.removesuffix(SEGMENT).partition("-")
@@ -59,7 +61,7 @@ def segment_ids(files: Files) -> list[SegmentId]:
 
 @dataclass(frozen=True)
 class Index:
-    """What a sealed segment holds. `checksum` is over its records' checksums, in order."""
+    """Describes the contents of a sealed segment. `checksum` is over its records' checksums, in order."""
 
     position: int
     end_position: int
@@ -74,7 +76,7 @@ class Index:
 
     @property
     def rows(self) -> int:
-        """How many rows."""
+        """The number of rows."""
         return self.end_position - self.position
 
     def to_bytes(self) -> bytes:
@@ -86,7 +88,7 @@ class Index:
 
     @staticmethod
     def from_bytes(data: bytes, name: str) -> Index:
-        """What `to_bytes` gave; raises DataError for anything else."""
+        """The index that `to_bytes` wrote. Raises DataError for any other bytes."""
         try:
             whole = json.loads(data)
             text = json.dumps(whole["segment"], sort_keys=True)
@@ -109,7 +111,7 @@ def index_of(files: Files, segment: SegmentId) -> Index | None:
 
 
 class Tally:
-    """Adds up what a segment holds, record by record."""
+    """Adds up the contents of a segment, record by record."""
 
     def __init__(self, segment: SegmentId) -> None:
         self.segment = segment
@@ -122,7 +124,7 @@ class Tally:
         self._checksums: list[int] = []
 
     def add(self, kind: int, rows: int, times: tuple[int, int], length: int, checksum: int) -> None:
-        """One more record at the end."""
+        """Add a record that was written at the end."""
         self.size += length
         self._checksums.append(checksum)
         self.beside += kind in BESIDE
@@ -135,7 +137,7 @@ class Tally:
             self.greatest_time = times[1] if self.greatest_time is None else max(self.greatest_time, times[1])
 
     def add_header(self, header: Header) -> None:
-        """One more record, found in the file. Its own numbers count: before it something may be damaged."""
+        """Add a record found in the file. Its own numbers count: records before it may be damaged."""
         if header.kind in ENTRIES:
             self.end = SegmentId(header.number, header.position)
         times = (header.least_time, header.greatest_time)
@@ -143,12 +145,12 @@ class Tally:
 
     @property
     def records(self) -> int:
-        """How many records."""
+        """The number of records."""
         return len(self._checksums)
 
     @property
     def span(self) -> int:
-        """How much time the rows span."""
+        """The time that the rows span."""
         return (
             0
             if self.least_time is None or self.greatest_time is None
@@ -156,7 +158,7 @@ class Tally:
         )
 
     def index(self) -> Index:
-        """What will be sealed."""
+        """The index with which the segment will be sealed."""
         sums = b"".join(checksum.to_bytes(8, "little") for checksum in self._checksums)
         words = words_of(sums)
         return Index(
@@ -180,7 +182,7 @@ VERIFY = "nilometer log verify lists what is damaged"
 
 @dataclass(frozen=True)
 class Damage:
-    """Bytes of a segment that are not what was written."""
+    """Bytes of a segment that differ from what was written."""
 
     segment: str
     start: int
@@ -188,7 +190,7 @@ class Damage:
     what: str
 
     def error(self) -> DataError:
-        """For who must not go on."""
+        """The damage as an error, for a reader that must stop."""
         return DataError(
             f"the log is damaged: {self.what}",
             detail=f"{self.segment}, bytes {self.start} to {self.end}",
@@ -200,14 +202,14 @@ OnDamage = Callable[[Damage], None]
 
 
 def refuse(damage: Damage) -> None:
-    """Damage is an error, unless the reader asked to be told and to go on."""
+    """Raise damage as an error. This is the default; a reader may pass another function and go on."""
     raise damage.error()
 
 
 @dataclass(frozen=True)
 class Contents:
-    """What was read of a segment: its records from byte `base` on; `end` is the byte to read on from. `cut`: not all bytes of the segment
-    were read."""
+    """The records that were read of a segment, from byte `base` on. Reading goes on at byte `end`. `cut`: not
+    all bytes of the segment were read."""
 
     segment: SegmentId
     runs: list[Run]
@@ -221,7 +223,7 @@ class Contents:
 
     @property
     def torn(self) -> int:
-        """How many bytes after it are no record."""
+        """The number of bytes after the last whole record."""
         return self.runs[-1].rest
 
     def __iter__(self) -> Iterator[tuple[Header, Run]]:
@@ -230,7 +232,7 @@ class Contents:
                 yield header, run
 
     def schema(self, on_damage: OnDamage) -> Any:
-        """The Arrow schema, which is the first record (of contents from byte 0 on); None if that is damaged."""
+        """The Arrow schema, from the first record (of contents from byte 0 on); None if it is damaged."""
         for header, run in self:
             if header.kind == RecordKind.SCHEMA:
                 return from_bytes(header.body(run.buffer, run.base))
@@ -246,7 +248,8 @@ def contents_of(
     on_damage: OnDamage = refuse,
     most: int = -1,
 ) -> Contents:
-    """The records of a segment from byte `start` on. Of one that is open, which is copied, those in the next `most` bytes (-1: all)."""
+    """The records of a segment from byte `start` on. An open segment is copied; of it only the records in the
+    next `most` bytes are read (-1: all)."""
     if index is None:
         buffer = files.read(segment.name, start, most)
     else:
@@ -278,8 +281,9 @@ def contents_of(
 def look(
     files: Files, segment: SegmentId, start: int = 0, on_damage: OnDamage = refuse, most: int = -1
 ) -> tuple[Index | None, Contents]:
-    """The index of a segment and its records, beside a writer that may open it again, append, cut, or seal it between the
-    two being read. So what looks damaged is looked at again, index and all: it is damage when it stays the same."""
+    """The index of a segment and its records. A writer may open the segment again, append, cut, or seal it
+    while the two are read. So if something looks damaged, both are read again: it is damage only if it stays
+    the same."""
     before: tuple[Index | None, list[Damage]] | None = None
     while True:
         index, found = index_of(files, segment), list[Damage]()
@@ -297,7 +301,7 @@ def _length(found: int, wanted: int) -> str:
 
 
 def _check_index(contents: Contents, index: Index, on_damage: OnDamage) -> None:
-    """Whole records may be exchanged without any of them failing its own checksum."""
+    """Compare the records with the index: swapped records pass their own checksums, and fail here."""
     words = contents.runs[0].checksums
     words.flags.writeable = False
     if f"{int(xxh64(words, 0, len(words))):016x}" != index.checksum:

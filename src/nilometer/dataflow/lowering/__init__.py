@@ -1,6 +1,7 @@
-"""How the gateway runs each physical node: one function a node, one file a family.
+"""Lowers each physical node to stages of the gateway's dataflow: one function per node, one file per family.
 
-`ABILITIES` is what placement asks; a test proves that it names every node of plan/physical.py.
+Placement asks `ABILITIES` what the gateway can run. A test proves that it names every node of
+plan/physical.py.
 """
 
 from __future__ import annotations

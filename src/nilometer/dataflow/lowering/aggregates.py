@@ -1,8 +1,9 @@
-"""AGGR, and AGGR_INIT, AGGR_MERGE, AGGR_EVAL.
+"""Lowers AGGR, and its three steps AGGR_INIT, AGGR_MERGE and AGGR_EVAL.
 
-In one process the three steps are one: what EVAL gives is the whole aggregate of what INIT takes. A step that stands alone,
-because the others run elsewhere, makes, merges or evaluates partial results (lowering/partials.py). Where it can, an
-aggregate is fused with the window below it, or with the joins of windows below it.
+In one process the three steps become one: EVAL computes the whole aggregate of INIT's input. A step that
+stands alone, because the others run elsewhere, makes, merges or evaluates partial results
+(lowering/partials.py). Where possible, an aggregate is fused with the window below it, or with the joins of
+windows below it.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ def aggregate(node: Aggregate, flow: Dataflow) -> int:
 
 
 def evaluate(node: AggregateEvaluate, flow: Dataflow) -> int:
-    """The aggregate of what the first step takes, if that is here; else the answer of partial results."""
+    """The whole aggregate, if the first step runs here, too; otherwise the answer from partial results."""
     below = node.input
     while isinstance(below, AggregateMerge | Exchange):
         below = below.input
@@ -46,13 +47,13 @@ def evaluate(node: AggregateEvaluate, flow: Dataflow) -> int:
 
 
 def initialise(node: AggregateInit, flow: Dataflow) -> int:
-    """Partial results of rows."""
+    """Make partial results from rows."""
     place = _aggregate(node, _keys(node), initial_items(node), None, node.input, flow)
     return flow.fuse(place, completed(node))
 
 
 def merge(node: AggregateMerge, flow: Dataflow) -> int:
-    """Partial results of one group and evaluation to one."""
+    """Merge the partial results of each group and evaluation into one."""
     return flow.add_logic(node, MergeLogic(node), node.inputs)
 
 

@@ -1,4 +1,5 @@
-"""ISTREAM or DSTREAM and the joins of time windows below it, as one operator over their streams (operators/join_changes.py)."""
+"""Lowers ISTREAM or DSTREAM together with the joins of time windows below it to one operator over the streams
+(operators/join_changes.py)."""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ from nilometer.plan.physical import DStream, IStream, Node, TimeWindow
 
 
 def changes(node: IStream | DStream, flow: Dataflow) -> int | None:
-    """The stage of the changes of a join; None where whole windows must be compared."""
+    """Add the stage that computes the changes of a join; None if whole windows must be compared."""
     try:
         asked = joined_windows(node.input)
     except FlatError:
@@ -41,7 +42,7 @@ def changes(node: IStream | DStream, flow: Dataflow) -> int | None:
 
 
 def _columns(asked: JoinedWindows) -> list[Transform]:
-    """What makes the columns of the tree of those of its leaves, if they are others."""
+    """The projection from the columns of the leaves to those of the tree; empty if they are the same."""
     tree = asked.tree
     if list(tree.names) == [name for leaf in tree.leaves for name in leaf.schema.names]:
         return []
@@ -68,10 +69,10 @@ def _window(leaf: Node) -> TimeWindow:
 
 
 def _windowed_stream(leaf: Node, window: TimeWindow, scope: Scope, flow: Dataflow) -> int:
-    """The stream's rows, changed as the leaf does it, and the evaluations of its window."""
+    """The stream's rows, transformed as in the leaf, and the evaluations of its window."""
     ticks = WindowTicks(scope, tuple(stream_dtypes(window.input.schema, id_type(window.input)).items()))
     place = flow.add_operator(window, ticks, (window.input,))
-    # What stands above the window stands above its stream instead; evaluations are those of all rows.
+    # The nodes above the window move above its stream. The evaluations are still those of all rows.
     chain = []
     while not isinstance(leaf, TimeWindow):
         chain.append(leaf)

@@ -1,4 +1,5 @@
-"""An aggregate and the joins of time windows below it, as one operator over their streams (operators/join_aggregate)."""
+"""Lowers an aggregate together with the joins of time windows below it to one operator over the streams
+(operators/join_aggregate)."""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ from nilometer.plan.physical import Node
 
 
 def eager(node: Node, keys: Keys, items: Items, below: Node, flow: Dataflow) -> int | None:
-    """The stage of an aggregate of `below`; None where joined rows must be made first."""
+    """Add the stage that aggregates `below`; None if the joined rows must be made first."""
     try:
         asked = eager_aggregation(keys, items, below)
     except FlatError:
@@ -39,7 +40,7 @@ def windowed_stream(leaf: Node, stream: Node, window: WindowAggregate, flow: Dat
 
 @dataclass
 class _Columns:
-    """The key columns of the inputs, each expression once."""
+    """The key columns of the inputs. Each expression has one column."""
 
     tree: JoinTree
     found: dict[tuple[int, Expression], str] = field(default_factory=dict)
@@ -52,7 +53,7 @@ class _Columns:
         return self.found.setdefault((leaf, expression), f"{leaf}.key{own}")
 
     def of(self, leaf: int) -> Keys:
-        """Those of one input."""
+        """The key columns of one input."""
         return tuple(
             (name, expression) for (number, expression), name in self.found.items() if number == leaf
         )
@@ -67,13 +68,13 @@ def _spec(asked: EagerAggregation) -> tuple[JoinAggregate, list[Node]]:
     groups = tuple((name, columns.name(expression)) for name, expression in asked.keys)
     pairings = []
     for place, join in enumerate(tree.joins):
-        # Asked for above: by the joins that follow, and by GROUP BY.
+        # The joins that follow and GROUP BY need these columns.
         later = [name for keys in joined[place + 1 :] for pair in keys for name in pair]
         wanted = dict.fromkeys((*later, *(column for _, column in groups)))
         inside = _leaves_below(tree, len(tree.leaves) + place)
         kept = tuple(name for name in wanted if int(name.split(".")[0]) in inside)
         pairings.append(Pairing(join.left, join.right, joined[place], kept))
-    # The aggregates of each input, each once, by its place in the input's list.
+    # For each input, its distinct aggregates and their places in the input's list.
     own: list[dict[Aggregate, int]] = [{} for _ in tree.leaves]
     items = []
     for name, aggregate in asked.items:

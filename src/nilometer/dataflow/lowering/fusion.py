@@ -1,9 +1,9 @@
-"""An aggregate and the window below it, as one operator that shares panes.
+"""Fuses an aggregate and the window below it into one operator that shares panes.
 
-    Aggregate · (Select | Project | Rename)* · TimeWindow   =>   WindowAggregate      when nothing in between reads NOW
-    Aggregate · (Select | Project | Rename)* · RowWindow    =>   RowWindowAggregate   likewise
+    Aggregate · (Select | Project | Rename)* · TimeWindow  =>  WindowAggregate     if none between reads NOW
+    Aggregate · (Select | Project | Rename)* · RowWindow   =>  RowWindowAggregate  likewise
 
-What stands in between is folded into the aggregate's own expressions, in terms of the window's rows.
+The nodes in between are folded into the aggregate's expressions, which then read the window's rows directly.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ Items = tuple[NamedAggregate, ...]
 def fused(
     keys: Keys, items: Items, completeness: algebra.Completeness | None, below: Node
 ) -> tuple[WindowAggregate | RowWindowAggregate, Node] | None:
-    """The one operator for an aggregate of `below` and the stream it runs over; None where windows must be made first."""
+    """The one operator for an aggregate of `below`, and its stream; None if windows must be made first."""
     conditions: tuple[Expression, ...] = ()
     while not isinstance(below, TimeWindow | RowWindow):
         match below:
             case Select(input=input, predicate=predicate):
-                # What stood lower was asked first; a condition may guard those above it.
+                # Lower conditions are evaluated first: a condition may guard the ones above it.
                 conditions = (predicate, *conditions)
             case Project(input=input, items=projected):
                 replace = _substitution({item.name: item.expression for item in projected})

@@ -1,4 +1,4 @@
-"""NL_JOIN, HASH_JOIN and UNION: by what is joined, windows, a stream's tuples or tables."""
+"""Lowers NL_JOIN, HASH_JOIN and UNION, by the kind of their inputs: windows, a stream's tuples, or tables."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from nilometer.plan.physical import HashJoin, NlJoin, Union
 
 
 def nested_loop_join(node: NlJoin, flow: Dataflow) -> int:
-    """Every pair is looked at."""
+    """Join by testing every pair of rows."""
     return _join(node, flow, (), node.predicate)
 
 
 def hash_join(node: HashJoin, flow: Dataflow) -> int:
-    """Equal keys are looked up."""
+    """Join by looking up equal keys."""
     return _join(node, flow, node.keys, node.residual)
 
 

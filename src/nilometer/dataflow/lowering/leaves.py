@@ -1,4 +1,4 @@
-"""SP_ACQUIRE and STORED_SCAN: how the rows of extents come into a dataflow."""
+"""Lowers SP_ACQUIRE and STORED_SCAN, which bring the rows of extents into a dataflow."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from nilometer.plan.physical import SpAcquire, StoredScan
 
 
 def acquire(node: SpAcquire, flow: Dataflow) -> int:
-    """Accepted tuples: the wanted columns under their alias, of the sensors that run, that satisfy the predicate."""
+    """The accepted tuples of the running sensors that satisfy the predicate: the wanted columns, under their
+    alias."""
     stream = node.stream
     wanted = node.columns + node.reads
     own = {column.name: found.name for column in wanted if (found := stream.column(column.name)) is not None}
@@ -44,7 +45,7 @@ def acquire(node: SpAcquire, flow: Dataflow) -> int:
 
 
 def scan(node: StoredScan, flow: Dataflow) -> int:
-    """A table's rows, the wanted columns under their alias."""
+    """A table's rows: the wanted columns, under their alias."""
     sources = flow.sources
     reader = TableReader(
         node.table.name.lower(),
@@ -62,5 +63,5 @@ def scanned(node: StoredScan, rows: pl.DataFrame) -> pl.DataFrame:
         pl.col(found[c.name.lower()]).cast(dtype(c.type)).alias(f"{node.alias}.{c.name}")
         for c in node.columns
     )
-    # A table of which no column is wanted still has its number of rows.
+    # If no column is wanted, the number of rows still counts.
     return rows.select(columns) if node.columns else pl.DataFrame(height=rows.height)

@@ -1,7 +1,9 @@
-"""Partial results of algebraic aggregates: made of rows, merged, and evaluated (SNEE's AGGR_INIT, AGGR_MERGE, AGGR_EVAL).
+"""Makes, merges and evaluates the partial results of algebraic aggregates (SNEE's AGGR_INIT, AGGR_MERGE,
+AGGR_EVAL).
 
-`physical.partial_columns` names them. The law: however rows are divided among INITs, MERGE and EVAL give the aggregate of
-all of them. STDEV and VARIANCE merge count, mean and squared deviations (Chan, Golub, LeVeque 1979).
+`physical.partial_columns` names their columns. The law: however rows are divided among INITs, MERGE and EVAL
+give the aggregate of all rows. STDEV and VARIANCE merge count, mean and squared deviations (Chan, Golub,
+LeVeque 1979).
 """
 
 from __future__ import annotations
@@ -23,7 +25,7 @@ from nilometer.types import FLOAT, INT, INT_MAXIMUM, INT_MINIMUM, Kind
 
 
 def initial_items(node: AggregateInit) -> Items:
-    """The aggregates whose values are (or, for squared deviations, lead to) the partial results."""
+    """The aggregates whose values are the partial results. Squared deviations are computed from theirs."""
     items: list[tuple[str, AggregateExpression]] = []
     for item in node.items:
         aggregate, name = item.aggregate, item.name
@@ -66,7 +68,7 @@ def completed(node: AggregateInit) -> Transform:
 
 
 class MergeLogic:
-    """Partial results of one group and evaluation to one. Nothing is kept between rounds."""
+    """Merges the partial results of each group and evaluation into one. It keeps no state between rounds."""
 
     def __init__(self, node: AggregateMerge) -> None:
         self._windows = node.collection is Collection.WINDOWS
@@ -106,11 +108,11 @@ class MergeLogic:
         return Output(merged.select(kept), listed)
 
     def snapshot(self) -> dict[str, bytes]:
-        """Rows of a round that has begun; between rounds nothing."""
+        """The rows of a round that has begun; empty between rounds."""
         return {"rows": to_bytes(pl.concat(self._parts))} if self._parts else {}
 
     def restore(self, panes: dict[str, bytes]) -> None:
-        """Take back a snapshot."""
+        """Restore a snapshot."""
         self._parts = [from_bytes(panes["rows"])] if "rows" in panes else []
 
 
@@ -140,7 +142,7 @@ def _merged(item: AggregateItem) -> list[pl.Expr]:
 
 
 def evaluated(node: AggregateEvaluate) -> Transform:
-    """The answer of merged partial results."""
+    """Computes the answer from merged partial results."""
     values = [
         *SYSTEM[node.collection],
         *(key.name for key in node.keys),

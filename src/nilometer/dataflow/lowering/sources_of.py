@@ -1,4 +1,4 @@
-"""What a stream's tuples come from: the type of their ids, and the interval at which they are acquired."""
+"""Properties of the sources of a stream's tuples: the type of their ids, and their acquisition interval."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from nilometer.types import INT, Type
 
 
 def source_type(node: physical.Node) -> Type | None:
-    """The type of a stream's ids; None for one whose tuples have no source, as joins and windows make them."""
+    """The type of a stream's ids; None if its tuples have no source, as after a window join or RSTREAM."""
     match node:
         case physical.SpAcquire(stream=stream):
             return stream.id_type.plain
@@ -26,12 +26,13 @@ def source_type(node: physical.Node) -> Type | None:
 
 
 def id_type(node: physical.Node) -> Type:
-    """The dtype of a stream's `@id`; ids that are all NULL are INT."""
+    """The type of a stream's `@id`. If all ids are NULL, it is INT."""
     return source_type(node) or INT
 
 
 def acquisition_interval(node: physical.Node) -> int | None:
-    """The interval of a stream that is sensed: a sensed extent, or one that was only filtered, projected or lagged."""
+    """The interval of a sensed extent, also after filters, projections, LAG, SAMPLE and joins with tables;
+    None for other streams."""
     match node:
         case physical.SpAcquire(stream=stream):
             return stream.every

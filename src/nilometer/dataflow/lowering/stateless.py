@@ -1,4 +1,4 @@
-"""SELECT, PROJECT, RENAME, EXCHANGE and DELIVER: transforms, fused behind the stage whose rows they change."""
+"""Lowers SELECT, PROJECT, RENAME, EXCHANGE and DELIVER to transforms, fused into the stage below them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SYSTEM: dict[Collection, tuple[str, ...]] = {
 
 
 def select(node: Select, flow: Dataflow) -> int:
-    """Rows for which the predicate is true."""
+    """The rows for which the predicate is true."""
     return flow.fuse(flow.lower(node.input), transform_of(node))
 
 
@@ -33,19 +33,19 @@ def rename(node: Rename, flow: Dataflow) -> int:
 
 
 def exchange(node: Exchange, flow: Dataflow) -> int:
-    """In one process nothing is exchanged."""
+    """Adds nothing: in one process no rows are exchanged."""
     return flow.lower(node.input)
 
 
 def deliver(node: Deliver, flow: Dataflow) -> int:
-    """The visible columns, behind the tick where it is asked for."""
+    """The visible columns, after the tick if it is asked for."""
     names = {"tick": TICK} if node.tick else {}
     names |= {name: name for name in node.schema.names}
     return flow.fuse(flow.lower(node.input), lambda rows: pick(rows, names))
 
 
 def transform_of(node: Node) -> Transform:
-    """What a stateless node does to rows."""
+    """The function that a stateless node applies to rows."""
     match node:
         case Select(predicate=predicate):
             return compile_predicate(predicate)

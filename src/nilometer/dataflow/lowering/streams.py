@@ -1,4 +1,4 @@
-"""SAMPLE, LAG, ASOF_JOIN and the three W-joins: streams to streams."""
+"""Lowers the operators from streams to streams: SAMPLE, LAG, ASOF_JOIN and the three W-joins."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ FORMS: dict[type[WindowJoin], Form] = {NlwJoin: Form.NLW, HwJoin: Form.HW, MwJoi
 
 
 def sample(node: Sample, flow: Dataflow) -> int:
-    """Per source the first tuple of each interval."""
+    """The first tuple of each source in each interval."""
     return flow.add_operator(node, sample_operator.Sample(node.schema, node.every, id_type(node)))
 
 
@@ -26,7 +26,7 @@ def lag(node: Lag, flow: Dataflow) -> int:
 
 
 def asof_join(node: AsofJoin, flow: Dataflow) -> int:
-    """Each left tuple with the latest right one at or before it."""
+    """Each left tuple with the latest right tuple at or before it."""
     spec = asof_operator.AsofJoin(
         node.left.schema, node.right.schema, node.keys, node.within, id_type(node.left), id_type(node.right)
     )

@@ -1,4 +1,5 @@
-"""The functions of FROM: by the name of the operator, what makes its Spec of a call and the schema of its input."""
+"""Lowers the table functions of FROM. `SPECS` maps the name of an operator to the function that makes its
+Spec from a call and the schema of its input."""
 
 from __future__ import annotations
 
@@ -19,10 +20,10 @@ SPECS: dict[str, Callable[[FunctionCall, Schema], Spec]] = {
 
 
 def table_function(node: TableFunction, flow: Dataflow) -> int:
-    """A function's rows, or windows, of a stream."""
+    """The rows or windows that a function makes of a stream."""
     return flow.add_operator(node, spec_of(node))
 
 
 def spec_of(node: TableFunction) -> Spec:
-    """What the function's operator is told."""
+    """The Spec of the function's operator."""
     return SPECS[node.operator](node.call, node.input.schema)

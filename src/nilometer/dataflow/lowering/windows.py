@@ -1,4 +1,5 @@
-"""TIME_WINDOW, ROW_WINDOW, and RSTREAM, ISTREAM, DSTREAM: streams to windows and back."""
+"""Lowers TIME_WINDOW and ROW_WINDOW (streams to windows), and RSTREAM, ISTREAM and DSTREAM (back to
+streams)."""
 
 from __future__ import annotations
 
@@ -20,13 +21,13 @@ def time_window(node: TimeWindow, flow: Dataflow) -> int:
 
 
 def row_window(node: RowWindow, flow: Dataflow) -> int:
-    """The last rows at every so many rows."""
+    """Windows over a number of rows, materialised."""
     spec = row_operator.RowWindow(node.schema, node.start, node.end, node.slide, id_type(node.input))
     return flow.add_operator(node, spec)
 
 
 def to_stream(node: RStream | IStream | DStream, flow: Dataflow) -> int:
-    """Windows, or their differences, as a stream; those of a join by deltas, where they can be."""
+    """Windows, or their differences, as a stream. Those of a join come from deltas where possible."""
     place = None if isinstance(node, RStream) else changes(node, flow)
     if place is not None:
         return place

@@ -1,18 +1,30 @@
-"""Sources -> the durable logs of their streams -> the queries that registered for them (steam.txt sections 3 to 5).
+"""The stream manager: reads sources, writes the durable logs of their streams, and feeds the queries that
+registered for them (steam.txt sections 3 to 5).
 
-    stream_manager.py  queries, turns, waiting            source.py          one stream's adapter: open, read, acknowledge
-    states.py          a source's states, as a table      follower.py        a log that another process writes
-    recorder.py        append, make durable               disk.py            a full disk's states, as a table
-    entrance.py        what comes in, and the books       seen_keys.py       which keys the log holds
-    backlog.py         what a full disk keeps waiting     backoff.py         growing waits
-    distributor.py     entries to the queries             ring.py            a stream's recent entries, once for all queries
-    feed.py            one stream of one query            handed.py          an entry on its way
-    arrivals.py        rates, who was heard               attendance.py      expected, missing, silent
-    order.py           late readings                      clocks.py          clocks that jump
-    settings.py        policies, bounds, waits            status.py          how a stream is doing
-    fingerprints.py    eight bytes of an old key
+    stream_manager.py  registers queries, runs the loop
+    source.py          opens, reads and acknowledges one stream's adapter
+    states.py          the states of a source, as a table
+    follower.py        reads a log that another process writes
+    recorder.py        appends to the log and makes it durable
+    disk.py            the states of a log's disk, as a table
+    entrance.py        validates and deduplicates readings, keeps the books
+    seen_keys.py       the keys that the log holds
+    fingerprints.py    eight bytes for each old key
+    backlog.py         readings that wait while the disk is full
+    backoff.py         growing waits
+    distributor.py     passes entries to the queries
+    ring.py            recent entries of a stream, one copy for all queries
+    feed.py            one stream of one query
+    handed.py          an entry and its offsets
+    arrivals.py        rates, and the last arrival
+    attendance.py      expected and missing readings, silent sensors
+    order.py           counts late readings
+    clocks.py          detects jumps of the wall clock
+    settings.py        policies, bounds, waits
+    status.py          the status of a stream
 
-The law: what is acknowledged to a source is in the log, and the books balance at any moment, whatever is killed.
+The law: every reading acknowledged to a source is in the log, and the books balance at any moment, even if
+the process is killed.
 """
 
 from nilometer.ingest.manager.clocks import running, wall

@@ -1,4 +1,4 @@
-"""What a source read -> how many readings come a second, when the last one came, and who was heard."""
+"""Measures the arrivals of a stream: readings per second, the last arrival, and the sensors that sent."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from nilometer.operators.frames import dtype
 from nilometer.types import SECOND
 
 RATE_SPAN = 10 * SECOND
-"""Over about so long a rate is measured."""
+"""The time constant of the measured rate."""
 
 
 class Arrivals:
-    """Of one stream. `last` is by the wall clock, the rate by the smooth one."""
+    """The arrivals of one stream. `last` is a time of the wall clock; the rate uses the smooth clock."""
 
     def __init__(self, stream: Stream, clocks: Clocks, declared: Sequence[int | str]) -> None:
         self.last: int | None = None
@@ -30,7 +30,7 @@ class Arrivals:
         self.attendance = Attendance(stream.interval, clocks.smooth(), known)
 
     def heard(self, result: ReadResult) -> None:
-        """Readings came."""
+        """Count the readings of a result."""
         now = self._clocks.smooth()
         self._rate, self._rated = self.rate(now) + result.received * SECOND / RATE_SPAN, now
         self.last = result.arrived if result.arrived is not None else self._clocks.clock()
@@ -38,5 +38,5 @@ class Arrivals:
             self.attendance.heard(result.rows.get_column(self._identity.name), now)
 
     def rate(self, now: int) -> float:
-        """Readings a second, of late."""
+        """The recent rate, in readings per second."""
         return self._rate * math.exp(-max(0, now - self._rated) / RATE_SPAN)

@@ -1,8 +1,10 @@
-"""Who was heard when -> what was to be expected of each sensor, what is missing, and who has fallen silent.
+"""Counts the readings that are expected of each sensor and those that are missing, and finds silent sensors.
 
-A sensor is expected to be heard once an interval (EVERY or EXPECT, or what was last demanded of it), from when it was declared or first heard on; a
-reading counts as missing when an interval has passed beyond the one it was due in. Silent is who was not heard for three (language.md,
-SILENT). Times are those of a clock that does not jump. Columnar: a batch costs one grouping of its ids.
+Each sensor is expected to send one reading per interval (EVERY or EXPECT, or the interval last demanded of
+it), from the moment it was declared or first sent. A reading counts as missing when one interval has passed
+after the interval in which it was due. A sensor is silent when it has sent nothing for three intervals
+(language.md, SILENT). Times are of a clock that does not jump. The work is columnar: a batch costs one
+grouping of its ids.
 """
 
 from __future__ import annotations
@@ -18,7 +20,8 @@ _ID, _FIRST, _LAST, _COUNT, _INTERVAL = "id", "first", "last", "count", "interva
 
 @dataclass(frozen=True)
 class Attended:
-    """Of all sensors of a stream: the readings expected and missing so far, how many were heard, and who is silent."""
+    """The attendance of a stream: readings expected and missing so far, the number of sensors known, and the
+    silent ones."""
 
     expected: int | None
     missing: int | None
@@ -27,7 +30,8 @@ class Attended:
 
 
 class Attendance:
-    """The sensors of one stream. `interval` is None while nothing is expected of those of whom nothing else was said."""
+    """The sensors of one stream. `interval` holds for every sensor without an interval of its own; None:
+    nothing is expected of them."""
 
     def __init__(self, interval: int | None, now: int, declared: pl.Series | None = None) -> None:
         self.interval = interval
@@ -39,13 +43,13 @@ class Attendance:
             self._note(declared.alias(_ID), now, 0)
 
     def heard(self, ids: pl.Series, now: int) -> None:
-        """Readings of these sensors came."""
+        """Count one reading for each of these ids."""
         if len(ids):
             self._note(ids.drop_nulls().alias(_ID), now, 1)
 
     def expect(self, interval: int | None, now: int, each: pl.DataFrame | None = None) -> None:
-        """From now on they are heard so often, those in `each` (id, interval) as often as that says; what was expected before stays
-        so."""
+        """Expect a reading per `interval` from now on; for the sensors in `each` (id, interval), per their
+        own interval. Readings that were expected before stay expected."""
         same = (each is None and self._each is None) or (
             each is not None and self._each is not None and each.equals(self._each)
         )
@@ -54,7 +58,7 @@ class Attendance:
             self._since, self.interval, self._each = now, interval, each
 
     def report(self, now: int) -> Attended:
-        """Where things stand."""
+        """The attendance up to now."""
         sensors = self._sensors()
         nothing = self.interval is None and self._each is None and self._expected is None
         if sensors is None or nothing:
@@ -82,7 +86,7 @@ class Attendance:
         return both.select(_ID, pl.col("due") + pl.col("due_before").fill_null(0))
 
     def _with_intervals(self, sensors: pl.DataFrame) -> pl.DataFrame:
-        """How often each is expected; NULL for one of whom nothing is."""
+        """The sensors with their intervals; NULL for a sensor of which nothing is expected."""
         common = pl.lit(self.interval, dtype=pl.Int64)
         if self._each is None or not self._each.height:
             return sensors.with_columns(common.alias(_INTERVAL))

@@ -1,7 +1,8 @@
-"""Results that were read and could not be appended yet, in bounded memory; what is given up for want of room is counted.
+"""A bounded queue of results that were read and could not be appended yet.
 
-With BLOCK (and SPILL: there is no disk to spill to when the disk is full) nothing is given up: `full` says that no more should be read. The
-others shed: the oldest, the newest, or all but every k-th of the new rows. The law: put = got + shed + waiting, in readings.
+With BLOCK nothing is shed: `full` tells the source to stop reading. SPILL does the same, because there is no
+disk to spill to when the disk is full. The other policies shed readings and count them: the oldest, the
+newest, or all but every k-th of the new rows. The law: put = got + shed + waiting, in readings.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ _LETTER_BYTES = 200
 
 @dataclass(frozen=True)
 class Waiting:
-    """A result, and how far its source is read after it."""
+    """A result that waits. `end`: how far its source has been read after it."""
 
     result: ReadResult
     end: int | None
@@ -28,14 +29,14 @@ class Waiting:
 
 @dataclass(frozen=True)
 class Shed:
-    """What was given up: readings, and the handles of results of which nothing is left."""
+    """The number of readings that were shed, and the handles of the results that were shed completely."""
 
     readings: int = 0
     handles: tuple[object, ...] = ()
 
 
 class Backlog:
-    """A queue of results of about `bound` bytes. A result is taken even if it alone is larger."""
+    """A queue of about `bound` bytes of results. An empty queue takes a result of any size."""
 
     def __init__(self, bound: int, policy: Policy = Policy.BLOCK, keep_every: int = 10) -> None:
         self.bound = bound
@@ -50,27 +51,27 @@ class Backlog:
 
     @property
     def readings(self) -> int:
-        """How many wait."""
+        """The number of readings that wait."""
         return sum(waiting.result.received for waiting in self._waiting)
 
     @property
     def full(self) -> bool:
-        """Whether its source should wait."""
+        """Whether the source must stop reading."""
         return self.bytes >= self.bound and self.policy in (Policy.BLOCK, Policy.SPILL)
 
     @property
     def head(self) -> Waiting | None:
-        """What is to be appended next."""
+        """The result to append next."""
         return self._waiting[0] if self._waiting else None
 
     def pop(self) -> Waiting:
-        """The head has been appended."""
+        """Remove the head, which has been appended."""
         waiting = self._waiting.popleft()
         self.bytes -= waiting.bytes
         return waiting
 
     def put(self, result: ReadResult) -> Shed:
-        """Add at the tail; gives what had to go."""
+        """Add a result at the tail. Returns the readings that were shed for it."""
         end = None if result.sequence is None else result.sequence + result.received
         size = _size(result)
         if self._fits(size) or self.policy in (Policy.BLOCK, Policy.SPILL):
@@ -83,7 +84,7 @@ class Backlog:
             before = result.received
             first = -self._sampled % self._keep_every
             self._sampled += result.rows.height
-            # A fancy index: the rows kept must not hold the memory of those that are not.
+            # A fancy index copies, so the rows kept do not hold the memory of the rows dropped.
             kept = result.rows[
                 pl.int_range(first, max(first, result.rows.height), self._keep_every, eager=True)
             ]

@@ -15,17 +15,17 @@ from dataclasses import dataclass, replace
 
 @dataclass(frozen=True)
 class Backoff:
-    """`failures`: how often it failed since it last succeeded."""
+    """Exponential backoff. `failures` counts the failures since the last success."""
 
     first: int
     longest: int
     failures: int = 0
 
     def failed(self) -> tuple[int, Backoff]:
-        """How long to wait now, and what comes after it."""
+        """The wait after this failure, and the backoff for the next one."""
         wait = min(self.first << min(self.failures, 30), self.longest)
         return wait, replace(self, failures=self.failures + 1)
 
     def succeeded(self) -> Backoff:
-        """The next wait is the first one again."""
+        """Start again with the first wait."""
         return replace(self, failures=0)

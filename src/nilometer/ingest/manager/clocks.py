@@ -1,8 +1,9 @@
-"""A wall clock that may jump, and one that only runs -> what is safe to go by.
+"""Combines the wall clock, which may jump, with a monotonic clock into a time that never jumps.
 
-Sources that are paced go by `smooth`: where the wall clock stood, and how long it has been since. Arrivals are stamped by the wall clock, and
-when that was put back they keep their `lead` over it: a reading that was no future one before is none after. A clock that was put
-forth is believed. The law: `smooth` never jumps, and follows the wall clock as long as that does not either.
+Paced sources follow `smooth`: a reading of the wall clock plus the time that has passed since. Arrivals carry
+the time of the wall clock. If that clock was set back, `lead` is added to them, so that a reading that was
+not in the future before the jump is not in the future after it. A clock that was set forward is trusted. The
+law: `smooth` never jumps, and follows the wall clock as long as the wall clock does not jump.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from nilometer.ingest.adapters.adapter import Clock
 from nilometer.types import SECOND
 
 TOLERANCE = SECOND
-"""Two looks that differ by more are a jump."""
+"""A greater difference between two looks is a jump."""
 
 
 def wall() -> int:
@@ -22,12 +23,12 @@ def wall() -> int:
 
 
 def running() -> int:
-    """Microseconds since some moment; never put forth or back."""
+    """Microseconds since some moment, by the monotonic clock."""
     return time.monotonic_ns() // 1_000
 
 
 class Clocks:
-    """`steady` defaults to the clock itself, which is then taken not to jump: a clock turned by hand."""
+    """`steady` defaults to `clock`, which then must not jump: for a clock that a test sets by hand."""
 
     def __init__(self, clock: Clock, steady: Clock | None = None) -> None:
         self.clock = clock
@@ -51,6 +52,6 @@ class Clocks:
 
     @property
     def lead(self) -> int:
-        """How far the wall clock was put back, at the last look."""
+        """How far the wall clock had been set back at the last look."""
         behind = self._offset - self._last
         return behind if behind > TOLERANCE else 0

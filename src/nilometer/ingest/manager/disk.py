@@ -1,4 +1,4 @@
-"""How the disk of a log takes what is appended, as a value: its state, why, and when to try again.
+"""The state of a log's disk, as a value: whether it accepts writes, why not, and when to try again.
 
                  append refused             flush refused
         READY -----------------> FULL ----------------------+
@@ -7,8 +7,8 @@
           | +----------------------|-------------------->   |
           +------------------------------ flushed ----------+
 
-FULL: nothing more can be appended, and what was read waits in the backlog. STUCK: what was appended cannot be made durable; until it can,
-nothing is read, appended, handed on or acknowledged.
+FULL: nothing more can be appended, and the readings that were read wait in the backlog. STUCK: the appended
+records cannot be made durable. Until they can, nothing is read, appended, handed on or acknowledged.
 
 >>> disk = Disk().refused(DiskEvent.APPEND_REFUSED, "no space", 10)
 >>> disk.state.name, disk.trouble, disk.done(DiskEvent.FLUSHED).state.name, disk.done(DiskEvent.APPENDED)
@@ -23,7 +23,7 @@ from enum import Enum, auto
 
 
 class DiskState(Enum):
-    """Of the disk of one log."""
+    """The states of one log's disk."""
 
     READY = auto()
     FULL = auto()
@@ -31,7 +31,7 @@ class DiskState(Enum):
 
 
 class DiskEvent(Enum):
-    """What became of all that waited to be appended, or of what was to be made durable."""
+    """The outcome of appending all that waited, or of a flush."""
 
     APPENDED = auto()
     APPEND_REFUSED = auto()
@@ -61,19 +61,20 @@ TRANSITIONS: Mapping[DiskState, Mapping[DiskEvent, DiskState]] = {
 
 @dataclass(frozen=True)
 class Disk:
-    """`trouble` says why it takes nothing, None if it does; before `retry_at`, by the smooth clock, it is not tried again."""
+    """`trouble` says why the disk accepts nothing; None if it does. The next try is at `retry_at`, by the
+    smooth clock."""
 
     state: DiskState = DiskState.READY
     trouble: str | None = None
     retry_at: int = 0
 
     def done(self, event: DiskEvent) -> Disk:
-        """It took what it was given."""
+        """The disk after a write that succeeded."""
         state = self._after(event)
         return replace(self, state=state, trouble=None if state is DiskState.READY else self.trouble)
 
     def refused(self, event: DiskEvent, trouble: str, retry_at: int) -> Disk:
-        """It did not."""
+        """The disk after a write that failed."""
         return Disk(self._after(event), trouble, retry_at)
 
     def _after(self, event: DiskEvent) -> DiskState:

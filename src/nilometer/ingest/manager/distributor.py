@@ -1,11 +1,12 @@
-"""Entries of logs -> the queries that registered for their streams: a ring of recent entries for each stream, and behind it the log.
+"""Passes the entries of logs to the queries that registered for their streams.
 
-A query that keeps up reads the ring (ring.py), in which every entry stands once for all queries. When the rings together are larger than `bound`, the oldest
-entry leaves its ring; a query that had still to read it reads the log from there on (feed.py), and comes back to the ring when it has caught
-up. So nothing is spilled: all that is handed on is in the log already.
+Each stream has a ring of recent entries, with the log behind it. A query that keeps up reads the ring
+(ring.py), which holds each entry once for all queries. When the rings together exceed `bound`, the oldest
+entry is evicted. A query that had not read it yet reads the log from there on (feed.py), and returns to the
+ring when it has caught up. So nothing is spilled: every entry handed on is in the log already.
 
-The laws: a query gets every durable entry of its streams from its offset on, in the order of the log, once, whatever the bound and whoever else
-reads; after a `put` the rings hold no more than the bound, or one entry.
+The laws: a query gets every durable entry of its streams from its offset on, in log order and once, whatever
+the bound and the other queries. After a `put` the rings hold no more than the bound, or one entry.
 """
 
 from __future__ import annotations
@@ -24,8 +25,8 @@ from nilometer.log import Offset, StreamLog
 
 @dataclass(frozen=True)
 class Start:
-    """A stream of a query: its log, the offset up to which that is durable (None: all of it), and the one from which the query reads
-    (None: from what is durable now)."""
+    """A stream of a query. The log is durable up to `durable` (None: all of it). The query reads from
+    `offset` on (None: from the durable end)."""
 
     stream: str
     log: StreamLog
@@ -34,7 +35,7 @@ class Start:
 
 
 class Distributor:
-    """`bound` is in bytes, for all streams together."""
+    """The rings of all streams and the feeds of all queries. `bound`: the bytes of all rings."""
 
     def __init__(self, bound: int) -> None:
         self._bound = bound
@@ -45,13 +46,13 @@ class Distributor:
 
     @property
     def bytes(self) -> int:
-        """The memory that the entries take, which is the same however many queries read them."""
+        """The memory of the entries. It does not depend on the number of queries."""
         return self._usage.bytes
 
     # ---- queries ---------------------------------------------------------------------------------------------------------
 
     def subscribe(self, query: str, starts: Iterable[Start]) -> None:
-        """From now on the query gets the entries of these streams."""
+        """Start to pass the entries of these streams to the query."""
         if query in self._feeds:
             raise ConfigurationError(f"query '{query}' is registered already", hint="give it another name")
         feeds = []
@@ -66,7 +67,7 @@ class Distributor:
         self._feeds[query] = feeds
 
     def unsubscribe(self, query: str) -> None:
-        """The query gets nothing more; a stream that no query reads needs no ring."""
+        """Remove the query, and the rings of streams that no query reads any more."""
         for feed in self._of(query):
             feed.leave()
         del self._feeds[query]
@@ -74,17 +75,17 @@ class Distributor:
         self._rings = {stream: ring for stream, ring in self._rings.items() if stream in read}
 
     def offsets(self, query: str) -> dict[str, Offset]:
-        """Where the query stands in each of its streams."""
+        """The query's offset in each of its streams."""
         return {feed.stream: feed.offset for feed in self._of(query)}
 
     def end(self, stream: str) -> Offset:
-        """Up to where the stream's entries may be read."""
+        """The offset up to which the stream's entries may be read."""
         return self._rings[stream].durable
 
     # ---- in --------------------------------------------------------------------------------------------------------------
 
     def put(self, stream: str, handed: Handed) -> None:
-        """An entry was appended to the stream's log. Nobody gets it before it is durable."""
+        """Take an entry that was appended to the stream's log. No query gets it before it is durable."""
         ring = self._rings.get(stream)
         if ring is None:
             return
@@ -94,7 +95,7 @@ class Distributor:
             min(held, key=lambda each: each.oldest or 0).evict()
 
     def durable(self, stream: str, end: Offset) -> None:
-        """The stream's log is durable up to here."""
+        """Note that the stream's log is durable up to `end`."""
         ring = self._rings.get(stream)
         if ring is not None:
             ring.durable = max(ring.durable, end)
@@ -102,8 +103,8 @@ class Distributor:
     # ---- out -------------------------------------------------------------------------------------------------------------
 
     def take(self, query: str) -> tuple[str, Entry] | None:
-        """The query's next entry; None when it has read all that is durable. Streams that are behind come first, in rotation; the others
-        in the order in which their entries came."""
+        """The query's next entry; None when it has read all durable ones. Streams that are behind their ring
+        come first, in rotation. The others come in the order in which their entries arrived."""
         feeds = self._of(query)
         for feed in feeds:
             if feed.behind and (entry := feed.from_log()) is not None:

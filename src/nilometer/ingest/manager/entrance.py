@@ -1,12 +1,14 @@
-"""What a source read -> the stream's log, and the books, which stand in the log with every record.
+"""The entrance: validates and deduplicates readings, appends them to the stream's log, and keeps the books.
 
-A reading without a time is garbled; one stamped more than FUTURE ahead of its arrival is quarantined; one whose KEY the log holds is a
-duplicate ((id, tick) of a sensed stream without a KEY: design.md). The rest are appended. What was refused goes to the dead
-letters, with the reason and the bytes (a quarantined row as JSON).
+A reading without a time is garbled. A reading stamped more than FUTURE ahead of its arrival is quarantined. A
+reading whose KEY the log holds is a duplicate; a sensed stream without a KEY has the key (id, tick), see
+design.md. All others are appended. Garbled and quarantined readings go to the dead letters, with the reason
+and the bytes (a quarantined row as JSON).
 
-The laws: received = appended + garbled + future + duplicate + shed, at any moment and after a crash at any moment: the books are the note
-of the record that holds the rows, so a result is in both or in neither. How readings are cut into results changes nothing but how
-they are cut in the log. A result that could not be written left nothing behind but, perhaps, its letters, and may be given again.
+The laws: received = appended + garbled + future + duplicate + shed, at any moment and after a crash at any
+moment. The books are written as the note of the record that holds the rows, so a result is in both or in
+neither. How a source cuts readings into results changes only how they are cut in the log. A result that could
+not be written leaves nothing behind except, perhaps, its letters, and may be given again.
 """
 
 from __future__ import annotations
@@ -28,24 +30,26 @@ from nilometer.log.segment import look, segment_ids
 from nilometer.types import SECOND
 
 SOURCES = 16
-"""Of so many sources of a stream it is remembered how far they were read."""
+"""For how many sources of a stream the log remembers how far they were read."""
 
 
 class Entrance:
-    """The one way into a stream's log. `source` names where its numbered readings come from (its URL): how many of each of its parts the
-    log has dealt with is `consumed`, where a source resumes. Takes the log's writer."""
+    """The one way into a stream's log. It takes the log's writer. `source` (a URL) names the origin of
+    numbered readings. `consumed` counts the readings of each part of it that are dealt with: there the source
+    resumes.
+    """
 
     def __init__(self, stream: Stream, log: StreamLog, *, source: str = "", keys: int = LIMIT) -> None:
         self.stream = stream
         self.log = log
         note = log.writer.note or {}
         held = log.end.position
-        # A log from before there were books: what it holds came in.
+        # The log may be older than the books: then all its rows count as received and appended.
         books = note.get("ledger", {"received": held, "appended": held})
         self.ledger = StreamLedger(**books)
         self._noted = self.ledger
         self._source = source
-        # A log from before sources had parts: one count for all of them, which the source makes sense of.
+        # The log may be older than the parts of sources: then it has one count for all parts, under "".
         self._consumed: dict[str, dict[str, int]] = {
             each: {"": parts} if isinstance(parts, int) else parts
             for each, parts in note.get("consumed", {}).items()
@@ -60,14 +64,15 @@ class Entrance:
 
     @property
     def consumed(self) -> Mapping[str, int]:
-        """How many of the numbered readings of each part of the source are dealt with: where it resumes."""
+        """How many numbered readings of each part of the source are dealt with. The source resumes there."""
         return self._consumed.get(self._source, {})
 
     def greatest(self) -> int | None:
-        """The greatest event time that the log has or has been promised to be past, by the newest segment that has any."""
+        """The greatest event time of the newest segment that has any. A heartbeat counts as the moment before
+        its tick."""
         files = self.log.files
         for segment in reversed(segment_ids(files)):
-            # Damage is not our business here: whoever reads the rows will meet it.
+            # Damage is ignored here: the readers of the rows report it.
             _, records = look(files, segment, on_damage=lambda _: None)
             times = [
                 header.greatest_time - (header.kind == RecordKind.HEARTBEAT)
@@ -81,8 +86,9 @@ class Entrance:
     def admit(
         self, result: ReadResult, now: int | None = None, *, lead: int = 0, end: int | None = None
     ) -> Batch | None:
-        """Append what may come in; gives what was appended. `lead`: so much the clock that stamped the arrival has been put back.
-        `end`: how far the source is read after it, if part of the result was shed. Raises ResourceError; then nothing has changed."""
+        """Append the accepted readings of a result and return them. `lead`: how far the clock that stamped
+        the arrival had been set back. `end`: how far the source has been read after the result, if part of it
+        was shed. Raises ResourceError, and then nothing has changed."""
         arrived = None if result.arrived is None else result.arrived + lead
         rows, letters, repeated = self._unread(result)
         rows, refused, garbled, future = self._sorted_out(rows, arrived, now)
@@ -114,11 +120,11 @@ class Entrance:
         return Batch(rows, arrived=arrived) if rows.height else None
 
     def shed(self, readings: int) -> None:
-        """So many were received and given up; durable with the next record."""
+        """Count readings that were received and shed. The count is durable with the next record."""
         self.ledger += StreamLedger(received=readings, shed=readings)
 
     def settle(self) -> None:
-        """Write the books if they are not in the log as they are."""
+        """Write the books if they have changed since they were last written to the log."""
         if self.ledger != self._noted:
             self.log.writer.letters([], note=self._note(self.ledger, self._consumed))
             self._noted = self.ledger
@@ -126,7 +132,8 @@ class Entrance:
     # ---- step by step ----------------------------------------------------------------------------------------------------
 
     def _unread(self, result: ReadResult) -> tuple[pl.DataFrame, tuple[Any, ...], int]:
-        """The rows and letters that the log has not dealt with, and how many it has. In a source's numbering the garbled come first."""
+        """The rows and letters that are new to the log, and the number of readings that are not. In a
+        source's numbering the garbled readings come first."""
         over = 0
         if result.sequence is not None:
             over = max(0, self._parts(result).get(result.part, 0) - result.sequence)
@@ -137,7 +144,7 @@ class Entrance:
         return result.rows[over - garbled :], (), over
 
     def _parts(self, result: ReadResult) -> Mapping[str, int]:
-        """How far each part was read before it."""
+        """How far each part of the source was read before this result."""
         return self.consumed if result.kept is None else result.kept
 
     def _sorted_out(
@@ -189,7 +196,8 @@ class Entrance:
         writer = self.log.writer
         note = self._note(ledger, consumed)
         if rows.height:
-            # The letters first, and uncounted: should the rows not follow, the result comes again, and a letter stands there twice.
+            # The letters come first and are not counted yet. If writing the rows fails, the result comes
+            # again, and a letter may stand in the log twice.
             if letters.height and self._lettered is not result:
                 writer.letters(letters)
                 self._lettered = result

@@ -1,6 +1,7 @@
-"""One stream of one query: a place in the stream's ring, or a cursor on its log while the query is behind the ring.
+"""One stream of one query: a place in the stream's ring, or a cursor on the log while the query is behind.
 
-The law: it gives every durable entry from its offset on, once and in order; `offset` is where it would go on if it began anew.
+The law: a feed gives every durable entry from its offset on, once and in order. A new feed that begins at
+`offset` goes on in the same way.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from nilometer.log.reader import Cursor
 
 
 class Feed:
-    """Begins at `offset`."""
+    """Reads one stream for one query, from `offset` on."""
 
     def __init__(self, stream: str, log: StreamLog, ring: Ring, offset: Offset) -> None:
         self.stream = stream
@@ -26,23 +27,23 @@ class Feed:
 
     @property
     def behind(self) -> bool:
-        """Whether it reads the log."""
+        """Whether the feed reads the log instead of the ring."""
         return self._place not in self._ring
 
     @property
     def turn(self) -> int | None:
-        """The turn of what it has to read in the ring; None if there is nothing now."""
+        """The turn of the next entry in the ring; None if there is none to read now."""
         return None if self._place is None or self.behind else self._ring.turn(self._place)
 
     def from_log(self) -> Entry | None:
-        """What the log has next; None if there is nothing durable now, or if it goes on in the ring."""
+        """The next entry of the log; None if no durable one is left, or if the feed is in the ring again."""
         while not self._ring.reaches(self.offset):
             if self.offset.number >= self._ring.durable.number:
                 return None
             if self._cursor is None:
                 self._cursor = self._log.cursor(self.offset)
             entry = self._cursor.next()
-            # Without an entry it may still have come further: over what retention has taken.
+            # Even without an entry the cursor may have moved on, past entries that retention deleted.
             after = self._cursor.offset if entry is None else entry.after
             if after == self.offset:
                 return None
@@ -54,7 +55,7 @@ class Feed:
         return None
 
     def from_ring(self) -> Entry | None:
-        """What the ring has next, which it must have; None if there is nothing in it that the query has not read."""
+        """The next entry of the ring, which must have one; None if the query has already read all of it."""
         assert self._place is not None, "a feed without a place"
         handed, begin = self._ring.read(self._place), self.offset
         if handed.after.number <= begin.number:
@@ -68,6 +69,6 @@ class Feed:
         return entry
 
     def leave(self) -> None:
-        """The query reads no more."""
+        """Give up the place in the ring."""
         if self._place is not None:
             self._ring.leave(self._place)

@@ -1,7 +1,8 @@
-"""Fingerprints of eight bytes that were added -> whether others are among them.
+"""A growing set of fingerprints of eight bytes each.
 
-Sorted arrays, each at least twice as long as the next, as in a log-structured merge tree (O'Neil et al. 1996): n fingerprints cost
-n log n to add however they come, and a look-up is a binary search in each of the few arrays.
+The set is a list of sorted arrays, each at least twice as long as the next, as in a log-structured merge tree
+(O'Neil et al. 1996). Adding n fingerprints costs n log n in any order, and a look-up is a binary search in
+each of the few arrays.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ Prints = npt.NDArray[np.uint64]
 
 
 class Fingerprints:
-    """A set of numbers, which only grows."""
+    """A set of fingerprints that only grows."""
 
     def __init__(self) -> None:
         self._runs: list[Prints] = []
@@ -22,7 +23,7 @@ class Fingerprints:
         return sum(run.size for run in self._runs)
 
     def add(self, prints: Prints) -> None:
-        """Put them in."""
+        """Add fingerprints."""
         run = np.unique(prints)
         if not run.size:
             return
@@ -31,7 +32,7 @@ class Fingerprints:
         self._runs.append(run)
 
     def has(self, prints: Prints) -> npt.NDArray[np.bool_]:
-        """Which of them are in."""
+        """For each fingerprint, whether the set has it."""
         found = np.zeros(prints.size, dtype=np.bool_)
         for run in self._runs:
             places = np.minimum(np.searchsorted(run, prints), run.size - 1)

@@ -1,4 +1,4 @@
-"""A log that another process writes -> its new entries to the queries, and when to ask whether it is still another's."""
+"""Reads a log that another process writes, and passes its new entries to the queries."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from nilometer.log.reader import Cursor
 
 
 class Follower:
-    """Reads on from `begin`. `ask_at`: when to try again to become the log's writer."""
+    """Reads the log from `begin` on. `ask_at`: when to try again to become the log's writer."""
 
     def __init__(self, stream: str, log: StreamLog, begin: Offset, distributor: Distributor) -> None:
         self.ask_at: int | None = None
@@ -18,13 +18,13 @@ class Follower:
         self._distributor = distributor
 
     def follow(self) -> None:
-        """Hand on what is new. When it is durable is the writer's business: what can be read counts."""
+        """Pass on the new entries. All readable entries count as durable: the writer is to flush them."""
         for entry in self._cursor:
             self._distributor.put(self._stream, handed(entry))
             self._distributor.durable(self._stream, entry.after)
 
     def asks(self, now: int, interval: int) -> bool:
-        """Whether it is time to ask; the next time is an interval later."""
+        """Whether it is time to try to become the writer; if so, the next try is an interval later."""
         if self.ask_at is not None and now < self.ask_at:
             return False
         self.ask_at = now + interval

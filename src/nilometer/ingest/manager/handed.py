@@ -1,4 +1,4 @@
-"""An entry of a log on its way to the queries: its number, where it begins, and what it holds."""
+"""An entry of a log on its way to the queries, with the offsets before and after it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from nilometer.log import LogEntry, Offset
 
 @dataclass(frozen=True)
 class Handed:
-    """`at` is where the entry stands, `after` where the next one does."""
+    """`at` is the offset of the entry, `after` the offset of the next one."""
 
     at: Offset
     after: Offset
@@ -18,10 +18,10 @@ class Handed:
 
     @property
     def rows(self) -> int:
-        """How many readings."""
+        """The number of readings in the entry."""
         return self.entry.rows.height if isinstance(self.entry, Batch) else 0
 
 
 def handed(entry: LogEntry) -> Handed:
-    """A whole entry, as read from a log."""
+    """Make a `Handed` of a whole entry read from a log."""
     return Handed(Offset(entry.after.number - 1, entry.position), entry.after, entry.entry())

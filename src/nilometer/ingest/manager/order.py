@@ -1,4 +1,5 @@
-"""Whether a stream's readings come in the order of their times within DELAY: the manager verifies it (steam.txt section 5)."""
+"""Verifies that a stream's readings arrive in time order within DELAY, and counts those that do not
+(steam.txt section 5)."""
 
 from __future__ import annotations
 
@@ -10,7 +11,7 @@ from nilometer.types import floor_to
 
 
 class Order:
-    """`late` readings came after one that was more than DELAY later."""
+    """`late` counts the readings that arrived after a reading whose time is more than DELAY later."""
 
     def __init__(self, stream: Stream) -> None:
         self.late = 0
@@ -19,7 +20,7 @@ class Order:
 
     @property
     def reached(self) -> int | None:
-        """The tick before which the readings themselves say that nothing comes; None before the first."""
+        """The watermark that follows from the readings alone; None before the first reading."""
         if self._greatest is None:
             return None
         every = self._stream.every
@@ -27,7 +28,7 @@ class Order:
         return tick - self._stream.delay
 
     def check(self, batch: Batch) -> None:
-        """Count those of a batch that are late."""
+        """Count the late readings of a batch."""
         time = self._stream.column("time")
         assert time is not None, "a stream without a time"
         times = batch.rows.get_column(time.name).to_numpy()

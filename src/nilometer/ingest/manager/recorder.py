@@ -1,10 +1,12 @@
-"""What a source read -> its stream's log: append it, make it durable, and say what may be acknowledged.
+"""Appends a source's results to the stream's log, makes them durable, and says which may be acknowledged.
 
-What cannot be appended (a full disk) waits in a bounded backlog; then the stream's policy says whether to stop reading or to shed. An appended entry goes
-to the queries' ring at once, and may be read there when it is durable.
+While the disk is full, results wait in a bounded backlog. When the backlog is full, the stream's policy
+decides whether to stop reading or to shed. An appended entry goes to the queries' ring at once, and may be
+read there when it is durable.
 
-The laws: a handle is given back after its rows are durable in the log, or counted as shed (a count that is durable with the next record: a
-process that dies while its disk is full forgets how many it shed, never what it appended); entries are handed on once, in the order of the log.
+The laws: a handle is given back only after its rows are durable in the log, or counted as shed. The count of
+shed readings is durable with the next record: a process that dies while its disk is full forgets how many
+readings it shed, never what it appended. Entries are handed on once, in log order.
 """
 
 from __future__ import annotations
@@ -29,13 +31,13 @@ from nilometer.ingest.manager.settings import ManagerSettings
 from nilometer.log import Offset, StreamLog
 
 DEMANDS = 10_000
-"""So many changes of demand wait for room in the log; then the oldest are forgotten."""
+"""How many changes of demand may wait for room in the log. Beyond it the oldest are dropped."""
 
 
 @dataclass(frozen=True)
 class Pending:
-    """What became of results that are not settled: `handles` are to be acknowledged once the log is durable. A source's end is settled too, without
-    any."""
+    """The work that waits for a flush: `handles` are acknowledged once the log is durable. The end of a
+    source waits for a flush, too, and has no handle."""
 
     unsettled: bool = False
     handles: tuple[object, ...] = ()
@@ -43,14 +45,15 @@ class Pending:
 
 @dataclass(frozen=True)
 class Promises:
-    """That nothing earlier than a tick will come: the one that waits to be appended, and the last that was."""
+    """Heartbeats: the tick that waits to be appended, and the last one that was."""
 
     waiting: int | None = None
     given: int | None = None
 
 
 class Recorder:
-    """Of one stream and one thread. `durable` is the offset up to which the log is durable, None while it is not ours."""
+    """Writes the log of one stream, in one thread. `durable` is the offset up to which the log is durable;
+    None while this process is not its writer."""
 
     def __init__(
         self,
@@ -77,19 +80,19 @@ class Recorder:
         self._promises = Promises()
         self._demands: deque[dict[str, Any]] = deque(maxlen=DEMANDS)
 
-    # ---- the log is ours -------------------------------------------------------------------------------------------------
+    # ---- becoming the writer ---------------------------------------------------------------------------------------------
 
     def ask(self) -> Entrance:
-        """The way into the log; BusyError if another process writes it."""
+        """Open the entrance of the log. Raises BusyError if another process writes the log."""
         return Entrance(self._stream, self.log, source=self._stream.url or "", keys=self._settings.keys)
 
     def begin(self, entrance: Entrance) -> None:
-        """The log is ours from now on."""
+        """Start to write the log through this entrance."""
         self.entrance = entrance
         self.durable = self.log.end
 
     def finish(self) -> bool:
-        """Let go of the log, if nothing waits for it; whether that is done."""
+        """Close the log if nothing waits to be written. Returns whether it is closed."""
         if self.entrance is None:
             self.log.close()
             return True
@@ -105,14 +108,14 @@ class Recorder:
         return True
 
     def abandon(self) -> None:
-        """Let go as the death of the process would."""
+        """Release the log without writing anything, as if the process had died."""
         self.log.abandon()
         self.entrance = self.durable = None
 
-    # ---- what waits ------------------------------------------------------------------------------------------------------
+    # ---- the queue of things to write ------------------------------------------------------------------------------------
 
     def put(self, result: ReadResult) -> Shed:
-        """A result to be appended; gives what had to go for it, which is counted."""
+        """Queue a result to be appended. Returns the readings that were shed for it; they are counted."""
         assert self.entrance is not None, "a result for a log that is not ours"
         shed = self.backlog.put(result)
         if shed.readings:
@@ -120,34 +123,35 @@ class Recorder:
         return shed
 
     def end(self) -> None:
-        """The source has ended: that is settled with what it gave."""
+        """Note that the source has ended. The next flush settles its last results and its end."""
         self._pending = replace(self._pending, unsettled=True)
 
     def heartbeat(self, tick: int) -> None:
-        """A promise; it stands in the log behind all that was read before it. One that the readings themselves have kept is no news."""
+        """Queue a heartbeat: no reading earlier than `tick` will come. It stands in the log behind all
+        readings that were read before it. A heartbeat that does not move the watermark is ignored."""
         known = [each for each in (self._promises.given, self.order.reached) if each is not None]
         if self.entrance is not None and (not known or tick > max(known)):
             waiting = self._promises.waiting
             self._promises = replace(self._promises, waiting=tick if waiting is None else max(tick, waiting))
 
     def demand(self, change: dict[str, Any]) -> None:
-        """A change of demand, for the log."""
+        """Queue a change of demand for the log."""
         if self.entrance is not None:
             self._demands.append(change)
 
     @property
     def blocked(self) -> bool:
-        """Whether nothing more should be read."""
+        """Whether the source must not be read: backpressure."""
         return self.disk.state is DiskState.STUCK or self.backlog.full
 
     @property
     def settled(self) -> bool:
-        """Whether all that was read is durable."""
+        """Whether every result that was read is durable."""
         return not len(self.backlog) and not self._pending.unsettled
 
     @property
     def due(self) -> int | None:
-        """When it wants to write, by the smooth clock; None if nothing waits."""
+        """When to write next, by the smooth clock; None if nothing waits."""
         waits = not self.settled or self._promises.waiting is not None or bool(self._demands)
         return self.disk.retry_at if self.entrance is not None and waits else None
 
@@ -158,7 +162,7 @@ class Recorder:
         self.disk = replace(self.disk, retry_at=self._clocks.smooth())
 
     def write(self) -> None:
-        """Append what waits, as far as the disk takes it."""
+        """Append all that waits, as far as the disk has room."""
         stuck = self.disk.state is DiskState.STUCK
         if self.entrance is None or stuck or self._clocks.smooth() < self.disk.retry_at:
             return
@@ -196,7 +200,7 @@ class Recorder:
             self._pending = Pending(before.unsettled or written, (*before.handles, *handles))
 
     def _appended(self, entry: Entry) -> None:
-        """The entry is the last one in the log: into the ring, in which it is read when it is durable."""
+        """Put the entry, the last one in the log, into the ring. Queries read it there once it is durable."""
         self._pending = replace(self._pending, unsettled=True)
         after = self.log.end
         rows = entry.rows.height if isinstance(entry, Batch) else 0
@@ -204,7 +208,8 @@ class Recorder:
         self._distributor.put(self._name, Handed(at, after, entry))
 
     def settle(self) -> tuple[bool, tuple[object, ...]] | None:
-        """Make durable what was appended: whether there were entries, and which handles to acknowledge. None if there was nothing, or the disk refuses."""
+        """Flush the appended records. Returns whether there were new entries, and the handles to acknowledge;
+        None if there was nothing to flush, or the disk refuses."""
         stuck = self.disk.state is DiskState.STUCK
         if not self._pending.unsettled or (stuck and self._clocks.smooth() < self.disk.retry_at):
             return None
@@ -223,11 +228,11 @@ class Recorder:
     def _refused(self, event: DiskEvent, error: ResourceError) -> None:
         self.disk = self.disk.refused(event, error.message, self._clocks.smooth() + self._settings.retry)
 
-    # ---- how it is doing -------------------------------------------------------------------------------------------------
+    # ---- status ----------------------------------------------------------------------------------------------------------
 
     @property
     def ledger(self) -> StreamLedger:
-        """The stream's books; of a log that is not ours, as they stand in it."""
+        """The stream's books. If another process writes the log: the books last written to it."""
         if self.entrance is not None:
             return self.entrance.ledger
         note = self.log.note or {}
@@ -236,5 +241,5 @@ class Recorder:
 
     @property
     def log_end(self) -> Offset:
-        """Where the log ends."""
+        """The offset at which the log ends."""
         return self.log.end if self.entrance is not None or self.log.exists else Offset()

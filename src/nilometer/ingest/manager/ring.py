@@ -1,14 +1,15 @@
-"""The recent entries of one stream: one copy for all queries, each entry kept until its last query has read it.
+"""The recent entries of one stream: one copy for all queries, kept until the last query has read it.
 
-This is the second scheme of STEAM (steam.txt section 5.2): S buffers of tuples and Q queues of references. The buffer is this ring, the unit is an
-entry of the log, and a query's queue of references is one `Place`, because every query reads the entries in order.
+This is the second scheme of STEAM (steam.txt section 5.2): S buffers of tuples and Q queues of references.
+The buffer is this ring, and its unit is an entry of the log. A query's queue of references is one `Place`,
+because every query reads the entries in order.
 
     entries   e7:1   e8:2   e9:2 | e10:3     the number of places that are still to read the entry
                ^      ^          ^
                A      B, since e8           A and B wait, C has read all that is durable
 
-Entries behind `durable` are in the log, but a power cut could still take them: nobody reads them yet. A place that had still to read an entry
-when that entry was evicted is no longer in the ring: its query reads the log.
+Entries behind `durable` are in the log, but a power cut could still destroy them, so no query reads them yet.
+When an entry is evicted, every place that had not read it yet leaves the ring, and its query reads the log.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from nilometer.ingest.manager.handed import Handed
 from nilometer.log import Offset
 
 ENTRY_BYTES = 200
-"""What an entry takes besides its rows, about: a silent stream's heartbeats take memory too."""
+"""About how much memory an entry takes besides its rows. A silent stream's heartbeats take memory, too."""
 
 
 @dataclass
@@ -55,7 +56,7 @@ def size_of(handed: Handed) -> int:
 
 
 class Ring:
-    """`tail` is where the log ends, `durable` up to where it may be read."""
+    """The recent entries of a stream. `tail` is the end of the log; entries up to `durable` may be read."""
 
     def __init__(self, usage: Usage, durable: Offset, tail: Offset) -> None:
         self.durable = durable
@@ -70,15 +71,15 @@ class Ring:
 
     @property
     def oldest(self) -> int | None:
-        """The turn of the oldest entry; None if there is none."""
+        """The turn of the oldest entry; None if the ring is empty."""
         return self._entries[0].turn if self._entries else None
 
     # ---- entries ---------------------------------------------------------------------------------------------------------
 
     def put(self, turn: int, handed: Handed) -> None:
-        """An entry was appended to the log. It is kept if a place is to read it."""
+        """Take an entry that was appended to the log. The ring keeps it if a place will read it."""
         if handed.after.number <= self.tail.number:
-            # The ring began behind it.
+            # The ring began after this entry.
             return
         self.tail = handed.after
         if self._places:
@@ -88,18 +89,18 @@ class Ring:
             self._usage.entries += 1
 
     def evict(self) -> None:
-        """The oldest entry goes, and with it the places that were still to read it."""
+        """Remove the oldest entry, and the places that had not read it yet."""
         for place in [each for each in self._places if each.sequence == self._first]:
             self.leave(place)
 
     # ---- places ----------------------------------------------------------------------------------------------------------
 
     def reaches(self, offset: Offset) -> bool:
-        """Whether all that lies behind the offset is here."""
+        """Whether the ring holds every entry from the offset on."""
         return offset.number >= (self._entries[0].handed.at if self._entries else self.tail).number
 
     def join(self, offset: Offset) -> Place:
-        """A place at the entry in which the offset lies, which the ring reaches."""
+        """Add a place at the entry that contains the offset. The ring must reach the offset."""
         read = sum(kept.handed.after.number <= offset.number for kept in self._entries)
         for kept in islice(self._entries, read, None):
             kept.readers += 1
@@ -108,7 +109,7 @@ class Ring:
         return place
 
     def leave(self, place: Place) -> None:
-        """Nobody reads on from there; no error if the place is gone already."""
+        """Remove a place, if it is still in the ring."""
         if place in self._places:
             self._places.remove(place)
             for kept in islice(self._entries, place.sequence - self._first, None):
@@ -116,7 +117,7 @@ class Ring:
             self._release()
 
     def turn(self, place: Place) -> int | None:
-        """The turn of the entry that comes next, None if nothing is to be read there now."""
+        """The turn of the place's next entry; None if there is no durable one."""
         number = place.sequence - self._first
         if number < len(self._entries):
             kept = self._entries[number]
@@ -125,7 +126,7 @@ class Ring:
         return None
 
     def read(self, place: Place) -> Handed:
-        """The entry that comes next, which must be durable."""
+        """Return the place's next entry, which must be durable, and move the place on."""
         kept = self._entries[place.sequence - self._first]
         place.sequence += 1
         kept.readers -= 1
@@ -133,7 +134,7 @@ class Ring:
         return kept.handed
 
     def _release(self) -> None:
-        """What nobody is to read goes. All read in order, so it is at the front."""
+        """Drop the entries that no place will read. All places read in order, so they are at the front."""
         while self._entries and not self._entries[0].readers:
             self._usage.bytes -= self._entries.popleft().bytes
             self._usage.entries -= 1

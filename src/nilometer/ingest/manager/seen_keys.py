@@ -1,12 +1,14 @@
-"""Keys in the log -> which rows of a batch are the first of their key (NULL = NULL), in bounded memory.
+"""Finds the rows of a batch whose key is new to the log (NULL = NULL), in bounded memory.
 
-The keys from `floor` (a tick) on are in memory, about `limit` of the newest; those before it are looked up in the log itself,
-which holds its times by segment and record, so that only what is near is read. After a restart the newest are loaded from the log.
-A key without the time may come back after any while: of those that are no longer in memory a fingerprint of eight bytes stays,
-and one that matches is looked up in the whole log. There may be `fingerprints` of them, then readings are refused with a ResourceError.
+Memory holds about `limit` of the newest keys: all those from the tick `floor` on. Older keys are looked up in
+the log itself. The log knows the times of each segment and record, so a look-up reads only the records near
+that time. After a restart the newest keys are loaded from the log. A key without the time may come back at
+any time. So a fingerprint of eight bytes stays for every such key that has left memory, and a key with a
+matching fingerprint is looked up in the whole log. Once there are more than `fingerprints` of them, readings
+are refused with a ResourceError.
 
-The law: `fresh` is what a set of all keys of the log would say (naive twin in the tests); `remember` is called for what was appended,
-and only then.
+The law: `fresh` answers as a set of all keys of the log would (naive twin in the tests). `remember` is called
+for rows that were appended, and only for them.
 """
 
 from __future__ import annotations
@@ -26,10 +28,10 @@ from nilometer.operators.logic import TICK
 from nilometer.types import INT_MINIMUM
 
 LIMIT = 1_000_000
-"""How many keys are kept in memory: some tens of megabytes."""
+"""How many keys stay in memory: some tens of megabytes."""
 
 FINGERPRINTS = 1 << 27
-"""Of how many keys without the time a fingerprint is kept: one gigabyte."""
+"""How many fingerprints of keys without the time are kept: one gigabyte."""
 
 _ROW = "@row"
 
@@ -42,7 +44,8 @@ class _Chunk:
 
 
 class SeenKeys:
-    """The keys of one stream's log. `limit` is a soft one: up to twice as many are held before the older half goes."""
+    """The keys of one stream's log. `limit` is soft: memory holds up to twice as many keys before the older
+    half is dropped."""
 
     def __init__(
         self,
@@ -62,17 +65,17 @@ class SeenKeys:
         self._kept = list(dict.fromkeys((TICK, *columns)))
         self._most_fingerprints = fingerprints
         self._fingerprints = Fingerprints()
-        # Chunks, so that a batch does not copy all of them.
+        # The keys are kept in chunks, so that adding a batch does not copy all of them.
         self._chunks: list[_Chunk] = []
         self._size = 0
         self._load()
 
     def __len__(self) -> int:
-        """The keys in memory."""
+        """The number of keys in memory."""
         return self._size
 
     def fresh(self, rows: pl.DataFrame) -> pl.DataFrame:
-        """The rows, in their order, whose key is not in the log, each key once."""
+        """The rows whose key is not in the log, in their order; of rows with the same key, the first."""
         if not rows.height:
             return rows
         if len(self._fingerprints) > self._most_fingerprints:
@@ -87,7 +90,7 @@ class SeenKeys:
         return rows if fresh.height == rows.height else rows[fresh.get_column(_ROW)]
 
     def remember(self, rows: pl.DataFrame) -> None:
-        """These rows are in the log now."""
+        """Add the keys of rows that were appended to the log."""
         self._remember(self.keys_of(rows))
 
     def _remember(self, keys: pl.DataFrame) -> None:
@@ -108,7 +111,7 @@ class SeenKeys:
         self._chunks.append(_Chunk(keys, first, last))
 
     def keys_of(self, rows: pl.DataFrame) -> pl.DataFrame:
-        """The key columns of readings, and their tick."""
+        """The key columns and the tick of each reading."""
         return key_frame(self._stream, rows).select(self._kept)
 
     # ---- in memory -----------------------------------------------------------------------------------------------------
@@ -130,13 +133,14 @@ class SeenKeys:
         return keys
 
     def _forget(self) -> None:
-        """Keep the newest: by tick if the key holds it, else by arrival."""
+        """Keep the newest keys: by tick if the key contains it, otherwise by arrival."""
         keys = pl.concat([chunk.keys for chunk in self._chunks])
         if self._timed:
             ticks = keys.get_column(TICK)
             floor = ticks.top_k(self.limit).min()
             assert isinstance(floor, int)
-            # One more than the limit may share the floor's tick; when all of them do, none can go.
+            # More keys than the limit may remain, since several share the floor's tick. If all do, none is
+            # dropped.
             kept = keys.filter(pl.col(TICK) >= floor)
             self.floor = max(self.floor, floor)
         else:
@@ -148,7 +152,7 @@ class SeenKeys:
     # ---- in the log ----------------------------------------------------------------------------------------------------
 
     def _suspects(self, keys: pl.DataFrame) -> pl.DataFrame:
-        """Those that memory does not know and that the log may hold."""
+        """The keys that the log may hold although they are not in memory."""
         if not keys.height or not self._log.exists:
             return keys.clear()
         if self._timed:
@@ -158,7 +162,7 @@ class SeenKeys:
         return keys.filter(pl.Series(self._fingerprints.has(prints_of(keys.select(self.columns)))))
 
     def _in_log(self, keys: pl.DataFrame) -> pl.DataFrame:
-        """The keys of the log that could be among these."""
+        """Those of the keys that the log holds."""
         self.looked_up += keys.height
         self._log.writer.written()
         wanted = keys.select(self.columns)
@@ -169,7 +173,7 @@ class SeenKeys:
         return pl.concat(found) if found else keys.select(self._kept).clear()
 
     def _scan(self, ticks: tuple[int, int | None] | None = None) -> Iterator[pl.DataFrame]:
-        """The keys of the log's rows, of these ticks if any are given."""
+        """The keys of the log's rows; only of rows in the range of ticks, if one is given."""
         span = None
         if ticks is not None:
             span = (ticks[0], None if ticks[1] is None else ticks[1] + (self._stream.every or 1))
@@ -184,7 +188,8 @@ class SeenKeys:
         )
 
     def _load(self) -> None:
-        """The newest keys, from the log. Any floor is right: from it on all are loaded, wherever they stand."""
+        """Load the newest keys from the log. Any floor is correct, because every key from it on is loaded,
+        wherever it stands in the log."""
         if not self._log.exists:
             return
         end = self._log.end.position
@@ -200,7 +205,8 @@ class SeenKeys:
 
 
 def key_of(stream: Stream) -> list[str]:
-    """The columns of the KEY: as declared; (id, tick) of a sensed stream without one; none of a pushed one (design.md)."""
+    """The columns of the declared KEY. Without one: (id, tick) for a sensed stream, none for a pushed stream
+    (design.md)."""
     return key_columns(stream, stream.key or (("id", "tick") if stream.sensed else ()))
 
 

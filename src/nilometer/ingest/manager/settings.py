@@ -1,4 +1,4 @@
-"""How the manager works: policies, bounds, waits. Durations are microseconds."""
+"""The settings of the stream manager: policies, bounds, waits. Durations are in microseconds."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ from nilometer.types import MILLISECOND, MINUTE, SECOND
 
 @dataclass(frozen=True)
 class ManagerSettings:
-    """`policies`: what a stream, by its lower-case name, does when its log takes no more and `backlog_bytes` of readings wait: block, unless
-    said otherwise. `buffer_bytes`: the memory of recent entries of all streams, which the queries read (older ones they read in the log); `keys`: how many keys of a
-    stream are kept in memory. `look`: how often a source without an event, or another process's log, is looked at; `retry` and
+    """`policies`: by a stream's lower-case name, what happens when its log accepts no more and
+    `backlog_bytes` of readings wait; the default is BLOCK. `buffer_bytes`: the memory for recent entries of
+    all streams; queries read older entries from the log. `keys`: how many keys of a stream stay in memory.
+    `look`: how often to poll a source that has no wake-up event, or the log of another process. `retry` and
     `retry_most`: the first and the longest wait before a source that failed is opened again."""
 
     policies: Mapping[str, Policy] = field(default_factory=dict)
@@ -28,5 +29,5 @@ class ManagerSettings:
     retry_most: int = MINUTE
 
     def policy(self, stream: str) -> Policy:
-        """Of a stream."""
+        """The policy of a stream."""
         return self.policies.get(stream.lower(), Policy.BLOCK)

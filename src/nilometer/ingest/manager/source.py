@@ -1,10 +1,12 @@
-"""One stream's source: its adapter is opened, read, acknowledged and closed, and what it gives goes to the log (recorder.py).
+"""One stream's source: opens, reads, acknowledges and closes its adapter, and passes the readings to the log
+(recorder.py).
 
-A source that raises is closed and opened again later, after growing waits; one whose data or settings are wrong (DataError,
-ConfigurationError) has failed and stays closed: it would give the same error for ever. A log that another process writes is followed instead
-(follower.py), and taken over when that process lets go of it. states.py has the states and what leads from one to the next.
+A source that raises an error is closed and opened again later, after growing waits. A source whose data or
+settings are wrong (DataError, ConfigurationError) has failed and stays closed: it would raise the same error
+forever. If another process writes the log, the log is followed instead (follower.py), and taken over when
+that process releases it. states.py has the states and their transitions.
 
-The laws: what is acknowledged is durable, or counted as shed; a failure here touches no other stream.
+The laws: every acknowledged reading is durable, or counted as shed. A failure here touches no other stream.
 """
 
 from __future__ import annotations
@@ -34,19 +36,20 @@ from nilometer.log import BusyError, Offset, StreamLog
 from nilometer.types import SECOND
 
 AdapterFor = Callable[[Stream, Clock], Adapter]
-"""The adapter of a stream, not yet opened."""
+"""Makes the adapter of a stream, without opening it."""
 
 
 @dataclass(frozen=True)
 class Turn:
-    """When the source has its next turn, by the smooth clock; `now`: the last read brought something, so the next may too."""
+    """The time of the source's next turn, by the smooth clock. `now`: read again at once, because the last
+    read brought readings."""
 
     at: int
     now: bool = False
 
 
 class Source:
-    """Its entries go to `distributor`; `bell` is rung when its adapter has something. Of one thread."""
+    """Reads one stream, in one thread. Its entries go to `distributor`. `bell` rings when it has readings."""
 
     def __init__(
         self,
@@ -62,7 +65,7 @@ class Source:
         self.stream = stream
         self.state = State.CLOSED
         self.begin = Offset()
-        """From where on entries are handed on, when it is opened."""
+        """The offset from which entries are handed on when the source is opened."""
         self.recorder = Recorder(stream, log, clocks, settings, distributor)
         self._arrivals = Arrivals(stream, clocks, declared)
         self._make = adapter_for
@@ -75,7 +78,7 @@ class Source:
         self._trouble: str | None = None
         self._backoff = Backoff(settings.retry, settings.retry_most)
         self._turn = Turn(clocks.smooth())
-        # How far each part was read here, appended or not; None before the first.
+        # How far this process has read each part, appended or not; None before the first read.
         self._read_to: dict[str, int] | None = None
 
     def _happened(self, event: Event) -> None:
@@ -84,14 +87,14 @@ class Source:
     # ---- open and close --------------------------------------------------------------------------------------------------
 
     def prepare(self) -> Adapter:
-        """Make the adapter, so that a wrong address is an error of whoever registers the stream."""
+        """Make the adapter. A wrong address raises here, in the call that registers the stream."""
         adapter = self._adapter = self._make(self.stream, self._clocks.clock)
         if adapter.paced:
             adapter.clock = self._clocks.smooth
         return adapter
 
     def open(self) -> None:
-        """Become the writer of the log, or its follower, and open the source; what fails is tried again later."""
+        """Become the writer of the log, or its follower, and open the source. A failure is retried later."""
         try:
             if self.recorder.entrance is None:
                 self._enter()
@@ -112,7 +115,7 @@ class Source:
             self._happened(Event.LOG_BUSY)
             self._trouble = error.message
             return
-        # What another writer wrote since we last looked.
+        # Hand on the entries that the other writer appended since the last look.
         self._follower.follow()
         self._follower = None
         self.recorder.begin(entrance)
@@ -136,7 +139,8 @@ class Source:
         self._turn = replace(self._turn, now=True)
 
     def close(self) -> bool:
-        """No query needs it. What was read stays until it is appended: False if that is still to come."""
+        """Close the source, which no query needs any more. Returns False if readings still wait to be
+        appended: they are kept."""
         self.recorder.retry_now()
         self.write()
         self.settle()
@@ -146,13 +150,13 @@ class Source:
         return self.finish()
 
     def finish(self) -> bool:
-        """Append what waits and let go of the log; whether that is done."""
+        """Append the readings that wait and close the log. Returns whether it is closed."""
         self.write()
         self.settle()
         return self.recorder.finish()
 
     def abandon(self) -> None:
-        """Let go of everything as the death of the process would."""
+        """Release everything without writing, as if the process had died."""
         self._close_adapter()
         self.recorder.abandon()
         self._happened(Event.CLOSE)
@@ -173,7 +177,8 @@ class Source:
         self._turn = replace(self._turn, at=self._clocks.smooth() + wait)
 
     def _failed_for_good(self, error: NilometerError) -> None:
-        """What is wrong does not mend itself; a query that needs the stream when no other does opens it anew."""
+        """Close the source without a retry, because the error would come again. It is opened again when a
+        query registers for the stream after all others have left."""
         self._close_adapter()
         self._happened(Event.REFUSED)
         self._trouble = _text(error)
@@ -182,7 +187,7 @@ class Source:
 
     @property
     def due(self) -> int | None:
-        """When it wants its turn, by the smooth clock; None: when its event is set."""
+        """The time of the next turn, by the smooth clock; None: when the adapter's event is set."""
         moments = [self.recorder.due]
         if self.state in (State.WAITING, State.FOLLOWING):
             moments.append(self._turn.at)
@@ -203,7 +208,7 @@ class Source:
         return None if isinstance(adapter.wake, Wake) else self._turn.at
 
     def read(self) -> ReadResult | None:
-        """One read of the source, if it is its turn; what came waits to be appended."""
+        """Read the source once, if it is due. The readings wait to be appended."""
         now = self._clocks.smooth()
         match self.state:
             case State.WAITING if now >= self._turn.at:
@@ -235,21 +240,22 @@ class Source:
     def _take(self, result: ReadResult, adapter: Adapter) -> None:
         self._backoff = self._backoff.succeeded()
         if result.handle is not None:
-            # A handle means something to the adapter that gave it, not to one that was opened after it failed.
+            # A handle is valid only for the adapter that gave it, not for one that was opened after a
+            # failure.
             result = replace(result, handle=(adapter, result.handle))
         self._arrivals.heard(result)
         if result.sequence is not None:
             before = (self._read_to or {}) if result.kept is None else dict(result.kept)
             self._read_to = before | {result.part: result.sequence + result.received}
         if not result.received:
-            # Presences alone: nothing to append, and so nothing to lose.
+            # The result has presences only: there is nothing to append, so it can be acknowledged at once.
             self._acknowledge([result.handle])
             return
         shed = self.recorder.put(result)
         self._acknowledge([handle for handle in shed.handles if handle is not None])
 
     def _look_for_takeover(self, now: int) -> None:
-        """Read on in another's log, and see now and then whether it is still another's."""
+        """Follow the other process's log, and check now and then whether it has been released."""
         assert self._follower is not None, "who follows has a follower"
         try:
             self._follower.follow()
@@ -262,11 +268,12 @@ class Source:
             self.open()
 
     def write(self) -> None:
-        """Append what waits, as far as the disk takes it."""
+        """Append the readings that wait, as far as the disk has room."""
         self.recorder.write()
 
     def settle(self) -> bool:
-        """Make durable what was appended, so that it may be read, and acknowledge it. Whether there was anything."""
+        """Flush the appended readings, so that queries may read them, and acknowledge them. Returns whether
+        there were any."""
         settled = self.recorder.settle()
         if settled is None:
             return False
@@ -286,18 +293,18 @@ class Source:
         except Exception as error:
             self._failed(error)
 
-    # ---- what is said to it ----------------------------------------------------------------------------------------------
+    # ---- messages to the source ------------------------------------------------------------------------------------------
 
     def heartbeat(self, tick: int) -> None:
-        """A promise; it stands in the log behind all that was read before it."""
+        """Append a heartbeat to the log, behind all readings that were read before it."""
         self.recorder.heartbeat(tick)
 
     def demand(self, change: dict[str, Any]) -> None:
-        """A change of demand, for the log."""
+        """Record a change of demand in the log."""
         self.recorder.demand(change)
 
     def command(self, sensor: int | str, command: Command) -> bool:
-        """Tell a sensor what is wanted of it."""
+        """Send a command to a sensor. Returns False if it cannot be sent."""
         if self._adapter is None or self.state is not State.OPEN:
             return False
         try:
@@ -307,7 +314,8 @@ class Source:
             return False
 
     def clock_jumped(self) -> None:
-        """A source that waits for a moment of the wall clock would wait too long, or not at all: it begins anew."""
+        """Reopen a source that waits for a time of the wall clock: after a jump it would wait too long, or
+        not at all."""
         adapter = self._adapter
         if self.state is State.OPEN and adapter is not None and not adapter.paced and adapter.due is not None:
             try:
@@ -317,24 +325,25 @@ class Source:
                 self._failed(error)
 
     def expect(self, interval: int | None, each: pl.DataFrame | None = None) -> None:
-        """So often its sensors are expected to be heard from now on, those in `each` (id, interval) as that says."""
+        """Expect a reading of each sensor per `interval` from now on; for the sensors in `each` (id,
+        interval), per their own interval."""
         self._arrivals.attendance.expect(interval, self._clocks.smooth(), each)
 
-    # ---- how it is doing -------------------------------------------------------------------------------------------------
+    # ---- status ----------------------------------------------------------------------------------------------------------
 
     @property
     def ended(self) -> bool:
-        """Whether the source has nothing more to give, and all of it is handed on. So it is with one that failed; `trouble` says why."""
+        """Whether the source has ended or failed (see `trouble`), and all its readings are handed on."""
         return self.state in (State.ENDED, State.FAILED) and self.recorder.settled
 
     @property
     def trouble(self) -> str | None:
-        """Why nothing comes, or nothing can be written; None when all is well."""
+        """The reason why no readings come or none can be written; None if there is no problem."""
         trouble = self.recorder.disk.trouble or self._trouble
         return self._adapter.trouble if trouble is None and self._adapter is not None else trouble
 
     def status(self, queries: tuple[str, ...]) -> StreamStatus:
-        """All of it."""
+        """The status of the stream, with the names of the queries that read it."""
         now = self._clocks.smooth()
         attended = Attended(None, None, 0, ())
         if self.state in (State.OPEN, State.WAITING):

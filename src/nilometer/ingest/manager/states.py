@@ -1,4 +1,4 @@
-"""The states of a stream's source, and what leads from one to the next, as data.
+"""The states of a stream's source and the transitions between them, as data.
 
                   log busy                      opened              end
     FOLLOWING <----------- CLOSED, WAITING -------------> OPEN -----------> ENDED
@@ -9,9 +9,9 @@
                                   |             refused
        close, from any state -> CLOSED
 
-A source that raised waits and is opened again. One that was refused (its data or settings are wrong) has failed, and only who
-closes and opens it tries it again. The states of its log's disk are a machine of their own (disk.py): a source is read, waits or ends
-whether there is room or not.
+A source that raised an error waits and is opened again. A source that was refused, because its data or
+settings are wrong, has failed: it is tried again only after someone closes and opens it. The disk of its log
+has a state machine of its own (disk.py): a source is read, waits or ends whether there is room or not.
 
 >>> after(State.OPEN, Event.END)
 <State.ENDED: 'ended'>
@@ -24,8 +24,8 @@ from enum import Enum, StrEnum, auto
 
 
 class State(StrEnum):
-    """Of a stream's source. FOLLOWING: another process writes its log, which is read; WAITING: to be tried again; FAILED: not worth trying
-    again, for what is wrong with it does not mend itself."""
+    """The states of a stream's source. FOLLOWING: another process writes the log, and this one reads it.
+    WAITING: the source will be opened again. FAILED: it will not, because the error would come again."""
 
     CLOSED = "closed"
     OPEN = "open"
@@ -36,14 +36,14 @@ class State(StrEnum):
 
 
 class Event(Enum):
-    """What happens to a source."""
+    """The events that change the state of a source."""
 
     LOG_BUSY = auto()
     """Another process writes the log."""
     LOG_TAKEN = auto()
-    """The log is ours to write."""
+    """This process has become the writer of the log."""
     OPENED = auto()
-    """The adapter is open; it is opened anew when the clock has jumped."""
+    """The adapter is open. It is opened again when the clock has jumped."""
     RAISED = auto()
     """The adapter or the followed log raised an error that may pass."""
     REFUSED = auto()
@@ -51,7 +51,7 @@ class Event(Enum):
     END = auto()
     """The source has nothing more to give."""
     CLOSE = auto()
-    """No query needs it."""
+    """No query needs the source."""
 
 
 _TRIED = {
@@ -79,7 +79,7 @@ TRANSITIONS: Mapping[State, Mapping[Event, State]] = {
         Event.END: State.ENDED,
         Event.CLOSE: State.CLOSED,
     },
-    # An acknowledgement may still raise: then what was not acknowledged is read again.
+    # An acknowledgement may still raise. Then the readings that were not acknowledged are read again.
     State.ENDED: {Event.RAISED: State.WAITING, Event.CLOSE: State.CLOSED},
     State.FAILED: {Event.CLOSE: State.CLOSED},
 }

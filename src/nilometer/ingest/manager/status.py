@@ -1,4 +1,4 @@
-"""How a stream is doing, for people and dashboards."""
+"""The status of a stream, for people and dashboards."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ from nilometer.log import Offset
 
 @dataclass(frozen=True)
 class StreamStatus:
-    """`trouble` is why nothing comes, or nothing can be written; `rate` is readings a second of late; `last_arrival` by the wall clock;
-    `late` were out of order by more than DELAY since the source was opened; `backlog` are readings that wait to be appended. `expected`,
-    `missing` and `silent` as in attendance.py, None if nobody said how often to expect a reading."""
+    """`trouble`: why no readings come or none can be written. `rate`: recent readings per second.
+    `last_arrival`: a time of the wall clock. `late`: readings out of order by more than DELAY since the
+    source was opened. `backlog`: readings that wait to be appended. `expected`, `missing` and `silent` are as
+    in attendance.py; the first two are None if no interval is known."""
 
     stream: str
     state: State
@@ -32,5 +33,5 @@ class StreamStatus:
 
     @property
     def ended(self) -> bool:
-        """Whether the source has nothing more to give; `trouble` says why, if it failed."""
+        """Whether the source has ended or failed. `trouble` says why it failed."""
         return self.state in (State.ENDED, State.FAILED)

@@ -1,13 +1,16 @@
-"""Sources -> logs -> queries: STEAM's stream manager (section 5), durable.
+"""STEAM's stream manager (section 5) with durable logs: reads sources, writes logs, and feeds queries.
 
-    register, unregister   a query names its streams; the first opens a stream's source, the last closes it
-    attend                 the same for a query that reads the logs by itself, as those on Spark do
-    poll                   every open source has one turn, in rotation: read, append; then make durable, acknowledge, hand on
-    wait                   until a source has something, or is due
-    take                   a query's next entry, from the stream's ring of recent ones, or from the log while it is behind
+    register, unregister   a query names its streams; the first query opens a source, the last closes it
+    attend                 the same for a query that reads the logs by itself, as queries on Spark do
+    poll                   one turn for every open source, in rotation: read and append; then make durable,
+                           acknowledge and hand on
+    wait                   sleep until a source has readings, or is due
+    take                   a query's next entry: from the stream's ring of recent entries, or from the log
+                           while the query is behind the ring
 
-The laws: what is acknowledged to a source is durable; a query gets every entry from its offset on, in order and once; the books of a stream balance at any
-moment. What fails is reported in `status`, tried again, and touches no other stream. Of one thread; only `wait` sleeps.
+The laws: every acknowledged reading is durable, or counted as shed. A query gets every entry from its offset
+on, in order and once. The books of a stream balance at any moment. A failure is reported in `status`,
+retried, and touches no other stream. The manager runs in one thread, and only `wait` sleeps.
 """
 
 from __future__ import annotations
@@ -32,15 +35,16 @@ from nilometer.log import LogDirectory, Offset
 from nilometer.types import SECOND
 
 Listener = Callable[[str, ReadResult], None]
-"""Called with the lower-case name of a stream and what was read, after each read that brought something."""
+"""Called with a stream's lower-case name and the result, after each read that brought readings or
+presences."""
 
 Sleep = Callable[[threading.Event, float], object]
-"""Waits for the event, at most so many seconds."""
+"""Waits for the event, at most the given number of seconds."""
 
 
 class StreamManager:
-    """`clock` is the wall clock, which may jump; `steady` one that only runs (clocks.running), by default the clock itself. `sensors_of` gives the
-    declared sensors of a stream. Streams go by their lower-case names."""
+    """`clock` is the wall clock, which may jump. `steady` is a monotonic clock (clocks.running), by default
+    `clock` itself. `sensors_of` gives the declared sensors of a stream. Streams go by lower-case names."""
 
     def __init__(
         self,
@@ -73,7 +77,8 @@ class StreamManager:
     def register(
         self, query: str, streams: Iterable[Stream], start: Mapping[str, Offset] | None = None
     ) -> None:
-        """The query gets the entries of these streams, from `start` (by lower-case name) on or, without one, from now on."""
+        """Pass the entries of these streams to the query, from the offsets in `start` on (by lower-case
+        name), or from now on."""
         if query in self._queries:
             raise ConfigurationError(f"query '{query}' is registered already", hint="give it another name")
         begin = start or {}
@@ -85,13 +90,14 @@ class StreamManager:
             [Start(name, recorders[name].log, recorders[name].durable, begin.get(name)) for name in wanted],
         )
         self._queries[query] = tuple(wanted)
-        # After the query has its place: what another process appended in between is handed on.
+        # The sources open after the query has its place, so that it gets what another process appends
+        # meanwhile.
         for name, source in opened.items():
             source.begin = self._distributor.end(name)
             source.open()
 
     def attend(self, query: str, streams: Iterable[Stream]) -> None:
-        """The query reads the logs of these streams by itself: they are only kept open for it."""
+        """Keep the sources of these streams open for a query that reads the logs by itself."""
         if query in self._queries:
             raise ConfigurationError(f"query '{query}' is registered already", hint="give it another name")
         wanted = {stream.name.lower(): stream for stream in streams}
@@ -103,7 +109,7 @@ class StreamManager:
             source.open()
 
     def _prepare(self, wanted: Mapping[str, Stream]) -> dict[str, Source]:
-        """The sources of these streams that are not open yet."""
+        """Make ready the sources of these streams that are not open yet, and return them."""
         opened: dict[str, Source] = {}
         for name, stream in wanted.items():
             if name not in self._sources:
@@ -115,7 +121,7 @@ class StreamManager:
         return opened
 
     def unregister(self, query: str) -> None:
-        """The query needs its streams no more."""
+        """Remove a query, and close the sources that no other query needs."""
         if query in self._attending:
             self._attending.remove(query)
         else:
@@ -127,17 +133,18 @@ class StreamManager:
                     self._closing[name] = source
 
     def take(self, query: str) -> tuple[str, Entry] | None:
-        """The query's next entry and the lower-case name of its stream; None when there is nothing now."""
+        """The query's next entry and the lower-case name of its stream; None if there is none now."""
         return self._distributor.take(query)
 
     def offsets(self, query: str) -> dict[str, Offset]:
-        """Where the query stands: registered anew with these as `start`, it goes on behind what it took."""
+        """The query's offsets. Registered again with them as `start`, it goes on after its last entry."""
         return self._distributor.offsets(query)
 
     # ---- the loop --------------------------------------------------------------------------------------------------------
 
     def poll(self) -> bool:
-        """A turn for every source; whether anything was read or appended: if so, another turn may be worth while at once."""
+        """Give every source a turn. Returns whether anything was read or made durable: then another poll may
+        be worthwhile at once."""
         if self.clocks.look():
             for source in self._sources.values():
                 source.clock_jumped()
@@ -160,7 +167,8 @@ class StreamManager:
         return brought
 
     def wait(self, until: int | None = None) -> None:
-        """Sleep until a source has something or is due, or until that moment of the clock; perhaps less, never much longer."""
+        """Sleep until a source has readings or is due, or until the clock shows `until`. The sleep may end
+        early, never much later."""
         self.bell.clear()
         now = self.clocks.smooth()
         moments = [now + self.settings.longest_wait]
@@ -174,33 +182,34 @@ class StreamManager:
         if seconds > 0:
             self._sleep(self.bell, seconds)
 
-    # ---- what is said to the streams -------------------------------------------------------------------------------------
+    # ---- messages to the streams -----------------------------------------------------------------------------------------
 
     def command(self, stream: str, sensor: int | str, command: Command) -> bool:
-        """Tell a sensor what is wanted of it; False where that cannot be."""
+        """Send a command to a sensor. Returns False if it cannot be sent."""
         source = self._sources.get(stream.lower())
         return source is not None and source.command(sensor, command)
 
     def heartbeat(self, stream: str, tick: int) -> None:
-        """A promise: nothing earlier will come. It goes into the log and to the queries with the next poll, behind what was read."""
+        """Queue a heartbeat: no reading earlier than `tick` will come. The next poll appends it to the log,
+        behind the readings, and hands it to the queries."""
         source = self._sources.get(stream.lower())
         if source is not None:
             source.heartbeat(tick)
 
     def record_demand(self, stream: str, change: dict[str, Any]) -> None:
-        """A change of what is demanded of the stream's sensors, into the log with the next poll."""
+        """Queue a change of the demand on the stream's sensors. The next poll appends it to the log."""
         source = self._sources.get(stream.lower())
         if source is not None:
             source.demand(change)
 
     def expect(self, stream: str, interval: int | None, each: pl.DataFrame | None = None) -> None:
-        """The stream's sensors are from now on expected so often (None: not at all), by demand; those in `each` (id, interval)
-        as that says."""
+        """Expect a reading of each sensor per `interval` from now on, by demand (None: no readings); for the
+        sensors in `each` (id, interval), per their own interval."""
         source = self._sources.get(stream.lower())
         if source is not None:
             source.expect(interval, each)
 
-    # ---- how things are --------------------------------------------------------------------------------------------------
+    # ---- status ----------------------------------------------------------------------------------------------------------
 
     @property
     def streams(self) -> list[str]:
@@ -208,17 +217,17 @@ class StreamManager:
         return sorted(self._sources)
 
     def ended(self, stream: str) -> bool:
-        """Whether the source has nothing more to give (or failed: `state` says why), and all it gave is handed on."""
+        """Whether the source has ended or failed (see `state`), and all its readings are handed on."""
         source = self._sources.get(stream.lower())
         return source is not None and source.ended
 
     def state(self, stream: str) -> tuple[State, str | None]:
-        """Whether its source is open, and why nothing comes; cheaper than `status`."""
+        """The state of the stream's source, and why no readings come; cheaper than `status`."""
         source = self._sources.get(stream.lower())
         return (State.CLOSED, None) if source is None else (source.state, source.trouble)
 
     def status(self, stream: str) -> StreamStatus:
-        """How a stream is doing."""
+        """The status of a stream that a query reads."""
         name = stream.lower()
         source = self._sources.get(name) or self._closing.get(name)
         if source is None:
@@ -230,7 +239,8 @@ class StreamManager:
     # ---- the end ---------------------------------------------------------------------------------------------------------
 
     def close(self) -> None:
-        """Unregister all queries. What was read and cannot be appended is not acknowledged, so it comes again."""
+        """Unregister all queries. Readings that cannot be appended are not acknowledged, so the source sends
+        them again."""
         for query in list(self._queries):
             self.unregister(query)
         for source in self._closing.values():
@@ -239,7 +249,7 @@ class StreamManager:
         self._distributor.close()
 
     def abandon(self) -> None:
-        """Let go of everything as the death of the process would."""
+        """Release everything without writing, as if the process had died."""
         for source in (*self._sources.values(), *self._closing.values()):
             source.abandon()
         self._sources.clear()

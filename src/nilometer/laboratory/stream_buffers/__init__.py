@@ -1,8 +1,9 @@
-"""Streams -> the queues of queries, in bounded memory (steam.txt section 5): for the reproduction `steam_buffer` only.
+"""STEAM's buffers between streams and queries, in bounded memory (steam.txt section 5). Only the reproduction
+`steam_buffer` uses them.
 
-The product has a log behind it, and so needs no buffers on disk: docs/decisions/20261117-the-log-is-the-buffer.md.
-The law: what a queue accepted it gives out, in order and once; what it could not keep is counted by the policy that
-dropped it.
+The product has a log behind its queries and needs no buffers on disk:
+docs/decisions/20261117-the-log-is-the-buffer.md. The law: a queue gives out every batch that it accepted, in
+order and once. The policy that drops a tuple counts it.
 """
 
 from nilometer.dataflow.policy import Counts, Outcome, Policy

@@ -1,8 +1,9 @@
-"""Which of the two schemes of steam.txt section 5.2, by measure: what is shared, what waits, and what an access costs.
+"""Chooses between the two schemes of steam.txt section 5.2 by measurements: how many queries share a stream,
+how many batches wait, and how much an access costs.
 
-The paper: copies are optimal while queries have little in common; with more common streams they waste buffer space,
-Q*S against Q+S, and the second scheme saves it at the price of a second access. Here both prices are reckoned, and
-`Choice` says why.
+The paper says: copies are optimal while queries have few streams in common. With more common streams they
+waste buffer space, Q*S against Q+S, and the second scheme saves it at the price of a second access. This
+module computes both costs, and `Choice` gives the reason.
 
 >>> print(
 ...     choose(
@@ -30,7 +31,7 @@ Scheme = Literal["copied", "shared"]
 
 @dataclass(frozen=True)
 class StreamUse:
-    """A stream as measured: how many queries read it, its mean batch, and how many batches wait in a queue."""
+    """Measurements of a stream: its number of queries, mean batch size, and batches that wait in a queue."""
 
     stream: str
     queries: int
@@ -40,8 +41,8 @@ class StreamUse:
 
 @dataclass(frozen=True)
 class Costs:
-    """Seconds. `second_access` is a look-up and a count per batch and query; `copy_byte` a byte copied, and
-    `copy_batch` what copying costs however small the batch. `reproduce steam-buffer` measures them."""
+    """Costs in seconds. `second_access`: a look-up and a count, per batch and query. `copy_byte`: copying one
+    byte. `copy_batch`: the fixed cost of copying a batch. `reproduce steam-buffer` measures them."""
 
     second_access: float = 1.0e-6
     copy_batch: float = 40.0e-6
@@ -50,7 +51,8 @@ class Costs:
 
 @dataclass(frozen=True)
 class Choice:
-    """A scheme, the bytes and the seconds per round (a batch of every stream to every query) of both, and the reason."""
+    """The chosen scheme, the bytes and the seconds per round of both schemes, and the reason. A round passes
+    one batch of every stream to every query."""
 
     scheme: Scheme
     copied_bytes: float
@@ -61,12 +63,12 @@ class Choice:
 
     @property
     def why(self) -> str:
-        """For a person to read."""
+        """The scheme and the reason, for a person to read."""
         return f"{self.scheme}: {self.reason}"
 
 
 def choose(uses: Sequence[StreamUse], costs: Costs = Costs(), *, memory: int | None = None) -> Choice:  # noqa: B008
-    """The cheaper scheme. `memory` is what there is: a scheme that exceeds it alone is out, whatever its time."""
+    """The cheaper scheme. If only the shared scheme fits in `memory`, it is chosen whatever its time."""
     copied_bytes = sum(use.queries * use.waiting * (use.batch_bytes + REFERENCE_BYTES) for use in uses)
     shared_bytes = sum(
         use.waiting * (use.batch_bytes * (use.queries > 0) + use.queries * REFERENCE_BYTES) for use in uses
@@ -89,7 +91,7 @@ def choose(uses: Sequence[StreamUse], costs: Costs = Costs(), *, memory: int | N
     if memory is not None and shared_bytes <= memory < copied_bytes:
         return choice("shared", f"{sizes}, and only the former fits in {memory:,} bytes")
     times = f"{shared_seconds * 1e6:,.1f} us a round for the second access against {copied_seconds * 1e6:,.1f} us of copying"
-    # Time x bytes: a buffer's price is the memory it holds for as long as it is worked on.
+    # The cost is time x bytes: the memory that a buffer holds, for as long as it is worked on.
     if shared_bytes * (shared_seconds or 1e-12) <= copied_bytes * (copied_seconds or 1e-12):
         return choice("shared", f"{sizes}; {times}")
     return choice("copied", f"{times}; {sizes}")
@@ -102,6 +104,7 @@ def chosen_buffers(
     queue: Callable[[], SpillQueue] | None = None,
     costs: Costs = Costs(),  # noqa: B008
 ) -> tuple[StreamBuffers, Choice]:
-    """Empty buffers of the chosen scheme: `bound` is the shared one's memory, `queue` makes the copied one's queues."""
+    """Empty buffers of the chosen scheme. `bound` is the memory of the shared scheme. `queue` makes the
+    queues of the copied scheme."""
     choice = choose(uses, costs, memory=bound)
     return (SharedBuffers(bound) if choice.scheme == "shared" else CopiedBuffers(queue)), choice

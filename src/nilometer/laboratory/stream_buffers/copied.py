@@ -1,7 +1,9 @@
-"""The first scheme of steam.txt section 5.2: a stream has a list of queues, and each gets its own copy of every batch.
+"""The first scheme of steam.txt section 5.2: a stream has a list of queues, and each queue gets its own copy
+of every batch.
 
-One access a tuple, and a queue that overflows spills alone; but S shared streams read by Q queries take Q*S buffers.
-The copies are real: with frames that merely share memory this would be the second scheme with Python's count.
+A tuple needs one access, and a queue that overflows spills alone. But S shared streams read by Q queries take
+Q*S buffers. The copies are real. Frames that share memory would make this the second scheme, with Python's
+reference count.
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ UNBOUNDED = 1 << 62
 
 
 class CopiedBuffers:
-    """A queue of batches for every query. `queue` makes one, by default without a bound."""
+    """A queue of batches for every query. `queue` makes a queue, by default without a bound."""
 
     def __init__(self, queue: Callable[[], SpillQueue] | None = None) -> None:
         self._queue = queue if queue is not None else lambda: SpillQueue(UNBOUNDED)
@@ -27,7 +29,7 @@ class CopiedBuffers:
         self._lists: dict[str, list[str]] = {}
 
     def subscribe(self, query: str, streams: Iterable[str]) -> None:
-        """From now on the query gets what is put into these streams."""
+        """Pass every batch that is put into these streams from now on to the query."""
         if query in self._queues:
             raise ConfigurationError(f"query '{query}' has subscribed already")
         self._queues[query] = self._queue()
@@ -35,7 +37,7 @@ class CopiedBuffers:
             self._lists.setdefault(stream, []).append(query)
 
     def unsubscribe(self, query: str) -> None:
-        """The query gets nothing more, and what waited for it is forgotten."""
+        """Remove the query and the batches that wait for it."""
         self._of(query).close()
         del self._queues[query]
         self._lists = {
@@ -45,23 +47,23 @@ class CopiedBuffers:
         }
 
     def put(self, stream: str, batch: pl.DataFrame) -> Outcome:
-        """Hand a copy to every query of the stream; FULL: to none of them, offer it again later."""
+        """Pass a copy to every query of the stream. FULL: no query got it; offer the batch again later."""
         queues = [self._queues[query] for query in self._lists.get(stream, ())]
         full = [queue for queue in queues if queue.policy is Policy.BLOCK and not queue.fits(batch)]
         if full:
-            return full[0].put(batch, stream)  # counted there, and an error if it can never fit
+            return full[0].put(batch, stream)  # the queue counts it, and raises if it can never fit
         outcomes = {
             queue.put(batch if not place else _copy(batch), stream) for place, queue in enumerate(queues)
         }
         return Outcome.DROPPED if Outcome.DROPPED in outcomes else Outcome.ACCEPTED
 
     def get(self, query: str) -> tuple[str, pl.DataFrame] | None:
-        """The query's next batch and the stream it is from; None when it has seen all."""
+        """The query's next batch and its stream; None when the query has read all."""
         entry = self._of(query).get()
         return None if entry is None else (entry.stream, entry.frame)
 
     def memory(self) -> Memory:
-        """What is held now."""
+        """The memory and disk space in use now."""
         queues = self._queues.values()
         places = sum(queue.batches for queue in queues)
         return Memory(
@@ -79,5 +81,5 @@ class CopiedBuffers:
 
 
 def _copy(batch: pl.DataFrame) -> pl.DataFrame:
-    """The same rows in memory of their own (a clone would share it)."""
+    """Copy the rows into memory of their own. A clone would share the memory."""
     return batch[pl.int_range(batch.height, eager=True)] if batch.height else batch

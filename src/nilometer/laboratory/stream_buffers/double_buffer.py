@@ -1,10 +1,11 @@
-"""The four partitions of an overflowed queue (steam.txt section 5.1, Fig. 5): order kept, memory at most four partitions.
+"""The four partitions of an overflowed queue (steam.txt section 5.1, Fig. 5). They keep the order, and memory
+holds at most four partitions.
 
     get ◄── out │ out ◄── prefetched ── files ◄── swapped ── in │ in ◄── put
 
-The reader empties one `out` partition while the next is fetched; the writer fills one `in` partition while the other,
-sealed, is swapped. A partition that cannot be written stays in memory and readable, and is tried again before the next
-is sealed; one that cannot be read stays on disk.
+The reader empties one `out` partition while the next is fetched. The writer fills one `in` partition while
+the other, sealed, is written to disk. A partition that cannot be written stays in memory, where it can be
+read, and is tried again before the next one is sealed. A partition that cannot be read stays on disk.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ Fetching = tuple[Swapped, Future[Partition]]
 
 
 class DoubleBuffer:
-    """Entries of at most `partition` bytes in and out; what it writes to disk it notes in `counts`."""
+    """Takes and gives entries of at most `partition` bytes. Counts in `counts` what it writes to disk."""
 
     def __init__(self, partition: int, files: SpillFiles, executor: Executor, counts: Counts) -> None:
         self._partition = partition
@@ -47,7 +48,7 @@ class DoubleBuffer:
 
     @property
     def memory_bytes(self) -> int:
-        """The bytes in memory; partitions on their way to or from the disk count in full."""
+        """The bytes in memory. Partitions on their way to or from the disk count in full."""
         out = sum(o.bytes if isinstance(o, Partition) else o[0].bytes for o in self._out)
         return out + (self._sealed[0].bytes if self._sealed else 0) + self._filling.bytes
 
@@ -69,9 +70,10 @@ class DoubleBuffer:
     # ---- in ----------------------------------------------------------------------------------------------------------
 
     def divide(self, entries: Iterable[Entry]) -> None:
-        """Overflow: the head becomes the `out` partitions, the tail the one being filled, the middle goes to disk.
+        """Divide the entries of a queue that overflowed. The head becomes the `out` partitions, the tail
+        becomes the partition being filled, and the middle goes to disk.
 
-        Raises OSError and then holds nothing.
+        Raises OSError, and then the buffer is empty.
         """
         parts = list(_packed(entries, self._partition))
         out, middle = parts[:2], parts[2:]
@@ -92,7 +94,7 @@ class DoubleBuffer:
         self._filling = filling
 
     def put(self, entries: Iterable[Entry]) -> None:
-        """Add all at the tail; raises OSError and then has added none."""
+        """Add all entries at the tail. Raises OSError, and then none is added."""
         taken = 0
         try:
             for entry in entries:
@@ -114,7 +116,7 @@ class DoubleBuffer:
             self._settle()
 
     def _settle(self) -> None:
-        """Wait until the sealed partition is on disk, trying once more if that failed; raises OSError."""
+        """Wait until the sealed partition is on disk. Retries a failed write once; then raises OSError."""
         if self._sealed is None:
             return
         part, swapped = self._sealed
@@ -127,7 +129,8 @@ class DoubleBuffer:
         self._sealed = None
 
     def _take_back(self, taken: int) -> None:
-        """Undo the last entries, from the tail: being filled, sealed but not written, on disk."""
+        """Remove the last `taken` entries: first from the partition being filled, then from the sealed one,
+        then from disk."""
         for _ in range(taken):
             if self._filling.entries:
                 self._filling.pop()
@@ -147,7 +150,7 @@ class DoubleBuffer:
     # ---- out ---------------------------------------------------------------------------------------------------------
 
     def get(self) -> Entry | None:
-        """The entry at the head; None when all that is left, if anything, is in the partition being filled."""
+        """The entry at the head; None if nothing is left outside the partition being filled."""
         self._prefetch()
         if not self._out and self._sealed is not None:
             self._out.append(self._unsealed(*self._sealed))
@@ -162,12 +165,12 @@ class DoubleBuffer:
         return entry
 
     def rest(self) -> Partition:
-        """What `get` leaves: the partition being filled. The buffer is empty then."""
+        """Take the partition being filled, which `get` does not read. The buffer is empty afterwards."""
         rest, self._filling = self._filling, Partition()
         return rest
 
     def _prefetch(self) -> None:
-        """Keep both `out` partitions full or on their way, as long as there is something on disk."""
+        """Keep both `out` partitions full or being fetched, as long as there are partitions on disk."""
         while self._disk and len(self._out) < 2:
             swapped = self._disk.popleft()
             self._out.append((swapped, self._fetch(swapped)))
@@ -179,7 +182,7 @@ class DoubleBuffer:
         swapped, future = fetching
         if isinstance(
             future.exception(), OSError
-        ):  # still on disk: the prefetch may have met a passing fault
+        ):  # the partition is still on disk, and the error may have been transient
             future = self._fetch(swapped)
         try:
             part = future.result()
@@ -189,7 +192,7 @@ class DoubleBuffer:
         return part
 
     def _unsealed(self, part: Partition, swapped: Swapped) -> Partition:
-        """All before the sealed partition has been read: take it from memory and forget its file."""
+        """Take the sealed partition from memory and remove its file: everything before it has been read."""
         self._sealed = None
         if swapped.written.exception() is None:
             self._note(part, swapped)

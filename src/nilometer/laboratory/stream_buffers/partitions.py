@@ -1,8 +1,8 @@
-"""Batches of a known size, and runs of them: the partitions of STEAM's double buffer (steam.txt section 5.1, Fig. 5).
+"""The partitions of STEAM's double buffer (steam.txt section 5.1, Fig. 5): runs of batches of a known size.
 
-A partition is at most a quarter of its queue's memory. On disk it is one frame for each run of batches of one schema;
-the heights give the batches back. A partition that came from disk counts in full until its last batch is read: its
-batches are slices of one frame, and the frame lives as long as any of them.
+A partition is at most a quarter of its queue's memory. On disk it is one frame for each run of batches of one
+schema; the stored heights restore the batches. A partition that came from disk counts in full until its last
+batch is read, because its batches are slices of one frame, and the frame lives as long as any of them.
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ class Entry:
 
 
 def entries_of(stream: str, frame: pl.DataFrame, most: int) -> list[Entry]:
-    """The batch, cut by rows into pieces of at most `most` bytes where it is larger; a piece has memory of its own."""
+    """The batch as entries. A batch larger than `most` bytes is cut by rows into pieces of at most that size,
+    each with memory of its own."""
     size = int(frame.estimated_size())
     if size <= most:
         return [Entry(stream, frame, size)]
@@ -53,7 +54,7 @@ class Partition:
 
     entries: deque[Entry] = field(default_factory=deque)
     bytes: int = 0
-    whole: bool = False  # the entries share one frame: its memory goes when the last one does
+    whole: bool = False  # the entries share one frame, whose memory is freed with the last entry
 
     def append(self, entry: Entry) -> None:
         """Add at the tail."""
@@ -77,7 +78,7 @@ class Partition:
 
     @property
     def rows(self) -> int:
-        """How many tuples it holds."""
+        """The number of tuples in the partition."""
         return sum(entry.frame.height for entry in self.entries)
 
 
@@ -100,11 +101,11 @@ class Swapped:
 
     @property
     def bytes(self) -> int:
-        """What it takes in memory once it is read."""
+        """The memory that the partition takes once it is read."""
         return sum(sum(run.sizes) for run in self.runs)
 
     def without_last(self) -> Swapped:
-        """Without its last batch: the rows stay at the end of the file, and nobody reads them."""
+        """The partition without its last batch, whose rows stay at the end of the file and are never read."""
         *runs, last = self.runs
         if len(last.heights) > 1:
             runs.append(replace(last, heights=last.heights[:-1], sizes=last.sizes[:-1]))
@@ -112,7 +113,7 @@ class Swapped:
 
 
 def runs_of(partition: Partition, numbers: Iterator[int]) -> list[tuple[Run, list[pl.DataFrame]]]:
-    """What goes into which file."""
+    """Divide a partition into runs, one for each file."""
     runs = []
     for (stream, _), group in groupby(
         partition.entries, key=lambda entry: (entry.stream, tuple(entry.frame.schema.items()))
@@ -125,13 +126,13 @@ def runs_of(partition: Partition, numbers: Iterator[int]) -> list[tuple[Run, lis
 
 
 def write_runs(files: SpillFiles, runs: list[tuple[Run, list[pl.DataFrame]]]) -> int:
-    """Write a partition; all of it or nothing."""
+    """Write all of a partition or nothing."""
     done: list[int] = []
     total = 0
     try:
         for run, frames in runs:
             done.append(run.number)
-            # Not rechunked: that would copy the partition, and memory is what there is none of.
+            # Rechunking would copy the partition while memory is short.
             total += files.write(run.number, pl.concat(frames, rechunk=False))
     except BaseException:
         for number in done:
@@ -141,7 +142,7 @@ def write_runs(files: SpillFiles, runs: list[tuple[Run, list[pl.DataFrame]]]) ->
 
 
 def read_runs(files: SpillFiles, swapped: Swapped) -> Partition:
-    """Bring a partition back and remove its files."""
+    """Read a partition from disk and remove its files."""
     swapped.written.result()
     partition = Partition(whole=True)
     for run in swapped.runs:

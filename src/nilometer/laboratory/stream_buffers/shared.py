@@ -1,9 +1,10 @@
-"""The second scheme of steam.txt section 5.2: a StreamBuffer per stream holds each batch once, queues hold references.
+"""The second scheme of steam.txt section 5.2: one StreamBuffer per stream holds each batch once, and the
+queues hold references.
 
-A batch carries the count of the queues that still have to read it and is removed when that reaches zero; the memory is
-additive, Q queues of references and S buffers of tuples, at the price of a second access a batch. With a `bound` the
-batches that do not fit in memory go to disk, one file each, and are read back by every query that needs them: the
-queues move at their own pace, so there is no one head to prefetch for.
+Each batch counts the queues that still have to read it, and is removed when the count reaches zero. The
+memory is additive, Q queues of references and S buffers of tuples, at the price of a second access per batch.
+With a `bound`, batches that do not fit in memory go to disk, one file each, and every query that needs one
+reads it back. The queues move at their own pace, so there is no common head to prefetch for.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from nilometer.laboratory.stream_buffers.stream_buffers import Memory
 
 @dataclass
 class _Held:
-    """A batch, once: in memory, or None and on disk. `readers` is STEAM's count."""
+    """A batch that is held once: in memory, or on disk (None in memory). `readers` is STEAM's count."""
 
     frame: pl.DataFrame | None
     bytes: int
@@ -40,7 +41,7 @@ class StreamBuffer:
 
 
 class SharedBuffers:
-    """Each batch once. `bound` is in bytes for all streams together; over it, SPILL or BLOCK."""
+    """Holds each batch once. `bound`: the bytes of all streams together. Beyond it: SPILL or BLOCK."""
 
     def __init__(
         self, bound: int | None = None, policy: Policy = Policy.SPILL, files: SpillFiles | None = None
@@ -60,7 +61,7 @@ class SharedBuffers:
         self._bytes = 0
 
     def subscribe(self, query: str, streams: Iterable[str]) -> None:
-        """From now on the query gets what is put into these streams."""
+        """Pass every batch that is put into these streams from now on to the query."""
         if query in self._queues:
             raise ConfigurationError(f"query '{query}' has subscribed already")
         self._queues[query] = deque()
@@ -68,17 +69,17 @@ class SharedBuffers:
             self._streams.setdefault(stream, StreamBuffer()).queries.append(query)
 
     def unsubscribe(self, query: str) -> None:
-        """The query gets nothing more, and its references are given up."""
+        """Remove the query and its references."""
         for stream, identifier in self._of(query):
             self._release(stream, identifier)
         del self._queues[query]
         for stream, buffer in list(self._streams.items()):
             buffer.queries = [other for other in buffer.queries if other != query]
-            if not buffer.queries:  # then nobody refers to it: those that did have gone
+            if not buffer.queries:  # no query refers to it any more
                 del self._streams[stream]
 
     def put(self, stream: str, batch: pl.DataFrame) -> Outcome:
-        """Keep the batch once and hand a reference to every query of the stream."""
+        """Keep the batch once, and give a reference to every query of the stream."""
         buffer = self._streams.get(stream)
         if buffer is None:
             return Outcome.ACCEPTED
@@ -103,7 +104,7 @@ class SharedBuffers:
         return Outcome.ACCEPTED
 
     def get(self, query: str) -> tuple[str, pl.DataFrame] | None:
-        """The query's next batch and the stream it is from; None when it has seen all."""
+        """The query's next batch and its stream; None when the query has read all."""
         queue = self._of(query)
         if not queue:
             return None
@@ -131,17 +132,17 @@ class SharedBuffers:
             self._bytes -= batch.bytes
 
     def memory(self) -> Memory:
-        """What is held now."""
+        """The memory and disk space in use now."""
         batches = [batch for buffer in self._streams.values() for batch in buffer.held.values()]
         places = sum(map(len, self._queues.values()))
         return Memory(len(batches), places, self._bytes, sum(batch.disk_bytes for batch in batches))
 
     def readers(self) -> int:
-        """The sum of the counts of all batches: equal to the places in all queues."""
+        """The sum of the counts of all batches. It equals the number of places in all queues."""
         return sum(b.readers for buffer in self._streams.values() for b in buffer.held.values())
 
     def close(self) -> None:
-        """Forget everything, and remove the files."""
+        """Drop everything, and remove the files."""
         self._files.close()
         self._streams.clear()
         self._queues.clear()

@@ -1,7 +1,8 @@
-"""Where a full queue puts its batches: numbered frames on disk, behind a protocol so that tests can break the disk.
+"""The disk to which a full queue writes its batches, as numbered frames. It is a protocol, so that tests can
+make the disk fail.
 
-`IpcFiles` writes one Arrow IPC file a frame into a folder of its own. The law: `read(number)` gives the frame that
-`write(number, frame)` was given, dtypes and nulls included, and `remove` leaves nothing behind.
+`IpcFiles` writes one Arrow IPC file per frame into a folder of its own. The law: `read(number)` returns the
+frame that `write(number, frame)` was given, including dtypes and nulls, and `remove` leaves nothing behind.
 """
 
 from __future__ import annotations
@@ -19,20 +20,21 @@ class SpillFiles(Protocol):
     """The disk, as the buffers see it."""
 
     def write(self, number: int, frame: pl.DataFrame) -> int:
-        """Keep the frame under the number; how many bytes it takes on disk. Raises OSError and then leaves nothing."""
+        """Write the frame under the number. Returns its bytes on disk. Raises OSError, and then leaves
+        nothing behind."""
 
     def read(self, number: int) -> pl.DataFrame:
-        """The frame of that number."""
+        """The frame with that number."""
 
     def remove(self, number: int) -> None:
-        """Forget the frame of that number, if there is one."""
+        """Remove the frame with that number, if there is one."""
 
     def close(self) -> None:
-        """Forget everything."""
+        """Remove everything."""
 
 
 class IpcFiles:
-    """Arrow IPC files in a temporary folder, which is made when it is first needed."""
+    """Arrow IPC files in a temporary folder, which is created when it is first needed."""
 
     def __init__(self, folder: Path | None = None) -> None:
         self._parent = folder
@@ -62,7 +64,7 @@ class IpcFiles:
             self._folder = None
 
     def names(self) -> list[str]:
-        """The files that are there now."""
+        """The names of the files that exist now."""
         return [] if self._folder is None else sorted(path.name for path in self._folder.iterdir())
 
     def _path(self, number: int) -> Path:

@@ -1,14 +1,15 @@
-"""STEAM's StreamsQueue: batches in, the same batches out in the same order, in bounded memory (steam.txt section 5.1).
+"""STEAM's StreamsQueue: batches in, the same batches out in the same order, in bounded memory (steam.txt
+section 5.1).
 
-While everything fits, everything is in memory. On overflow the tail goes to disk through the four partitions of
-`double_buffer.py`, and when that has been read empty all is in memory again. With `Policy.SPILL` nothing is ever lost,
-also when the disk is full: then `put` refuses (ResourceError) and what was accepted stays readable. The other policies
-never touch the disk.
+While everything fits, everything is in memory. On overflow the tail goes to disk through the four partitions
+of `double_buffer.py`. Once these have been read to the end, everything is in memory again. With
+`Policy.SPILL` nothing is ever lost. If the disk is full, `put` raises ResourceError, and the batches accepted
+before stay readable. The other policies never touch the disk.
 
-The laws: order is kept; memory never exceeds `bound` bytes (Polars' `estimated_size`; the few words per batch of the
-index are not counted); `counts` balance. A batch larger than a partition, a quarter of the bound, comes out in pieces
-(with the other policies: one larger than the bound).
-One thread puts and gets; an executor, if given, only does the reading and writing.
+The laws: the order is kept. Memory never exceeds `bound` bytes (Polars' `estimated_size`, without the few
+words per batch of the index). `counts` balance. With SPILL a batch larger than a partition, a quarter of the
+bound, comes out in pieces; with the other policies a batch larger than the bound does. One thread puts and
+gets; an executor, if given, only does the reading and writing.
 
 >>> queue = SpillQueue(bound=1_000)
 >>> queue.put(pl.DataFrame({"x": [1, 2, 3]}))
@@ -84,7 +85,7 @@ class SpillQueue:
         return self.counts.waiting
 
     def fits(self, frame: pl.DataFrame) -> bool:
-        """Whether a batch would be accepted whole and at once, without loss."""
+        """Whether a batch would be accepted completely and at once, without loss."""
         return self._fit(entries_of("", frame, self._most))
 
     def _fit(self, entries: list[Entry]) -> bool:
@@ -93,7 +94,7 @@ class SpillQueue:
     # ---- in ----------------------------------------------------------------------------------------------------------
 
     def put(self, frame: pl.DataFrame, stream: str = "") -> Outcome:
-        """Add a batch at the tail. FULL (with `Policy.BLOCK`): nothing was taken, the caller waits."""
+        """Add a batch at the tail. FULL (with `Policy.BLOCK`): nothing was added; the caller waits."""
         entries = entries_of(stream, frame, self._most)
         if self.policy is Policy.SPILL:
             self._put_all(entries)
@@ -108,7 +109,7 @@ class SpillQueue:
         return self._put_in_memory(entries)
 
     def _put_all(self, entries: list[Entry]) -> None:
-        """Take all pieces of a batch or, when the disk is full, none."""
+        """Add all pieces of a batch or, if the disk is full, none."""
         if self._divided is None and self._resident.bytes + _size(entries) <= self.bound:
             for entry in entries:
                 self._resident.append(entry)
@@ -141,10 +142,11 @@ class SpillQueue:
         return Outcome.DROPPED if self.counts.dropped > before else Outcome.ACCEPTED
 
     def _put_sample(self, frame: pl.DataFrame, stream: str) -> Outcome:
-        """Of the tuples that come while the queue is full every k-th is kept, and the oldest make room for it."""
+        """Keep every k-th tuple that comes while the queue is full. The oldest tuples make room for it."""
         first = -self._arrived_full % self._keep_every
         self._arrived_full += frame.height
-        # A fancy index, not a stepped slice: the rows kept must not hold the memory of those that are not.
+        # A fancy index copies, unlike a stepped slice, so the rows kept do not hold the memory of the rows
+        # dropped.
         kept = frame[pl.int_range(first, max(first, frame.height), self._keep_every, eager=True)]
         self.counts.put += frame.height - kept.height
         self.counts.sampled_out += frame.height - kept.height
@@ -158,7 +160,7 @@ class SpillQueue:
         entry = None
         if self._divided is not None:
             entry = self._divided.get()
-            if entry is None:  # the disk is read empty: what is left fits in memory
+            if entry is None:  # nothing is left on disk: the rest fits in memory
                 self._resident, self._divided = self._divided.rest(), None
         if entry is None and self._resident.entries:
             entry = self._resident.popleft()
@@ -167,7 +169,7 @@ class SpillQueue:
         return entry
 
     def close(self) -> None:
-        """Remove the files, and forget what waits (it stays in `counts.waiting`)."""
+        """Remove the files, and drop the rows that wait (they stay in `counts.waiting`)."""
         if self._divided is not None:
             self._divided.finish()
         self._files.close()

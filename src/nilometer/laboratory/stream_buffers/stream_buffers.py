@@ -1,7 +1,8 @@
 """One interface for the two schemes of steam.txt section 5.2: streams in, each query's tuples out.
 
-The law, for both: a query gets every batch put into its streams after it subscribed, in the order of the puts, once; a
-batch larger than the scheme's pieces comes as several. What one query does never changes what another one gets.
+The law for both: a query gets every batch that is put into its streams after it subscribed, once, in the
+order of the puts. A batch larger than the scheme's pieces comes in several pieces. No query affects what
+another query gets.
 """
 
 from __future__ import annotations
@@ -15,12 +16,13 @@ import polars as pl
 from nilometer.dataflow.policy import Outcome
 
 REFERENCE_BYTES = 96
-"""What a place in a queue costs besides the batch: a small tuple (stream, identifier) and its slot in a deque."""
+"""The bytes of a place in a queue, without the batch: a tuple (stream, identifier) and its slot in a
+deque."""
 
 
 @dataclass(frozen=True)
 class Memory:
-    """What the buffers hold: batches with tuples in them, places in queues, and bytes in memory and on disk."""
+    """The contents of the buffers: batches, places in queues, and bytes in memory and on disk."""
 
     batches: int
     places: int
@@ -34,19 +36,19 @@ class Memory:
 
 
 class StreamBuffers(Protocol):
-    """Streams on one side, queries on the other."""
+    """Buffers between streams and queries."""
 
     def subscribe(self, query: str, streams: Iterable[str]) -> None:
-        """From now on the query gets what is put into these streams."""
+        """Pass every batch that is put into these streams from now on to the query."""
 
     def unsubscribe(self, query: str) -> None:
-        """The query gets nothing more, and what waited for it is forgotten."""
+        """Remove the query and the batches that wait for it."""
 
     def put(self, stream: str, batch: pl.DataFrame) -> Outcome:
-        """Hand a batch to every query of the stream; FULL: to none of them, offer it again later."""
+        """Pass a batch to every query of the stream. FULL: no query got it; offer it again later."""
 
     def get(self, query: str) -> tuple[str, pl.DataFrame] | None:
-        """The query's next batch and the stream it is from; None when it has seen all."""
+        """The query's next batch and its stream; None when the query has read all."""
 
     def memory(self) -> Memory:
-        """What is held now."""
+        """The memory and disk space in use now."""
