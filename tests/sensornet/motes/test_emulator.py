@@ -184,7 +184,7 @@ def test_a_garbled_line_is_refused(compilation: Compilation) -> None:
 def test_readings_that_no_converter_finds_are_refused(compilation: Compilation) -> None:
     readings = random_readings(compilation.motes, 1, 1)
     readings["river"][9][0]["depth"] = 1024  # type: ignore[index]
-    with pytest.raises(DataError, match="10 bits"):
+    with pytest.raises(DataError, match="10-bit converter"):
         raw_counts(compilation.motes, readings)
 
 

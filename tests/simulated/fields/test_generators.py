@@ -141,7 +141,7 @@ def test_values_follow_zipfs_law_at_exponential_gaps(exponent: float) -> None:
 def test_impossible_fields_are_refused() -> None:
     with pytest.raises(ValueError, match="needs a sensor"):
         Diurnal(sensor_count=0)
-    with pytest.raises(ValueError, match="needs room"):
+    with pytest.raises(ValueError, match="needs low < high"):
         RandomWalk(low=1, high=1)
     with pytest.raises(ValueError, match="Zipf's law"):
         Zipf(distinct=0)
