@@ -33,6 +33,7 @@ class Dataflow:
         self.sources = sources
         self.stages: dict[int, Stage] = {}
         self._places: dict[physical.Node, int] = {}
+        self._nodes: dict[int, list[physical.Node]] = {}
         self._readers: Counter[int] = Counter()
         self._next = 0
         self.root = -1 if plan is None else self.lower(plan)
@@ -48,6 +49,7 @@ class Dataflow:
         if place is None:
             place = self.build(node)
             self._places[node] = place
+            self._nodes.setdefault(place, []).append(node)
         self._readers[place] += 1
         return place
 
@@ -96,18 +98,22 @@ class Dataflow:
         stage = self.stages[place]
         if self._readers[place] > 1:
             return self.add_stage(Stage(stage.name, Passing(), (place,), stage.streams, [transform]))
-        self._places = {node: at for node, at in self._places.items() if at != place}
+        self._forget_nodes(place)
         self._readers[place] = 0
         stage.transforms.append(transform)
         return place
 
     def remove(self, places: Iterable[int]) -> None:
         """Remove stages that no query uses."""
-        gone = set(places)
-        for place in gone:
+        for place in set(places):
+            self._forget_nodes(place)
             del self.stages[place]
             del self._readers[place]
-        self._places = {node: place for node, place in self._places.items() if place not in gone}
+
+    def _forget_nodes(self, place: int) -> None:
+        """Nobody who comes later may read this stage as the rows of a plan node."""
+        for node in self._nodes.pop(place, ()):
+            del self._places[node]
 
     def below(self, place: int) -> Iterator[int]:
         """The places of a stage and of all stages below it, inputs first. A stage that is read twice comes

@@ -33,6 +33,7 @@ class Root:
 
     top: int | Member
     answers: Answers
+    plan: physical.Node
 
 
 class Group:
@@ -52,18 +53,19 @@ class Group:
 
     def install(self, name: str, plan: physical.Node, answers: Answers) -> None:
         """Add a query: its plan gets new stages only where no installed query has an equal one."""
+        if stateless_over(plan) is not None:
+            member = self._members.get(plan) or self._member(plan)
+            member.outputs.append(answers)
+            self.roots[name] = Root(member, answers, plan)
+            return
         try:
-            if stateless_over(plan) is not None:
-                member = self._members.get(plan) or self._member(plan)
-                member.outputs.append(answers)
-                self.roots[name] = Root(member, answers)
-                return
             top = self.flow.lower(plan)
-            self.roots[name] = Root(top, answers)
-            for place in self.flow.below(top):
-                self._users[place].add(name)
-        finally:
-            self._tidy()
+        except BaseException:
+            self._drop([place for place in self.flow.stages if place not in self._users])
+            raise
+        self.roots[name] = Root(top, answers, plan)
+        for place in self.flow.below(top):
+            self._users[place].add(name)
 
     def _member(self, plan: physical.Node) -> Member:
         work = Filter(plan, self._extents)
@@ -75,22 +77,26 @@ class Group:
         """Remove a query, and every stage and filter that only it used."""
         root = self.roots.pop(name)
         if isinstance(root.top, Member):
-            root.top.outputs.remove(root.answers)
-        for users in self._users.values():
-            users.discard(name)
-        self._tidy()
+            self._leave(root.top, root)
+            return
+        used = set(self.flow.below(root.top))
+        for place in used:
+            self._users[place].discard(name)
+        self._drop([place for place in used if not self._users[place]])
 
-    def _tidy(self) -> None:
-        unused = [place for place in self.flow.stages if not self._users[place]]
-        self.flow.remove(unused)
-        for place in unused:
-            del self._users[place]
-            self._books.pop(place, None)
-        for plan, member in list(self._members.items()):
-            if not member.outputs:
-                member.bank.drop(member)
-                del self._members[plan]
+    def _leave(self, member: Member, root: Root) -> None:
+        """Remove one query's answers from a filter, and the filter and its bank if no query is left."""
+        member.outputs.remove(root.answers)
+        if not member.outputs:
+            member.bank.drop(member)
+            del self._members[root.plan]
         self._banks = {stream: bank for stream, bank in self._banks.items() if bank.members}
+
+    def _drop(self, places: list[int]) -> None:
+        self.flow.remove(places)
+        for place in places:
+            self._users.pop(place, None)
+            self._books.pop(place, None)
 
     # ---- rounds ------------------------------------------------------------------------------------------------------
 
