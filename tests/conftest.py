@@ -16,7 +16,7 @@ from nilometer.sensornet.motes.toolchain import missing_tools
 os.environ.setdefault("POLARS_MAX_THREADS", "1")
 
 # The same examples in every run; `./nilo test --all` looks at many more, and at new ones each time.
-settings.register_profile("ci", derandomize=True, deadline=None, max_examples=60)
+settings.register_profile("ci", derandomize=True, deadline=None, max_examples=30)
 settings.register_profile(
     "long", deadline=None, max_examples=2_000, suppress_health_check=[HealthCheck.too_slow]
 )

@@ -13,7 +13,8 @@ runs it first; then every host must answer the same. A line is one of
     columns NAME TYPE, ...          the columns of the query's answer
     feed STREAM                     rows in log order; first, if need be, a line with column names
     heartbeat STREAM TIME           a promise of that stream; `advance TIME`: of all streams
-    expect [final] [NAME]           the rows that have come since the last `expect`; final: at the end of the streams
+    expect [final] [NAME]           the rows that have come since the last `expect`; final: at the end of the streams.
+                                    Their order counts if the query has one: ORDER BY, or LIMIT
     expect late STREAM COUNT        how many tuples of the stream were late so far
     plan STAGE                      the EXPLAIN text of that stage, up to an empty line
     error                           the whole text of the error that the statement before gave, or else running the query
@@ -444,7 +445,11 @@ class Run:
                 raise
             expected = []
         asked.seen = list(answer.rows)
-        if same_answer(expected, new) is not None:
+        if has_order(asked.query.logical):
+            if not same_sequence(expected, new):
+                given = [write_row(row, columns) for row in new]
+                self._differs(statement, [write_row(row, columns) for row in expected], given, asked.query)
+        elif same_answer(expected, new) is not None:
             self._differs(statement, write_rows(expected, columns), write_rows(new, columns), asked.query)
 
     def _expect_late(self, statement: Statement) -> None:
@@ -497,6 +502,21 @@ class Run:
         diff = "\n".join(line for line in difflib.ndiff(expected, given) if not line.startswith("?"))
         asked = "" if query is None else f"\nquery\n{query.text}"
         self._fail(statement, f"the answer differs (- expected, + given)\n{diff}{asked}")
+
+
+def has_order(plan: logical.Node) -> bool:
+    """Whether the rows of a plan's answer have an order within each evaluation."""
+    keeps = logical.Deliver | logical.ToStream | logical.Project | logical.Select | logical.Rename
+    while isinstance(plan, keeps):
+        plan = plan.input
+    return isinstance(plan, logical.Sort | logical.Limit)
+
+
+def same_sequence(expected: Sequence[tuple[Any, ...]], given: Sequence[tuple[Any, ...]]) -> bool:
+    """Whether both are the same rows in the same order."""
+    return len(expected) == len(given) and all(
+        same_answer([one], [other]) is None for one, other in zip(expected, given, strict=True)
+    )
 
 
 def _difference(

@@ -136,15 +136,17 @@ class InfeasibleError(NilometerError):
     """The query is valid, but no plan meets its expectations: the bound that fails, and the nearest that
     holds.
 
-    `gap` is the factor between the expected and the achievable value. Of several refusals, the one with the
-    smallest gap is reported.
+    `kept` is the number of bounds that the plan keeps before the one that fails. `gap` is the factor between
+    the expected and the achievable value. Of several refusals, the one that keeps most is reported, because
+    nothing was tried beyond the bound that fails; among equals, the one with the smallest gap.
     """
 
+    kept: int = 0
     gap: float = float("inf")
 
-    def with_gap(self, gap: float) -> Self:
-        """The same error, with its gap."""
-        self.gap = gap
+    def with_gap(self, gap: float, kept: int) -> Self:
+        """The same error, with its gap and what the plan keeps."""
+        self.gap, self.kept = gap, kept
         return self
 
 

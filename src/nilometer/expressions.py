@@ -23,6 +23,17 @@ ARITHMETIC = ("+", "-", "*", "/", "%", "^")
 COMPARISONS = ("=", "!=", "<", "<=", ">", ">=")
 LOGICAL = ("and", "or", "not")
 
+CASTS = {"cast_int": "INT", "cast_float": "FLOAT", "cast_boolean": "BOOLEAN", "cast_time": "TIME"}
+"""The casts that fail where the value has no meaning in the type; with `try_` before the name they give NULL."""
+
+_CAST_TEXT = (
+    {name: ("CAST", type_) for name, type_ in CASTS.items()}
+    | {f"try_{name}": ("TRY_CAST", type_) for name, type_ in CASTS.items()}
+    | {"string": ("CAST", "STRING")}
+)
+
+_CONVERTING = frozenset((*CASTS, "to_timestamp"))
+
 MIRROR = {"=": "=", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 
@@ -117,6 +128,11 @@ class Call(Expression):
                 return f"-{arguments[0]}"
             case "like":
                 return f"{arguments[0]} LIKE {arguments[1]}"
+            case "is_distinct":
+                return f"{arguments[0]} IS DISTINCT FROM {arguments[1]}"
+            case cast if cast in _CAST_TEXT:
+                verb, target = _CAST_TEXT[cast]
+                return f"{verb}({self.arguments[0]} AS {target})"
             case symbol if symbol in ARITHMETIC or symbol in COMPARISONS:
                 return f"{arguments[0]} {symbol} {arguments[1]}"
             case name:
@@ -165,8 +181,10 @@ class Case(Expression):
 
 @dataclass(frozen=True, slots=True)
 class Aggregate(Expression):
-    """An aggregate call: count, sum, avg, min, max, stdev, variance, median; `argument` None is COUNT(*).
+    """An aggregate call: count, sum, avg, min, max, stdev, variance, median ...; `argument` None is COUNT(*).
 
+    `rest` are the further arguments (`corr` has one, `percentile_cont` its constant share), and then the
+    columns that give the order of rows to an aggregate that has one (`first`, `array_agg`, `twa`).
     `completeness` divides the rows of a window by those expected; its parameters are in the window's node.
     """
 
@@ -174,20 +192,24 @@ class Aggregate(Expression):
     argument: Expression | None
     distinct: bool
     type: Type
+    rest: tuple[Expression, ...] = ()
 
     def children(self) -> tuple[Expression, ...]:
-        return () if self.argument is None else (self.argument,)
+        return () if self.argument is None else (self.argument, *self.rest)
 
     def with_children(self, children: tuple[Expression, ...]) -> Expression:
-        return replace(self, argument=children[0] if children else None)
+        return replace(self, argument=children[0] if children else None, rest=children[1:])
 
     def __str__(self) -> str:
-        inner = "*" if self.argument is None else str(self.argument)
+        inner = ", ".join(map(str, self.children())) or "*"
         return f"{self.function.upper()}({'DISTINCT ' if self.distinct else ''}{inner})"
 
 
 ALGEBRAIC = ("count", "sum", "avg", "min", "max", "stdev", "variance")
 """Aggregates with a constant-size partial result (SNEE's AGGR_INIT/MERGE/EVAL), unless DISTINCT."""
+
+COUNTING = ("count", "approx_count_distinct")
+"""Aggregates that are 0 of nothing; every other one is NULL."""
 
 _SUMMED = (Kind.INT, Kind.FLOAT, Kind.TIME, Kind.DURATION)
 
@@ -212,9 +234,17 @@ def _operand(operand: Expression, parent: Expression) -> str:
     written."""
     atomic = isinstance(operand, Literal | ColumnReference | Now | Aggregate)
     if isinstance(operand, Call):
-        symbolic = operand.function in (*ARITHMETIC, *COMPARISONS, *LOGICAL, "is_null", "negative", "like")
+        symbolic = operand.function in (
+            *ARITHMETIC,
+            *COMPARISONS,
+            *LOGICAL,
+            "is_null",
+            "is_distinct",
+            "negative",
+            "like",
+        )
         loose = isinstance(parent, Call) and parent.function in ("and", "or", "not")
-        tight = operand.function in (*COMPARISONS, "is_null", "like") and loose
+        tight = operand.function in (*COMPARISONS, "is_null", "is_distinct", "like") and loose
         atomic = not symbolic or tight
     if (
         isinstance(operand, Literal)
@@ -247,6 +277,11 @@ def columns_of(expression: Expression) -> frozenset[str]:
 def uses_now(expression: Expression) -> bool:
     """Whether the value depends on the evaluation tick."""
     return any(isinstance(node, Now) for node in walk(expression))
+
+
+def may_fail(expression: Expression) -> bool:
+    """Whether a value may have no meaning in the type that it is converted to, which is an error."""
+    return any(isinstance(node, Call) and node.function in _CONVERTING for node in walk(expression))
 
 
 def conjuncts(predicate: Expression | None) -> tuple[Expression, ...]:

@@ -15,6 +15,8 @@ from nilometer.catalog import (
     Stream,
     Table,
 )
+from nilometer.catalog.catalog import ViewDefinition
+from nilometer.catalog.form import Form, Format
 from nilometer.catalog.network import MOST_RETRIES
 from nilometer.types import (
     BOOLEAN,
@@ -50,6 +52,34 @@ def columns(count: int = 4) -> st.SearchStrategy[tuple[Column, ...]]:
     ).map(tuple)
 
 
+fields = texts.filter(lambda text: not text.startswith("$"))
+formats = st.builds(
+    Format,
+    st.sampled_from(["CSV", "JSON"]),
+    header=st.none() | st.booleans(),
+    delimiter=st.none() | st.sampled_from([";", "\t"]),
+    quote=st.none() | st.sampled_from(["", "'"]),
+    decimal=st.none() | st.just(","),
+    skip=st.integers(0, 9),
+    encoding=st.none() | st.just("latin1"),
+    time_format=st.none() | st.just("%d/%m/%Y %H:%M"),
+    timezone=st.none() | st.just("Europe/Zurich"),
+    nulls=st.lists(texts, max_size=2).map(tuple),
+)
+
+
+def forms(declared: tuple[Column, ...]) -> st.SearchStrategy[Form]:
+    known = [column.name.lower() for column in declared]
+    pairs = st.tuples(st.sampled_from(known or ["?"]), fields | st.just("$.a.b"))
+    return st.builds(
+        Form,
+        st.lists(pairs, max_size=3 if known else 0).map(tuple),
+        st.none() | st.just("$.obs"),
+        st.none() | formats,
+        st.none() | names,
+    )
+
+
 @st.composite
 def streams(draw: st.DrawFn) -> Stream:
     declared = draw(columns())
@@ -67,10 +97,15 @@ def streams(draw: st.DrawFn) -> Stream:
         future=draw(durations),
         time_unit=draw(st.none() | st.sampled_from([1, 1_000, 1_000_000])),
         id_declared=draw(st.booleans()),
+        form=draw(forms(everything)),
     )
 
 
-tables = st.builds(Table, names, columns(), texts, st.none() | texts, st.none() | durations)
+tables = columns().flatmap(
+    lambda some: st.builds(
+        Table, names, st.just(some), texts, st.none() | texts, st.none() | durations, forms(some)
+    )
+)
 
 
 @st.composite
@@ -130,6 +165,9 @@ queries = st.builds(
 )
 
 
+views = st.builds(ViewDefinition, names, texts, st.lists(names, max_size=3).map(tuple))
+
+
 @st.composite
 def filled(draw: st.DrawFn, catalog: Catalog) -> Catalog:
     """The catalog with random declarations, and some of them dropped again."""
@@ -142,12 +180,17 @@ def filled(draw: st.DrawFn, catalog: Catalog) -> Catalog:
         catalog.add_network(network)
     for query in draw(st.lists(queries, max_size=3, unique_by=lambda query: query.name.lower())):
         catalog.add_query(query)
+    taken = {extent.name.lower() for extent in extents}
+    for view in draw(st.lists(views, max_size=2, unique_by=lambda view: view.name.lower())):
+        if view.name.lower() not in taken:
+            catalog.add_view(view)
     droppable = [
         *(("SENSOR", s.id, s.stream) for s in catalog.sensors()),
         *(("STREAM", e.name, None) for e in catalog.streams()),
         *(("TABLE", e.name, None) for e in catalog.tables()),
         *(("NETWORK", n.name, None) for n in catalog.networks()),
         *(("QUERY", q.name, None) for q in catalog.queries()),
+        *(("VIEW", v.name, None) for v in catalog.views()),
     ]
     dropped = draw(st.lists(st.sampled_from(droppable), unique=True, max_size=2)) if droppable else []
     for kind, name, stream in dropped:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -22,6 +23,7 @@ from nilometer.catalog import (
     Table,
     stream_columns,
 )
+from nilometer.catalog.form import Form
 from nilometer.errors import CatalogError
 from nilometer.types import BOOLEAN, FLOAT, INT, POINT, STRING, Column, list_of
 
@@ -191,3 +193,10 @@ def test_errors_say_what_is_wrong_and_what_to_do(catalog: Catalog, rewrite: bool
 
 
 _ = (CostProfile, Link, list_of)  # for errors.txt
+
+
+def test_a_form_must_fit_its_extent() -> None:
+    river = Stream("river", stream_columns((Column("depth", INT),)), every=900_000_000)
+    for form in (Form((("deep", "level"),)), Form((("depth", "$.a[*]"),)), Form(each="obs")):
+        with pytest.raises(CatalogError):
+            Catalog().add_stream(replace(river, form=form))

@@ -55,6 +55,31 @@ def types_of(text: str) -> tuple[Type, ...]:
             for name in ("min", "max")
             for kind in ("INT", "FLOAT", "STRING", "BOOLEAN", "TIME")
         ),
+        ("round", "FLOAT INT", "FLOAT"),
+        ("trunc", "INT", "INT"),
+        ("log", "INT", "FLOAT"),
+        ("log", "INT FLOAT", "FLOAT"),
+        ("atan2", "INT FLOAT", "FLOAT"),
+        ("pi", "", "FLOAT"),
+        ("nullif", "INT FLOAT", "FLOAT"),
+        ("if", "BOOLEAN NULL STRING", "STRING"),
+        ("substring", "STRING INT", "STRING"),
+        ("substring", "STRING INT INT", "STRING"),
+        ("split_part", "STRING STRING INT", "STRING"),
+        ("strpos", "STRING STRING", "INT"),
+        ("starts_with", "STRING STRING", "BOOLEAN"),
+        ("regexp_like", "STRING STRING", "BOOLEAN"),
+        ("regexp_extract", "STRING STRING INT", "STRING"),
+        ("format", "STRING INT TIME DURATION", "STRING"),
+        ("date_part", "STRING TIME", "INT"),
+        ("epoch", "DURATION", "FLOAT"),
+        ("date_trunc", "STRING TIME STRING", "TIME"),
+        ("date_bin", "DURATION TIME", "TIME"),
+        ("timezone", "STRING TIME", "TIME"),
+        ("to_char", "TIME STRING", "STRING"),
+        ("to_timestamp", "FLOAT", "TIME"),
+        ("to_timestamp", "STRING STRING", "TIME"),
+        ("convert", "INT STRING", "FLOAT"),
         ("lag", "STRING", "STRING"),
         ("lag", "INT INT", "INT"),
         ("delta", "INT", "INT"),
@@ -80,6 +105,10 @@ def test_result_types(name: str, arguments: str, result: str) -> None:
         ("squareroot", "sqrt"),
         ("pow", "power"),
         ("ceiling", "ceil"),
+        ("ifnull", "coalesce"),
+        ("substr", "substring"),
+        ("instr", "strpos"),
+        ("strftime", "to_char"),
     ],
 )
 def test_aliases(alias: str, name: str) -> None:
@@ -103,7 +132,8 @@ def test_every_function_is_described_and_its_example_calls_it() -> None:
 
 def test_only_functions_of_numbers_want_them_as_float() -> None:
     wanting = {function.name for function in FUNCTIONS if function.wants_float}
-    assert wanting == {"sqrt", "ln", "log10", "exp", "sin", "cos", "tan", "power"}
+    circle = {"sin", "cos", "tan", "asin", "acos", "atan", "atan2", "degrees", "radians"}
+    assert wanting == circle | {"sqrt", "cbrt", "ln", "log", "log2", "log10", "exp", "power"}
     assert [f.name for f in FUNCTIONS if f.kind is FunctionKind.SPECIAL] == [
         "lag",
         "delta",

@@ -18,6 +18,8 @@ from hypothesis import strategies as st
 from catalog import strategies
 from nilometer.catalog import Catalog, QueryDefinition, Sensor, Stream, Table, stream_columns
 from nilometer.catalog import store as store_module
+from nilometer.catalog.catalog import ViewDefinition
+from nilometer.catalog.form import Form, Format
 from nilometer.catalog.network import Network, NetworkNode
 from nilometer.catalog.profiles import cost_profile
 from nilometer.catalog.store import CatalogStore
@@ -38,6 +40,7 @@ def everything(catalog: Catalog) -> tuple[object, ...]:
         ],
         list(contents.networks.items()),
         list(contents.queries.items()),
+        list(contents.views.items()),
     )
 
 
@@ -65,6 +68,8 @@ def clear(store: CatalogStore) -> None:
         catalog.drop("NETWORK", network.name)
     for query in catalog.queries():
         catalog.drop("QUERY", query.name)
+    for view in catalog.views():
+        catalog.drop("VIEW", view.name)
 
 
 # ---- round trips -----------------------------------------------------------------------------------------------------
@@ -266,6 +271,17 @@ def test_a_migration_that_fails_changes_nothing(path: Path, monkeypatch: pytest.
     database.close()
 
 
+def test_a_catalog_from_before_views_gets_them(path: Path) -> None:
+    CatalogStore(path).close()
+    with sqlite3.connect(path) as database:
+        database.execute("DROP TABLE views")
+        database.execute("UPDATE catalog_version SET version = 2")
+    database.close()
+    with CatalogStore(path) as store:
+        store.load().add_view(ViewDefinition("deep", "SELECT 1", ("one",)))
+        assert store.load().views() == (ViewDefinition("deep", "SELECT 1", ("one",)),)
+
+
 def declared_before_retries(url: str, schema: str = "") -> Network:
     """A catalog as version 1 wrote it, with one network in it: no retries, and a profile that knows no acknowledgements."""
     network = Network("brook", 0, (NetworkNode(0),), (), cost_profile("mica2", {"send_packet": 9.0}))
@@ -297,6 +313,37 @@ def test_a_network_that_was_declared_before_there_were_retries_in_postgresql(pos
     network = declared_before_retries(postgres, "nilometer.")
     with CatalogStore(postgres) as store:
         assert store.load().network("brook") == network
+
+
+def declared_before_forms(url: str, schema: str = "") -> None:
+    """A catalog as version 3 wrote it, with a stream in it."""
+    with CatalogStore(url) as store:
+        store.load().add_stream(RIVER)
+    engine = sql.create_engine(url.replace("postgresql:", "postgresql+psycopg:"))
+    with engine.begin() as connection:
+        connection.execute(sql.text(f"ALTER TABLE {schema}datastreams DROP COLUMN form"))
+        connection.execute(sql.text(f"UPDATE {schema}catalog_version SET version = 3"))
+    engine.dispose()
+
+
+def check_forms(url: str) -> None:
+    with CatalogStore(url) as store:
+        catalog = store.load()
+        assert catalog.stream("river") == RIVER
+        form = Form((("depth", "$.a.b"),), "$.obs", Format("JSON", time_format="%Y", nulls=("NA",)))
+        catalog.add_stream(replace(RIVER, name="brook", form=form))
+        assert store.load().stream("brook").form == form
+
+
+def test_a_stream_that_was_declared_before_there_were_forms(path: Path) -> None:
+    declared_before_forms(f"sqlite:///{path}")
+    check_forms(f"sqlite:///{path}")
+
+
+@pytest.mark.postgres
+def test_a_stream_that_was_declared_before_there_were_forms_in_postgresql(postgres: str) -> None:
+    declared_before_forms(postgres, "nilometer.")
+    check_forms(postgres)
 
 
 def test_every_older_version_has_a_migration() -> None:

@@ -54,7 +54,7 @@ def test_rows_go_to_stdout_and_the_account_to_stderr(run, field: str) -> None:
     assert code == 0
     assert out.splitlines() == ["id  depth", "--  -----", "5   112", "5   131"]
     assert "2 rows" in err
-    assert "1 late" in err
+    assert "1 duplicate" in err
     assert "1 garbled" in err
     assert "line 5" in err
 

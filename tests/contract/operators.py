@@ -7,34 +7,55 @@ from dataclasses import dataclass
 
 from contract.rounds import STREAM, TABLE, WINDOWS, Input
 from contract.windowed_streams import OverWindows
-from nilometer.algebra import Lagged, Shift
+from nilometer.algebra import Lagged, Shift, SortKey
+from nilometer.algebra.analytic import (
+    TO_CURRENT,
+    WHOLE,
+    AnalyticFunction,
+    AnalyticItem,
+    Frame,
+    FrameUnit,
+)
+from nilometer.algebra.grid import Grid, Step
 from nilometer.expressions import Aggregate as AggregateExpression
-from nilometer.expressions import Call, ColumnReference, Expression
+from nilometer.expressions import Call, ColumnReference, Expression, Literal
 from nilometer.operators.aggregate import Aggregate
+from nilometer.operators.analytic.analytic import Analytic
+from nilometer.operators.analytic.running import RunningAnalytic
 from nilometer.operators.asof_join import AsofJoin
+from nilometer.operators.bag_operation import BagOperation
+from nilometer.operators.fill import Fill
 from nilometer.operators.join import WindowsJoin, WindowsTableJoin
 from nilometer.operators.join_aggregate.join_aggregate import Item, JoinAggregate, Pairing
 from nilometer.operators.join_changes import Edge, JoinChanges, Side
+from nilometer.operators.keyed_row_window import KeyedRowWindow
 from nilometer.operators.lag import Lag
+from nilometer.operators.last_of_each.latest import Latest
+from nilometer.operators.last_of_each.resample import Resample
+from nilometer.operators.limit import Limit
 from nilometer.operators.logic import TICK, TIME, Spec
 from nilometer.operators.row_window import RowWindow
 from nilometer.operators.row_window_aggregate import RowWindowAggregate
 from nilometer.operators.sample import Sample
+from nilometer.operators.session import Session
 from nilometer.operators.shedding.shedding import Shedding
 from nilometer.operators.silent import Silent
 from nilometer.operators.similar.similar import Similar
+from nilometer.operators.sort import Sort
 from nilometer.operators.table_join import StreamTableJoin, TableJoin
+from nilometer.operators.table_outer_join import TableOuterJoin
 from nilometer.operators.time_window import TimeWindow
 from nilometer.operators.to_stream import ToStream
 from nilometer.operators.union import Union
 from nilometer.operators.window_aggregate.window_aggregate import WindowAggregate
+from nilometer.operators.window_join.outer import OuterWindowJoin
 from nilometer.operators.window_join.plan import Form
 from nilometer.operators.window_join.window_join import WindowJoin
 from nilometer.operators.window_scope import Scope
-from nilometer.operators.zipper_join import ZipperJoin
-from nilometer.types import BOOLEAN, FLOAT, INT, POINT, STRING, Column, OwnWindow, Schema, Type
+from nilometer.types import BOOLEAN, FLOAT, INT, POINT, STRING, Column, OwnWindow, Schema, Type, list_of
 
 NOTHING = Schema(())
+HOPS = Grid(Step.TIME, 2, 1, early=3)
 R = Schema((Column("R.depth", INT), Column("R.rain", FLOAT), Column("R.kind", STRING)))
 S = Schema((Column("S.depth", INT), Column("S.rain", FLOAT), Column("S.place", POINT)))
 T = Schema((Column("T.depth", INT), Column("T.rain", FLOAT)))
@@ -80,6 +101,13 @@ def of(
 SUM, MEAN, LEAST = of("sum", "R.depth", INT), of("avg", "R.rain", FLOAT), of("min", "R.rain", FLOAT)
 COUNT, SPREAD, MEDIAN = of("count", None, INT), of("stdev", "R.rain", FLOAT), of("median", "R.rain", FLOAT)
 KINDS = of("count", "R.kind", INT, distinct=True)
+DEPTH, RAIN = reference("R.depth"), reference("R.rain")
+NEWEST = "newest", AggregateExpression("last", RAIN, False, FLOAT, (DEPTH,))
+TOGETHER = "together", AggregateExpression("corr", RAIN, False, FLOAT, (DEPTH,))
+LISTED = "listed", AggregateExpression("array_agg", RAIN, False, list_of(FLOAT), (DEPTH,))
+SKETCHED = "sketched", AggregateExpression("approx_percentile", RAIN, False, FLOAT, (Literal(0.9, FLOAT),))
+DIFFERENT = AggregateExpression("approx_count_distinct", reference("R.kind"), False, INT)
+OVER_TIME = "area", AggregateExpression("integral", RAIN, False, FLOAT, (Literal("STEP", STRING), DEPTH))
 BY_KIND = (("kind", reference("R.kind")),)
 
 KEYS = ((reference("R.depth"), reference("S.depth")),)
@@ -99,6 +127,36 @@ ITEMS = (
     Lagged("speed", Shift.RATE, reference("R.depth")),
 )
 
+
+def framed(function: AnalyticFunction, column: str, type_: Type, frame: Frame) -> AnalyticItem:
+    """A function over a frame."""
+    return AnalyticItem(f"{function} {frame}", function, type_, reference(column), frame=frame)
+
+
+NUMBERS = tuple(
+    AnalyticItem(str(function), function, INT)
+    for function in (AnalyticFunction.ROW_NUMBER, AnalyticFunction.RANK, AnalyticFunction.DENSE_RANK)
+)
+BACK = AnalyticItem("back", AnalyticFunction.LAG, STRING, reference("R.kind"), 2)
+THREE = Frame(FrameUnit.ROWS, -2, 0)
+FRAMES = (
+    framed(AnalyticFunction.SUM, "R.depth", INT, THREE),
+    framed(AnalyticFunction.MIN, "R.kind", STRING, THREE),
+    framed(AnalyticFunction.AVG, "R.rain", FLOAT, Frame(FrameUnit.RANGE, -4, 0)),
+    framed(AnalyticFunction.FIRST_VALUE, "R.depth", INT, Frame(FrameUnit.RANGE, -4, -1)),
+)
+SO_FAR = (
+    AnalyticItem("rows", AnalyticFunction.COUNT, INT, frame=TO_CURRENT),
+    framed(AnalyticFunction.SUM, "R.rain", FLOAT, TO_CURRENT),
+    framed(AnalyticFunction.SUM, "R.depth", INT, Frame(FrameUnit.ROWS, None, 0)),
+    framed(AnalyticFunction.AVG, "R.depth", FLOAT, TO_CURRENT),
+    framed(AnalyticFunction.MAX, "R.kind", STRING, TO_CURRENT),
+    framed(AnalyticFunction.FIRST_VALUE, "R.kind", STRING, TO_CURRENT),
+    framed(AnalyticFunction.LAST_VALUE, "R.depth", INT, TO_CURRENT),
+    AnalyticItem("fifth", AnalyticFunction.NTH_VALUE, INT, reference("R.depth"), 5, frame=TO_CURRENT),
+)
+ALL_NAMES = tuple(R.names)
+
 EQUAL = ((0, KEYS[0][0], 1, KEYS[0][1]),)
 TRIANGLE = WindowJoin((R, S, T), ((0, 1, 4), (1, 2, 3), (0, 2, 5)), EQUAL, LESS)
 
@@ -116,6 +174,15 @@ SIDE_OF_S = WindowAggregate(4, 1, None, False, keys=(("1.key0", reference("S.dep
 PAIRED = (("0.key0", "1.key0"),)
 OF_R = tuple(
     Item(name, aggregate, 0, place) for place, (name, aggregate) in enumerate((SUM, MEAN, LEAST, SPREAD))
+)
+
+KIND = Schema((Column("R.kind", STRING),))
+"""Few enough values that rows are equal."""
+
+ORDER = (
+    SortKey(reference("R.rain"), descending=True),
+    SortKey(reference("R.depth"), nulls_first=True),
+    SortKey(reference("R.kind")),
 )
 
 CASES: list[Case] = [
@@ -165,9 +232,13 @@ CASES: list[Case] = [
     ),
     *(
         Case(f"windows join, hash, {k}", WindowsJoin(R, S, k, KEYS, LESS), (windows_of_r, windows_of_s))
-        for k in ("INNER", "LEFT", "SEMI", "ANTI")
+        for k in ("INNER", "LEFT", "FULL", "SEMI", "ANTI")
     ),
     Case("windows join, nested loop", WindowsJoin(R, S, "LEFT", (), LESS), (windows_of_r, windows_of_s)),
+    Case("windows join, all rows", WindowsJoin(R, S, "FULL", (), LESS), (windows_of_r, windows_of_s)),
+    Case("table outer join", TableOuterJoin(S, R, "LEFT", (KEYS[0][::-1],)), (table_of_s, windows_of_r)),
+    Case("table outer join, residual", TableOuterJoin(S, R, "FULL", (), LESS), (table_of_s, windows_of_r)),
+    Case("table outer join, right", TableOuterJoin(R, S, "FULL", KEYS, table=1), (windows_of_r, table_of_s)),
     Case("windows join, product", WindowsJoin(R, S), (windows_of_r, windows_of_s)),
     Case("windows with table", WindowsTableJoin(R, S, "LEFT", KEYS), (windows_of_r, table_of_s)),
     Case(
@@ -185,7 +256,10 @@ CASES: list[Case] = [
         (table_of_s, stream_of_r),
         None,
     ),
-    Case("table with table", TableJoin(R, S, "LEFT", KEYS), (Input(TABLE, R), table_of_s), None),
+    *(
+        Case(f"table with table, {k}", TableJoin(R, S, k, KEYS), (Input(TABLE, R), table_of_s), None)
+        for k in ("LEFT", "FULL")
+    ),
     Case("as-of join", AsofJoin(R, S, KEYS), (stream_of_r, stream_of_s)),
     Case("as-of join, within", AsofJoin(R, S, KEYS, 3), (stream_of_r, stream_of_s)),
     Case(
@@ -196,9 +270,52 @@ CASES: list[Case] = [
     Case("lag", Lag(R, ITEMS), (stream_of_r,)),
     Case("lag, sensed", Lag(R, ITEMS), (sensed,)),
     Case("lag, named", Lag(R, ITEMS[:1], STRING), (named,)),
+    Case("analytic, numbers", RunningAnalytic(R, (reference("R.kind"),), NUMBERS), (stream_of_r,)),
+    Case("analytic, frames", RunningAnalytic(R, (reference("R.kind"),), (*FRAMES, BACK)), (stream_of_r,)),
+    Case("analytic, so far", RunningAnalytic(R, (), (*SO_FAR, *NUMBERS)), (sensed,)),
+    Case("analytic, named", RunningAnalytic(R, (reference("R.depth"),), SO_FAR, STRING), (named,)),
+    Case("analytic, a length of time", RunningAnalytic(R, (), FRAMES[2:]), (stream_of_r,)),
+    Case(
+        "analytic of windows",
+        Analytic(
+            R,
+            (reference("R.kind"),),
+            (SortKey(reference("R.depth"), True, False),),
+            ALL_NAMES,
+            (*NUMBERS, *FRAMES, *SO_FAR, BACK),
+        ),
+        (windows_of_r,),
+    ),
+    Case(
+        "analytic of windows, whole",
+        Analytic(S, (), (), (), (AnalyticItem("n", AnalyticFunction.COUNT, INT, frame=WHOLE),)),
+        (windows_of_s,),
+    ),
+    Case(
+        "analytic of a table",
+        Analytic(R, (), (SortKey(reference("R.rain")),), ALL_NAMES, NUMBERS, windows=False),
+        (Input(TABLE, R),),
+        None,
+    ),
     Case("sample", Sample(R, 7), (stream_of_r,)),
     Case("sample, sensed", Sample(R, 3), (sensed,)),
+    Case("fill, previous", Fill(R, ("R.kind",), previous=True), (windows_of_r,)),
+    Case("fill, NULL", Fill(R, ("R.depth", "R.kind"), previous=False), (windows_of_r,)),
+    Case("latest", Latest(R, ("R.kind",), Scope(None, 0, 100_000, False), "Q"), (stream_of_r,)),
+    Case("latest, before now", Latest(R, ("R.depth", "R.kind"), Scope(7, 2, 2, True), "Q"), (sensed,)),
+    Case("latest, named", Latest(R, (), Scope(5, 0, 2, False), "Q", STRING), (named,)),
+    *(
+        Case(f"resample, {fill}", Resample(R, ("R.depth", "R.rain"), 3, fill, "Q", INT, 8), (source,))
+        for fill, source in (
+            ("FILL NULL", stream_of_r),
+            ("FILL PREVIOUS", sensed),
+            ("FILL LINEAR", stream_of_r),
+        )
+    ),
     Case("silent", Silent(6, "Q", INT, frozenset({1, 2, 9})), (stream_of_r,), TIME),
+    Case("session", Session(R, 1, "Q", INT), (stream_of_r,)),
+    Case("session of a key", Session(R, 2, "Q", INT, ("R.kind",)), (stream_of_r,)),
+    Case("row window per key", KeyedRowWindow(R, 3, 1, 2, ("R.kind",)), (stream_of_r,)),
     Case("silent, named", Silent(4, "Q", STRING, frozenset({"source 1", "nobody"})), (named,), TIME),
     *(
         Case(f"similar, {f}", Similar(R, "R.rain", 1 / 64, 5, f, "Q"), (stream_of_r,))
@@ -243,8 +360,22 @@ CASES: list[Case] = [
         (stream_of_r, stream_of_s),
         None,
     ),
-    Case("zipper join", ZipperJoin(R, S, 4), (stream_of_r, stream_of_s)),
-    Case("zipper join, keys", ZipperJoin(R, S, 4, KEYS), (stream_of_r, stream_of_s)),
+    *(
+        Case(
+            f"outer window join, {kind}, {form}",
+            OuterWindowJoin(WindowJoin((R, S), ((0, 1, 3),), EQUAL[:1], LESS, form=form), kind),
+            (stream_of_r, stream_of_s),
+            None,
+        )
+        for kind in ("LEFT", "FULL")
+        for form in (Form.HW, Form.MW)
+    ),
+    Case(
+        "outer window join, without columns",
+        OuterWindowJoin(WindowJoin((NOTHING,) * 2, ((0, 1, 1),)), "FULL"),
+        (Input(STREAM, NOTHING), Input(STREAM, NOTHING)),
+        None,
+    ),
     Case("RSTREAM", ToStream(R, "RSTREAM"), (windows_of_r,)),
     Case("ISTREAM", ToStream(S, "ISTREAM"), (windows_of_s,)),
     Case("DSTREAM", ToStream(S, "DSTREAM"), (windows_of_s,)),
@@ -252,6 +383,18 @@ CASES: list[Case] = [
     Case(
         "union of streams, ids of two types", Union(R, R, "STREAM", (INT, STRING)), (stream_of_r, named), None
     ),
+    *(
+        Case(f"{operator} of windows", BagOperation(KIND, KIND, operator), (Input(WINDOWS, KIND),) * 2)
+        for operator in ("EXCEPT", "INTERSECT")
+    ),
+    Case("EXCEPT of tables", BagOperation(R, R, "EXCEPT", False), (Input(TABLE, R), Input(TABLE, R)), None),
+    Case("sort of windows", Sort(R, ORDER), (windows_of_r,)),
+    Case("sort of windows, no column left", Sort(NOTHING, (), 1), (Input(WINDOWS, NOTHING),)),
+    Case("top-k of windows", Sort(R, ORDER, 2, 1), (windows_of_r,)),
+    Case("top-k of a table", Sort(R, ORDER, 3, windows=False), (Input(TABLE, R),), None),
+    Case("limit", Limit(R, 20, 3), (stream_of_r,)),
+    Case("limit, sensed and named", Limit(R, 30, 0, STRING), (Input(STREAM, R, STRING, 4),)),
+    Case("limit, only an offset", Limit(R, None, 5), (stream_of_r,)),
     Case("union of windows", Union(R, R, "WINDOWS"), (windows_of_r, windows_of_r)),
     Case("union of tables", Union(R, R, "TABLE"), (Input(TABLE, R), Input(TABLE, R)), None),
     Case("windows join, no column left", WindowsJoin(NOTHING, NOTHING), (Input(WINDOWS, NOTHING),) * 2),
@@ -275,6 +418,12 @@ CASES: list[Case] = [
     Case("time window, sliding", TimeWindow(R, 5, 1, 2, False), (stream_of_r,)),
     Case("time window, at every tick", TimeWindow(R, 4, 0, None, True), (stream_of_r,)),
     Case("time window, acquisition ticks", TimeWindow(R, 4, 2, None, False, 2), (sensed,)),
+    Case("time window, hop", TimeWindow(R, 5, 1, 2, False, None, HOPS), (stream_of_r,)),
+    Case(
+        "window aggregate, hop",
+        WindowAggregate(5, 1, 2, False, None, BY_KIND, (SUM, COUNT, LEAST), grid=HOPS),
+        (stream_of_r,),
+    ),
     Case("row window", RowWindow(R, 3, 1, 2), (stream_of_r,)),
     Case(
         "row window aggregate", RowWindowAggregate(R, 4, 0, 3, BY_KIND, (SUM, COUNT, LEAST)), (stream_of_r,)
@@ -299,6 +448,21 @@ CASES: list[Case] = [
     Case(
         "window aggregate, holistic",
         WindowAggregate(6, 0, 3, True, keys=BY_KIND, items=(MEDIAN, KINDS)),
+        (stream_of_r,),
+    ),
+    Case(
+        "window aggregate, sketched",
+        WindowAggregate(6, 0, 3, True, keys=BY_KIND, items=(SKETCHED, COUNT)),
+        (stream_of_r,),
+    ),
+    Case(
+        "window aggregate, sketched, ungrouped",
+        WindowAggregate(6, 1, 2, False, items=(("different", DIFFERENT), COUNT)),
+        (stream_of_r,),
+    ),
+    Case(
+        "window aggregate of several arguments",
+        WindowAggregate(6, 0, 3, True, keys=BY_KIND, items=(NEWEST, TOGETHER, LISTED, SKETCHED, OVER_TIME)),
         (stream_of_r,),
     ),
     Case(

@@ -22,10 +22,12 @@ from contract.operators import (
     LESS,
     MEAN,
     MEDIAN,
+    NUMBERS,
     SUM,
     Case,
     R,
     S,
+    reference,
     sensed,
     stream_of_r,
     stream_of_s,
@@ -33,30 +35,58 @@ from contract.operators import (
 from contract.rounds import STREAM, Port, Timeline, generate, rounds, run, state_size
 from contract.windowed_streams import OverWindows
 from nilometer.operators.aggregate import Aggregate
+from nilometer.operators.analytic.analytic import Analytic
+from nilometer.operators.analytic.running import RunningAnalytic
 from nilometer.operators.asof_join import AsofJoin
+from nilometer.operators.bag_operation import BagOperation
+from nilometer.operators.fill import Fill
 from nilometer.operators.join import WindowsJoin, WindowsTableJoin
+from nilometer.operators.keyed_row_window import KeyedRowWindow
 from nilometer.operators.lag import Lag
+from nilometer.operators.last_of_each.latest import Latest
+from nilometer.operators.last_of_each.resample import Resample
+from nilometer.operators.limit import Limit
 from nilometer.operators.logic import TICK, Logic, Progress, no_evaluations
 from nilometer.operators.panes import SMALL
 from nilometer.operators.row_window import RowWindow
 from nilometer.operators.row_window_aggregate import RowWindowAggregate
 from nilometer.operators.sample import Sample
+from nilometer.operators.session import Session
 from nilometer.operators.silent import Silent
 from nilometer.operators.similar.similar import Similar
+from nilometer.operators.sort import Sort
 from nilometer.operators.table_join import StreamTableJoin, TableJoin
+from nilometer.operators.table_outer_join import TableOuterJoin
 from nilometer.operators.time_window import TimeWindow
 from nilometer.operators.to_stream import ToStream
 from nilometer.operators.union import Union
 from nilometer.operators.window_aggregate.window_aggregate import WindowAggregate
+from nilometer.operators.window_join.outer import OuterWindowJoin
 from nilometer.operators.window_join.plan import Form
 from nilometer.operators.window_join.window_join import WindowJoin
-from nilometer.operators.zipper_join import ZipperJoin
+from nilometer.operators.window_scope import Scope
+from nilometer.types import INT
 
 WIDTH = 20_000
 MANY, FEW = 30_000, 3
 BYTES_A_ROW = 120
 
-WHOLE = (Aggregate, OverWindows, StreamTableJoin, TableJoin, ToStream, Union, WindowsJoin, WindowsTableJoin)
+WHOLE = (
+    Aggregate,
+    Analytic,
+    BagOperation,
+    Fill,
+    OverWindows,
+    Session,  # the rows of a session are one pane
+    Sort,
+    StreamTableJoin,
+    TableJoin,
+    TableOuterJoin,
+    ToStream,
+    Union,
+    WindowsJoin,
+    WindowsTableJoin,
+)
 
 both = (stream_of_r, stream_of_s)
 LARGE = [
@@ -81,10 +111,19 @@ LARGE = [
     Case("window join, merge", WindowJoin((R, S), ((0, 1, WIDTH),), EQUAL, LESS, form=Form.MW), both),
     Case("as-of join", AsofJoin(R, S, KEYS), both),
     Case("as-of join, no keys", AsofJoin(R, S), both),
-    Case("zipper join", ZipperJoin(R, S, 100, KEYS), both),
+    Case(
+        "outer window join",
+        OuterWindowJoin(WindowJoin((R, S), ((0, 1, WIDTH),), EQUAL, LESS, form=Form.MW), "FULL"),
+        both,
+    ),
     Case("similar", Similar(R, "R.depth", 0, WIDTH, "LIST", "Q"), (stream_of_r,)),
     Case("lag", Lag(R, ITEMS), (sensed,)),
+    Case("running analytic", RunningAnalytic(R, (reference("R.depth"),), NUMBERS), (stream_of_r,)),
+    Case("latest", Latest(R, ("R.kind",), Scope(None, 0, 100_000, False), "Q"), (stream_of_r,)),
+    Case("resample", Resample(R, ("R.depth", "R.rain"), 3, "FILL PREVIOUS", "Q", INT, 8), (stream_of_r,)),
+    Case("row window per key", KeyedRowWindow(R, 3, 1, 2, ("R.depth",)), (stream_of_r,)),
     Case("sample", Sample(R, 7), (stream_of_r,)),
+    Case("limit", Limit(R, 10 * MANY), (stream_of_r,)),
     Case("silent", Silent(6, "Q"), (stream_of_r,)),
 ]
 

@@ -12,7 +12,7 @@ from nilometer.dataflow.entry_queue import END, EntryQueue, StreamEnd
 from nilometer.dataflow.policy import Outcome, Policy
 from nilometer.errors import ConfigurationError
 
-POLICIES = [policy for policy in Policy if policy is not Policy.SPILL]
+POLICIES = list(Policy)
 
 
 def batch(*values: int) -> Batch:
@@ -80,7 +80,5 @@ def test_promises_and_ends_are_never_dropped_and_do_not_pile_up() -> None:
 
 
 def test_a_queue_of_nothing_is_refused() -> None:
-    with pytest.raises(ConfigurationError, match="spill"):
-        EntryQueue(1, Policy.SPILL)
     with pytest.raises(ConfigurationError, match="capacity"):
         EntryQueue(0)

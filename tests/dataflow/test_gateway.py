@@ -52,6 +52,18 @@ QUERIES = [
     "SELECT t.label, s.x FROM t, s [RANGE 4 SECONDS] WHERE t.k = s.x",
     "SELECT x FROM a [NOW] UNION SELECT x FROM s [NOW]",
     "SELECT x FROM (ISTREAM SELECT x FROM a [RANGE 3 SECONDS]) [RANGE 2 SECONDS SLIDE 2 SECONDS]",
+    # orders, sets and constants
+    "SELECT x, name FROM a [RANGE 4 SECONDS SLIDE 2 SECONDS] ORDER BY v DESC, name",
+    "ISTREAM SELECT x, id FROM s [RANGE 4 SECONDS] ORDER BY x DESC NULLS FIRST LIMIT 2 OFFSET 1",
+    "SELECT id, x FROM a LIMIT 4 OFFSET 1",
+    "SELECT id, x FROM s ORDER BY time",
+    "SELECT k, label FROM t ORDER BY weight LIMIT 2",
+    "SELECT DISTINCT x, name FROM a [RANGE 4 SECONDS SLIDE 2 SECONDS]",
+    "SELECT x FROM a [RANGE 3 SECONDS] EXCEPT ALL SELECT x FROM s [NOW]",
+    "SELECT x FROM a [RANGE 3 SECONDS SLIDE 1 SECOND] INTERSECT SELECT x FROM s [RANGE 4 SECONDS]",
+    "SELECT a.x, l.label FROM a, (VALUES (1, 'one'), (2, NULL)) l(k, label) WHERE a.x = l.k",
+    "SELECT x, x IN (SELECT k FROM t) AS found FROM a",
+    "SELECT a.x FROM a [RANGE 3 SECONDS] WHERE a.x > 2 OR EXISTS (SELECT * FROM s [NOW] WHERE s.id = a.id)",
     # aggregates
     "SELECT COUNT(*) AS n, SUM(x) AS s, AVG(v) AS m FROM a [RANGE 4 SECONDS SLIDE 2 SECONDS]",
     "SELECT COUNT(*) AS n, MIN(v) AS low, MAX(name) AS high FROM b [NOW] WHERE x > 0",

@@ -175,7 +175,7 @@ def test_the_examples_of_the_language_bind_and_explain(tmp_path: Path) -> None:
     database.data.base = tmp_path
     database.execute(declarations)
     for example in examples:
-        for query in database.execute(example):
+        for query in filter(None, database.execute(example)):  # a declaration gives nothing
             for stage in nilometer.engine.STAGES:
                 if stage not in PLACEMENT_STAGES:  # those need a network of motes
                     assert query.explain(stage)

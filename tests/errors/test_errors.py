@@ -57,7 +57,12 @@ def answer(block: str, directory: Path) -> str:
     except InternalError:
         raise
     except NilometerError as error:
-        return str(error).replace(str(directory) + "/", "").replace(str(directory), "DIRECTORY")
+        return (
+            str(error)
+            .replace(str(directory) + "/", "")
+            .replace(str(directory), "DIRECTORY")
+            .replace(directory.name, "DIRECTORY")
+        )
     pytest.fail(f"no error\n{block}")
 
 

@@ -27,13 +27,20 @@ from nilometer.types import INT_MAXIMUM, INT_MINIMUM
 
 DEPTH = 3
 
+OLD_WORDS = {"NEW", "UNTIL", "UP", "RESCAN", "GROUPBY"}
+
 # Plain names, names that must be quoted, and every word that means something somewhere.
 names = st.one_of(
     st.sampled_from(
         ["depth", "time", "id", "River", "r2", "_x", "Größe", "ſelect", "point", "odd name", 'a"b', "1st"]
     ),
     st.sampled_from(
-        sorted(NOT_AN_ALIAS | UNIT_SPELLINGS.keys() | {"TIME", "POINT", "SIMILAR", "SILENT", "TO", "KEY"})
+        sorted(
+            NOT_AN_ALIAS
+            | UNIT_SPELLINGS.keys()
+            | {"TIME", "POINT", "SIMILAR", "SILENT", "TO", "KEY"}
+            | OLD_WORDS
+        )
     ),
     st.text(min_size=1, max_size=8),
 )
@@ -56,12 +63,24 @@ durations = st.builds(ast.Amount, names, st.none() | st.sampled_from(TIME_UNITS)
 )
 optional_durations = st.none() | durations
 slides = st.none() | amounts
+lengths = st.builds(ast.Amount, names, st.none()) | st.builds(
+    ast.Amount, naturals, st.sampled_from(["SECONDS", "DAYS", "MONTHS", "YEARS"])
+)
 windows: st.SearchStrategy[ast.Window] = st.one_of(
     st.builds(ast.NowWindow, slides),
     st.builds(ast.AtWindow, st.none() | offsets, slides),
     st.builds(ast.FromToWindow, st.none() | offsets, st.none() | offsets, slides),
     st.builds(ast.RangeWindow, offsets, slides),
+    st.builds(
+        ast.RangeWindow,
+        amounts,
+        slides,
+        st.lists(names.map(lambda name: ast.Name((name,))), max_size=2).map(tuple),
+        st.none() | amounts,
+        st.none() | strings,
+    ),
     st.builds(ast.UnboundedWindow, slides),
+    st.builds(ast.RescanWindow, durations),
 )
 optional_windows = st.none() | windows
 
@@ -77,7 +96,20 @@ leaves: st.SearchStrategy[ast.Expression] = st.one_of(
     st.builds(ast.NowConstant),
     st.builds(ast.FunctionCall, names, st.just((ast.Star(),))),
 )
-OPERATORS = ("OR", "AND", "=", "!=", "<", "<=", ">", ">=", "+", "-", "*", "/", "%", "^")
+frame_bounds = st.one_of(
+    st.just(ast.FrameBound("CURRENT ROW")),
+    st.builds(ast.FrameBound, st.sampled_from(["PRECEDING", "FOLLOWING"]), st.none() | amounts),
+)
+frames = st.builds(ast.Frame, st.sampled_from(["ROWS", "RANGE"]), frame_bounds, frame_bounds)
+OPERATORS = (
+    *("OR", "AND", "=", "!=", "<", "<=", ">", ">=", "IS DISTINCT FROM", "IS NOT DISTINCT FROM"),
+    *("||", "+", "-", "*", "/", "%", "^"),
+)
+CAST_TYPES = st.one_of(
+    st.tuples(st.sampled_from(["INT", "FLOAT", "STRING", "BOOLEAN", "TIME", "POINT", "DATE"]), st.none()),
+    st.tuples(st.sampled_from(["FLOAT", "STRING"]), st.integers(0, 99)),
+    st.tuples(st.just("TIME"), st.sampled_from([0, 3, 6])),
+)
 
 
 @cache
@@ -87,13 +119,15 @@ def expressions(depth: int = DEPTH) -> st.SearchStrategy[ast.Expression]:
         return leaves
     inner = expressions(depth - 1)
     lists = st.lists(inner, min_size=1, max_size=3).map(tuple)
+    orders = st.lists(st.builds(ast.ArgumentOrder, inner, st.booleans()), min_size=1, max_size=2).map(tuple)
     kinds: list[st.SearchStrategy[ast.Expression]] = [
         leaves,
         st.builds(ast.Unary, st.sampled_from(["-", "NOT"]), inner),
         st.builds(ast.Binary, st.sampled_from(OPERATORS), inner, inner),
         st.builds(ast.IsNull, inner, st.booleans()),
         st.builds(ast.Between, inner, inner, inner, st.booleans()),
-        st.builds(ast.Like, inner, inner, st.booleans()),
+        st.builds(ast.Like, inner, inner, st.booleans(), st.booleans()),
+        st.builds(lambda x, to, safe: ast.Cast(x, *to, safe), inner, CAST_TYPES, st.booleans()),
         st.builds(ast.In, inner, lists, st.booleans()),
         st.builds(
             ast.Case,
@@ -102,7 +136,23 @@ def expressions(depth: int = DEPTH) -> st.SearchStrategy[ast.Expression]:
             st.none() | inner,
         ),
         st.builds(ast.FunctionCall, names, st.just(()) | lists),
+        st.builds(ast.Nearest, inner, st.integers(0, 99), floats, floats, st.booleans()),
         st.builds(ast.FunctionCall, names, lists, st.just(True)),
+        st.builds(ast.FunctionCall, names, lists, st.booleans(), orders, st.booleans(), st.none() | inner),
+        st.builds(ast.FunctionCall, names, lists, st.booleans(), st.just(()), st.just(False), inner),
+        st.builds(
+            ast.Over,
+            names,
+            st.just(()) | lists,
+            st.just(False),
+            st.none() | inner,
+            st.just(()) | lists,
+            st.lists(
+                st.builds(ast.SortKey, inner, st.booleans(), st.booleans()),
+                max_size=2,
+            ).map(tuple),
+            st.none() | frames,
+        ),
     ]
     if depth > 1:
         subqueries = queries(depth - 2)
@@ -119,6 +169,10 @@ def expressions(depth: int = DEPTH) -> st.SearchStrategy[ast.Expression]:
 extents = st.builds(ast.ExtentSource, names, optional_windows, optional_names)
 
 
+names_of_columns = st.lists(names, max_size=2).map(tuple)
+JOIN_KINDS = ("INNER", "LEFT", "RIGHT", "FULL")
+
+
 @cache
 def sources(depth: int = DEPTH) -> st.SearchStrategy[ast.Source]:
     """What may stand in FROM."""
@@ -128,7 +182,29 @@ def sources(depth: int = DEPTH) -> st.SearchStrategy[ast.Source]:
     return st.one_of(
         extents,
         st.builds(ast.QuerySource, queries(depth - 1), optional_windows, optional_names),
-        st.builds(ast.AsofSource, inner, inner, expressions(depth - 1), optional_durations),
+        st.builds(
+            ast.GroupWindowSource,
+            st.just("TUMBLE"),
+            inner,
+            lengths,
+            st.none(),
+            st.none() | lengths,
+            st.none() | strings,
+            optional_names,
+        ),
+        st.builds(ast.GroupWindowSource, st.just("HOP"), inner, lengths, lengths, st.none(), st.none()),
+        st.builds(ast.QuerySource, queries(depth - 1), optional_windows, names, names_of_columns),
+        st.builds(ast.AsofSource, inner, inner, expressions(depth - 1), optional_durations, st.booleans()),
+        st.builds(ast.JoinSource, inner, inner, st.sampled_from(JOIN_KINDS), expressions(depth - 1)),
+        st.builds(
+            ast.JoinSource,
+            inner,
+            inner,
+            st.sampled_from(JOIN_KINDS),
+            st.none(),
+            st.lists(st.builds(ast.Name, st.tuples(names)), min_size=1, max_size=2).map(tuple),
+        ),
+        st.builds(ast.JoinSource, inner, inner, st.just("INNER")),
         *(function_sources(function, inner) for function in TABLE_FUNCTIONS.values()),
     )
 
@@ -166,6 +242,8 @@ def _piece(option: Option, piece: OptionKind | str) -> st.SearchStrategy[object]
             return st.builds(ast.Amount, names | st.integers(0, INT_MAXIMUM))
         case OptionKind.NUMBER:
             return numbers
+        case OptionKind.DURATION if option.positional:  # a name there is a column
+            return st.builds(ast.Amount, naturals, st.sampled_from(TIME_UNITS))
         case OptionKind.DURATION:
             return durations
         case OptionKind.NAME:
@@ -217,19 +295,45 @@ def selects(depth: int = DEPTH) -> st.SearchStrategy[ast.Select]:
         optional_durations,
         memories,
         st.none() | st.sampled_from(SHED_WORDS),
+        st.booleans(),
+        st.sampled_from([None, "NULL", "PREVIOUS"]),
     ).map(_with_memory)
 
 
 @cache
 def queries(depth: int = DEPTH) -> st.SearchStrategy[ast.QueryNode]:
-    """SELECT and UNION."""
+    """SELECT, VALUES, and queries made of queries."""
     if depth == 0:
         return selects(0)
-    return selects(depth) | st.builds(ast.Union, queries(depth - 1), queries(depth - 1))
+    inner = queries(depth - 1)
+    values = expressions(depth - 1)
+    row_numbers = st.integers(0, 9).map(ast.Constant) | names.map(lambda name: ast.Name((name,)))
+    keys = st.builds(ast.SortKey, values, st.booleans(), st.booleans())
+    tables = st.builds(ast.CommonTable, names, names_of_columns, inner)
+    ordered = st.builds(
+        ast.Ordered,
+        inner,
+        st.lists(keys, max_size=2).map(tuple),
+        st.none() | row_numbers,
+        st.none() | row_numbers,
+    )
+    constant = st.builds(ast.SelectItem, st.builds(ast.Constant, constants), optional_names)
+    return st.one_of(
+        selects(depth),
+        st.builds(ast.Union, inner, inner, st.booleans()),
+        st.builds(ast.SetOperation, st.sampled_from(("EXCEPT", "INTERSECT")), inner, inner, st.booleans()),
+        st.lists(st.lists(values, min_size=1, max_size=2).map(tuple), min_size=1, max_size=2).map(
+            lambda rows: ast.Values(tuple(rows))
+        ),
+        ordered.filter(lambda query: query.order_by or query.limit or query.offset),
+        st.builds(ast.With, st.lists(tables, min_size=1, max_size=2).map(tuple), inner),
+        st.builds(ast.Select, st.lists(constant, min_size=1, max_size=2).map(tuple), st.just(())),
+    )
 
 
 # ---- declarations ----------------------------------------------------------------------------------------------------
 
+origins = st.builds(ast.Origin, strings | names.filter(lambda name: not name.startswith("$")))
 columns = st.lists(
     st.builds(
         ast.ColumnDefinition,
@@ -237,27 +341,56 @@ columns = st.lists(
         st.sampled_from(["INT", "FLOAT", "STRING", "BOOLEAN", "TIME", "POINT"]),
         st.none() | st.integers(0, 64),
         st.none() | strings,
-    ),
+        st.none() | origins,
+    )
+    | st.builds(ast.ColumnDefinition, names, st.none(), st.none(), st.none(), origins),
     max_size=3,
 ).map(tuple)
+format_options = st.one_of(
+    st.builds(ast.FormatOption, st.just("HEADER"), st.booleans()),
+    st.builds(ast.FormatOption, st.just("SKIP"), st.integers(0, 99)),
+    st.builds(ast.FormatOption, st.just("NULL"), st.lists(strings, min_size=1, max_size=3).map(tuple)),
+    st.builds(
+        ast.FormatOption,
+        st.sampled_from(["DELIMITER", "QUOTE", "DECIMAL", "ENCODING", "TIME FORMAT", "TIMEZONE"]),
+        strings,
+    ),
+)
+formats = st.builds(
+    ast.Format,
+    st.sampled_from(["CSV", "JSON"]),
+    st.lists(format_options, max_size=3, unique_by=lambda option: option.word).map(tuple),
+)
+forms = (st.none() | st.builds(ast.Origin, strings), st.none() | formats)
 keys = st.lists(names, max_size=3).map(tuple)
 identifiers = ints | strings
 attributes = st.lists(st.tuples(names, constants), max_size=3).map(tuple)
-declared = st.sampled_from(["QUERY", "STREAM", "TABLE", "NETWORK"])
+declared = st.sampled_from(["QUERY", "STREAM", "TABLE", "NETWORK", "VIEW"])
 
 
 def declarations(depth: int = DEPTH) -> st.SearchStrategy[ast.Statement]:
     """Every statement that is not a query."""
-    options = (optional_durations, keys, optional_durations, optional_durations)
+    places = st.none() | st.just("WGS84") | strings
+    options = (optional_durations, keys, optional_durations, optional_durations, *forms, places)
     starts = st.none() | st.just("BEGINNING") | ints
     return st.one_of(
         st.builds(ast.CreateStream, names, columns, durations, st.none(), *options),
         st.builds(ast.CreateStream, names, columns, st.none(), st.none() | strings, *options),
-        st.builds(ast.CreateTable, names, columns, strings, optional_names, optional_durations),
+        st.builds(ast.CreateTable, names, columns, strings, optional_names, optional_durations, *forms),
         st.builds(ast.CreateSensor, identifiers, names, st.none() | st.tuples(floats, floats), attributes),
         st.builds(ast.CopySensors, strings, optional_names),
-        st.builds(ast.CreateNetwork, names, strings, st.none() | identifiers, st.none() | st.integers(0, 99)),
+        st.builds(ast.CopyStreams, strings, optional_durations),
+        st.builds(
+            ast.CreateNetwork,
+            names,
+            strings,
+            st.none() | identifiers,
+            st.none() | st.integers(0, 99),
+            st.none() | strings,
+            st.none() | strings,
+        ),
         st.builds(ast.CreateQuery, names, queries(depth), starts),
+        st.builds(ast.CreateView, names, names_of_columns, queries(depth)),
         st.builds(ast.Drop, declared, names, st.booleans()),
         st.builds(ast.Drop, st.just("SENSOR"), identifiers, st.booleans(), optional_names),
         st.builds(ast.Show, st.sampled_from(SHOW_KINDS)),

@@ -11,6 +11,7 @@ from nilometer.language.ast import (
     AsofSource,
     ExtentSource,
     FunctionSource,
+    JoinSource,
     NowWindow,
     QuerySource,
     RangeWindow,
@@ -46,6 +47,13 @@ def similar(
 
 def silent(duration: Amount, window: ast.Window | None = None, alias: str | None = None) -> FunctionSource:
     return FunctionSource("SILENT", A, (), (ast.Setting("FOR", (duration,)),), window, alias)
+
+
+TRUE = ast.Constant(True)
+LEFT_THEN_USING = JoinSource(
+    JoinSource(A, B, "LEFT", TRUE), C, "INNER", None, (ast.Name(("id",)), ast.Name(("time",)))
+)
+LEFT_OF_JOIN = JoinSource(C, JoinSource(A, B, "INNER", SAME), "LEFT", TRUE)
 
 
 @pytest.mark.parametrize(
@@ -88,6 +96,19 @@ def silent(duration: Amount, window: ast.Window | None = None, alias: str | None
             "c ASOF JOIN (a ASOF JOIN b ON a.id = b.id) ON TRUE",
             AsofSource(C, AsofSource(A, B, SAME), ast.Constant(True)),
         ),
+        ("a ASOF LEFT JOIN b ON a.id = b.id", AsofSource(A, B, SAME)),
+        ("a LEFT OUTER ASOF JOIN b ON a.id = b.id", AsofSource(A, B, SAME)),
+        ("a ASOF INNER JOIN b ON a.id = b.id", AsofSource(A, B, SAME, None, True)),
+        ("a JOIN b ON a.id = b.id", JoinSource(A, B, "INNER", SAME)),
+        ("a inner join b on a.id = b.id", JoinSource(A, B, "INNER", SAME)),
+        ("a LEFT JOIN b ON a.id = b.id", JoinSource(A, B, "LEFT", SAME)),
+        ("a RIGHT OUTER JOIN b ON a.id = b.id", JoinSource(A, B, "RIGHT", SAME)),
+        ("a FULL OUTER JOIN b USING (id)", JoinSource(A, B, "FULL", None, (ast.Name(("id",)),))),
+        ("a CROSS JOIN b", JoinSource(A, B, "INNER")),
+        ("a LEFT JOIN b ON TRUE JOIN c USING (id, time)", LEFT_THEN_USING),
+        ("c LEFT JOIN (a JOIN b ON a.id = b.id) ON TRUE", LEFT_OF_JOIN),
+        ("(a JOIN b ON a.id = b.id)", JoinSource(A, B, "INNER", SAME)),
+        ('"left" LEFT JOIN b ON TRUE', JoinSource(ExtentSource("left"), B, "LEFT", ast.Constant(True))),
         (
             "(SELECT a FROM s) q ASOF JOIN b ON TRUE",
             AsofSource(QuerySource(QUERY, None, "q"), B, ast.Constant(True)),
@@ -154,11 +175,21 @@ def test_commas_list_sources() -> None:
         "river [NOW] [NOW]",
         "river R S",
         "river AS",
-        "river NOW",
+        "river NOW NOW",
         "river, ",
         "(river",
         "(SELECT a FROM s",
-        "river JOIN b ON TRUE",
+        "river JOIN b",
+        "river CROSS JOIN b ON TRUE",
+        "river LEFT b ON TRUE",
+        "river OUTER JOIN b ON TRUE",
+        "river INNER OUTER JOIN b ON TRUE",
+        "river NATURAL JOIN b",
+        "river JOIN b USING id",
+        "river JOIN b USING ()",
+        "river JOIN b USING (a.id)",
+        "a ASOF FULL JOIN b ON TRUE",
+        "a RIGHT ASOF JOIN b ON TRUE",
         "a ASOF b ON TRUE",
         "a ASOF JOIN b",
         "a ASOF JOIN b ON",

@@ -176,9 +176,9 @@ def test_a_query_that_fails_says_so_and_the_others_go_on(tmp_path: Path) -> None
             rows(bad)
 
 
-def test_more_answers_than_fit_are_fetched_in_between(tmp_path: Path) -> None:
+def test_queries_with_a_log_and_without_get_all_answers_of_a_round(tmp_path: Path) -> None:
     database = field(tmp_path, options="?batch=10")
-    with Station(database, tmp_path, StationSettings(answer_rows=3)) as station:
+    with Station(database, tmp_path) as station:
         kept = station.install(database.sql("SELECT id, x FROM air"), "kept", durable=True)
         other = station.install(database.sql("SELECT a.id FROM air a, limits l"))
         finish(station)

@@ -18,7 +18,8 @@ BUILDS = {
     "windows join, product": "a join of windows",
     "windows with table": "a join with a table",
     "stream with table, INNER": "a join with a table",
-    "table with table": "a join with a table",
+    "table with table, FULL": "a join with a table",
+    "table outer join": "a join with a table",
     "window join, product": "a join by WINDOW",
     "window join, merge": "a join by WINDOW",
     "window join, HW, a table": "a join by WINDOW",
@@ -34,7 +35,7 @@ KEEPS = {
     "lag": "LAG",
     "sample": "SAMPLE",
     "silent": "SILENT",
-    "zipper join": "a zipper join",
+    "outer window join, LEFT, HW": "a join by WINDOW",
     "row window": "ROW_WINDOW",
     "time window, sliding": "TIME_WINDOW",
     "window aggregate, sliding": "an aggregate of windows",
@@ -42,7 +43,8 @@ KEEPS = {
     "window join, merge": "a join by WINDOW",
     "window join, HW, a table": "a join by WINDOW",
     "windows with table": "a join with a table",
-    "table with table": "a join with a table",
+    "table with table, FULL": "a join with a table",
+    "table outer join": "a join with a table",
     "union of tables": "UNION",
 }
 

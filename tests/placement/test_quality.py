@@ -11,7 +11,7 @@ from nilometer.engine.expectations import expectations
 from nilometer.errors import ConfigurationError, InfeasibleError
 from nilometer.placement import Bounds, QualityOfService, place
 from nilometer.placement.sources import at_interval
-from nilometer.types import DAY, HOUR, MINUTE, SECOND
+from nilometer.types import DAY, HOUR, MILLISECOND, MINUTE, SECOND
 from placement.scenarios import Q1, Q2, Q3, brook, physical_plan, placed
 
 
@@ -54,9 +54,21 @@ def test_the_shortest_acquisition_interval_that_can_be_kept() -> None:
         placed(query, "default", shorter)
 
 
-def test_without_bounds_the_declared_interval_is_the_longest() -> None:
+def test_without_bounds_a_shorter_interval_than_the_declared_one_is_found() -> None:
     found = placed(Q1, "default", expectations(goal="minimize acquisition interval"))
     assert found.agenda.seconds(found.agenda.alpha) < 1
+
+
+def test_without_bounds_a_longer_interval_than_the_declared_one_is_found() -> None:
+    plan = at_interval(physical_plan(Q1), 10 * MILLISECOND)
+    with pytest.raises(InfeasibleError, match="too short"):
+        place(plan, brook())
+    found = place(plan, brook(), expectations(goal="minimize acquisition interval"))
+    shortest = placed(Q1, "default", expectations(goal="minimize acquisition interval"))
+    assert found.agenda.alpha == shortest.agenda.alpha
+    hopeless = expectations(goal="minimize acquisition interval", lifetime="100000 DAYS")
+    with pytest.raises(InfeasibleError, match="a lifetime of 100000 DAYS cannot be reached"):
+        place(plan, brook(), hopeless)
 
 
 def test_a_range_of_intervals_is_used_to_keep_what_is_expected() -> None:

@@ -82,6 +82,8 @@ def _network(name: str) -> Network:
             return replace(network, profile=cost_profile("snee-2010", {"packet_payload": 8.0}))
         case "small":
             return replace(network, nodes=tuple(replace(node, ram=440) for node in network.nodes))
+        case "tiny":  # the runtime alone does not fit
+            return replace(network, nodes=tuple(replace(node, ram=300) for node in network.nodes))
         case "boundless":
             return replace(network, nodes=tuple(replace(node, ram=None) for node in network.nodes))
         case "named":

@@ -132,11 +132,49 @@ def any_value(draw: Any, aliases: list[str]) -> str:
     alias = draw(st.sampled_from(aliases))
     if draw(st.booleans()):
         return f"{alias}.{draw(st.sampled_from(tuple(COLUMNS)))}"
+    if not draw(st.integers(0, 3)):
+        return draw(scalar(aliases))
     return (
         draw(number(aliases))
         if draw(st.integers(0, 3))
         else f"CASE WHEN {draw(condition(aliases, 1))} THEN 1 END"
     )
+
+
+SCALARS = (
+    "{a}.name || '-' || {n}",
+    "TRY_CAST({a}.name AS INT)",
+    "{n}::STRING",
+    "{a}.v::INT",
+    "CAST({c} AS INT)",
+    "round({n}, 1)",
+    "trunc({a}.v)",
+    "substring({a}.name, {a}.x, 2)",
+    "left({a}.name, {a}.x)",
+    "split_part({a}.name, 'e', {a}.x)",
+    "strpos({a}.name, 'e')",
+    "replace({a}.name, 'e', 'ee')",
+    "lpad({a}.name, 5, '%')",
+    "regexp_replace({a}.name, '[a-d]', '#', 'g')",
+    "regexp_extract({a}.name, '(b)(l|%)', 2)",
+    "format('{{}} {{:.1f}}', {a}.ok, {a}.v)",
+    "({c}) IS TRUE",
+    "{a}.x IS DISTINCT FROM {a}.id",
+    "nullif({a}.x, {a}.id)",
+    "if({c}, {a}.name, 'none')",
+    "to_char(to_timestamp({a}.x), 'DD HH24:MI:SS')",
+    "date_trunc('day', to_timestamp({a}.v), 'Europe/Zurich')",
+    "EXTRACT(hour FROM to_timestamp({a}.x) AT TIME ZONE 'Asia/Kathmandu')",
+)
+"""Forms over an alias {a}, a whole number {n} and a condition {c}; none can fail."""
+
+
+@st.composite
+def scalar(draw: Any, aliases: list[str]) -> str:
+    """A call of one of the scalar functions."""
+    form = draw(st.sampled_from(SCALARS))
+    whole = draw(number(aliases, 0, floats=False))
+    return form.format(a=draw(st.sampled_from(aliases)), n=whole, c=draw(condition(aliases, 0)))
 
 
 @st.composite
@@ -237,9 +275,20 @@ AGGREGATES = ("COUNT", "SUM", "AVG", "MIN", "MAX", "STDEV", "VARIANCE", "MEDIAN"
 
 @st.composite
 def aggregate(draw: Any, aliases: list[str]) -> str:
-    """An aggregate call."""
+    """An aggregate call, perhaps of the rows that pass a FILTER."""
+    call = draw(aggregate_of_all(aliases))
+    if draw(st.integers(0, 3)):
+        return call
+    return f"{call} FILTER (WHERE {draw(condition(aliases))})"
+
+
+@st.composite
+def aggregate_of_all(draw: Any, aliases: list[str]) -> str:
+    """An aggregate call without a FILTER."""
     if not draw(st.integers(0, 4)):
         return "COUNT(*)"
+    if not draw(st.integers(0, 2)):
+        return draw(newer_aggregate(aliases))
     function = draw(st.sampled_from(AGGREGATES))
     if function in ("MIN", "MAX", "COUNT") and draw(st.booleans()):
         argument = f"{draw(st.sampled_from(aliases))}.{draw(st.sampled_from(tuple(COLUMNS)))}"
@@ -247,6 +296,49 @@ def aggregate(draw: Any, aliases: list[str]) -> str:
         argument = draw(number(aliases, 1))
     distinct = "DISTINCT " if not draw(st.integers(0, 5)) else ""
     return f"{function}({distinct}{argument})"
+
+
+@st.composite
+def newer_aggregate(draw: Any, aliases: list[str]) -> str:
+    """An aggregate of several arguments, of ordered rows, or a sketch."""
+    alias = draw(st.sampled_from(aliases))
+    of = f"{alias}.{draw(st.sampled_from(tuple(COLUMNS)))}"
+    by = f"{draw(st.sampled_from(aliases))}.{draw(st.sampled_from(('x', 'v', 'name', 'time')))}"
+    one = len(aliases) == 1
+    order = draw(st.sampled_from(("", f" ORDER BY {by}, {alias}.id", f" ORDER BY {by} DESC, {alias}.x")))
+    share = draw(st.sampled_from(("0", "0.1", "0.5", "0.7", "1")))
+    match draw(st.integers(0, 9)):
+        case 0:
+            end = draw(st.sampled_from(("FIRST", "LAST")))
+            return f"{end}({of}{order or ('' if one else f' ORDER BY {by}')})"
+        case 1:
+            return f"{draw(st.sampled_from(('ARG_MAX', 'ARG_MIN')))}({of}, {by})"
+        case 2:
+            return f"ARRAY_AGG({of}{order})"
+        case 3:
+            distinct = draw(st.booleans())
+            return (
+                f"STRING_AGG({'DISTINCT ' if distinct else ''}{alias}.name, '-'{'' if distinct else order})"
+            )
+        case 4:
+            return f"{draw(st.sampled_from(('MODE', 'APPROX_COUNT_DISTINCT')))}({of})"
+        case 5:
+            function = draw(st.sampled_from(("PERCENTILE_CONT", "APPROX_PERCENTILE")))
+            return f"{function}({draw(number(aliases, 1))}, {share})"
+        case 6:
+            return f"PERCENTILE_DISC({share}) WITHIN GROUP (ORDER BY {of})"
+        case 7:
+            pairs = ("CORR", "COVAR_POP", "COVAR_SAMP", "REGR_SLOPE", "REGR_INTERCEPT", "REGR_R2")
+            return f"{draw(st.sampled_from(pairs))}({alias}.v, {draw(st.sampled_from(aliases))}.x)"
+        case 8 if one:
+            method = draw(st.sampled_from(("", ", 'LINEAR'", ", 'STEP'")))
+            return (
+                f"{draw(st.sampled_from(('TWA', 'INTEGRAL')))}({alias}.{draw(st.sampled_from('xv'))}{method})"
+            )
+        case _:
+            held = draw(st.sampled_from(("BOOL_AND", "BOOL_OR", "COUNT_IF")))
+            whole = f"{draw(st.sampled_from(('VAR_POP', 'STDDEV_POP')))}({alias}.v)"
+            return draw(st.sampled_from((f"{held}({alias}.x > 1)", whole, f"AVG(now - {alias}.time)")))
 
 
 @st.composite
@@ -342,6 +434,76 @@ def join_query(draw: Any) -> str:
     if draw(st.booleans()):
         return f"{kind}SELECT {draw(items(['r', 'q'], 2))} FROM {left}, {right}{third}{condition_text}"
     return f"{kind}SELECT {draw(aggregate(['r', 'q']))} AS c FROM {left}, {right}{third}{condition_text}"
+
+
+LINKS = (
+    "r.id = q.id",
+    "r.x = q.x",
+    "r.x < q.x",
+    "r.id = q.id AND r.v <= q.v",
+    "r.name = q.name AND r.x > 0",
+    "r.id = q.id AND q.ok",
+    "TRUE",
+)
+OUTER_KINDS = ("LEFT", "RIGHT", "FULL", "LEFT OUTER", "INNER")
+
+
+@st.composite
+def outer_join_query(draw: Any) -> str:
+    """JOIN ... ON or USING: windows with windows, with the table on either side, a stream with the table, and streams
+    within a WINDOW."""
+    kind = draw(st.sampled_from(OUTER_KINDS))
+    link = draw(st.sampled_from(LINKS))
+    on = f"ON {link}" if draw(st.integers(0, 3)) else "USING (id, x)"
+    bounds = ""
+    match draw(st.integers(0, 5)):
+        case 0 | 1:
+            source = f"{draw(windowed_source('r'))} {kind} JOIN {draw(windowed_source('q'))} {on}"
+        case 2:
+            sides = [draw(windowed_source("r")), "t AS q"]
+            if draw(st.booleans()):
+                sides.reverse()
+            source = (
+                f"{sides[0]} {kind} JOIN {sides[1]} ON {draw(st.sampled_from(('r.x = q.k', 'r.x < q.k')))}"
+            )
+            columns = ("r.x", "r.id", "q.k", "q.weight", "q.label", "r.name", "r.v + q.weight")
+            chosen = ", ".join(
+                f"{draw(st.sampled_from(columns))} AS c{n}" for n in range(1, draw(st.integers(2, 4)))
+            )
+            tail = draw(st.sampled_from(("", " WHERE q.label IS NULL", " WHERE r.x > 0", " WHERE q.k < 2")))
+            if draw(st.booleans()):
+                return (
+                    f"SELECT q.label AS c1, COUNT(*) AS n, SUM(r.x) AS m FROM {source}{tail} GROUP BY q.label"
+                )
+            return f"{draw(st.sampled_from(('', 'ISTREAM ')))}SELECT {chosen} FROM {source}{tail}"
+        case 3:
+            first = draw(st.sampled_from(("LEFT", "INNER")))
+            source = f"{draw(stream_source('r'))} {first} JOIN t AS q ON r.x = q.k"
+            tail = draw(st.sampled_from(("", " WHERE q.label IS NULL", " WHERE r.x > 0 AND q.k < 2")))
+            return f"SELECT r.id AS c1, r.x AS c2, q.label AS c3 FROM {source}{tail}"
+        case _:
+            source = f"{draw(st.sampled_from(STREAMS))} r {kind} JOIN {draw(st.sampled_from(STREAMS))} q"
+            if draw(st.booleans()):
+                source, bounds = f"{source} {on}", f" WINDOW = {draw(seconds)} SECONDS"
+            else:
+                low, high = draw(st.integers(-3, 0)), draw(st.integers(0, 4))
+                near = f"q.time BETWEEN r.time - {-low} SECONDS AND r.time + {high} SECONDS"
+                source = f"{source} ON {link} AND {near}"
+    condition_text = draw(where(["r", "q"]))
+    if bounds or "BETWEEN r.time" in source:
+        body = f"SELECT {draw(items(['r', 'q'], 2))}, time AS at FROM {source}{bounds}{condition_text}"
+        if draw(st.booleans()):
+            return body
+        return f"SELECT COUNT(*) AS n, MAX(j.c1) AS m FROM ({body}) {draw(time_window())} j"
+    shown = ", id AS c9" if on.startswith("USING") else ""
+    if draw(st.booleans()):
+        stream = draw(st.sampled_from(("", "", "ISTREAM ", "DSTREAM ")))
+        return f"{stream}SELECT {draw(items(['r', 'q'], 2))}{shown} FROM {source}{condition_text}"
+    key = draw(st.sampled_from(("", "r.id", "q.x")))
+    chosen = f"{key} AS k, " if key else ""
+    group = f" GROUP BY {key}" if key else ""
+    values = ", ".join(f"{draw(aggregate(['r', 'q']))} AS c{n}" for n in (1, 2))
+    return f"SELECT {chosen}{values} FROM {source}{condition_text}{group}"
 
 
 @st.composite
@@ -451,6 +613,114 @@ def union_query(draw: Any) -> str:
 
 
 @st.composite
+def tail(draw: Any, columns: list[str], *, limited: bool | None = None) -> str:
+    """ORDER BY and LIMIT, with ties and NULLs."""
+    keys = draw(st.lists(st.sampled_from(columns), max_size=2, unique=True))
+    words = ("", " DESC", " NULLS FIRST", " DESC NULLS FIRST", " ASC NULLS LAST")
+    order = ", ".join(f"{key}{draw(st.sampled_from(words))}" for key in keys)
+    text = f" ORDER BY {order}" if order else ""
+    if limited if limited is not None else (draw(st.booleans()) or not order):
+        text += f" LIMIT {draw(st.integers(0, 4))}"
+        text += f" OFFSET {draw(st.integers(0, 2))}" if not draw(st.integers(0, 2)) else ""
+    return text
+
+
+@st.composite
+def ordered_query(draw: Any) -> str:
+    """ORDER BY and LIMIT of windows, groups, tables and streams. Values are exact, so that the order is."""
+    kind = draw(st.sampled_from(("", "", "RSTREAM ", "ISTREAM ", "DSTREAM ")))
+    match draw(st.integers(0, 5)):
+        case 0 | 1:
+            chosen, source, filtered = draw(items(["r"])), draw(windowed_source("r")), draw(where(["r"]))
+            keys = ["c1", "1", "r.name", "r.x % 2", "r.ok", "r.v", "r.time"]
+            return f"{kind}SELECT {chosen} FROM {source}{filtered}{draw(tail(keys))}"
+        case 2:
+            key = draw(st.sampled_from(("r.id", "r.name", "r.x % 2")))
+            values = draw(
+                st.sampled_from(("COUNT(*) AS n, MAX(r.v) AS m", "SUM(r.x) AS n, MIN(r.name) AS m"))
+            )
+            having = " HAVING n > 1" if draw(st.booleans()) else ""
+            body = f"{kind}SELECT {key} AS k, {values} FROM {draw(windowed_source('r'))} GROUP BY 1{having}"
+            return body + draw(tail(["n", "k", "COUNT(*)", "3", "MAX(r.x) - 1"]))
+        case 3:
+            return f"SELECT t.k, t.label FROM t{draw(tail(['k', 'label', 't.weight', '2']))}"
+        case 4:
+            chosen, source = draw(items(["r"])), draw(stream_source("r"))
+            count = f" LIMIT {draw(st.integers(0, 6))}"
+            end = draw(st.sampled_from((count, " ORDER BY r.time", f" ORDER BY r.time{count} OFFSET 1")))
+            table, link = draw(st.sampled_from((("", ()), (", t", ("r.x = t.k",)))))
+            return f"SELECT {chosen} FROM {source}{table}{draw(where(['r'], *link))}{end}"
+        case _:
+            inner = (
+                f"SELECT r.x AS n, r.name AS m FROM {draw(windowed_source('r'))}{draw(tail(['n', 'r.v']))}"
+            )
+            if draw(st.booleans()):
+                return f"SELECT COUNT(*) AS c, MAX(q.n) AS m FROM ({inner}) q"
+            return f"SELECT q.n, q.m FROM ({inner}) q WHERE q.n > 0{draw(tail(['q.m', '1']))}"
+
+
+@st.composite
+def set_query(draw: Any) -> str:
+    """DISTINCT, EXCEPT, INTERSECT and UNION DISTINCT."""
+    if not draw(st.integers(0, 2)):
+        kind = draw(st.sampled_from(("", "", "ISTREAM ", "DSTREAM ")))
+        order = draw(tail(["1"])) if draw(st.booleans()) else ""
+        return f"{kind}SELECT DISTINCT {draw(items(['r']))} FROM {draw(windowed_source('r'))}{draw(where(['r']))}{order}"
+    words = st.sampled_from(("EXCEPT", "EXCEPT ALL", "INTERSECT", "INTERSECT ALL", "UNION DISTINCT", "UNION"))
+    if not draw(st.integers(0, 5)):
+        return f"SELECT t.k FROM t {draw(words)} VALUES (2), (NULL), (7){draw(tail(['1']))}"
+    sides = [
+        f"SELECT {draw(st.sampled_from(('r.x', 'r.v', 'r.id')))} AS n, r.ok AS m FROM {draw(windowed_source('r'))}"
+        for _ in range(draw(st.integers(2, 3)))
+    ]
+    body = sides[0] + "".join(f" {draw(words)} {side}" for side in sides[1:])
+    return body + (draw(tail(["n", "2"])) if draw(st.booleans()) else "")
+
+
+@st.composite
+def named_query(draw: Any) -> str:
+    """WITH, read once or twice, and VALUES as a table."""
+    rows = "(VALUES (1, 'one'), (2, NULL), (2, 'two')) AS l(k, label)"
+    if draw(st.booleans()):
+        inner = f"SELECT q.time, q.id, q.x, q.v, q.name, q.ok FROM {draw(st.sampled_from(STREAMS))} q{draw(where(['q']))}"
+        one = f"SELECT {draw(aggregate(['r']))} AS c FROM w {draw(window())} r, w {draw(time_window())} o WHERE r.id = o.id"
+        other = f"SELECT {draw(items(['r']))}, l.label FROM w r, {rows} WHERE r.x = l.k"
+        return f"WITH w AS ({inner}) {draw(st.sampled_from((one, other)))}"
+    inner = f"SELECT r.id, MAX(r.x), COUNT(*) FROM {draw(windowed_source('r'))} GROUP BY 1"
+    join = f"SELECT p.i, p.m, o.n FROM w p, w o WHERE p.m {draw(st.sampled_from(('=', '<')))} o.m"
+    other = f"SELECT w.i, w.n, l.label FROM w, {rows} WHERE w.n = l.k"
+    return f"WITH w (i, m, n) AS ({inner}) {draw(st.sampled_from((join, other)))}"
+
+
+@st.composite
+def membership_query(draw: Any) -> str:
+    """IN and EXISTS as values and under OR, tied by equalities and inequalities; values of one row."""
+    source = f"{draw(st.sampled_from(STREAMS))} {draw(time_window())} q"
+    tie = draw(st.sampled_from(("", " WHERE q.id = r.id", " WHERE q.name = r.name AND q.x > 0")))
+    column = draw(st.sampled_from(("x", "v", "id")))
+    member = f"r.x {draw(st.sampled_from(('IN', 'NOT IN')))} (SELECT q.{column} FROM {source}{tie})"
+    exists = f"EXISTS (SELECT * FROM {source}{tie})"
+    found = draw(st.sampled_from((member, exists, f"NOT {exists}")))
+    outer = draw(windowed_source("r"))
+    match draw(st.integers(0, 3)):
+        case 0:
+            return f"SELECT r.x AS c1, {found} AS c2 FROM {outer}"
+        case 1:
+            return f"SELECT r.x AS c1 FROM {outer} WHERE {found} OR {draw(condition(['r'], 0))}"
+        case 2:
+            link = draw(
+                st.sampled_from(
+                    ("q.x > r.x", "q.id = r.id AND q.v <= r.v", "q.x + r.x > 3", "q.name != r.name")
+                )
+            )
+            negated = draw(st.sampled_from(("", "NOT ")))
+            return f"SELECT r.id AS c1, r.x AS c2 FROM {outer} WHERE {negated}EXISTS (SELECT 1 FROM {source} WHERE {link})"
+        case _:
+            value = f"(SELECT q.{column} FROM {source}{draw(tail(['q.name', '1'], limited=False))} LIMIT 1)"
+            return f"SELECT r.x AS c1, {value} AS c2 FROM {outer}"
+
+
+@st.composite
 def cases(draw: Any) -> Case:
     """A random query and random logs."""
     sql = draw(
@@ -460,10 +730,21 @@ def cases(draw: Any) -> Case:
             window_query(),
             window_query(),
             join_query(),
+            outer_join_query(),
             bounded_join_query(),
             asof_query(),
             special_query(),
             union_query(),
+            ordered_query(),
+            set_query(),
+            named_query(),
+            membership_query(),
         )
     )
     return Case(sql, {name: draw(readings()) for name in STREAMS})
+
+
+@st.composite
+def outer_join_cases(draw: Any) -> Case:
+    """A random query with JOIN ... ON, and random logs."""
+    return Case(draw(outer_join_query()), {name: draw(readings()) for name in STREAMS})

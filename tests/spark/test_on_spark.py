@@ -1,6 +1,6 @@
 """Query scripts, the papers' queries and random queries on a real Spark, in one session: answers equal to the reference's.
 
-Here every fourth script, three queries of each paper and twenty random queries, for each costs Spark seconds; with `--all` all of
+Here every eighth script, three queries of each paper and twenty random queries, for each costs Spark seconds; with `--all` all of
 them, and more random ones. What is left out has passed through the same readers and processors without a JVM (test_processors.py).
 """
 
@@ -28,7 +28,7 @@ from scripts import Run, read_script
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.usefixtures("spark")]
 
 QUERIES = Path(__file__).parent.parent / "queries"
-EVERY = 4
+EVERY = 8
 """Of so many scripts one is run in CI."""
 PAPERS = {"dhtjoin": test_dhtjoin, "fjords": test_fjords, "snee": test_snee, "steam": test_steam}
 LONG = os.environ.get("HYPOTHESIS_PROFILE") == "long"

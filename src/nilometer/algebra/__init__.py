@@ -27,17 +27,28 @@ class Relation(StrEnum):
 
 
 class JoinKind(StrEnum):
-    """INNER without a predicate is a cross join; SEMI and ANTI keep only the left side's columns."""
+    """INNER without a predicate is a cross join; SEMI and ANTI keep only the left side's columns.
+
+    There is no RIGHT: the binder exchanges the sides of a RIGHT join.
+    """
 
     INNER = "INNER"
     LEFT = "LEFT"
+    FULL = "FULL"
     SEMI = "SEMI"
     ANTI = "ANTI"
 
     @property
     def pairs(self) -> bool:
         """Whether the right side's columns are in the answer."""
-        return self in (JoinKind.INNER, JoinKind.LEFT)
+        return self in (JoinKind.INNER, JoinKind.LEFT, JoinKind.FULL)
+
+
+class BagOperator(StrEnum):
+    """The operators on two bags of rows besides their union, by SQL's names: EXCEPT ALL and INTERSECT ALL."""
+
+    EXCEPT = "EXCEPT"
+    INTERSECT = "INTERSECT"
 
 
 class SimilarForm(StrEnum):
@@ -85,6 +96,15 @@ class Lagged:
     def type(self) -> Type:
         """LAG and DELTA keep the type; RATE is FLOAT, per second."""
         return FLOAT if self.function == Shift.RATE else type_of(self.expression).plain
+
+
+@dataclass(frozen=True)
+class SortKey:
+    """A key of ORDER BY. NULLs come last, also in a descending order, unless `nulls_first`."""
+
+    expression: Expression
+    descending: bool = False
+    nulls_first: bool = False
 
 
 @dataclass(frozen=True)

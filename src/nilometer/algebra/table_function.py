@@ -274,6 +274,10 @@ class TableFunction:
         Its rows depend on the order of the tuples. Tuples without positions are ordered by their values.
     sensors
         It receives the declared sensors of its stream.
+    all_columns
+        If the query names no column, it takes all but `time` and `id`.
+    unbounded
+        Without a window it sees all tuples so far, at every interval at which the stream is expected.
     algorithm
         The operator's name if it differs from the function's.
     first
@@ -284,6 +288,9 @@ class TableFunction:
         Finds a mistake in a call whose columns and options are each right by themselves.
     narrowed
         A cheaper call that returns the same values in the columns that are needed.
+    windowed
+        Its rows come group by group, each group at the end of a window: they are read as windows, at these
+        ticks. A row has all columns of its tuple, and `window_start`, `window_end` and `window_time`.
     wants, window_hint
         For the hint if a column is missing: a description of its columns ("the column to compare"). For the
         hint if a window is missing: an example of a window and its meaning.
@@ -301,6 +308,9 @@ class TableFunction:
     windowing: Windowing = Windowing.ABOVE
     ordered: bool = True
     sensors: bool = False
+    all_columns: bool = False
+    unbounded: bool = False
+    windowed: bool = False
     algorithm: str = ""
     first: TableFunction | None = None
     wants: str = "a column"

@@ -1,4 +1,4 @@
-"""The catalog: names -> extents, sensors, networks and queries. No parsing, no planning.
+"""The catalog: names -> extents, sensors, networks, queries and views. No parsing, no planning.
 
 Lookups ignore case; declarations keep their spelling and order. Every change is checked first, then kept by
 the `Keeper` (the store, if there is one), then applied in memory. A change that fails has no effect.
@@ -29,9 +29,9 @@ from nilometer.catalog.sensor_set import SENSORS_URL, SensorSet
 from nilometer.errors import CatalogError
 from nilometer.types import Column
 
-__all__ = ["Catalog", "Change", "Contents", "Keeper", "QueryDefinition", "stream_columns"]
+__all__ = ["Catalog", "Change", "Contents", "Keeper", "QueryDefinition", "ViewDefinition", "stream_columns"]
 
-KINDS = ("STREAM", "TABLE", "SENSOR", "NETWORK", "QUERY")
+KINDS = ("STREAM", "TABLE", "SENSOR", "NETWORK", "QUERY", "VIEW")
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,16 @@ class QueryDefinition:
     starting: str | int | None = None
 
 
-Item = Stream | Table | Sensor | Network | QueryDefinition
+@dataclass(frozen=True, slots=True)
+class ViewDefinition:
+    """A named query that other queries read: its text, and names for its columns (none: its own)."""
+
+    name: str
+    text: str
+    columns: tuple[str, ...] = ()
+
+
+Item = Stream | Table | Sensor | Network | QueryDefinition | ViewDefinition
 
 
 @dataclass
@@ -54,6 +63,7 @@ class Contents:
     sensors: dict[tuple[str, int | str], Sensor] = field(default_factory=dict)
     networks: dict[str, Network] = field(default_factory=dict)
     queries: dict[str, QueryDefinition] = field(default_factory=dict)
+    views: dict[str, ViewDefinition] = field(default_factory=dict)
 
 
 @dataclass
@@ -156,6 +166,14 @@ class Catalog:
         """All standing queries, in order."""
         return tuple(self._contents.queries.values())
 
+    def view(self, name: str) -> ViewDefinition | None:
+        """The view of that name."""
+        return self._contents.views.get(name.lower())
+
+    def views(self) -> tuple[ViewDefinition, ...]:
+        """All views, in order."""
+        return tuple(self._contents.views.values())
+
     def refresh(self) -> None:
         """Read what other programs have declared since the last look."""
         if self._keeper is not None:
@@ -210,8 +228,15 @@ class Catalog:
             _check_new("query", query.name, self._contents.queries)
             change.added.append(query)
 
+    def add_view(self, view: ViewDefinition) -> None:
+        """Declare a view; streams and tables have none of its name."""
+        with self._change() as change:
+            _check_new("view", view.name, self._contents.views)
+            _check_new("extent", view.name, self._contents.extents)
+            change.added.append(view)
+
     def drop(self, kind: str, name: str | int, if_exists: bool = False, stream: str | None = None) -> bool:
-        """Remove a STREAM (with its sensors), TABLE, SENSOR (of `stream`), NETWORK or QUERY.
+        """Remove a STREAM (with its sensors), TABLE, SENSOR (of `stream`), NETWORK, QUERY or VIEW.
 
         Returns whether it existed. Raises a CatalogError if it did not, unless `if_exists`.
         """
@@ -236,6 +261,7 @@ class Catalog:
         check_extent(extent)
         with self._change() as change:
             _check_new("extent", extent.name, self._contents.extents)
+            _check_new("view", extent.name, self._contents.views)
             change.added.append(extent)
 
     def _find(self, kind: str, name: str | int, stream: str | None, if_exists: bool) -> Item | None:
@@ -257,9 +283,11 @@ class Catalog:
                 known = self._contents.networks
             case "QUERY":
                 known = self._contents.queries
+            case "VIEW":
+                known = self._contents.views
             case _:
                 raise CatalogError(
-                    f"cannot drop a {kind.lower()}", hint=f"what can be dropped: {', '.join(KINDS)}"
+                    f"{kind} cannot be dropped", hint=f"what can be dropped: {', '.join(KINDS)}"
                 )
         found: Item | None = known.get(str(name).lower())
         if found is None and not if_exists:
@@ -321,6 +349,8 @@ def _apply(change: Change, contents: Contents) -> None:
                 del contents.networks[item.name.lower()]
             case QueryDefinition():
                 del contents.queries[item.name.lower()]
+            case ViewDefinition():
+                del contents.views[item.name.lower()]
     for item in (*change.replaced, *change.added):
         match item:
             case Stream() | Table():
@@ -331,3 +361,5 @@ def _apply(change: Change, contents: Contents) -> None:
                 contents.networks[item.name.lower()] = item
             case QueryDefinition():
                 contents.queries[item.name.lower()] = item
+            case ViewDefinition():
+                contents.views[item.name.lower()] = item

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from nilometer.algebra.places import WGS84
 from nilometer.catalog.extents import Extent, Stream, Table
+from nilometer.catalog.json_path import is_path, parse_path
 from nilometer.catalog.near_misses import near_misses
-from nilometer.catalog.units import parse_unit
+from nilometer.catalog.units import convertible, parse_unit
 from nilometer.errors import CatalogError
 from nilometer.types import INT_MAXIMUM, Column, Kind, format_duration
 
@@ -14,6 +16,7 @@ COLUMN_KINDS = (Kind.INT, Kind.FLOAT, Kind.STRING, Kind.BOOLEAN, Kind.TIME, Kind
 def check_extent(extent: Extent) -> None:
     """Raise a CatalogError if the declaration is invalid."""
     _check_columns(extent)
+    _check_form(extent)
     match extent:
         case Stream():
             _check_stream(extent)
@@ -33,13 +36,24 @@ def _check_columns(extent: Extent) -> None:
         _check_column(extent, column)
 
 
+def _check_form(extent: Extent) -> None:
+    """The columns that are declared FROM somewhere exist, and the paths can be read."""
+    for name, origin in extent.form.origins:
+        if extent.column(name) is None:
+            raise CatalogError(f"'{extent.name}' has no column '{name}' that could come from '{origin}'")
+        if is_path(origin):
+            parse_path(origin)
+    if extent.form.each is not None:
+        parse_path(extent.form.each)
+
+
 def _check_column(extent: Extent, column: Column) -> None:
     if column.type.kind not in COLUMN_KINDS:
         raise CatalogError(
             f"column '{column.name}' of '{extent.name}' cannot be {column.type}",
             hint=f"a column is {', '.join(COLUMN_KINDS[:-1])} or {COLUMN_KINDS[-1]}",
         )
-    if column.unit is not None:
+    if column.unit is not None and not (column.unit == WGS84 and column.type.kind is Kind.POINT):
         try:
             parse_unit(column.unit)
         except CatalogError as error:
@@ -60,6 +74,7 @@ def _check_stream(stream: Stream) -> None:
             detail=f"id is {source.type}" if source else None,
             hint="id is the source of a reading: its number or its name",
         )
+    _check_coordinates(stream)
     _check_duration(stream, "SENSED EVERY", stream.every, 1)
     _check_duration(stream, "EXPECT EVERY", stream.expect, 1)
     _check_duration(stream, "DELAY", stream.delay, 0)
@@ -72,6 +87,17 @@ def _check_stream(stream: Stream) -> None:
                 f"the key of '{stream.name}' names '{name}', which is no column of it",
                 hint=near_misses(name, [column.name for column in stream.columns]),
             )
+
+
+def _check_coordinates(stream: Stream) -> None:
+    if stream.coordinates is None or stream.coordinates == WGS84:
+        return
+    if not convertible(stream.coordinates, "m"):
+        raise CatalogError(
+            f"COORDINATES of '{stream.name}' are WGS84 or a unit of length",
+            detail=f"found '{stream.coordinates}'",
+            hint="write COORDINATES WGS84 for longitude and latitude in degrees, or COORDINATES 'm'",
+        )
 
 
 def _check_duration(extent: Extent, clause: str, duration: int | None, least: int) -> None:

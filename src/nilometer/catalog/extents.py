@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from nilometer.catalog.form import PLAIN, Form
 from nilometer.types import INT, MINUTE, TIME, Column, Type
 
 
@@ -19,7 +20,9 @@ class Stream:
     `columns` are all columns in the order of `SELECT *`: `time` and `id` first, unless they were declared
     elsewhere. `every` is the acquisition interval of a sensed stream, and None for a pushed one. `time_unit`
     is the unit of an INT `time` in the data (microseconds per unit), and None if times come as ISO-8601 or
-    microseconds.
+    as numbers whose size tells their unit. `form` says where in the data the columns are.
+    `coordinates` are those of its points: WGS84 (longitude and latitude in degrees), a unit of length, or None
+    for a plane without a unit.
     """
 
     name: str
@@ -32,6 +35,8 @@ class Stream:
     future: int = MINUTE
     time_unit: int | None = None
     id_declared: bool = False
+    form: Form = PLAIN
+    coordinates: str | None = None
 
     @property
     def sensed(self) -> bool:
@@ -63,6 +68,7 @@ class Table:
     url: str
     table: str | None = None
     refresh: int | None = None
+    form: Form = PLAIN
 
     def column(self, name: str) -> Column | None:
         """The column of that name; case does not matter."""

@@ -1,4 +1,4 @@
-"""Reads a network from a TOML, CSV or GeoJSON file.
+"""Reads a network from a TOML, CSV or GeoJSON file, or from the files of SNEE.
 
 - TOML: `[network]` with `sink`, `profile`, `retries` and `range`, `[defaults]` for all nodes, `[[nodes]]` (or
   `nodes`, the name of a CSV file of nodes), `[[links]]`, and `[profile]` with parameters that differ. Nodes
@@ -7,6 +7,8 @@
   and `nodes.csv`, `brook.csv` and `brook-nodes.csv`).
 - GeoJSON: Points are nodes. LineStrings are links, by the properties `source` and `target` or by the places
   of their ends.
+- SNEE: `.nss` and `network-topology` XML list links; a schema says which sites sense what, and `site-resources`
+  what they have. A physical schema names all of these.
 """
 
 from __future__ import annotations
@@ -35,10 +37,26 @@ Fail = Callable[[str, str | None, str | None], NoReturn]
 
 
 def import_network(
-    path: str | Path, name: str, sink: NodeId | None = None, retries: int | None = None
+    path: str | Path,
+    name: str,
+    sink: NodeId | None = None,
+    retries: int | None = None,
+    *,
+    schema: Path | None = None,
+    resources: Path | None = None,
 ) -> Network:
-    """The network in the file, under that name; `sink` and `retries` override those in the file."""
-    found = _read(Path(path), name, sink)
+    """The network in the file, under that name; `sink` and `retries` override those in the file. `schema` and
+    `resources` are SNEE's files beside a topology of SNEE's."""
+    path = Path(path)
+    if path.suffix.lower() in (".nss", ".xml"):
+        found = _from_snee(path, name, sink, schema, resources)
+    elif schema is not None or resources is not None:
+        raise CatalogError(
+            f"{path.name} takes no SCHEMA and no RESOURCES",
+            hint="they are files of SNEE's, for an .nss or .xml topology",
+        )
+    else:
+        found = _read(path, name, sink)
     return found if retries is None else replace(found, retries=retries)
 
 
@@ -52,7 +70,7 @@ def _read(path: Path, name: str, sink: NodeId | None) -> Network:
             return _from_csv(path, name, sink)
     raise CatalogError(
         f"cannot tell what '{path.name}' is",
-        hint="a network is read from .toml, .csv or .geojson",
+        hint="a network is read from .toml, .csv or .geojson, or SNEE's .nss or .xml",
     )
 
 
@@ -76,6 +94,8 @@ def _network(
             if path.suffix.lower() == ".toml"
             else f"sink true at one node of {_nodes_beside(path).name}"
             if path.suffix.lower() == ".csv"
+            else "<sinks> in the schema"
+            if path.suffix.lower() in (".nss", ".xml")
             else "sink: true at one node"
         )
         raise CatalogError(
@@ -309,6 +329,37 @@ def _from_geojson(path: Path, name: str, sink: NodeId | None) -> Network:
     profile = cost_profile(str(whole.get("profile", DEFAULT_PROFILE)))
     sink = _only_sink(path, marked) if sink is None else sink
     return _network(path, name, sink, nodes, links, profile, whole.get("retries", 0))
+
+
+# ---- SNEE ------------------------------------------------------------------------------------------------------------
+
+
+def _from_snee(
+    path: Path, name: str, sink: NodeId | None, schema: Path | None, resources: Path | None
+) -> Network:
+    from nilometer.catalog import snee_files as snee
+
+    sites: dict[str, tuple[int, ...]] = {}
+    if path.suffix.lower() == ".xml" and snee.root_name(path) == "source":
+        physical = snee.read_physical(path)
+        sites = dict(physical.sites)
+        sink = physical.sink if sink is None else sink
+        resources = physical.resources if resources is None else resources
+        path = physical.topology
+    links = snee.read_nss(path) if path.suffix.lower() == ".nss" else snee.read_topology(path)
+    if schema is not None:
+        declared = snee.read_schema(schema)
+        sites |= {stream.name: stream.sites for stream in declared.streams if stream.sites}
+        sink = declared.sink if sink is None else sink
+    owned = snee.SiteResources() if resources is None else snee.read_resources(resources)
+    nodes = []
+    for site in dict.fromkeys(int(end) for link in links for end in (link.source, link.target)):
+        has = owned.of(site)
+        senses = tuple(stream for stream, places in sites.items() if site in places)
+        # The sink has mains power, whatever the defaults of the file say.
+        energy = None if site == sink else has.energy
+        nodes.append(NetworkNode(site, has.ram, has.flash, energy, None, senses))
+    return _network(path, name, sink, nodes, links, cost_profile(DEFAULT_PROFILE))
 
 
 # ---- nodes and links from plain values -------------------------------------------------------------------------------

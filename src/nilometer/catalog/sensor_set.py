@@ -110,7 +110,11 @@ class SensorSet:
         """`location`, unless the stream has a column of that name or no sensor has a place, and the sensors'
         attributes."""
         located = any(sensor.location is not None for sensor in self.declared(stream.name))
-        place = (Column("location", POINT),) if located and stream.column("location") is None else ()
+        place = (
+            (Column("location", POINT, stream.coordinates),)
+            if located and stream.column("location") is None
+            else ()
+        )
         key = stream.name.lower()
         return place + tuple(a.column for a in self._attributes.values() if key in a.streams)
 

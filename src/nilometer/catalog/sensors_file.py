@@ -9,7 +9,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from nilometer.catalog.extents import Sensor
@@ -20,15 +23,24 @@ from nilometer.errors import CatalogError
 PLACES = (("x", "y"), ("lon", "lat"), ("longitude", "latitude"))
 """The pairs of columns that give a place, the eastward one first."""
 
+Origins = Mapping[str, tuple[str, ...]]
+"""`id`, `location` or an attribute's name -> the columns of the file."""
+
 _POINT = re.compile(r"(?:POINT)?\s*\(?\s*([^\s,()]+)(?:\s*,\s*|\s+)([^\s,()]+)\s*\)?", re.IGNORECASE)
 
 
-def read_sensors(path: str | Path, stream: str | None = None) -> list[Sensor]:
-    """The sensors in the file; with `stream`, those of that stream (all of them if the file names no
-    streams)."""
+def read_sensors(
+    path: str | Path, stream: str | None = None, origins: Origins = MappingProxyType({})
+) -> list[Sensor]:
+    """The sensors in the file; with `stream`, those of that stream (all of them if the file names no streams).
+    `origins` gives the file's columns for `id`, `stream`, `location` and attributes that have other names there."""
     path = Path(path)
-    geojson = path.suffix.lower() in (".geojson", ".json")
-    sensors = _from_geojson(path, stream) if geojson else _from_csv(read_csv(path), stream)
+    if path.suffix.lower() in (".geojson", ".json"):
+        sensors = _from_geojson(path, stream, origins)
+    else:
+        file = read_csv(path)
+        place = _given_place(file, origins)
+        sensors = _from_csv(_renamed(file, origins), stream, place, file.rows)
     if stream is not None:
         found = list(dict.fromkeys(sensor.stream for sensor in sensors))
         sensors = [sensor for sensor in sensors if sensor.stream.lower() == stream.lower()]
@@ -45,11 +57,44 @@ def read_sensors(path: str | Path, stream: str | None = None) -> list[Sensor]:
 # ---- CSV -------------------------------------------------------------------------------------------------------------
 
 
-def _from_csv(file: CsvFile, stream: str | None) -> list[Sensor]:
+def _given_place(file: CsvFile, origins: Origins) -> tuple[str, ...] | None:
+    """The columns that the statement names for the location."""
+    given = next((columns for name, columns in origins.items() if name.lower() == "location"), None)
+    if given is None:
+        return None
+    file.require(*(column.lower() for column in given))
+    return tuple(column.lower() for column in given)
+
+
+def _renamed(file: CsvFile, origins: Origins) -> CsvFile:
+    """The file with its columns named as the statement says."""
+    file.require(*(columns[0].lower() for name, columns in origins.items() if name.lower() != "location"))
+    names = _names(file.columns.values(), origins)
+    rows = [
+        CsvRow(
+            row.path, row.line, {new.lower(): row.cells.get(old.lower(), "") for new, old in names.items()}
+        )
+        for row in file.rows
+    ]
+    return CsvFile(file.path, {new.lower(): new for new in names}, rows)
+
+
+def _names(found: Iterable[str], origins: Origins) -> dict[str, str]:
+    """The name of each column -> its name in the file. A column that was given another name, or whose name was
+    given to another one, is left out."""
+    given = {name: columns[0] for name, columns in origins.items() if name.lower() != "location"}
+    taken = {name.lower() for name in (*given, *given.values())}
+    return given | {name: name for name in found if name.lower() not in taken}
+
+
+def _from_csv(
+    file: CsvFile, stream: str | None, named: tuple[str, ...] | None, unnamed: list[CsvRow]
+) -> list[Sensor]:
+    """`named` are the columns of the location in the `unnamed` rows, which are those of the file itself."""
     file.require("id")
     if stream is None and "stream" not in file.columns:
         raise _no_stream(file.path)
-    place = _place_columns(file)
+    place = _place_columns(file) if named is None else named
     streams = [stream if "stream" not in file.columns else row.required("stream") for row in file.rows]
     identifiers = _identifiers([row.required("id") for row in file.rows], [str(name) for name in streams])
     attributes = [name for name in file.columns if name not in ("id", "stream", *place)]
@@ -64,7 +109,8 @@ def _from_csv(file: CsvFile, stream: str | None) -> list[Sensor]:
             )
         given = [(file.columns[column], values[column][index]) for column in attributes]
         present = tuple((column, value) for column, value in given if value is not None)
-        sensors.append(Sensor(identifier, str(name), _place(row, place), present))
+        where = _place(row if named is None else unnamed[index], place)
+        sensors.append(Sensor(identifier, str(name), where, present))
     return sensors
 
 
@@ -131,13 +177,24 @@ def _no_stream(path: Path) -> CatalogError:
 # ---- GeoJSON ---------------------------------------------------------------------------------------------------------
 
 
-def _from_geojson(path: Path, stream: str | None) -> list[Sensor]:
+def _from_geojson(path: Path, stream: str | None, origins: Origins) -> list[Sensor]:
+    if any(name.lower() == "location" for name in origins):
+        raise CatalogError(
+            f"{path.name} is GeoJSON: the location of a sensor is its Point",
+            hint="leave out location FROM ...",
+        )
     sensors = []
     seen: dict[tuple[str, Any], int] = {}
     _, features = read_geojson(path)
     for feature in features:
         if feature.geometry not in ("Point", None):
             feature.fail(f"a sensor is a Point, not a {feature.geometry}")
+        if origins:
+            values = {name.lower(): value for name, value in feature.properties.items()}
+            names = _names(feature.properties, origins)
+            feature = replace(
+                feature, properties={new: values.get(old.lower()) for new, old in names.items()}
+            )
         properties = {name.lower(): value for name, value in feature.properties.items()}
         identifier, name = properties.get("id"), properties.get("stream", stream)
         if isinstance(identifier, bool) or not isinstance(identifier, int | str):

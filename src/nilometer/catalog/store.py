@@ -25,7 +25,7 @@ from nilometer.errors import CatalogError, ResourceError
 if TYPE_CHECKING:
     from sqlalchemy import Connection, Engine
 
-VERSION = 2
+VERSION = 5
 """The version of the tables that this program reads and writes."""
 
 Migration = Callable[["Connection"], None]
@@ -37,7 +37,25 @@ def _add_retries(connection: Connection) -> None:
     add_retries(connection)
 
 
-MIGRATIONS: dict[int, Migration] = {1: _add_retries}
+def _add_views(connection: Connection) -> None:
+    from nilometer.catalog.store_migrations import add_views
+
+    add_views(connection)
+
+
+def _add_form(connection: Connection) -> None:
+    from nilometer.catalog.store_migrations import add_form
+
+    add_form(connection)
+
+
+def _add_coordinates(connection: Connection) -> None:
+    from nilometer.catalog.store_migrations import add_coordinates
+
+    add_coordinates(connection)
+
+
+MIGRATIONS: dict[int, Migration] = {1: _add_retries, 2: _add_views, 3: _add_form, 4: _add_coordinates}
 """Version -> the migration of the tables to the next version, which runs in the transaction that opens the
 catalog."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlalchemy as sql
 
 from nilometer.catalog.profiles import PROFILES
+from nilometer.catalog.store_tables import views
 
 
 def add_retries(connection: sql.Connection) -> None:
@@ -24,3 +25,26 @@ def add_retries(connection: sql.Connection) -> None:
             connection.execute(
                 networks.update().where(networks.c.key == row.key).values(profile_parameters=whole)
             )
+
+
+def add_views(connection: sql.Connection) -> None:
+    """Version 2 -> 3: views have a table of their own."""
+    views.create(connection, checkfirst=True)
+
+
+def add_form(connection: sql.Connection) -> None:
+    """Version 3 -> 4: a datastream gets `form`, NULL at first: its data are as declared."""
+    schema = connection.get_execution_options().get("schema_translate_map", {}).get(None)
+    name = "datastreams" if schema is None else f"{schema}.datastreams"
+    columns = sql.inspect(connection).get_columns("datastreams", schema=schema)
+    if not any(column["name"] == "form" for column in columns):
+        connection.execute(sql.text(f"ALTER TABLE {name} ADD COLUMN form JSON"))
+
+
+def add_coordinates(connection: sql.Connection) -> None:
+    """Version 4 -> 5: a datastream gets `coordinates`, NULL at first: those of a plane without a unit."""
+    schema = connection.get_execution_options().get("schema_translate_map", {}).get(None)
+    name = "datastreams" if schema is None else f"{schema}.datastreams"
+    columns = sql.inspect(connection).get_columns("datastreams", schema=schema)
+    if not any(column["name"] == "coordinates" for column in columns):
+        connection.execute(sql.text(f"ALTER TABLE {name} ADD COLUMN coordinates TEXT"))

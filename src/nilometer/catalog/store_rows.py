@@ -9,8 +9,9 @@ from typing import Any
 import sqlalchemy as sql
 
 from nilometer.catalog import store_tables as tables
-from nilometer.catalog.catalog import Change, Contents, Item, QueryDefinition
+from nilometer.catalog.catalog import Change, Contents, Item, QueryDefinition, ViewDefinition
 from nilometer.catalog.extents import Extent, Sensor, Stream, Table
+from nilometer.catalog.form import Form
 from nilometer.catalog.network import CostProfile, Link, Network, NetworkNode
 from nilometer.errors import CatalogError
 from nilometer.types import Column, Kind, Type
@@ -32,6 +33,8 @@ def rows_of(item: Item, position: int) -> Rows:
             rows = _network_rows(item, position)
         case QueryDefinition():
             rows = _query_rows(item, position)
+        case ViewDefinition():
+            rows = _view_rows(item, position)
     for _, row in rows:
         for column, value in row.items():
             if isinstance(value, str) and not _storable(value):
@@ -50,6 +53,7 @@ def _storable(text: str) -> bool:
 def _extent_rows(extent: Extent, position: int) -> Rows:
     key = extent.name.lower()
     row: dict[str, Any] = {"key": key, "position": position, "name": extent.name, "url": extent.url}
+    row["form"] = extent.form.as_json()
     match extent:
         case Stream():
             row |= {
@@ -61,6 +65,7 @@ def _extent_rows(extent: Extent, position: int) -> Rows:
                 "key_columns": list(extent.key),
                 "time_unit": extent.time_unit,
                 "id_declared": extent.id_declared,
+                "coordinates": extent.coordinates,
             }
         case Table():
             row |= {"kind": "stored", "stored_table": extent.table, "refresh_every": extent.refresh}
@@ -130,6 +135,11 @@ def _query_rows(query: QueryDefinition, position: int) -> Rows:
     word = query.starting if isinstance(query.starting, str) else None
     row = {"key": query.name.lower(), "position": position, "name": query.name, "text": query.text}
     return [(tables.queries, row | {"starting": word, "starting_at": at})]
+
+
+def _view_rows(view: ViewDefinition, position: int) -> Rows:
+    row = {"key": view.name.lower(), "position": position, "name": view.name, "text": view.text}
+    return [(tables.views, row | {"column_names": list(view.columns)})]
 
 
 def _from_id(identifier: int | str) -> tuple[str, str]:
@@ -204,6 +214,8 @@ def _head_of(item: Item) -> sql.Table:
             return tables.networks
         case QueryDefinition():
             return tables.queries
+        case ViewDefinition():
+            return tables.views
 
 
 # ---- rows to declarations --------------------------------------------------------------------------------------------
@@ -239,6 +251,8 @@ def load_contents(connection: sql.Connection) -> Contents:
     for row in _ordered(connection, tables.queries):
         starting = row.starting if row.starting_at is None else row.starting_at
         contents.queries[row.key] = QueryDefinition(row.name, row.text, starting)
+    for row in _ordered(connection, tables.views):
+        contents.views[row.key] = ViewDefinition(row.name, row.text, tuple(row.column_names))
     return contents
 
 
@@ -257,7 +271,8 @@ def _grouped(
 
 def _extent(row: Any, columns: tuple[Column, ...]) -> Extent:
     if row.kind == "stored":
-        return Table(row.name, columns, row.url, row.stored_table, row.refresh_every)
+        form = Form.from_json(row.form)
+        return Table(row.name, columns, row.url, row.stored_table, row.refresh_every, form)
     return Stream(
         name=row.name,
         columns=columns,
@@ -269,6 +284,8 @@ def _extent(row: Any, columns: tuple[Column, ...]) -> Extent:
         future=row.future,
         time_unit=row.time_unit,
         id_declared=row.id_declared,
+        form=Form.from_json(row.form),
+        coordinates=row.coordinates,
     )
 
 

@@ -1,7 +1,7 @@
 """The tables of a stored catalog. This module imports SQLAlchemy, so it is loaded only through the store.
 
 Names follow OGC SensorThings: datastreams with observed properties, things with locations. Networks, nodes,
-links and queries are our own. `position` is the order of declaration. Ids are text with their type beside
+links, queries and views are our own. `position` is the order of declaration. Ids are text with their type beside
 them, because a thing's id is INT or STRING.
 """
 
@@ -38,8 +38,10 @@ datastreams = sql.Table(
     sql.Column("id_declared", sql.Boolean),
     sql.Column("stored_table", sql.Text),
     sql.Column("refresh_every", sql.BigInteger),
+    sql.Column("coordinates", sql.Text),
+    sql.Column("form", sql.JSON(none_as_null=True)),
 )
-"""Streams and stored tables; `key` is the lower-case name. Durations are microseconds."""
+"""Streams and stored tables; `key` is the lower-case name. Durations are microseconds. `form` is form.py's."""
 
 observed_properties = sql.Table(
     "observed_properties",
@@ -131,3 +133,14 @@ queries = sql.Table(
 )
 """Standing queries: `starting` is BEGINNING, or `starting_at` is a time in microseconds, or neither: from
 now."""
+
+views = sql.Table(
+    "views",
+    metadata,
+    sql.Column("key", sql.Text, primary_key=True),
+    sql.Column("position", sql.BigInteger, nullable=False),
+    sql.Column("name", sql.Text, nullable=False),
+    sql.Column("text", sql.Text, nullable=False),
+    sql.Column("column_names", sql.JSON, nullable=False),
+)
+"""Named queries that other queries read."""

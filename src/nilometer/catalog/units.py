@@ -76,6 +76,22 @@ def parse_unit(text: str) -> Unit:
     return _parse(text)
 
 
+def canonical_code(text: str) -> str:
+    """The UCUM code; a common spelling such as 'degF' or '°C' is taken for its code.
+
+    >>> canonical_code("degF"), canonical_code("cm")
+    ('[degF]', 'cm')
+    """
+    try:
+        parse_unit(text)
+    except CatalogError:
+        mended = _mended(text)
+        if mended is None:
+            raise
+        return mended
+    return text
+
+
 def convertible(source: str, target: str) -> bool:
     """Whether values of one unit can be converted to the other."""
     return parse_unit(source).dimension == parse_unit(target).dimension

@@ -129,7 +129,7 @@ def compile_(
             "--apart without --wait-for-start: motes that count from their reset must be switched on together",
             hint="give --wait-for-start too, or neither",
         )
-    query = database_of(data, catalog).sql(read_sql(sql), **parameters_of(set_ or []))
+    query = database_of(data, catalog, log_order=True).sql(read_sql(sql), **parameters_of(set_ or []))
     found = network_of(query, network, None, retries)
     check_output(to, "--to")
     if serial is not None:

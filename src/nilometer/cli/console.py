@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -15,9 +17,26 @@ if TYPE_CHECKING:
     from nilometer.engine import Answer, Database
 
 
+NOTES = 12
+"""The number of notes about files that are printed."""
+
+_QUIET: ContextVar[bool] = ContextVar("quiet", default=False)
+
+
+@contextmanager
+def quietly(quiet: bool = True) -> Iterator[None]:
+    """Print no messages within; errors are still printed."""
+    token = _QUIET.set(quiet)
+    try:
+        yield
+    finally:
+        _QUIET.reset(token)
+
+
 def message(text: str) -> None:
     """Print a line to stderr, for the person and not for the pipe."""
-    print(text, file=sys.stderr, flush=True)
+    if not _QUIET.get():
+        print(text, file=sys.stderr, flush=True)
 
 
 def fail(error: NilometerError, as_json: bool) -> NoReturn:
@@ -63,8 +82,11 @@ def time_of(text: str | None) -> int | None:
 
 def tell_of_data(database: Database) -> None:
     """Print notes about the files that were read, and the first garbled readings of each."""
-    for note in database.data.notes:
+    notes = database.data.notes
+    for note in notes[:NOTES]:
         message(note)
+    if len(notes) > NOTES:
+        message(f"... and {len(notes) - NOTES} more notes about the files; --json prints them all")
     for name, letters in database.data.dead_letters.items():
         for letter in letters[:3]:
             message(f"garbled in {name}: {letter}")

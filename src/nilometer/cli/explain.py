@@ -9,7 +9,7 @@ import typer
 from nilometer.cli.console import parameters_of, read_sql
 from nilometer.cli.options import (
     CatalogOption,
-    DataOption,
+    DataListOption,
     JsonOption,
     ProfileOption,
     SetOption,
@@ -24,6 +24,7 @@ from nilometer.cli.placement_options import (
     GoalOption,
     LifetimeOption,
     NetworkOption,
+    QosOption,
     RetriesOption,
     TotalEnergyOption,
     network_of,
@@ -38,7 +39,7 @@ def register(application: typer.Typer) -> None:
 
 def explain(
     sql: SqlArgument,
-    data: DataOption = None,
+    data: DataListOption = None,
     stage: Annotated[
         str,
         typer.Option(
@@ -62,6 +63,7 @@ def explain(
     total_energy: TotalEnergyOption = None,
     buffering_factor: BufferingFactorOption = None,
     goal: GoalOption = None,
+    qos: QosOption = None,
 ) -> None:
     """Show the plan of a query without reading any data.
 
@@ -108,6 +110,7 @@ def explain(
             total_energy=total_energy,
             buffering_factor=buffering_factor,
             goal=goal,
+            qos=qos,
         )
         in_network = {"network": network_of(query, network, costs, retries), "quality": expected}
     if json:

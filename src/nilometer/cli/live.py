@@ -36,6 +36,9 @@ WhenFullOption = Annotated[
 ]
 COMPLAINTS = 10
 """The number of different reasons that are printed; the log keeps them all."""
+FIELDS = 8
+"""The number of fields that are named at the end; the books have them all."""
+_NAMED = re.compile(r"id '.*' is not an INT$")
 REPORT_EVERY = 10.0
 """Seconds between two status lines."""
 
@@ -71,7 +74,7 @@ def policies_of(database: Database, settings: Sequence[str]) -> dict[str, Policy
     from nilometer.dataflow.policy import Policy
     from nilometer.errors import ConfigurationError
 
-    known = [policy.value for policy in Policy if policy is not Policy.SPILL]
+    known = [policy.value for policy in Policy]
     policies = {}
     for setting in settings:
         name, _, word = setting.partition("=")
@@ -151,11 +154,14 @@ def follow(
     for live in queries:
         message(summary(live))
     report(station)
-    broken = [name for name in station.manager.streams if station.manager.state(name)[0].value == "failed"]
+    report_fields(station)
+    broken = [name for name in station.manager.streams if in_trouble(station, name)]
     if failed and not several:
         raise next(iter(failed.values()))
     if failed:
         message(f"stopped early: {', '.join(failed)}")
+    if broken:
+        message(f"in trouble to the end: {', '.join(broken)}")
     if failed or broken:
         raise typer.Exit(1)
 
@@ -171,7 +177,8 @@ class Complaints:
             kind = (stream, re.sub(r"'[^']*'|\d+", "", letter.reason))
             if kind not in self._said and len(self._said) < COMPLAINTS:
                 self._said.add(kind)
-                message(f"{stream}: garbled: {letter.reason}; all of them: nilometer log dead {stream}")
+                hint = "; declare id STRING if ids are names" if _NAMED.match(letter.reason) else ""
+                message(f"{stream}: garbled: {letter.reason}{hint}; all of them: nilometer log dead {stream}")
 
 
 def summary(live: LiveQuery) -> str:
@@ -215,6 +222,28 @@ def report(station: Station) -> None:
     for live in station.queries.values():
         for trouble in filter(None, (live.trouble, live.stale)):
             message(f"{live.name}: {trouble}")
+
+
+def in_trouble(station: Station, name: str) -> bool:
+    """Whether a stream's source has failed, or is in trouble that has not ended. Following the log that another
+    process writes is no trouble."""
+    state, trouble = station.manager.state(name)
+    return state.value == "failed" or (trouble is not None and state.value != "following")
+
+
+def report_fields(station: Station) -> None:
+    """Print what the payloads of each stream lacked, or had beyond the declaration, and how many were stamped in the
+    future."""
+    for name in station.manager.streams:
+        status = station.manager.status(name)
+        if status.ledger.future:
+            told = f"{status.ledger.future} readings are stamped in the future"
+            message(f"{status.stream}: {told}; how far: nilometer log dead {status.stream}")
+        rows = status.fields.rows()
+        if rows:
+            shown = ", ".join(f"{field} ({state}, {count})" for field, state, count in rows[:FIELDS])
+            more = ", ..." if len(rows) > FIELDS else ""
+            message(f"{status.stream}: fields: {shown}{more}; all of them: nilometer streams --ledger")
 
 
 def _some(names: Sequence[int | str]) -> str:

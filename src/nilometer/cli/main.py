@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import sys
 
-import click
 import typer
 
 from nilometer.cli import (
@@ -18,6 +17,7 @@ from nilometer.cli import (
     compile,
     demo,
     explain,
+    inspect,
     listen,
     log,
     plan,
@@ -27,6 +27,7 @@ from nilometer.cli import (
     run,
     sensors,
     simulate,
+    sql,
     streams,
 )
 from nilometer.cli.console import fail
@@ -34,7 +35,9 @@ from nilometer.errors import InternalError, NilometerError, ResourceError
 
 VERBS = (
     demo,
+    inspect,
     query,
+    sql,
     run,
     queries,
     answers,
@@ -50,10 +53,28 @@ VERBS = (
     reproduce,
 )
 
+NILO_VERBS = "./nilo also knows: python, test, lint, types, contract, format, wheel, lock."
+
+
+def command_name() -> str:
+    """The name that was typed: `nilometer`, or `./nilo`, which says so in NILOMETER_COMMAND."""
+    return os.environ.get("NILOMETER_COMMAND") or "nilometer"
+
+
+def _say_the_name(group: typer.Typer, name: str) -> None:
+    """Let the examples in the help of all verbs begin with the name that was typed."""
+    for command in group.registered_commands:
+        if command.callback is not None and command.callback.__doc__:
+            command.callback.__doc__ = command.callback.__doc__.replace("nilometer ", f"{name} ")
+    for inner in group.registered_groups:
+        if inner.typer_instance is not None:
+            _say_the_name(inner.typer_instance, name)
+
+
 application = typer.Typer(
     name="nilometer",
     help="A database for sensor streams: declare sensors and run continuous queries over them in SQL.",
-    epilog="./nilo also knows: test, lint, types, contract, format, lock.",
+    epilog=NILO_VERBS if command_name() != "nilometer" else None,
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -61,6 +82,7 @@ application = typer.Typer(
 )
 for verb in VERBS:
     verb.register(application)
+_say_the_name(application, command_name())
 
 
 def _show_version(wanted: bool) -> None:
@@ -84,7 +106,7 @@ def main() -> None:
     """The console script."""
     as_json = "--json" in sys.argv[1:]
     try:
-        application(prog_name="nilometer")
+        application(prog_name=command_name())
     except NilometerError as error:
         fail(error, as_json)
     except BrokenPipeError:
@@ -92,7 +114,7 @@ def main() -> None:
         # it at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(0)
-    except (click.exceptions.Abort, KeyboardInterrupt):
+    except (typer.Abort, KeyboardInterrupt):
         sys.exit(130)
     except RecursionError:
         fail(

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import glob
+import os
+import re
+from collections.abc import Sequence
 from typing import Annotated, Any
 
 import typer
@@ -12,7 +16,17 @@ DataOption = Annotated[
         "--data",
         metavar="DIR_OR_FILE",
         envvar="NILOMETER_DATA",
-        help="A directory with schema.sql and one CSV, JSON-lines or Parquet file per stream; or one such file.",
+        help="A directory with schema.sql and one CSV, JSON-lines or Parquet file per stream; or files of one stream.",
+    ),
+]
+DataListOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--data",
+        metavar="[STREAM=]PATH",
+        help="A directory with schema.sql and one CSV, JSON-lines or Parquet file per stream; or files of one stream: "
+        "a file, a directory or a pattern ('air/*.csv', .gz and .zst too). STREAM=PATH names the stream; may be "
+        "repeated. Default: NILOMETER_DATA.",
     ),
 ]
 CatalogOption = Annotated[
@@ -46,15 +60,68 @@ HostOption = Annotated[
 LiveHostOption = Annotated[
     str, typer.Option("--on", metavar="HOST", help="Where the queries run: gateway or spark.")
 ]
+QuietOption = Annotated[
+    bool, typer.Option("--quiet", "-q", help="Print no messages beside the rows, only errors.")
+]
+StrictOption = Annotated[
+    bool,
+    typer.Option(
+        "--strict",
+        help="Exit with 1 if a reading was lost: late, garbled, from the future, shed or unanswered.",
+    ),
+]
+LogOrderOption = Annotated[
+    bool,
+    typer.Option(
+        "--log-order",
+        help="Take the order of a file's rows as the order of their arrival: some may be late. Otherwise they are "
+        "sorted by time.",
+    ),
+]
 SqlArgument = Annotated[str, typer.Argument(metavar="SQL", help="The query, a .sql file, or '-' for stdin.")]
 
 
-def database_of(data: str | None, catalog: str | None, on: str = "gateway") -> Any:
-    """Connect to the database that the options name."""
+def database_of(
+    data: str | Sequence[str] | None,
+    catalog: str | None,
+    on: str = "gateway",
+    *,
+    log_order: bool = False,
+    tell: bool = True,
+) -> Any:
+    """Connect to the database that the options name; `tell` its notes."""
     from nilometer.cli.console import message
     from nilometer.engine import connect
 
-    database = connect(data, catalog=catalog, on=on)
-    for note in database.notes:
+    given = [data] if isinstance(data, str) else list(data or ())
+    if not given and os.environ.get("NILOMETER_DATA"):
+        given = [os.environ["NILOMETER_DATA"]]
+    plain, named = _separated(given)
+    database = connect(plain, catalog=catalog, on=on, log_order=log_order)
+    for stream, path in named.items():
+        database.open(stream, path)
+    for note in database.notes if tell else ():
         message(note)
     return database
+
+
+def _separated(given: Sequence[str]) -> tuple[str | None, dict[str, str]]:
+    """The data without a name, and the others by the names of their streams."""
+    from nilometer.errors import ConfigurationError
+
+    plain: list[str] = []
+    named: dict[str, str] = {}
+    for each in given:
+        found = re.fullmatch(r"([A-Za-z_]\w*)=(.+)", each)
+        # A folder may have such a name, too: year=2024/
+        if found is None or os.path.exists(each) or (glob.has_magic(each) and glob.glob(each)):
+            plain.append(each)
+        else:
+            named[found[1]] = found[2]
+    if len(plain) > 1:
+        raise ConfigurationError(
+            f"--data is given {len(plain)} times without the name of a stream",
+            detail=f"'{plain[0]}' and '{plain[1]}'",
+            hint=f"name the streams: --data air={plain[0]} --data wind={plain[1]}",
+        )
+    return (plain[0] if plain else None), named

@@ -19,7 +19,7 @@ NetworkOption = Annotated[
         "--network",
         metavar="FILE_OR_NAME",
         envvar="NILOMETER_NETWORK",
-        help="A network: a .toml, .csv or .geojson file, or the name of a declared one.",
+        help="A network: a .toml, .csv, .geojson, .nss or .xml file, or the name of a declared one.",
     ),
 ]
 CostsOption = Annotated[
@@ -56,12 +56,18 @@ BufferingFactorOption = Annotated[
 GoalOption = Annotated[
     str | None, typer.Option(help="What to optimize: 'maximize lifetime', 'minimize delivery time', ...")
 ]
+QosOption = Annotated[
+    str | None,
+    typer.Option(
+        "--qos", metavar="FILE", help="Expectations in a file of SNEE's (XML); options override it."
+    ),
+]
 PlotOption = Annotated[
     str | None,
     typer.Option("--plot", metavar="DIR", envvar="NILOMETER_PLOT", help="Draw pictures into this directory."),
 ]
 
-_ENDINGS = (".toml", ".csv", ".geojson", ".json")
+_ENDINGS = (".toml", ".csv", ".geojson", ".json", ".nss", ".xml")
 
 
 def network_file(network: str | None) -> Network | None:

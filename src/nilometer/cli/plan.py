@@ -25,6 +25,7 @@ from nilometer.cli.placement_options import (
     LifetimeOption,
     NetworkOption,
     PlotOption,
+    QosOption,
     RetriesOption,
     TotalEnergyOption,
     network_of,
@@ -53,6 +54,7 @@ def plan(
     total_energy: TotalEnergyOption = None,
     buffering_factor: BufferingFactorOption = None,
     goal: GoalOption = None,
+    qos: QosOption = None,
     plot: PlotOption = None,
     json: JsonOption = False,
     set_: SetOption = None,
@@ -77,6 +79,7 @@ def plan(
         total_energy=total_energy,
         buffering_factor=buffering_factor,
         goal=goal,
+        qos=qos,
     )
     found = network_of(query, network, costs, retries)
     placement = query.placement(found, expected)

@@ -6,22 +6,26 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from nilometer.cli.console import message, parameters_of, print_records, print_table, read_sql, tell_of_data
+from nilometer.cli.account import refuse_losses, tell_account
+from nilometer.cli.console import message, parameters_of, print_records, print_table, quietly, read_sql
 from nilometer.cli.live import SecondsOption, WhenFullOption, is_live, open_station, stopped_by_signal
 from nilometer.cli.live import follow as follow_rows
 from nilometer.cli.options import (
     CatalogOption,
-    DataOption,
+    DataListOption,
     HostOption,
     JsonOption,
+    LogOrderOption,
     ProfileOption,
+    QuietOption,
     SetOption,
     SqlArgument,
+    StrictOption,
     database_of,
 )
 
 if TYPE_CHECKING:
-    from nilometer.engine import Answer, Query
+    from nilometer.engine import Query
 
 
 def register(application: typer.Typer) -> None:
@@ -31,7 +35,7 @@ def register(application: typer.Typer) -> None:
 
 def query(
     sql: SqlArgument,
-    data: DataOption = None,
+    data: DataListOption = None,
     on: HostOption = "gateway",
     json: JsonOption = False,
     limit: Annotated[int | None, typer.Option("--limit", min=0, help="Print at most this many rows.")] = None,
@@ -42,7 +46,10 @@ def query(
     follow: Annotated[
         bool, typer.Option("--follow/--no-follow", help="Wait for new readings, or read only the logs.")
     ] = True,
+    log_order: LogOrderOption = False,
     when_full: WhenFullOption = None,
+    quiet: QuietOption = False,
+    strict: StrictOption = False,
     set_: SetOption = None,
     catalog: CatalogOption = None,
     profile: ProfileOption = "default",
@@ -55,31 +62,37 @@ def query(
 
     Example: nilometer query --data field/ "SELECT id, AVG(depth) FROM river [RANGE 1 HOUR SLIDE 1 HOUR] GROUP BY id"
     """
+    from nilometer.engine.accounts import lost_in
     from nilometer.engine.hosts import LIVE_HOSTS
     from nilometer.language import ast, parse
+    from nilometer.plan.physical import most_rows
 
-    database = database_of(data, catalog, on)
-    text = read_sql(sql)
-    statement = parse(text)
-    if isinstance(statement, ast.Show):
-        print_records(database.show(statement.kind), json)
-        return
-    if isinstance(statement, ast.Explain):
-        print(database.execute(text, **parameters_of(set_ or []))[0])
-        return
-    asked = database.query_of(statement, text, **parameters_of(set_ or [])).with_profile(profile)
-    if follow and database.host in LIVE_HOSTS and is_live(asked):
-        run_live(asked, database.host, start, json, limit, seconds, when_full)
-        return
-    answer = asked.run()
-    shown = answer if limit is None else answer.head(limit)
-    if json:
-        for line in shown.json_rows():
-            print(line)
-    else:
-        print_table(shown.columns, shown.text_rows())
-    message(summary(answer, len(shown)))
-    tell_of_data(database)
+    with quietly(quiet):
+        database = database_of(data, catalog, on, log_order=log_order, tell=not json)
+        text = read_sql(sql)
+        statement = parse(text)
+        if isinstance(statement, ast.Show):
+            print_records(database.show(statement.kind), json)
+            return
+        if isinstance(statement, ast.Explain):
+            print(database.execute(text, **parameters_of(set_ or []))[0])
+            return
+        asked = database.query_of(statement, text, **parameters_of(set_ or [])).with_profile(profile)
+        if follow and database.host in LIVE_HOSTS and is_live(asked):
+            counts = [count for count in (limit, most_rows(asked.physical)) if count is not None]
+            most = min(counts, default=None)
+            run_live(asked, database.host, start, json, most, seconds, when_full, strict=strict)
+            return
+        answer = asked.run()
+        shown = answer if limit is None else answer.head(limit)
+        if json:
+            for line in shown.json_rows():
+                print(line)
+        else:
+            print_table(shown.columns, shown.text_rows())
+        tell_account(answer, len(shown), asked, json)
+        if strict:
+            refuse_losses(lost_in(answer))
 
 
 def run_live(
@@ -90,8 +103,11 @@ def run_live(
     limit: int | None,
     seconds: float | None,
     when_full: list[str] | None,
+    *,
+    strict: bool = False,
 ) -> None:
     """Print the rows of a live query as they come."""
+    from nilometer.engine.accounts import lost
     from nilometer.live.starts import start_of
 
     stopped = stopped_by_signal()
@@ -99,17 +115,10 @@ def run_live(
         live = station.install(asked, start=start_of(start), on=on)
         message("live; Ctrl-C stops it")
         follow_rows(station, [live], json=json, limit=limit, seconds=seconds, stopped=stopped)
-
-
-def summary(answer: Answer, shown: int) -> str:
-    """One line that counts the readings read and the rows returned."""
-    count = len(answer)
-    text = f"{count} row{'' if count == 1 else 's'}" + (f", {shown} shown" if shown != count else "")
-    for name, ledger in answer.ledgers.items():
-        parts = [
-            f"{ledger[key]} {key}"
-            for key in ("read", "late", "duplicate", "garbled", "shed")
-            if ledger.get(key)
-        ]
-        text += f"; {name}: {', '.join(parts) or 'nothing read'}"
-    return text
+        if strict:
+            streams = station.manager.streams
+            books = {name: station.manager.status(name).ledger.as_dict() for name in streams}
+            losses = {
+                name: lost(ledger) for name, ledger in (books | {"query": live.ledger.as_dict()}).items()
+            }
+            refuse_losses({name: found for name, found in losses.items() if found})

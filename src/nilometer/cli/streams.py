@@ -45,14 +45,18 @@ def streams(
 
 
 def print_books(database: Database, json: bool) -> None:
-    """Print the books of streams and queries.
+    """Print the books of streams, what their payloads lack or have beyond the declaration, and the books of queries.
 
     received = appended + garbled + future + duplicate + shed; read = delivered + filtered + late + shed.
     """
-    from nilometer.live.books import query_books, stream_books
+    from nilometer.live.books import field_books, query_books, stream_books
 
     of_streams, of_queries = stream_books(database), query_books(database)
     print_records(of_streams, json)
+    of_fields = field_books(database)
+    if of_fields and not json:
+        print()
+    print_records(of_fields, json)
     if of_streams and of_queries and not json:
         print()
     print_records(of_queries, json)

@@ -35,11 +35,6 @@ class EntryQueue(Generic[T]):
     """
 
     def __init__(self, capacity: int, policy: Policy = Policy.BLOCK, *, keep_every: int = 10) -> None:
-        if policy is Policy.SPILL:
-            raise ConfigurationError(
-                "a queue in front of a dataflow does not spill",
-                hint="choose drop, sample or block: the log keeps the readings, and they can be read again",
-            )
         if capacity < 1 or keep_every < 1:
             raise ConfigurationError("the capacity and keep_every of a queue must be at least 1")
         self.capacity = capacity

@@ -1,4 +1,4 @@
-"""The KEY of a stream: its columns, the keys of readings, and the search for duplicates (NULL = NULL).
+"""The identity of a stream's readings, which is its KEY: its columns, the keys of readings, and the search for duplicates (NULL = NULL).
 
 The law: of the readings with the same key the first one in log order counts, and the others are its
 duplicates. A reading without a time is no reading and has no key.
@@ -38,6 +38,12 @@ def key_columns(stream: Stream, names: Iterable[str]) -> list[str]:
                 hint=f"its columns are {', '.join(c.name for c in stream.columns)}",
             )
     return list(dict.fromkeys(columns))
+
+
+def identity_of(stream: Stream) -> tuple[str, ...]:
+    """The names of what identifies a reading: the declared KEY. Without one: (id, tick) for a sensed stream,
+    nothing for a pushed stream (design.md)."""
+    return stream.key or (("id", "tick") if stream.sensed else ())
 
 
 def is_timed(columns: Iterable[str]) -> bool:

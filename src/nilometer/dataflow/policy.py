@@ -13,7 +13,6 @@ from enum import StrEnum
 class Policy(StrEnum):
     """The ways to treat a batch for which there is no room in memory."""
 
-    SPILL = "spill"
     DROP_OLDEST = "drop oldest"
     DROP_NEWEST = "drop newest"
     SAMPLE = "sample"

@@ -4,7 +4,8 @@ The caller pulls the answer. In every round the streams whose watermark is lowes
 the rows flow through the dataflow once. So no stream runs ahead of the others by more than a batch, and
 memory stays bounded by the windows.
 
-The law: how the logs are cut into batches changes no answer.
+The law: how the logs are cut into batches changes no answer. After the last row that LIMIT allows, the run is
+over, and the rest of the logs is not read.
 """
 
 from __future__ import annotations
@@ -77,6 +78,7 @@ class Run:
         for version in sorted(versions, key=lambda each: each.holds_from):
             self._pace.refresh(version)
         self._batch_rows = batch_rows
+        self._most = physical.most_rows(plan)
         self._rows_out = 0
         self._over = False
 
@@ -104,7 +106,8 @@ class Run:
             if not inlet.ended and inlet.door.watermark == behind
         }
         rows = self._turn(self._pace.round(admitted))
-        self._over = all(inlet.ended for inlet in self._inlets.values())
+        ended = all(inlet.ended for inlet in self._inlets.values())
+        self._over = ended or (self._most is not None and self._rows_out >= self._most)
         return rows
 
     def _turn(self, now: Round) -> pl.DataFrame:

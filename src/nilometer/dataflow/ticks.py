@@ -21,9 +21,12 @@ def tick_interval(node: physical.Node) -> int | None:
             physical.Select()
             | physical.Project()
             | physical.Rename()
+            | physical.Unnest()
             | physical.Exchange()
             | physical.Lag()
             | physical.Sample()
+            | physical.Analytic()
+            | physical.Limit()
         ):
             return tick_interval(node.inputs[0])
         case physical.TableFunction(call=call) if call.function.output is Output.TUPLES:

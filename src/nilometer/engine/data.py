@@ -1,39 +1,47 @@
 """The sources of a query's readings: the files of a data directory, and readings appended in memory.
 
 A stream's log is here a sequence of entries, in log order: frames of readings and heartbeats, from a file or
-from the durable stream log, followed by what was appended. Every host reads the same entries.
+from the durable stream log, followed by what was appended. Every host reads the same entries. The readings of
+a file are sorted by time, unless its own order shall count as the order of arrival (`log_order`).
 """
 
 from __future__ import annotations
 
 import operator
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
 
 from nilometer.catalog import Catalog, Sensor, Stream, Table
 from nilometer.errors import DataError
-from nilometer.types import Column, Kind
+from nilometer.types import MICROSECOND, Column, Kind
 
 if TYPE_CHECKING:
     import polars as pl
 
     from nilometer.dataflow import Entry
-    from nilometer.ingest.readers import FileForm
+    from nilometer.ingest.readers import FileForm, FileSet
     from nilometer.plan.logical import Node
     from nilometer.plan.reference import Feed
 
 SCHEMA_FILE = "schema.sql"
 LOG_FOLDER = ".nilometer/log"
-ENDINGS = (".csv", ".csv.gz", ".jsonl", ".jsonl.gz", ".ndjson", ".ndjson.gz", ".json", ".json.gz", ".parquet")
+ENDINGS = tuple(
+    f".{format_}{packed}"
+    for format_ in ("csv", "jsonl", "ndjson", "json", "parquet")
+    for packed in ("", ".gz", ".zst")
+)
+"""The endings of data files, as in ingest.readers.files, which imports Polars."""
 
 
 @dataclass
 class Data:
     """All available readings, by the stream's lower-case name."""
 
-    files: dict[str, Path] = field(default_factory=dict)
+    files: dict[str, FileSet] = field(default_factory=dict)
     appended: dict[str, list[Entry]] = field(default_factory=dict)
     base: Path | None = None
     _read: dict[str, list[Entry]] = field(default_factory=dict)
@@ -43,20 +51,34 @@ class Data:
     """Remarks for the user about the files that were read."""
     forms: dict[str, FileForm] = field(default_factory=dict)
     """The form of files whose columns have other names than the stream's."""
+    log_order: bool = False
+    """Whether the order of the rows in a file is the order in which they arrived: then some may be late."""
     _remarks: dict[str, str] = field(default_factory=dict)
 
     # ---- attaching ---------------------------------------------------------------------------------------------------
 
     def attach_directory(self, directory: Path, catalog: Catalog) -> None:
-        """Attach the file of every stream in the directory, by name: `river.csv`, `River.jsonl` ..."""
+        """Attach the file of every stream in the directory, by name: `river.csv`, `River.jsonl` ...; or a
+        directory `river` with several files."""
         self.base = directory
         by_name: dict[str, list[Path]] = {}
+        folders: dict[str, list[Path]] = {}
         for path in sorted(directory.iterdir()):
             if path.is_file():
                 by_name.setdefault(path.name.lower(), []).append(path)
+            elif path.is_dir() and _has_data(path):
+                folders.setdefault(path.name.lower(), []).append(path)
+        # A name that no query can say is written with underscores: my-readings.csv is my_readings.
+        by_plain_name: dict[str, list[Path]] = {}
+        for path in (path for paths in by_name.values() for path in paths):
+            if path.name.lower().endswith(ENDINGS):
+                plain = re.sub(r"\W", "_", path.name.split(".")[0]).lower()
+                by_plain_name.setdefault(plain, []).append(path)
         missing: list[Stream] = []
         for stream in catalog.streams():
             found = [path for ending in ENDINGS for path in by_name.get(stream.name.lower() + ending, [])]
+            found += folders.get(stream.name.lower(), [])
+            found = found or by_plain_name.get(stream.name.lower(), [])
             if len(found) > 1 and stream.url is None:
                 raise DataError(
                     f"{len(found)} files for '{stream.name}': {', '.join(path.name for path in found)}",
@@ -66,7 +88,8 @@ class Data:
                 self.attach_file(stream.name, found[0], catalog)
             elif stream.url is None:
                 missing.append(stream)
-        taken = {path.name for path in self.files.values()} | {Path(t.url).name for t in catalog.tables()}
+        taken = {files.source.name for files in self.files.values()}
+        taken |= {Path(t.url).name for t in catalog.tables()}
         spare = [
             path.name
             for paths in by_name.values()
@@ -79,30 +102,35 @@ class Data:
                 f" (looked for {stream.name}.csv, {stream.name}.jsonl ...; found {', '.join(spare[:8]) or 'none'})"
             )
 
-    def attach_file(self, name: str, path: Path, catalog: Catalog) -> None:
-        """Make a file the log of a stream. If `id` was not declared, the file decides whether ids are numbers
-        or text."""
-        from nilometer.ingest.readers import sniff_ids
+    def attach_file(self, name: str, path: str | Path, catalog: Catalog) -> None:
+        """Make a file, or the files of a directory or pattern, the log of a stream. If `id` was not declared,
+        the files decide whether ids are numbers or text."""
+        from nilometer.ingest.readers import find_files, sniff_ids
 
         stream = catalog.stream(name)
         key = stream.name.lower()
         self._remarks.pop(key, None)
-        if not stream.id_declared:
-            found, culprit = sniff_ids(path)
-            if found is not None and found.kind is Kind.STRING and stream.id_type.kind is not Kind.STRING:
+        files = find_files(path)
+        for each in files.paths if not stream.id_declared else ():
+            found, culprit = sniff_ids(each, stream)
+            if found is None or found.kind is not Kind.STRING:
+                continue
+            if stream.id_type.kind is not Kind.STRING:
                 catalog.replace_stream(with_id_type(stream, Kind.STRING))
             if culprit is not None:
+                where = culprit if len(files.paths) == 1 else f"{culprit} of {files.label(each)}"
                 self._remarks[key] = (
-                    f"ids of {stream.name} are text, because of {culprit}; declare id INT to set such rows aside"
+                    f"ids of {stream.name} are text, because of {where}; declare id INT to set such rows aside"
                 )
-        self.files[key] = path
+            break
+        self.files[key] = files
         self.forms.pop(key, None)
         self._read.clear()
         self._once.clear()
 
-    def attach_described(self, stream: Stream, path: Path, form: FileForm) -> None:
-        """Make a file the log of a stream that was declared from it."""
-        self.files[stream.name.lower()] = path
+    def attach_described(self, stream: Stream, files: FileSet, form: FileForm) -> None:
+        """Make files the log of a stream that was declared from them."""
+        self.files[stream.name.lower()] = files
         self.forms[stream.name.lower()] = form
         self._read.clear()
         self._once.clear()
@@ -117,7 +145,7 @@ class Data:
         if isinstance(rows, pl.DataFrame):
             reading = read_frame(rows, stream)
         else:  # their times are microseconds by now
-            reading = read_frame(frame_of(list(rows), stream), replace(stream, time_unit=None))
+            reading = read_frame(frame_of(list(rows), stream), replace(stream, time_unit=MICROSECOND))
         self.appended.setdefault(stream.name.lower(), []).append(Batch(reading.rows, reading.garbled))
         if reading.dead_letters:
             self.dead_letters[stream.name.lower()] = tuple(map(str, reading.dead_letters))
@@ -132,47 +160,96 @@ class Data:
     # ---- reading -----------------------------------------------------------------------------------------------------
 
     def entries(self, stream: Stream, wanted: frozenset[str] | None = None) -> list[Entry]:
-        """The log of a stream, without duplicates by its KEY: its file or its durable log, then what was
-        appended. `wanted` are the columns that a query needs, in lower case; those of a file that are not
-        wanted may be left out."""
+        """The log of a stream, without duplicates: its file or its durable log, then what was appended.
+        `wanted` are the columns that a query needs, in lower case; those of a file that are not wanted may be
+        left out."""
         if wanted is not None:
             wanted |= {name.lower() for name in stream.key}
         found = self.received(stream, wanted)
         key = stream.name.lower()
-        if not stream.key or not (key in self.files or key in self.appended):
+        if not (stream.key or stream.sensed) or not (key in self.files or key in self.appended):
             return found  # a log alone has no duplicates
+        from nilometer.dataflow.keys import identity_of
         from nilometer.dataflow.sources import without_doubles
 
         place = f"{key}: {stream.key}, {stream.every}, {wanted and sorted(wanted)}"
         known = self._once.get(place)
         if known is None or len(known[0]) != len(found) or any(map(operator.is_not, known[0], found)):
             # The cache holds the entries it was made from, so that no others can take their place in memory.
-            known = self._once[place] = (found, without_doubles(stream, found))
+            known = self._once[place] = (
+                found,
+                without_doubles(replace(stream, key=identity_of(stream)), found),
+            )
+            if not stream.key:
+                self._note_doubles(stream, known[1])
         return known[1]
+
+    def _note_doubles(self, stream: Stream, entries: list[Entry]) -> None:
+        """Tell why readings of a sensed stream were removed, although it declares no KEY."""
+        from nilometer.dataflow import Batch
+        from nilometer.dataflow.keys import column_of
+
+        batches = [entry for entry in entries if isinstance(entry, Batch)]
+        count = sum(batch.duplicate for batch in batches)
+        if not count:
+            return
+        name = column_of(stream, "id")
+        nameless = all(batch.rows.get_column(name).null_count() == batch.rows.height for batch in batches)
+        self._note(
+            f"{count} reading{'' if count == 1 else 's'} of {stream.name} came after one of the same sensor and tick,"
+            f" and {'is' if count == 1 else 'are'} not counted: a sensed stream has one reading for each"
+            + ("; no id tells its sensors apart" if nameless else "")
+        )
 
     def received(self, stream: Stream, wanted: frozenset[str] | None = None) -> list[Entry]:
         """The log of a stream, including the duplicates of its file and of what was appended."""
         key = stream.name.lower()
         appended = self.appended.get(key, [])
-        path = self.files.get(key)
-        found = appended if path is not None else self.logged(stream) + appended
-        if key in self._remarks and (path is not None or not found):
+        files = self.files.get(key)
+        found = appended if files is not None else self.logged(stream) + appended
+        if key in self._remarks and (files is not None or not found):
             self._note(self._remarks[key])
-        if path is None:
+        if files is None:
             return found
         if appended or key in self._read:
             wanted = None  # all batches have the same columns
         place = key if wanted is None else f"{key}: {', '.join(sorted(wanted))}"
         if place not in self._read:
-            from nilometer.dataflow import Batch
-            from nilometer.ingest.readers import read
+            self._read[place] = self._from_files(stream, files, wanted)
+        return self._read[place] + appended
 
-            reading = read(path, stream, wanted, self.forms.get(key))
-            self._read[place] = [Batch(reading.rows, reading.garbled)]
-            self.dead_letters[key] = tuple(f"{path.name}, {letter}" for letter in reading.dead_letters)
+    def _from_files(self, stream: Stream, files: FileSet, wanted: frozenset[str] | None) -> list[Entry]:
+        """The readings of a stream's files, in log order."""
+        from nilometer.dataflow import Batch
+        from nilometer.dataflow.keys import column_of
+        from nilometer.ingest.readers import TimeOrder
+        from nilometer.ingest.readers import read as read_file
+
+        key = stream.name.lower()
+        order = TimeOrder(column_of(stream, "time"))
+        frames: list[pl.DataFrame] = []
+        letters: list[str] = []
+        garbled = rows = 0
+        for path in files.paths:
+            label = files.label(path)
+            reading = read_file(path, stream, wanted, self.forms.get(key), label)
+            letters += [f"{label}, {letter}" for letter in reading.dead_letters]
+            garbled += reading.garbled
+            rows += reading.rows.height
             for note in reading.notes:
                 self._note(note)
-        return self._read[place] + appended
+            if self.log_order:
+                frames.append(reading.rows)
+            else:
+                order.add(reading.rows)
+        self.dead_letters[key] = tuple(letters)
+        frames = frames if self.log_order else order.finish()
+        if order.displaced:
+            self._note(
+                f"{files.name} is not in the order of time: its readings were sorted"
+                f" ({order.displaced} of {rows} came after a later one)"
+            )
+        return [Batch(frames[0], garbled), *map(Batch, frames[1:])]
 
     def logged(self, stream: Stream) -> list[Entry]:
         """The stream's durable log in this data directory, without duplicates. The frames share the memory of
@@ -187,6 +264,12 @@ class Data:
         if note not in self.notes:
             self.notes.append(note)
 
+    def at_hand(self) -> frozenset[str]:
+        """The streams, in lower case, that have a file, appended readings or a log."""
+        folder = None if self.base is None else self.base / LOG_FOLDER
+        logged = (path.name for path in folder.iterdir()) if folder is not None and folder.is_dir() else ()
+        return frozenset((*self.files, *self.appended, *map(unquote, logged)))
+
     def has(self, stream: Stream) -> bool:
         """Whether the stream has a file or any appended readings."""
         return stream.name.lower() in self.files or stream.name.lower() in self.appended
@@ -198,6 +281,13 @@ class Data:
         from nilometer.ingest.readers import read_table
 
         return read_table(table, self.base)
+
+
+def _has_data(directory: Path) -> bool:
+    """Whether a directory has data files, at any depth."""
+    if directory.name.startswith((".", "_")):
+        return False
+    return any(path.name.lower().endswith(ENDINGS) for path in directory.rglob("*"))
 
 
 def with_id_type(stream: Stream, kind: Kind) -> Stream:
@@ -294,11 +384,12 @@ def sensors_frame(catalog: Catalog, table: Table) -> pl.DataFrame:
 
 
 def feed_of(data: Data, stream: Stream) -> Feed:
-    """The same log for the reference evaluator: Python rows, with duplicates by KEY removed one by one."""
+    """The same log for the reference evaluator: Python rows, with duplicates removed one by one."""
     from nilometer.dataflow import Heartbeat
     from nilometer.plan.reference import Feed
 
     items: list[Any] = []
+    identity = stream.key or (("id", "tick") if stream.sensed else ())
     seen: set[tuple[Any, ...]] = set()
     names = {column.name.lower(): column.name for column in stream.columns}
     points = [column.name for column in stream.columns if column.type.kind is Kind.POINT]
@@ -311,10 +402,8 @@ def feed_of(data: Data, stream: Stream) -> Feed:
             if time is None:
                 continue
             tick = time if stream.every is None else time // stream.every * stream.every
-            if stream.key:
-                key = tuple(
-                    tick if name.lower() == "tick" else row[names[name.lower()]] for name in stream.key
-                )
+            if identity:
+                key = tuple(tick if name.lower() == "tick" else row[names[name.lower()]] for name in identity)
                 if key in seen:
                     continue
                 seen.add(key)

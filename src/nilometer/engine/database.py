@@ -8,10 +8,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nilometer.catalog import Catalog, QueryDefinition
-from nilometer.engine.data import SCHEMA_FILE, Data
-from nilometer.engine.declare import sensor_of, stream_of, table_of
+from nilometer.catalog.catalog import ViewDefinition
+from nilometer.catalog.doubtful_units import doubtful_units
+from nilometer.engine.data import Data
+from nilometer.engine.declaration import columns_text, form_text
+from nilometer.engine.declare import sensor_of, snee_streams, stream_of, table_of
 from nilometer.engine.hosts import host_name
-from nilometer.engine.inferred import open_file
+from nilometer.engine.opening import open_data, open_stream
 from nilometer.engine.query import Query
 from nilometer.errors import ConfigurationError, DataError, NilometerError, UnsupportedError
 from nilometer.language import ast, parse, parse_script, print_statement
@@ -51,21 +54,34 @@ class Database:
                 case ast.QueryNode():
                     return Query(self, text, statement, parameters)
                 case ast.CreateStream():
-                    self.catalog.add_stream(stream_of(statement, text))
+                    stream_declared = stream_of(statement, text)
+                    self.catalog.add_stream(stream_declared)
+                    self.notes += doubtful_units(stream_declared)
                 case ast.CreateTable():
                     self.catalog.add_table(table_of(statement, text, self.data.base))
                 case ast.CreateSensor():
                     self.catalog.add_sensor(sensor_of(statement))
-                case ast.CopySensors(path=path, stream=stream):
+                case ast.CopySensors(path=path, stream=stream, origins=origins):
                     from nilometer.catalog.sensors_file import read_sensors
 
-                    self.catalog.add_sensors(read_sensors(self._path(path), stream))
+                    self.catalog.add_sensors(read_sensors(self._path(path), stream, dict(origins)))
+                case ast.CopyStreams(path=path, every=every):
+                    for declared in snee_streams(self._path(path), every, text):
+                        self.catalog.add_stream(declared)
                 case ast.CreateNetwork(name=name, path=path, sink=sink, retries=retries):
                     from nilometer.catalog.network_files import import_network
 
-                    self.catalog.add_network(import_network(self._path(path), name, sink, retries))
+                    schema = None if statement.schema is None else self._path(statement.schema)
+                    resources = None if statement.resources is None else self._path(statement.resources)
+                    self.catalog.add_network(
+                        import_network(
+                            self._path(path), name, sink, retries, schema=schema, resources=resources
+                        )
+                    )
                 case ast.CreateQuery(name=name, query=query, starting=starting):
                     self._add_query(name, query, starting, text, parameters)
+                case ast.CreateView(name=name, columns=columns, query=query):
+                    self._add_view(name, columns, query, text, parameters)
                 case ast.Drop(kind=kind, name=name, if_exists=if_exists, stream=stream):
                     self.catalog.drop(kind, name, if_exists, stream)
                 case ast.Show(kind=kind):
@@ -90,14 +106,34 @@ class Database:
         text: str,
         parameters: Mapping[str, Any],
     ) -> None:
-        Query(self, text, query, parameters)  # a query that does not bind is refused when it is declared
+        # A query that does not bind is refused when it is declared.
+        Query(self, text, query, parameters).standing()
         self.catalog.add_query(QueryDefinition(name, print_statement(query), starting))
+
+    def _add_view(
+        self,
+        name: str,
+        columns: tuple[str, ...],
+        query: ast.QueryNode,
+        text: str,
+        parameters: Mapping[str, Any],
+    ) -> None:
+        everything = ast.Select((ast.SelectItem(ast.Star()),), (ast.ExtentSource(name),))
+        read = ast.With((ast.CommonTable(name, columns, query, span=query.span),), everything)
+        Query(self, text, read, parameters)  # a view that does not bind is refused when it is declared
+        self.catalog.add_view(ViewDefinition(name, print_statement(query), columns))
 
     # ---- data --------------------------------------------------------------------------------------------------------
 
     def attach(self, stream: str, path: str | Path) -> None:
-        """Make a CSV, JSON-lines or Parquet file the log of a stream."""
-        self.data.attach_file(stream, Path(path), self.catalog)
+        """Make a CSV, JSON-lines or Parquet file the log of a stream; or all files of a directory, or those that
+        match a pattern."""
+        self.data.attach_file(stream, path, self.catalog)
+
+    def open(self, stream: str, path: str | Path) -> None:
+        """Make files the log of a stream, as `attach` does. A stream that is not declared gets the columns of its
+        files."""
+        open_stream(self, stream, path)
 
     def append(self, stream: str, rows: pl.DataFrame | Iterable[Mapping[str, Any]]) -> int:
         """Append readings to a stream, in log order, and return how many could be read."""
@@ -182,27 +218,29 @@ class Database:
         return deliver(self, name, to).rows
 
     def show(self, kind: str) -> list[dict[str, Any]]:
-        """STREAMS, TABLES, SENSORS, NETWORKS or QUERIES, as rows."""
+        """STREAMS, TABLES, VIEWS, SENSORS, NETWORKS or QUERIES, as rows."""
         match kind.upper():
             case "STREAMS":
                 return [
                     {
                         "name": stream.name,
                         "kind": "sensed" if stream.sensed else "pushed",
-                        "columns": ", ".join(map(str, stream.columns)),
+                        "columns": columns_text(stream),
                         "interval": None if stream.interval is None else format_duration(stream.interval),
                         "delay": format_duration(stream.delay),
                         "sensors": len(self.catalog.sensors(stream.name)),
                     }
+                    | ({"form": form} if (form := form_text(stream)) else {})
                     for stream in self.catalog.streams()
                 ]
             case "TABLES":
                 return [
                     {
                         "name": table.name,
-                        "columns": ", ".join(map(str, table.columns)),
+                        "columns": columns_text(table),
                         "url": _without_password(table.url),
                     }
+                    | ({"form": form} if (form := form_text(table)) else {})
                     for table in self.catalog.tables()
                 ]
             case "SENSORS":
@@ -217,6 +255,11 @@ class Database:
                         "retries": n.retries,
                     }
                     for n in self.catalog.networks()
+                ]
+            case "VIEWS":
+                return [
+                    {"name": v.name, "columns": ", ".join(v.columns) or None, "text": v.text}
+                    for v in self.catalog.views()
                 ]
             case "QUERIES":
                 return [
@@ -233,18 +276,28 @@ def _without_password(url: str) -> str:
     return url.replace(f":{parts.password}@", ":***@") if parts.password else url
 
 
-def connect(data: str | Path | None = None, *, catalog: str | None = None, on: str = "gateway") -> Database:
+def connect(
+    data: str | Path | Mapping[str, str | Path] | None = None,
+    *,
+    catalog: str | None = None,
+    on: str = "gateway",
+    log_order: bool = False,
+) -> Database:
     """Open a database.
 
     Parameters
     ----------
     data:
         A directory with `schema.sql` (declarations) and one CSV, JSON-lines or Parquet file per stream; or one such
-        file, whose stream is named after it; None for an empty database, to be filled with `execute` and `append`.
+        file, a directory of them or a pattern, whose stream is named after it; or several of these by the names of
+        their streams; None for an empty database, to be filled with `execute` and `append`.
     catalog:
         Where the catalog is kept: a SQLite file or URL, or a PostgreSQL URL; None keeps it in memory.
     on:
         The host that answers, unless a query says otherwise: `gateway`, `spark` or `reference`.
+    log_order:
+        Whether the order of the rows in a file is the order in which they arrived, so that readings beyond their
+        stream's DELAY are late. Otherwise the readings of a file are sorted by time, and none of them is late.
     """
     if catalog is None:
         database = Database(Catalog(), on)
@@ -252,31 +305,7 @@ def connect(data: str | Path | None = None, *, catalog: str | None = None, on: s
         from nilometer.catalog.store import CatalogStore
 
         database = Database(CatalogStore(catalog).load(), on)
+    database.data.log_order = log_order
     if data is not None:
-        path = Path(data)
-        if path.is_file() and path.suffix != ".sql":
-            open_file(database, path)
-        else:
-            _open_directory(database, path)
+        open_data(database, data)
     return database
-
-
-def _open_directory(database: Database, directory: Path) -> None:
-    schema = directory / SCHEMA_FILE
-    if directory.is_file():
-        schema, directory = directory, directory.parent
-    if not directory.is_dir():
-        raise DataError(
-            f"no data directory '{directory}'",
-            hint=f"give a directory with {SCHEMA_FILE} and one file per stream",
-        )
-    if not schema.is_file():
-        found = ", ".join(sorted(path.name for path in directory.iterdir())[:12]) or "nothing"
-        raise DataError(
-            f"no {SCHEMA_FILE} in '{directory}'",
-            detail=f"found {found}",
-            hint="declare the streams there: CREATE STREAM river (depth INT) SENSED EVERY 15 MINUTES;",
-        )
-    database.data.base = directory
-    database.execute(schema.read_text(encoding="utf-8"))
-    database.data.attach_directory(directory, database.catalog)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import NoReturn
 
 from nilometer.catalog import Sensor, Stream, Table, stream_columns
+from nilometer.engine.declare_forms import form_of
 from nilometer.errors import CatalogError, NilometerError
 from nilometer.language import ast
 from nilometer.plan.bind.parameters import length_of
@@ -56,6 +58,13 @@ def duration_of(amount: ast.Amount, text: str | None, what: str, *, positive: bo
 
 def column_of(definition: ast.ColumnDefinition, text: str | None) -> Column:
     """A declared column; checks its unit."""
+    if definition.type is None:
+        _fail(
+            text,
+            definition,
+            f"the column '{definition.name}' needs a type",
+            f"such as {definition.name} FLOAT FROM ...; only time and id can do without",
+        )
     kind = TYPES.get(definition.type.upper())
     if kind is None:
         _fail(
@@ -110,6 +119,10 @@ def stream_of(statement: ast.CreateStream, text: str | None) -> Stream:
     id_declared = False
     declared: list[Column] = []
     for definition in statement.columns:
+        if definition.type is None and definition.name.lower() in ("time", "id"):
+            implicit = TIME if definition.name.lower() == "time" else _implicit_id(statement)
+            declared.append(Column(definition.name, implicit))
+            continue
         column = column_of(definition, text)
         match column.name.lower(), column.type.kind:
             case "time", Kind.INT:
@@ -139,7 +152,16 @@ def stream_of(statement: ast.CreateStream, text: str | None) -> Stream:
                     )
                 id_declared = True
         declared.append(column)
+    if statement.coordinates is not None:
+        declared = [
+            replace(column, unit=statement.coordinates) if column.type.kind is Kind.POINT else column
+            for column in declared
+        ]
     columns = stream_columns(tuple(declared), _implicit_id(statement))
+    form = form_of(statement.columns, statement.each, statement.format, text)
+    times = [column.name for column in declared if column.type.kind is Kind.TIME]
+    if len(times) == 1 and times[0].lower() != "time":
+        form = replace(form, sole_time=times[0])
     return Stream(
         statement.name,
         columns,
@@ -153,6 +175,8 @@ def stream_of(statement: ast.CreateStream, text: str | None) -> Stream:
         else duration_of(statement.future, text, "FUTURE", positive=False),
         time_unit=time_unit,
         id_declared=id_declared,
+        form=form,
+        coordinates=statement.coordinates,
     )
 
 
@@ -167,17 +191,38 @@ def table_of(statement: ast.CreateTable, text: str | None, base: Path | None) ->
     """A declared stored table. Its columns are read from the store if none were declared."""
     _check_names(statement.columns, text)
     columns = tuple(column_of(definition, text) for definition in statement.columns)
+    form = form_of(statement.columns, statement.each, statement.format, text)
+    if not columns and statement.each is not None:
+        _fail(text, statement.each, "EACH needs declared columns", "name the columns of the items")
     if not columns:
         from nilometer.ingest.readers import describe_table
 
         try:
-            columns = describe_table(statement.url, statement.table or statement.name, base)
+            columns = describe_table(statement.url, statement.table or statement.name, base, form)
         except NilometerError as error:
             raise error.at(text, statement.span) from None
     refresh = None if statement.refresh is None else duration_of(statement.refresh, text, "REFRESH EVERY")
-    return Table(statement.name, columns, statement.url, statement.table, refresh)
+    return Table(statement.name, columns, statement.url, statement.table, refresh, form)
 
 
 def sensor_of(statement: ast.CreateSensor) -> Sensor:
     """A declared sensor."""
     return Sensor(statement.identifier, statement.stream, statement.location, statement.attributes)
+
+
+def snee_streams(path: Path, every: ast.Amount | None, text: str | None) -> list[Stream]:
+    """The streams of a logical schema of SNEE's. Pulled streams are sensed at the interval."""
+    from nilometer.catalog.snee_files import read_schema
+
+    found = read_schema(path).streams
+    pulled = [stream.name for stream in found if stream.pulled]
+    if pulled and every is None:
+        raise CatalogError(
+            f"'{pulled[0]}' is acquired, and {path.name} does not say how often",
+            hint=f"COPY STREAMS FROM '{path.name}' SENSED EVERY 15 MINUTES",
+        )
+    interval = None if every is None else duration_of(every, text, "SENSED EVERY")
+    return [
+        Stream(stream.name, stream_columns(stream.columns, INT), every=interval if stream.pulled else None)
+        for stream in found
+    ]

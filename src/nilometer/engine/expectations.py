@@ -6,6 +6,9 @@ Bounds(low=1000000, high=60000000)
 
 from __future__ import annotations
 
+from pathlib import Path
+
+from nilometer.engine.snee_qos import read_qos
 from nilometer.errors import ConfigurationError
 from nilometer.placement import Bounds, Direction, Goal, Measure, QualityOfService
 from nilometer.plan.bind.parameters import given_duration
@@ -25,15 +28,20 @@ def expectations(
     total_energy: float | None = None,
     buffering_factor: int | None = None,
     goal: str | None = None,
+    qos: str | None = None,
 ) -> QualityOfService:
-    """Reads durations like `given_duration`. An acquisition interval may be a range, `A..B`."""
+    """Reads durations like `given_duration`. An acquisition interval may be a range, `A..B`. `qos` is a file of
+    SNEE's; what is said beside it replaces what it says."""
+    of_file = QualityOfService() if qos is None else read_qos(Path(qos))
     return QualityOfService(
-        acquisition_interval=_range(acquisition_interval, "the acquisition interval"),
-        delivery_time=Bounds(high=_duration(delivery_time, "the delivery time")),
-        lifetime=Bounds(low=_duration(lifetime, "the lifetime")),
-        total_energy=Bounds(high=total_energy),
-        buffering_factor=buffering_factor,
-        goal=_goal(goal),
+        acquisition_interval=_range(acquisition_interval, "the acquisition interval")
+        or of_file.acquisition_interval,
+        delivery_time=Bounds(high=_duration(delivery_time, "the delivery time")) or of_file.delivery_time,
+        lifetime=Bounds(low=_duration(lifetime, "the lifetime")) or of_file.lifetime,
+        total_energy=Bounds(high=total_energy) or of_file.total_energy,
+        buffering_factor=of_file.buffering_factor if buffering_factor is None else buffering_factor,
+        duration=of_file.duration,
+        goal=_goal(goal) or of_file.goal,
     )
 
 

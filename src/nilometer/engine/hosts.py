@@ -26,6 +26,7 @@ Host = Callable[["Query", bool, int | None], Answer]
 def reference(query: Query, finished: bool, batch_rows: int | None) -> Answer:
     """The naive evaluator, over the bound plan, before any optimizer rule."""
     del batch_rows
+    from nilometer.dataflow import Batch
     from nilometer.engine.data import feed_of, sensors_by_stream, tables_of
     from nilometer.plan import logical
     from nilometer.plan.reference import evaluate
@@ -36,7 +37,19 @@ def reference(query: Query, finished: bool, batch_rows: int | None) -> Answer:
     feeds = {name: feed_of(database.data, stream) for name, stream in streams.items()}
     tables = tables_of(query.logical, database.data, database.catalog)
     answer = evaluate(query.logical, feeds, tables, sensors_by_stream(database.catalog), finished=finished)
-    ledgers = {o.alias: {"read": o.read, "late": o.late} for o in answer.occurrences}
+    ledgers = {}
+    for occurrence in answer.occurrences:
+        received = database.data.received(streams[occurrence.stream.lower()])
+        batches = [entry for entry in received if isinstance(entry, Batch)]
+        garbled = sum(batch.garbled for batch in batches)
+        read = sum(batch.rows.height for batch in batches) + garbled
+        duplicate = read - garbled - occurrence.read
+        ledgers[occurrence.alias] = {
+            "read": read,
+            "garbled": garbled,
+            "duplicate": duplicate,
+            "late": occurrence.late,
+        }
     return Answer(query.schema, answer.rows, answer.watermark, ledgers)
 
 

@@ -1,19 +1,22 @@
-"""One data file without declarations -> a pushed stream named after it, with the file's columns."""
+"""Data files without declarations -> a pushed stream named after them, with the files' columns."""
 
 from __future__ import annotations
 
 import re
-from pathlib import Path
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from nilometer.catalog import Stream, stream_columns
 from nilometer.errors import DataError, NilometerError
-from nilometer.types import SECOND, TIME, Column, Kind
+from nilometer.types import MICROSECOND, SECOND, TIME, Column, Kind
 
 if TYPE_CHECKING:
     import polars as pl
 
     from nilometer.engine.database import Database
+    from nilometer.ingest.readers import FileSet
+    from nilometer.ingest.readers.reading import RawFile
 
 TIME_NAMES = ("time", "timestamp", "ts", "datetime", "date_time", "event_time", "phenomenontime", "date")
 ID_NAMES = (
@@ -41,19 +44,22 @@ _UNITS = (
 divided)."""
 
 
-def open_file(database: Database, path: Path) -> None:
-    """Declare a stream for the file and make the file its log; notes which columns it uses as time and id."""
-    from nilometer.ingest.readers import FileForm, described_columns, read_raw
+def open_files(database: Database, files: FileSet, name: str | None = None, *, alike: bool = False) -> None:
+    """Declare a stream for the files and make them its log; notes which columns it uses as time and id. The
+    stream is named after the files unless it is given a name. If the files must be `alike`, different columns
+    are refused, otherwise noted."""
+    from nilometer.ingest.readers import FileForm, unified_columns
 
-    raw = read_raw(path)
-    columns = described_columns(raw)
-    bare = not raw.columns.height and not raw.broken_count
-    time, source = _first(columns, TIME_NAMES), _first(columns, ID_NAMES)
+    survey = _Survey(files, alike)
+    columns = unified_columns(survey.raws())
+    database.notes += survey.differences
+    bare = survey.sample is None
+    time, source = time_column(columns, survey.sample), id_column(columns)
     if (time is None and (columns or not bare)) or (
         time is not None and not bare and time.type.kind not in (Kind.TIME, Kind.INT, Kind.FLOAT)
     ):
         raise DataError(
-            f"no column of '{path.name}' looks like the time of a reading",
+            f"no column of '{files.name}' looks like the time of a reading",
             detail=f"its columns are {', '.join(map(str, columns))}",
             hint="name one 'time' (ISO-8601, or a number since 1970), or declare the stream in a schema.sql beside it",
         )
@@ -61,28 +67,75 @@ def open_file(database: Database, path: Path) -> None:
     if source is not None and (bare or source.type.kind in (Kind.INT, Kind.STRING)):
         renamed[source.name] = "id"
     declared = tuple(
-        Column("time", TIME) if column is time else Column(renamed.get(column.name, column.name), column.type)
+        Column("time", TIME)
+        if time is not None and column.name == time.name
+        else Column(renamed.get(column.name, column.name), column.type)
         for column in columns
     )
-    name = _stream_name(path)
+    given = name
+    name = name or stream_name(files.stem)
     unit, spelt = None, None
     if time is not None and time.type.kind in (Kind.INT, Kind.FLOAT):
-        unit, spelt = _unit(raw.columns[time.name])
+        sample = survey.sample
+        unit, spelt = unit_of(sample.columns[time.name]) if sample is not None else (None, "microseconds")
     with_id = "id" in renamed.values()
     stream = Stream(name, stream_columns(declared), time_unit=unit, id_declared=with_id)
     database.catalog.add_stream(stream)
-    database.data.base = path.parent
-    database.data.attach_described(stream, path, FileForm(renamed, nanoseconds=spelt == "nanoseconds"))
-    if name != path.name.split(".")[0]:
-        database.notes.append(f"{path.name} is the stream {name}")
+    database.data.attach_described(stream, files, FileForm(renamed, nanoseconds=spelt == "nanoseconds"))
+    if given is None and name != files.name.split(".")[0]:
+        database.notes.append(f"{files.name} is the stream {name}")
     taken = " and ".join(f"'{column}' for {role}" for column, role in renamed.items() if column != role)
     if taken:
-        database.notes.append(f"{path.name} has no schema: taking {taken}")
+        database.notes.append(f"{files.name} has no schema: taking {taken}")
     if time is not None and spelt is not None:
         database.notes.append(f"taking '{time.name}' as {spelt} since 1970")
 
 
-def _unit(times: pl.Series) -> tuple[int | None, str]:
+@dataclass
+class _Survey:
+    """Reads the files one after the other. `sample` is the first that has rows; `differences` says which files
+    have other columns than the first one."""
+
+    files: FileSet
+    alike: bool
+    sample: RawFile | None = None
+    differences: list[str] = field(default_factory=list)
+
+    def raws(self) -> Iterator[RawFile]:
+        """Yield each file."""
+        from nilometer.ingest.readers import read_raw
+
+        first: tuple[str, tuple[str, ...]] | None = None
+        for path in self.files.paths:
+            raw = read_raw(path)
+            if self.sample is None and (raw.columns.height or raw.broken_count):
+                self.sample = raw
+            names = raw.names or tuple(raw.columns.columns)
+            if first is not None and names:
+                self._compare(first, (self.files.label(path), names))
+            first = first or ((self.files.label(path), names) if names else None)
+            yield raw
+
+    def _compare(self, first: tuple[str, tuple[str, ...]], other: tuple[str, tuple[str, ...]]) -> None:
+        (model, expected), (label, names) = first, other
+        lacks = [name for name in expected if name not in names]
+        adds = [name for name in names if name not in expected]
+        if (lacks or adds) and self.alike:
+            source = self.files.source
+            raise DataError(
+                f"'{source}' has no schema.sql, and its files have different columns",
+                detail=f"{model} has {', '.join(expected)}; {label} has {', '.join(names)}",
+                hint=f"name the files of each stream, as in --data air='{source}/air*.csv', or declare the streams"
+                " in a schema.sql",
+            )
+        parts = [f"has no {', '.join(lacks)}"] if lacks else []
+        parts += [f"has also {', '.join(adds)}"] if adds else []
+        if parts:
+            what = "what a file does not have is NULL"
+            self.differences.append(f"{label} {' and '.join(parts)}, unlike {model}: {what}")
+
+
+def unit_of(times: pl.Series) -> tuple[int | None, str]:
     """The unit of numeric times, by their size: present-day times are 1e9 seconds, 1e12 milliseconds ...
     after 1970. Small whole numbers are microseconds, as in a declared stream; small fractions are seconds."""
     from nilometer.ingest.readers import read_numbers
@@ -94,14 +147,14 @@ def _unit(times: pl.Series) -> tuple[int | None, str]:
         if size >= least:
             return unit, spelt
     whole = bool((numbers.drop_nulls() == numbers.drop_nulls().floor()).all())
-    return (None, "microseconds") if whole else (SECOND, "seconds")
+    return (MICROSECOND, "microseconds") if whole else (SECOND, "seconds")
 
 
-def _stream_name(path: Path) -> str:
+def stream_name(stem: str) -> str:
     """The file's name without its suffixes, as a name that a query can use."""
     from nilometer.language import parse
 
-    plain = re.sub(r"\W", "_", path.name.split(".")[0])
+    plain = re.sub(r"\W", "_", stem)
     for name in (plain, f"{plain}_", f"_{plain}"):
         try:
             parse(f"SELECT * FROM {name}")
@@ -109,6 +162,43 @@ def _stream_name(path: Path) -> str:
             continue
         return name
     return "readings"
+
+
+def time_column(columns: tuple[Column, ...], sample: RawFile | None) -> Column | None:
+    """The column that holds the times: by its name, or the only one of times. A column with such a name may hold
+    some values that are no times: their rows are garbled."""
+    named = _first(columns, TIME_NAMES)
+    if (
+        named is not None
+        and named.type.kind is Kind.STRING
+        and sample is not None
+        and _mostly_times(sample, named)
+    ):
+        return Column(named.name, TIME)
+    times = [column for column in columns if column.type.kind is Kind.TIME]
+    if named is None or named.type.kind is Kind.STRING:
+        return times[0] if len(times) == 1 else named
+    return named
+
+
+def _mostly_times(sample: RawFile, column: Column) -> bool:
+    from nilometer.ingest.readers.values import read_values
+
+    values = sample.columns.get_column(column.name, default=None)
+    if values is None:
+        return False
+    return bool(read_values(values, TIME).values.null_count() * 2 < values.len())
+
+
+def id_column(columns: tuple[Column, ...]) -> Column | None:
+    """The column that tells sensors apart: by its name, or the only one whose name ends in `id`."""
+    named = _first(columns, ID_NAMES)
+    ending = [
+        column
+        for column in columns
+        if re.search(r"(_|\b)id$|[a-z]I[Dd]$", column.name) and column.type.kind in (Kind.INT, Kind.STRING)
+    ]
+    return named or (ending[0] if len(ending) == 1 else None)
 
 
 def _first(columns: tuple[Column, ...], names: tuple[str, ...]) -> Column | None:

@@ -3,25 +3,28 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+from nilometer.engine.accounts import with_unanswered
 from nilometer.engine.hosts import HOSTS, host_name
 from nilometer.engine.placing import PLACEMENT_STAGES, placement_of, stage_text
 from nilometer.errors import ConfigurationError, NilometerError
 from nilometer.language import ast
 from nilometer.live.answers import Answer, answer_schema, frame_of_answer
 from nilometer.plan import logical, physical
-from nilometer.plan.bind import bind
+from nilometer.plan.bind import bind, is_whole
 from nilometer.plan.explain import explain_text, to_json
 from nilometer.types import Schema
 
 if TYPE_CHECKING:
+    import pandas as pd
     import polars as pl
+    import pyarrow as pa
 
     from nilometer.catalog.network import Network
     from nilometer.engine.database import Database
@@ -30,6 +33,7 @@ if TYPE_CHECKING:
     from nilometer.engine.simulating import SimulationOptions
     from nilometer.ingest.adapters.generate import Generators
     from nilometer.optimizer import Optimized
+    from nilometer.pictures.answer_chart import Chart
     from nilometer.placement import Placement, QualityOfService
     from nilometer.sensornet.motes.compilation import Compilation
     from nilometer.sensornet.simulation import SimulationResult
@@ -67,7 +71,14 @@ class Query:
     @cached_property
     def logical(self) -> logical.Deliver:
         """The bound plan."""
-        return bind(self.tree, self.database.catalog, self.parameters, self.text)
+        at_hand = self.database.data.at_hand()
+        return bind(self.tree, self.database.catalog, self.parameters, self.text, at_hand)
+
+    def standing(self) -> Query:
+        """The query over streams that go on; refuses one that is only answered at their end."""
+        if is_whole(self.logical):
+            bind(self.tree, self.database.catalog, self.parameters, self.text)
+        return self
 
     @cached_property
     def optimized(self) -> Optimized:
@@ -205,7 +216,7 @@ class Query:
     ) -> Placement:
         """Where and when the query would run on the motes of a network, and what that costs."""
         try:
-            return placement_of(self, network, quality)
+            return placement_of(self.standing(), network, quality)
         except NilometerError as error:
             raise error.at(self.text, None) from None
 
@@ -214,7 +225,7 @@ class Query:
         file per site."""
         from nilometer.engine.motes import compile_query
 
-        return compile_query(self, Path(directory), options)
+        return compile_query(self.standing(), Path(directory), options)
 
     def emulate(self, compilation: Compilation, options: EmulationOptions | None = None) -> Emulation:
         """Run the compiled programs in the emulator, beside the reference evaluator's answer to the same
@@ -229,7 +240,7 @@ class Query:
         and the remarks to show before the run."""
         from nilometer.engine.simulating import prepare
 
-        return prepare(self, options).run()
+        return prepare(self.standing(), options).run()
 
     # ---- answers -----------------------------------------------------------------------------------------------------
 
@@ -240,7 +251,7 @@ class Query:
         """
         host = HOSTS[host_name(on or self.database.host)]
         try:
-            return host(self, finished, batch_rows)
+            return with_unanswered(self, host(self, finished, batch_rows))
         except NilometerError as error:
             raise error.at(self.text, None) from None
 
@@ -275,16 +286,63 @@ class Query:
             live = station.install(self, start=start_of(start), on=host_name(on))
             yield from station.rows(live, lambda: ends is not None and time.monotonic() >= ends)
 
-    def dataframe(self, *, streaming: bool = True) -> DataFrame:
-        """The answer as an ordinary, typed Spark DataFrame, which composes with your own Spark code:
-        streaming (`writeStream`), or, with `streaming` False, the answer to the data there is now."""
+    def polars(self, on: str | None = None) -> pl.DataFrame:
+        """The answer as a Polars frame. TIME columns are UTC datetimes, DURATION columns durations."""
+        return frame_of_answer(self.run(on))
+
+    def frame(self, on: str | None = None) -> pl.DataFrame:
+        """The same as `polars`."""
+        return self.polars(on)
+
+    def arrow(self, on: str | None = None) -> pa.Table:
+        """The answer as a pyarrow table."""
+        return self.polars(on).to_arrow()
+
+    def pandas(self, on: str | None = None) -> pd.DataFrame:
+        """The answer as a pandas frame. pandas is not installed with Nilometer."""
+        try:
+            import pandas as pd  # noqa: F401
+        except ImportError:
+            raise ConfigurationError(
+                "pandas is not installed", hint="pip install pandas, or use polars() or arrow()"
+            ) from None
+        return self.polars(on).to_pandas()
+
+    def dataframe(self, *, streaming: bool | None = None) -> DataFrame:
+        """The answer as an ordinary, typed Spark DataFrame, which composes with your own Spark code.
+
+        It is a batch over data at hand, and streams (`writeStream`) over live streams. `streaming` True streams
+        data at hand as well; False is the answer to what the logs of live streams hold now."""
         from nilometer.engine.spark import dataframe
 
         return dataframe(self, streaming=streaming)
 
-    def frame(self, on: str | None = None) -> pl.DataFrame:
-        """The answer as a Polars frame, with TIME columns as UTC datetimes."""
-        return frame_of_answer(self.run(on))
+    def plot(
+        self,
+        x: str | None = None,
+        y: str | Sequence[str] | None = None,
+        by: str | None = None,
+        *,
+        title: str = "",
+        on: str | None = None,
+    ) -> Chart:
+        """The answer as a chart: `y` over `x`, one line for each value of `by`; bars if there is no time.
+
+        By default `x` is the tick or the time, `y` are the numbers, and `by` is the sensor or the first text
+        column. A notebook shows the chart; `save("chart.svg")` writes it."""
+        from nilometer.pictures.answer_chart import answer_chart, axes_of
+
+        axes = axes_of(self.schema, x, y, by)
+        return answer_chart(self.polars(on), self.schema, axes, title)
+
+    def _repr_html_(self) -> str:
+        """The query and, over data at hand, the first rows of its answer."""
+        from nilometer.live.html import html_of, query_html
+
+        at_hand = all(
+            self.database.data.has(stream) for stream in physical.streams_of(self.physical).values()
+        )
+        return html_of(self.run(), self.text) if at_hand else query_html(self.text)
 
     def __repr__(self) -> str:
         return f"<Query {' '.join(self.text.split())!r}>"
@@ -315,12 +373,19 @@ def _ast_text(node: Any, depth: int = 0) -> str:
             continue
         if is_dataclass(value):
             children.append((entry.name, value))
-        elif isinstance(value, tuple) and any(is_dataclass(part) for part in value):
-            children += [(entry.name, part) for part in value]
+        elif isinstance(value, tuple) and (found := _nodes_in(value)):
+            children += [(entry.name, part) for part in found]
         else:
             scalars.append(f"{entry.name}={json.dumps(value, ensure_ascii=False)}")
     lines = [type(node).__name__ + (" " + " ".join(scalars) if scalars else "")]
     for name, child in children:
-        for part in child if isinstance(child, tuple) else (child,):
-            lines.append("  " * (depth + 1) + f"{name}: " + _ast_text(part, depth + 1))
+        lines.append("  " * (depth + 1) + f"{name}: " + _ast_text(child, depth + 1))
     return "\n".join(lines)
+
+
+def _nodes_in(value: tuple[Any, ...]) -> list[Any]:
+    """The nodes of a tuple, also those in tuples inside it: the pairs of CASE, the rows of VALUES."""
+    from dataclasses import is_dataclass
+
+    nested = [_nodes_in(part) if isinstance(part, tuple) else [part] for part in value]
+    return [part for parts in nested for part in parts if is_dataclass(part)]

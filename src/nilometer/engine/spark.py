@@ -16,6 +16,7 @@ from nilometer.errors import ConfigurationError
 from nilometer.live.answers import Answer
 from nilometer.operators.frames import dtypes, empty
 from nilometer.plan.physical import streams_of
+from nilometer.spark.installed import require_spark
 
 if TYPE_CHECKING:
     from nilometer.engine.database import Database
@@ -28,7 +29,8 @@ if TYPE_CHECKING:
 
 def run_on_spark(query: Query, finished: bool, batch_rows: int | None) -> Answer:
     """The whole answer, as one frame."""
-    from nilometer.spark.finite import run_finite
+    require_spark()
+    from nilometer.spark.finite import run_at_once, run_finite
     from nilometer.spark.job import partitions_of
 
     session, settings = _session(query.database)
@@ -38,7 +40,9 @@ def run_on_spark(query: Query, finished: bool, batch_rows: int | None) -> Answer
         job = job_over_logs(
             query, settings.bucket_count, partitions_of(session), folder, ends=finished, max_rows=rows
         )
-        result = run_finite(session, job)
+        landed = sum(ledger.received for ledger in ledgers.values())
+        small = finished and batch_rows is None and landed <= settings.max_rows
+        result = (run_at_once if small else run_finite)(session, job)
     frame = pl.concat(result.frames) if result.frames else empty(dtypes(query.schema))
     books = {}
     for name, ledger in ledgers.items():
@@ -51,18 +55,22 @@ def run_on_spark(query: Query, finished: bool, batch_rows: int | None) -> Answer
     return Answer(query.schema, frame, result.watermark, books)
 
 
-def dataframe(query: Query, *, streaming: bool) -> DataFrame:
+def dataframe(query: Query, *, streaming: bool | None) -> DataFrame:
     """The answer as a typed DataFrame. Streams with a log in the data directory are read from it and
-    continue. Other data is landed in logs that live as long as the process, and ends."""
+    continue. Other data is landed in logs that live as long as the process, and ends. `streaming` None: a
+    batch over data at hand, streaming over logs that continue."""
+    require_spark()
     from nilometer.spark.job import partitions_of, refuse_refresh
     from nilometer.spark.pipeline import packets
     from nilometer.spark.typed import typed
 
     data = query.database.data
-    if streaming:
-        refuse_refresh(query.physical)
-    session, settings = _session(query.database)
     at_hand = data.base is None or any(data.has(each) for each in streams_of(query.physical).values())
+    if streaming is None:
+        streaming = not at_hand
+    if streaming:
+        refuse_refresh(query.standing().physical)
+    session, settings = _session(query.database)
     place = _scratch() if at_hand else str(data.base)
     if at_hand:
         land_query(query, place)
@@ -117,6 +125,7 @@ def land_query(query: Query, place: str) -> dict[str, Ledger]:
 
 def stream_from(database: Database, frame: DataFrame, name: str, *, available_now: bool) -> Landing:
     """Land a streaming DataFrame in the log of a stream."""
+    require_spark()
     from nilometer.live.outside import system_clock
     from nilometer.spark.stream_from import Landing
 

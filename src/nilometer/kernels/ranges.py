@@ -44,10 +44,15 @@ def multiples(step: int, first: int, limit: int) -> Integers:
 
 def windows(ticks: Integers, evaluations: Integers, reach: int | None, end: int) -> tuple[Integers, Integers]:
     """The ranges [low, high) of the sorted ticks that lie in (T - reach, T - end], for every evaluation T."""
-    high = np.searchsorted(ticks, evaluations - end, side="right")
-    if reach is None:
+    return between(ticks, None if reach is None else evaluations - reach, evaluations - end)
+
+
+def between(ticks: Integers, after: Integers | None, until: Integers) -> tuple[Integers, Integers]:
+    """The ranges [low, high) of the sorted ticks that lie in (after, until]; without `after`, up to `until`."""
+    high = np.searchsorted(ticks, until, side="right")
+    if after is None:
         return np.zeros_like(high), high
-    return np.searchsorted(ticks, evaluations - reach, side="right"), high
+    return np.searchsorted(ticks, after, side="right"), high
 
 
 def first_size(probes: int, limit: int) -> int:

@@ -102,8 +102,8 @@ class Unary(Expression):
 
 @dataclass(frozen=True, slots=True)
 class Binary(Expression):
-    """Arithmetic, comparison (`!=` for both spellings), 'AND', 'OR'. A chain a = b = c is an AND of two
-    comparisons."""
+    """Arithmetic, '||', comparison (`!=` for both spellings), 'IS [NOT] DISTINCT FROM', 'AND', 'OR'. A chain
+    a = b = c is an AND of two comparisons."""
 
     operator: str
     left: Expression
@@ -130,11 +130,23 @@ class Between(Expression):
 
 @dataclass(frozen=True, slots=True)
 class Like(Expression):
-    """`x [NOT] LIKE pattern`."""
+    """`x [NOT] LIKE pattern`; `any_case` is ILIKE."""
 
     operand: Expression
     pattern: Expression
     negated: bool = False
+    any_case: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Cast(Expression):
+    """`CAST(x AS INT)`, `x::INT`, `TRY_CAST(x AS INT)` (`safe`); `size` is 2 in DECIMAL(10, 2), 20 in
+    VARCHAR(20)."""
+
+    operand: Expression
+    type: str
+    size: int | None = None
+    safe: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,6 +176,17 @@ class Exists(Expression):
 
 
 @dataclass(frozen=True, slots=True)
+class Nearest(Expression):
+    """`operand [NOT] IN NEAREST 3 TO POINT(x, y)`: the ids of the sensors that are nearest to a point."""
+
+    operand: Expression
+    count: int
+    x: float
+    y: float
+    negated: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class ScalarQuery(Expression):
     """`(SELECT ...)` used as a value."""
 
@@ -180,12 +203,59 @@ class Case(Expression):
 
 
 @dataclass(frozen=True, slots=True)
+class ArgumentOrder(Node):
+    """One entry of the ORDER BY inside a call: `ARRAY_AGG(x ORDER BY y DESC)`."""
+
+    expression: Expression
+    descending: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class FunctionCall(Expression):
-    """`f(a, b)`, `COUNT(*)` (a lone Star), `COUNT(DISTINCT x)`, `AVG(s.speed, w)`, `LAG(x, 2)`; the name as written."""
+    """`f(a, b)`, `COUNT(*)` (a lone Star), `COUNT(DISTINCT x)`, `AVG(s.speed, w)`, `LAG(x, 2)`; the name as written.
+
+    `order` is the ORDER BY behind the arguments; with `within` it is that of WITHIN GROUP. `condition` is that of
+    FILTER (WHERE ...).
+    """
 
     name: str
     arguments: tuple[Expression, ...]
     distinct: bool = False
+    order: tuple[ArgumentOrder, ...] = ()
+    within: bool = False
+    condition: Expression | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FrameBound(Node):
+    """`3 PRECEDING`, `UNBOUNDED FOLLOWING` (amount None) or `CURRENT ROW`, by the word in `side`."""
+
+    side: str
+    amount: Amount | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Frame(Node):
+    """`ROWS | RANGE BETWEEN start AND end`."""
+
+    unit: str
+    start: FrameBound
+    end: FrameBound
+
+
+@dataclass(frozen=True, slots=True)
+class Over(Expression):
+    """`SUM(x) OVER (PARTITION BY a ORDER BY b ROWS BETWEEN 3 PRECEDING AND CURRENT ROW)`. It holds the parts of
+    its call (`condition` is that of FILTER), and no FunctionCall: an aggregate with OVER is no aggregate of its
+    query."""
+
+    name: str
+    arguments: tuple[Expression, ...]
+    distinct: bool = False
+    condition: Expression | None = None
+    partition: tuple[Expression, ...] = ()
+    order: tuple[SortKey, ...] = ()
+    frame: Frame | None = None
 
 
 # ---- windows ---------------------------------------------------------------------------------------------------------
@@ -232,10 +302,16 @@ class FromToWindow(Window):
 
 @dataclass(frozen=True, slots=True)
 class RangeWindow(Window):
-    """`[RANGE 10 MINUTES]`, `[RANGE 10 ROWS SLIDE 10 ROWS]`, and `[NOW - 7 DAYS]`, which means the same."""
+    """`[RANGE 10 MINUTES]`, `[RANGE 10 ROWS SLIDE 10 ROWS]`, and `[NOW - 7 DAYS]`, which means the same.
+
+    `[RANGE 10 ROWS PER id]` counts the rows of each key; `OFFSET` and `TIMEZONE` move the edges of a slide.
+    """
 
     length: Amount
     slide: Amount | None = None
+    per: tuple[Name, ...] = ()
+    offset: Amount | None = None
+    zone: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,6 +319,13 @@ class UnboundedWindow(Window):
     """`[UNBOUNDED]`: all tuples since the query's start."""
 
     slide: Amount | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RescanWindow(Window):
+    """SNEEql's `[RESCAN 5 MINUTES]` behind a stored table: how often it is read again."""
+
+    every: Amount
 
 
 # ---- queries ---------------------------------------------------------------------------------------------------------
@@ -272,21 +355,35 @@ class ExtentSource(Source):
 
 @dataclass(frozen=True, slots=True)
 class QuerySource(Source):
-    """`( query ) [window] [alias]`."""
+    """`( query ) [window] [alias [(columns)]]`."""
 
     query: QueryNode
     window: Window | None = None
     alias: str | None = None
+    columns: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class AsofSource(Source):
-    """`a ASOF JOIN b ON a.id = b.id [WITHIN d]`."""
+    """`a ASOF JOIN b ON a.id = b.id [WITHIN d]`; `inner` is ASOF INNER JOIN, which drops what has no match."""
 
     left: Source
     right: Source
     condition: Expression
     within: Amount | None = None
+    inner: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class JoinSource(Source):
+    """`a LEFT JOIN b ON a.id = b.id`, `a JOIN b USING (id)`; kind is 'INNER', 'LEFT', 'RIGHT' or 'FULL'. With
+    neither condition nor columns it is CROSS JOIN."""
+
+    left: Source
+    right: Source
+    kind: str
+    condition: Expression | None = None
+    using: tuple[Name, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -329,6 +426,20 @@ class FunctionSource(Source):
 
 
 @dataclass(frozen=True, slots=True)
+class GroupWindowSource(Source):
+    """`TUMBLE(s, size)` or `HOP(s, slide, size)`, each with `OFFSET d` and `TIMEZONE 'z'`. SESSION is a
+    FunctionSource."""
+
+    kind: str
+    source: Source
+    size: Amount
+    slide: Amount | None = None
+    offset: Amount | None = None
+    zone: str | None = None
+    alias: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class WindowBound(Node):
     """`WINDOW(a, b) = w`; left and right None is the uniform `WINDOW = w`."""
 
@@ -352,7 +463,7 @@ class QueryNode(Node):
 
 @dataclass(frozen=True, slots=True)
 class Select(QueryNode):
-    """One SELECT; `stream` is None, 'RSTREAM', 'ISTREAM' or 'DSTREAM'; `shed` says which tuples to drop if
+    """One SELECT; without FROM it has no sources. `fill` is NULL or PREVIOUS. `stream` is None, 'RSTREAM', 'ISTREAM' or 'DSTREAM'; `shed` says which tuples to drop if
     memory is short."""
 
     items: tuple[SelectItem, ...]
@@ -366,14 +477,70 @@ class Select(QueryNode):
     deliver: Amount | None = None
     memory: tuple[MemoryBound, ...] = ()
     shed: str | None = None
+    distinct: bool = False
+    fill: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Union(QueryNode):
-    """`query UNION query`, left-associative."""
+    """`query UNION [DISTINCT] query`, left-associative; UNION ALL is UNION."""
 
     left: QueryNode
     right: QueryNode
+    distinct: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class SetOperation(QueryNode):
+    """`query EXCEPT [ALL] query`, `query INTERSECT [ALL] query`; INTERSECT binds more tightly."""
+
+    operator: str
+    left: QueryNode
+    right: QueryNode
+    all: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Values(QueryNode):
+    """`VALUES (1, 'a'), (2, 'b')`: all rows have equally many columns."""
+
+    rows: tuple[tuple[Expression, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CommonTable(Node):
+    """`name [(columns)] AS ( query )` in WITH."""
+
+    name: str
+    columns: tuple[str, ...]
+    query: QueryNode
+
+
+@dataclass(frozen=True, slots=True)
+class With(QueryNode):
+    """`WITH name AS (query), ... query`; a query sees the names before it."""
+
+    tables: tuple[CommonTable, ...]
+    query: QueryNode
+
+
+@dataclass(frozen=True, slots=True)
+class SortKey(Node):
+    """`expression [ASC | DESC] [NULLS FIRST | LAST]`; NULLs come last unless the text says otherwise."""
+
+    expression: Expression
+    descending: bool = False
+    nulls_first: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Ordered(QueryNode):
+    """`query [ORDER BY keys] [LIMIT n] [OFFSET m]`; a number may be a parameter's name."""
+
+    query: QueryNode
+    order_by: tuple[SortKey, ...] = ()
+    limit: Constant | Name | None = None
+    offset: Constant | Name | None = None
 
 
 # ---- declarations ----------------------------------------------------------------------------------------------------
@@ -385,18 +552,43 @@ class Statement(Node):
 
 
 @dataclass(frozen=True, slots=True)
+class Origin(Node):
+    """`FROM ts_utc`, `FROM '$.a.b'`, `EACH '$.obs'`: a field's name, or a JSON path, which begins with `$`."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class ColumnDefinition(Node):
-    """`pm25 FLOAT UNIT 'ug/m3'`, `depth INT(16)`; the type's name upper-case."""
+    """`pm25 FLOAT UNIT 'ug/m3'`, `depth INT(16)`, `time FROM ts_utc`; the type's name upper-case, or None."""
 
     name: str
-    type: str
+    type: str | None
     width: int | None = None
     unit: str | None = None
+    origin: Origin | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FormatOption(Node):
+    """`DELIMITER ';'`, `HEADER OFF` (False), `SKIP 3`, `NULL ('NA', '-')`, `TIME FORMAT '%d/%m/%Y'`."""
+
+    word: str
+    value: str | int | bool | tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Format(Node):
+    """`FORMAT CSV (options)`, `FORMAT JSON (options)`; the kind upper-case."""
+
+    kind: str
+    options: tuple[FormatOption, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class CreateStream(Statement):
-    """`CREATE STREAM name (columns) {SENSED EVERY d | PUSHED} [FROM 'url'] [DELAY d] [KEY (..)] [EXPECT EVERY d] [FUTURE d]`."""
+    """`CREATE STREAM name (columns) {SENSED EVERY d | PUSHED} [FROM 'url'] [DELAY d] [KEY (..)] [EXPECT EVERY d] [FUTURE d]
+    [EACH 'path'] [FORMAT ...] [COORDINATES WGS84 | 'unit']`."""
 
     name: str
     columns: tuple[ColumnDefinition, ...]
@@ -406,17 +598,22 @@ class CreateStream(Statement):
     key: tuple[str, ...] = ()
     expect: Amount | None = None
     future: Amount | None = None
+    each: Origin | None = None
+    format: Format | None = None
+    coordinates: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class CreateTable(Statement):
-    """`CREATE TABLE name [(columns)] STORED AT 'url' [AS table] [REFRESH EVERY d]`."""
+    """`CREATE TABLE name [(columns)] STORED AT 'url' [AS table] [REFRESH EVERY d] [EACH 'path'] [FORMAT ...]`."""
 
     name: str
     columns: tuple[ColumnDefinition, ...]
     url: str
     table: str | None = None
     refresh: Amount | None = None
+    each: Origin | None = None
+    format: Format | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -431,20 +628,34 @@ class CreateSensor(Statement):
 
 @dataclass(frozen=True, slots=True)
 class CopySensors(Statement):
-    """`COPY SENSORS [OF river] FROM 'sensors.csv'`."""
+    """`COPY SENSORS [OF river] FROM 'sensors.csv' [(id FROM station, location FROM (lon, lat))]`.
+
+    `origins` are (name, the file's columns for it), in the order of the statement."""
 
     path: str
     stream: str | None = None
+    origins: tuple[tuple[str, tuple[str, ...]], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class CreateNetwork(Statement):
-    """`CREATE NETWORK name FROM 'file.toml' [SINK 0] [RETRIES 3]`: nodes, links, resources, profiles (TOML, CSV or GeoJSON)."""
+    """`CREATE NETWORK name FROM 'file.toml' [SINK 0] [RETRIES 3]`: nodes, links, resources, profiles (TOML, CSV or GeoJSON).
+    Topologies of SNEE's (`.nss`, `.xml`) may have `SCHEMA 'schema.xml'` and `RESOURCES 'motes.xml'` beside them."""
 
     name: str
     path: str
     sink: int | str | None = None
     retries: int | None = None
+    schema: str | None = None
+    resources: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CopyStreams(Statement):
+    """`COPY STREAMS FROM 'schema.xml' [SENSED EVERY d]`: declares the streams of a logical schema of SNEE's."""
+
+    path: str
+    every: Amount | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -458,8 +669,17 @@ class CreateQuery(Statement):
 
 
 @dataclass(frozen=True, slots=True)
+class CreateView(Statement):
+    """`CREATE VIEW name [(columns)] AS query`."""
+
+    name: str
+    columns: tuple[str, ...]
+    query: QueryNode
+
+
+@dataclass(frozen=True, slots=True)
 class Drop(Statement):
-    """`DROP QUERY | STREAM | TABLE | NETWORK | SENSOR [IF EXISTS] name [OF stream]`; kind upper-case."""
+    """`DROP QUERY | STREAM | TABLE | VIEW | NETWORK | SENSOR [IF EXISTS] name [OF stream]`; kind upper-case."""
 
     kind: str
     name: str | int
@@ -469,7 +689,7 @@ class Drop(Statement):
 
 @dataclass(frozen=True, slots=True)
 class Show(Statement):
-    """`SHOW QUERIES | STREAMS | TABLES | SENSORS | NETWORKS`; kind upper-case."""
+    """`SHOW QUERIES | STREAMS | TABLES | VIEWS | SENSORS | NETWORKS`; kind upper-case."""
 
     kind: str
 

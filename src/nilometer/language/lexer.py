@@ -45,13 +45,13 @@ class Token(NamedTuple):
         return Span(self.start, self.end)
 
 
-# '==', '&&', '||' and '!' are not operators of the language; as tokens they let the parser say what to write
+# '==', '&&' and '!' are not operators of the language; as tokens they let the parser say what to write
 # instead.
 _PATTERN = re.compile(
     r"""(?P<space>(?:[\s\ufeff]+|--[^\n]*|/\*.*?\*/)+)
     |(?P<word>[^\W\d]\w*)
     |(?P<number>(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)
-    |(?P<symbol><=|>=|<>|!=|==|&&|\|\||[-+*/%^=<>(),.;\[\]{}∈∉≤≥≠!])
+    |(?P<symbol><=|>=|<>|!=|==|&&|\|\||::|[-+*/%^=<>(),.;\[\]{}∈∉≤≥≠!])
     |(?P<string>'(?:[^']|'')*+')
     |(?P<quoted>"(?:[^"]|"")*+")
     """,
@@ -73,7 +73,7 @@ _CHARACTER_HINTS = {
     "−": "this is a typographic minus; write '-'",
     "–": "this is a dash; write '-'",
     "#": "a comment begins with '--'",
-    "|": "write OR",
+    "|": "write OR between conditions, and || between texts",
     "&": "write AND",
 }
 

@@ -72,7 +72,17 @@ def syntax_error(cursor: Cursor, hint: str | None) -> QuerySyntaxError:
     return QuerySyntaxError(message, hint=hint).at(place.text, culprit.span)
 
 
-_CLAUSES = ("WINDOW", "WHERE", "GROUP BY", "HAVING", "SAMPLE EVERY", "DELIVER WITHIN", "UNION")
+_CLAUSES = (
+    "WINDOW",
+    "WHERE",
+    "GROUP BY",
+    "HAVING",
+    "SAMPLE EVERY",
+    "DELIVER WITHIN",
+    "UNION",
+    "ORDER BY",
+    "LIMIT",
+)
 _END_LABEL = "the end of the text"
 
 
@@ -160,36 +170,29 @@ def _unit(place: Place) -> str | None:
 _SYMBOLS = {
     "==": "equality is a single '='",
     "&&": "write AND",
-    "||": "write OR",
     "!": "write NOT, or != for 'not equal'",
 }
 
 _JOIN = (
-    "join with a comma and WHERE (FROM a [NOW], b [NOW] WHERE a.id = b.id), or a ASOF JOIN b ON a.id = b.id for the "
-    "latest earlier reading"
+    "write a JOIN b ON a.id = b.id or a LEFT JOIN b USING (id), also with RIGHT, FULL or CROSS before JOIN; or "
+    "a ASOF JOIN b ON a.id = b.id for the latest earlier reading"
 )
-_SEVERAL = "use IN (SELECT ...) or NOT IN (SELECT ...) in WHERE"
 
 _FOREIGN_CLAUSES = {
-    "ORDER": "there is no ORDER BY: rows come in the order of time; sort where you read them",
-    "LIMIT": "there is no LIMIT: take the last rows with a window, river [RANGE 10 ROWS], or use --limit",
-    "OFFSET": "there is no OFFSET: rows come as they happen",
-    "FETCH": "there is no FETCH: take the last rows with a window, river [RANGE 10 ROWS], or use --limit",
     **dict.fromkeys(("JOIN", "LEFT", "RIGHT", "INNER", "OUTER", "FULL", "CROSS", "NATURAL"), _JOIN),
-    **dict.fromkeys(("EXCEPT", "INTERSECT", "MINUS"), _SEVERAL),
-    "USING": "write ON a.id = b.id",
-    "OVER": "a window stands behind the stream's name in FROM: river [RANGE 10 MINUTES]",
+    "MINUS": "write EXCEPT",
+    "USING": "USING (id) stands behind the two sides of a JOIN: a JOIN b USING (id)",
+    "OVER": "OVER follows a function: SUM(depth) OVER (PARTITION BY id ORDER BY time)",
 }
 
 _FOREIGN_STATEMENTS = {
-    "WITH": "there is no WITH: put the query in parentheses in FROM, or name it with CREATE QUERY",
     **dict.fromkeys(
         ("INSERT", "UPDATE", "DELETE", "MERGE"),
         "readings come from sensors and are never changed: see CREATE STREAM",
     ),
     "ALTER": "there is no ALTER: drop it and create it anew",
     **dict.fromkeys(("DESCRIBE", "DESC"), "write SHOW STREAMS, SHOW TABLES or SHOW SENSORS"),
-    **dict.fromkeys(("VIEW", "MATERIALIZED"), "write CREATE QUERY name AS SELECT ...: it keeps running"),
+    "MATERIALIZED": "write CREATE QUERY name AS SELECT ...: it keeps running",
     "OR": "there is no OR REPLACE: drop it and create it anew",
 }
 
@@ -201,10 +204,18 @@ def _foreign_symbol(place: Place) -> str | None:
 
 
 def _foreign_clause(place: Place) -> str | None:
-    if place.before.key == "SELECT" and place.found.key == "DISTINCT":
-        return "DISTINCT stands only in COUNT(DISTINCT x); to drop doubles, GROUP BY the columns"
+    if place.before.key == "TOP" and place.found.kind is INT:
+        return f"there is no TOP: write LIMIT {place.found.text} at the end of the query"
+    if place.found.key in ("UNION", "EXCEPT", "INTERSECT") and "LIMIT" in place.labels:
+        return f"ORDER BY and LIMIT stand behind the last query; put the query before {place.found.key} in parentheses"
     if "UNION" in place.labels or "FROM" in place.labels:
         return _FOREIGN_CLAUSES.get(place.found.key)
+    return None
+
+
+def _zone(place: Place) -> str | None:
+    if place.found.key == "AT" and OPERATOR_LABEL in place.labels:
+        return "the time in a zone is written: time AT TIME ZONE 'Europe/Zurich'"
     return None
 
 
@@ -216,7 +227,7 @@ def _foreign_statement(place: Place) -> str | None:
 
 def _quoted_duration(place: Place) -> str | None:
     wanted = {"a number", "a length of time"} & set(place.labels)
-    if place.found.kind is STRING and (wanted or place.before.key == "INTERVAL"):
+    if place.found.kind is STRING and wanted:
         return "a length of time stands without quotes: 10 MINUTES"
     return None
 
@@ -237,8 +248,11 @@ def _function_in_from(place: Place) -> str | None:
     """A source before a parenthesis: the name of a table function that does not exist."""
     if WINDOW_LABEL not in place.labels or place.found.key != "(" or place.before.kind is not WORD:
         return None
-    close = get_close_matches(place.before.key, TABLE_FUNCTIONS, n=1, cutoff=0.66)
-    return f"did you mean {close[0]}?" if close else f"functions in FROM are {' and '.join(TABLE_FUNCTIONS)}"
+    known = [*TABLE_FUNCTIONS, "TUMBLE", "HOP"]
+    close = get_close_matches(place.before.key, known, n=1, cutoff=0.66)
+    if close:
+        return f"did you mean {close[0]}?"
+    return f"functions in FROM are {', '.join(known[:-1])} and {known[-1]}"
 
 
 def _second_window(place: Place) -> str | None:
@@ -257,7 +271,7 @@ def _window_clause(place: Place) -> str | None:
 
 def _order_of_clauses(place: Place) -> str | None:
     clauses = ("WINDOW", "WHERE", "GROUP", "HAVING")
-    if place.found.key not in clauses or "UNION" not in place.labels:
+    if place.found.key not in clauses or {"UNION", "LIMIT"}.isdisjoint(place.labels):
         return None
     if any(token.key == place.found.key for token in place.tokens[: place.index]):
         return (
@@ -265,7 +279,7 @@ def _order_of_clauses(place: Place) -> str | None:
             if place.found.key == "WHERE"
             else None
         )
-    return "the order is FROM, WINDOW, WHERE, GROUP BY, HAVING, SAMPLE EVERY, DELIVER WITHIN"
+    return "the order is FROM, WINDOW, WHERE, GROUP BY, HAVING, SAMPLE EVERY, DELIVER WITHIN, ORDER BY, LIMIT"
 
 
 def _missing_from(place: Place) -> str | None:
@@ -333,7 +347,7 @@ def _quotes(place: Place) -> str | None:
 
 def _null_test(place: Place) -> str | None:
     if place.before.key == "IS":
-        return "IS tests only for NULL; compare values with '='"
+        return "IS tests for NULL, TRUE and FALSE; compare values with '=', or IS DISTINCT FROM"
     return None
 
 
@@ -365,7 +379,7 @@ def _surplus_bracket(place: Place) -> str | None:
 def _unclosed(place: Place) -> str | None:
     """The innermost open bracket, if it could be closed here. It is a guess, so it comes last."""
     bracket = _open_bracket(place)
-    if bracket is None or f"'{_CLOSING[bracket.key]}'" not in place.labels:
+    if bracket is None or f"'{_CLOSING[bracket.key]}'" not in place.labels or _closed_later(place, bracket):
         return None
     line = place.text.count("\n", 0, bracket.start) + 1
     column = bracket.start - place.text.rfind("\n", 0, bracket.start)
@@ -382,9 +396,23 @@ def _open_bracket(place: Place) -> Token | None:
     return stack[-1] if stack else None
 
 
+def _closed_later(place: Place, bracket: Token) -> bool:
+    """Whether the bracket is closed behind the place: then it is not the mistake."""
+    stack = [bracket]
+    for token in place.tokens[place.index :]:
+        if token.key in _CLOSING:
+            stack.append(token)
+        elif token.key == _CLOSING[stack[-1].key]:
+            stack.pop()
+            if not stack:
+                return True
+    return False
+
+
 SLIPS: tuple[Callable[[Place], str | None], ...] = (
     _foreign_symbol,
     _foreign_clause,
+    _zone,
     _foreign_statement,
     _quoted_duration,
     _window_without_brackets,

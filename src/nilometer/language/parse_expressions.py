@@ -1,8 +1,9 @@
 """Parses expressions by precedence climbing.
 
-The order is OR < AND < NOT < comparison, IN, BETWEEN, IS, LIKE < + - < * / % < -x < ^. Three decisions: a
-chain `a = b = c` becomes `a = b AND b = c`. A minus directly before a number makes a negative constant
-(`-2`), but `-2 ^ 2` is -(2 ^ 2) as in SQL. A number directly before a unit is a duration (`15 MINUTES`).
+The order is OR < AND < NOT < comparison, IN, BETWEEN, IS, LIKE < || < + - < * / % < -x < ^ < ::, AT TIME
+ZONE. Three decisions: a chain `a = b = c` becomes `a = b AND b = c`. A minus directly before a number makes a
+negative constant (`-2`), but `-2 ^ 2` is -(2 ^ 2) as in SQL. A number directly before a unit is a duration
+(`15 MINUTES`).
 
 >>> from nilometer.language.cursor import Cursor
 >>> parse_expression(Cursor("now - 15 MINUTES"))
@@ -13,18 +14,25 @@ from __future__ import annotations
 
 from nilometer.errors import Span
 from nilometer.language import ast
-from nilometer.language.cursor import FLOAT, INT, QUOTED, STRING, WORD, Cursor
+from nilometer.language.cursor import END, FLOAT, INT, QUOTED, STRING, WORD, Cursor
+from nilometer.language.lexer import Token
+from nilometer.language.parse_calls import special_call, worded_constant
+from nilometer.language.parse_types import parse_cast_type
 from nilometer.language.vocabulary import RESERVED, STREAM_WORDS, UNIT_SPELLINGS
-from nilometer.types import INT_MAXIMUM, parse_time
+from nilometer.types import INT_MAXIMUM
 
-OR, AND, NOT, COMPARISON, SUM, PRODUCT, MINUS, POWER = range(1, 9)
+OR, AND, NOT, COMPARISON, CONCATENATION, SUM, PRODUCT, MINUS, POWER = range(1, 10)
 
 COMPARISONS = ("=", "!=", "<", "<=", ">", ">=")
+DISTINCTIONS = ("IS DISTINCT FROM", "IS NOT DISTINCT FROM")
 
 LEVELS = {
     "OR": OR,
     "AND": AND,
-    **dict.fromkeys((*COMPARISONS, "IN", "∉", "BETWEEN", "LIKE", "IS", "NOT"), COMPARISON),
+    **dict.fromkeys(
+        (*COMPARISONS, *DISTINCTIONS, "IN", "∉", "BETWEEN", "LIKE", "ILIKE", "IS", "NOT"), COMPARISON
+    ),
+    "||": CONCATENATION,
     "+": SUM,
     "-": SUM,
     "*": PRODUCT,
@@ -36,6 +44,9 @@ LEVELS = {
 OPERATOR_LABEL = "an operator"
 OPERAND_LABELS = ("a column", "a value", "'('")
 
+CONTINUES_QUERY = ("UNION", "EXCEPT", "INTERSECT", "ORDER", "LIMIT", "OFFSET", "FETCH")
+"""The words that may follow a query in parentheses."""
+
 _QUERY_STARTS = frozenset(("SELECT", *STREAM_WORDS))
 
 
@@ -44,9 +55,23 @@ def parse_expression(cursor: Cursor) -> ast.Expression:
     return _operation(cursor, OR)
 
 
+def parse_operand(cursor: Cursor) -> ast.Expression:
+    """An operand of a comparison: what may stand beside IN."""
+    return _operation(cursor, CONCATENATION)
+
+
 def starts_query(cursor: Cursor) -> bool:
     """Whether a query begins here. With a parenthesis it may; only the text behind it tells."""
-    return cursor.token.key in _QUERY_STARTS
+    return _begins(cursor.token, cursor.peek())
+
+
+def _begins(token: Token, following: Token) -> bool:
+    """Whether a token begins a query. WITH and VALUES may be names, so the next token decides."""
+    if token.kind is not WORD:
+        return False
+    if token.key == "WITH":
+        return following.kind in (WORD, QUOTED)
+    return token.key in _QUERY_STARTS or (token.key == "VALUES" and following.key == "(")
 
 
 def parse_expressions(cursor: Cursor) -> tuple[ast.Expression, ...]:
@@ -70,7 +95,7 @@ def _operation(cursor: Cursor, minimum: int) -> ast.Expression:
         left = _signed(cursor)
     while True:
         key = cursor.token.key
-        level = LEVELS.get(key, 0)
+        level = 0 if key == "ILIKE" and _names_something(cursor) else LEVELS.get(key, 0)
         if level < minimum:
             if not level:
                 cursor.expected.append(OPERATOR_LABEL)
@@ -93,7 +118,7 @@ def _comparison(cursor: Cursor, left: ast.Expression, start: int) -> ast.Express
     while cursor.token.key in COMPARISONS:
         operator = cursor.advance().key
         right_start = cursor.token.start
-        right = _operation(cursor, SUM)
+        right = _operation(cursor, CONCATENATION)
         link = ast.Binary(operator, operand, right, span=cursor.span_from(operand_start))
         result = link if result is None else ast.Binary("AND", result, link, span=cursor.span_from(start))
         operand, operand_start = right, right_start
@@ -105,29 +130,54 @@ def _comparison(cursor: Cursor, left: ast.Expression, start: int) -> ast.Express
 
 
 def _predicate(cursor: Cursor, operand: ast.Expression, start: int) -> ast.Expression:
-    """`[NOT] IN | BETWEEN | LIKE ...` or `IS [NOT] NULL`, whose operand is already read."""
+    """`[NOT] IN | BETWEEN | LIKE ...` or `IS [NOT] NULL | TRUE | DISTINCT FROM ...`, whose operand is already
+    read."""
     if cursor.accept("IS"):
-        negated = cursor.accept("NOT")
-        cursor.expect("NULL")
-        return ast.IsNull(operand, negated, span=cursor.span_from(start))
+        return _is(cursor, operand, start)
     if cursor.accept("∉"):
         return _membership(cursor, operand, True, start)
     negated = cursor.accept("NOT")
     if cursor.accept("IN"):
         return _membership(cursor, operand, negated, start)
     if cursor.accept("BETWEEN"):
-        low = _operation(cursor, SUM)
+        low = _operation(cursor, CONCATENATION)
         cursor.expect("AND")
-        high = _operation(cursor, SUM)
+        high = _operation(cursor, CONCATENATION)
         return ast.Between(operand, low, high, negated, span=cursor.span_from(start))
-    if cursor.accept("LIKE"):
-        pattern = _operation(cursor, SUM)
-        return ast.Like(operand, pattern, negated, span=cursor.span_from(start))
+    word = cursor.accept_any("LIKE", "ILIKE")
+    if word is not None:
+        pattern = _operation(cursor, CONCATENATION)
+        return ast.Like(operand, pattern, negated, word == "ILIKE", span=cursor.span_from(start))
     cursor.fail()
+
+
+def _is(cursor: Cursor, operand: ast.Expression, start: int) -> ast.Expression:
+    """What follows IS. `x IS TRUE` is `x IS NOT DISTINCT FROM TRUE`: it is never NULL."""
+    negated = cursor.accept("NOT")
+    if cursor.accept("NULL") or cursor.accept("UNKNOWN"):
+        return ast.IsNull(operand, negated, span=cursor.span_from(start))
+    token = cursor.token
+    if cursor.accept("TRUE") or cursor.accept("FALSE"):
+        truth = ast.Constant(token.key == "TRUE", span=token.span)
+        operator = DISTINCTIONS[0] if negated else DISTINCTIONS[1]
+        return ast.Binary(operator, operand, truth, span=cursor.span_from(start))
+    cursor.expect("DISTINCT", "DISTINCT FROM")
+    cursor.expect("FROM")
+    right = _operation(cursor, CONCATENATION)
+    operator = DISTINCTIONS[1] if negated else DISTINCTIONS[0]
+    return ast.Binary(operator, operand, right, span=cursor.span_from(start))
+
+
+def _names_something(cursor: Cursor) -> bool:
+    """Whether ILIKE, which is no reserved word, is an alias here: nothing that could be a pattern follows."""
+    following = cursor.peek()
+    return following.kind is END or following.key in (",", ")", ";", "FROM")
 
 
 def _membership(cursor: Cursor, operand: ast.Expression, negated: bool, start: int) -> ast.Expression:
     """The right side of IN: (a, b), {a, b}, a parameter's name, or a query in parentheses."""
+    if cursor.at("NEAREST") and cursor.peek().kind is INT:
+        return _nearest(cursor, operand, negated, start)
     if cursor.accept("{"):
         items = parse_expressions(cursor)
         cursor.expect("}")
@@ -150,6 +200,18 @@ def _membership(cursor: Cursor, operand: ast.Expression, negated: bool, start: i
     return ast.In(operand, items, negated, span=cursor.span_from(start))
 
 
+def _nearest(cursor: Cursor, operand: ast.Expression, negated: bool, start: int) -> ast.Expression:
+    """`NEAREST 3 TO POINT(x, y)` behind IN."""
+    cursor.advance()
+    count = int(parse_number(cursor))
+    cursor.expect("TO")
+    place = cursor.token.span
+    point = _operand(cursor)
+    if not isinstance(point, ast.PointConstant):
+        cursor.refuse("NEAREST goes to a point", place, "write NEAREST 3 TO POINT(8.5, 47.4)")
+    return ast.Nearest(operand, count, point.x, point.y, negated, span=cursor.span_from(start))
+
+
 def _signed(cursor: Cursor) -> ast.Expression:
     """`-x`, `+x` or an operand."""
     start = cursor.token.start
@@ -157,12 +219,28 @@ def _signed(cursor: Cursor) -> ast.Expression:
         cursor.advance()
         return _operation(cursor, MINUS)
     if cursor.token.key != "-":
-        return _operand(cursor)
+        return _with_suffixes(cursor, _operand(cursor), start)
     cursor.advance()
     if cursor.token.kind in (INT, FLOAT) and cursor.peek().key != "^":
-        return _number(cursor, start, negative=True)
+        return _with_suffixes(cursor, _number(cursor, start, negative=True), start)
     operand = _operation(cursor, MINUS)
     return ast.Unary("-", operand, span=cursor.span_from(start))
+
+
+def _with_suffixes(cursor: Cursor, operand: ast.Expression, start: int) -> ast.Expression:
+    """The operand with every `::type` and `AT TIME ZONE zone` behind it."""
+    while True:
+        if cursor.token.key == "::":
+            cursor.advance()
+            name, size = parse_cast_type(cursor)
+            operand = ast.Cast(operand, name, size, span=cursor.span_from(start))
+        elif cursor.token.key == "AT" and cursor.peek().key == "TIME" and cursor.peek(2).key == "ZONE":
+            for _ in range(3):
+                cursor.advance()
+            zone = _operand(cursor)
+            operand = ast.FunctionCall("timezone", (zone, operand), span=cursor.span_from(start))
+        else:
+            return operand
 
 
 def _operand(cursor: Cursor) -> ast.Expression:
@@ -170,11 +248,9 @@ def _operand(cursor: Cursor) -> ast.Expression:
     token = cursor.token
     kind, key = token.kind, token.key
     if kind is WORD and key not in RESERVED:
-        following = cursor.peek()
-        if following.kind is STRING and key == "TIME":
-            cursor.advance()
-            return ast.TimeConstant(parse_moment(cursor), span=cursor.span_from(token.start))
-        return _call(cursor) if following.key == "(" else _name(cursor)
+        if cursor.peek().key == "(":
+            return special_call(cursor) or _call(cursor)
+        return worded_constant(cursor) or _name(cursor)
     if kind is INT or kind is FLOAT:
         return _number(cursor, token.start)
     if key == "(":
@@ -226,19 +302,6 @@ def _number(cursor: Cursor, start: int, *, negative: bool = False) -> ast.Expres
     return ast.Constant(value, span=cursor.span_from(start))
 
 
-def parse_moment(cursor: Cursor) -> int:
-    """A string that names a time, as microseconds; `format_time` writes times beyond the calendar as '...
-    us'."""
-    token = cursor.token
-    written = cursor.string("a time in single quotes")
-    try:
-        return int(written.removesuffix(" us")) if written.endswith(" us") else parse_time(written)
-    except (ValueError, OverflowError):
-        cursor.refuse(
-            f"'{written}' is not a time", token.span, "write it as ISO-8601: '2026-11-15T08:30:00Z'"
-        )
-
-
 def _name(cursor: Cursor) -> ast.Name:
     """`depth`, `R.depth` or `S.SensorValue.temperature`."""
     start = cursor.token.start
@@ -268,16 +331,79 @@ def _call(cursor: Cursor) -> ast.Expression:
         arguments = (ast.Star(span=star.span),)
     elif not cursor.at(")"):
         distinct = cursor.accept("DISTINCT")
-        arguments = parse_expressions(cursor)
+        if not cursor.at("ORDER") or cursor.peek().key != "BY":
+            arguments = parse_expressions(cursor)
+    order = _argument_order(cursor)
     cursor.expect(")")
+    within, condition = False, None
+    if cursor.at("WITHIN") and cursor.peek().key == "GROUP":
+        within, order = True, _within_group(cursor, order)
+    if cursor.at("FILTER") and cursor.peek().key == "(":
+        condition = _filter(cursor)
     span = cursor.span_from(token.start)
+    if order or condition is not None:
+        return _with_over(
+            cursor, ast.FunctionCall(token.text, arguments, distinct, order, within, condition, span=span)
+        )
     if token.key == "POINT" and not distinct:
         match arguments:
             case (ast.Constant(value=int() | float() as x), ast.Constant(value=int() | float() as y)) if not (
                 isinstance(x, bool) or isinstance(y, bool)
             ):
                 return ast.PointConstant(float(x), float(y), span=span)
-    return ast.FunctionCall(token.text, arguments, distinct, span=span)
+    return _with_over(cursor, ast.FunctionCall(token.text, arguments, distinct, span=span))
+
+
+def _with_over(cursor: Cursor, call: ast.FunctionCall) -> ast.Expression:
+    """The call, or the call with its OVER."""
+    if not cursor.at("OVER") or call.order:
+        return call
+    # The ORDER BY of OVER contains expressions, so one of the two imports must be late.
+    from nilometer.language.parse_over import parse_over
+
+    return parse_over(cursor, call)
+
+
+def _argument_order(cursor: Cursor) -> tuple[ast.ArgumentOrder, ...]:
+    """`ORDER BY a, b DESC` behind the arguments of a call; none without the words."""
+    if not (cursor.at("ORDER") and cursor.peek().key == "BY"):
+        return ()
+    cursor.advance()
+    cursor.advance()
+    entries = []
+    while True:
+        start = cursor.token.start
+        expression = parse_expression(cursor)
+        descending = cursor.accept("DESC")
+        if not descending:
+            cursor.accept("ASC")
+        entries.append(ast.ArgumentOrder(expression, descending, span=cursor.span_from(start)))
+        if not cursor.accept(","):
+            return tuple(entries)
+
+
+def _within_group(cursor: Cursor, order: tuple[ast.ArgumentOrder, ...]) -> tuple[ast.ArgumentOrder, ...]:
+    """`WITHIN GROUP (ORDER BY x)` behind a call."""
+    if order:
+        cursor.refuse("two ORDER BY in one call", cursor.token.span, "leave one of them out")
+    cursor.advance()
+    cursor.advance()
+    cursor.expect("(")
+    order = _argument_order(cursor)
+    if not order:
+        cursor.fail("ORDER BY")
+    cursor.expect(")")
+    return order
+
+
+def _filter(cursor: Cursor) -> ast.Expression:
+    """`FILTER (WHERE condition)` behind a call."""
+    cursor.advance()
+    cursor.expect("(")
+    cursor.expect("WHERE")
+    condition = parse_expression(cursor)
+    cursor.expect(")")
+    return condition
 
 
 def _case(cursor: Cursor) -> ast.Expression:
@@ -303,7 +429,7 @@ def _parenthesised(cursor: Cursor) -> ast.Expression:
     if query is None:
         cursor.expect("(")
         inner = parse_expression(cursor)
-        if not (isinstance(inner, ast.ScalarQuery) and cursor.at("UNION")):
+        if not (isinstance(inner, ast.ScalarQuery) and cursor.at(*CONTINUES_QUERY)):
             cursor.expect(")")
             return inner
         query = _continue_union(cursor, inner)
@@ -313,7 +439,7 @@ def _parenthesised(cursor: Cursor) -> ast.Expression:
 
 def _bracketed_query(cursor: Cursor) -> ast.QueryNode | None:
     """`( SELECT ... )`; None, with nothing taken, if the parentheses hold something else."""
-    if cursor.token.key != "(" or cursor.peek().key not in _QUERY_STARTS:
+    if cursor.token.key != "(" or not _begins(cursor.peek(), cursor.peek(2)):
         return None
     # Queries contain expressions and expressions contain queries, so one of the two imports must be late.
     from nilometer.language.parse_queries import parse_query
@@ -326,7 +452,7 @@ def _bracketed_query(cursor: Cursor) -> ast.QueryNode | None:
 
 def _continue_union(cursor: Cursor, first: ast.Expression) -> ast.QueryNode:
     """`(SELECT ...) UNION ...`, whose first query was read as a value."""
-    from nilometer.language.parse_queries import continue_union
+    from nilometer.language.parse_queries import continue_query
 
     assert isinstance(first, ast.ScalarQuery)
-    return continue_union(cursor, first.query, first.span.start)
+    return continue_query(cursor, first.query, first.span.start)

@@ -1,4 +1,4 @@
-"""Parses queries: SELECT with its clauses, and UNION.
+"""Parses queries: SELECT with its clauses, VALUES, WITH, UNION, EXCEPT and INTERSECT, ORDER BY and LIMIT.
 
 >>> from nilometer.language.cursor import Cursor
 >>> parse_query(Cursor("SELECT depth FROM river WHERE depth > 10")).where
@@ -7,39 +7,214 @@ Binary(operator='>', left=Name(parts=('depth',)), right=Constant(value=10))
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from nilometer.language import ast
-from nilometer.language.cursor import QUOTED, WORD, Cursor
-from nilometer.language.parse_expressions import parse_expression, parse_expressions
-from nilometer.language.parse_sources import parse_source
+from nilometer.language.cursor import END, INT, QUOTED, WORD, Cursor
+from nilometer.language.lexer import Token
+from nilometer.language.parse_expressions import (
+    CONTINUES_QUERY,
+    parse_expression,
+    parse_expressions,
+    parse_number,
+)
+from nilometer.language.parse_sources import at_groupby, parse_column_names, parse_source
 from nilometer.language.parse_windows import parse_duration, parse_rows
 from nilometer.language.vocabulary import SHED_WORDS, STREAM_WORDS
+from nilometer.language.walk import names_in
 
 
 def parse_query(cursor: Cursor) -> ast.QueryNode:
-    """A SELECT, or several joined by UNION."""
+    """A SELECT, or several joined by UNION, EXCEPT or INTERSECT; then ORDER BY and LIMIT."""
     cursor.deepen()
     start = cursor.token.start
-    query = continue_union(cursor, _single_query(cursor), start)
+    query = continue_query(cursor, _single_query(cursor), start)
     cursor.depth -= 1
     return query
 
 
-def continue_union(cursor: Cursor, left: ast.QueryNode, start: int) -> ast.QueryNode:
-    """All `UNION query` behind the first query. UNION is a bag union, so ALL changes nothing."""
-    while cursor.accept("UNION"):
-        if cursor.at("ALL"):
+def continue_query(cursor: Cursor, left: ast.QueryNode, start: int) -> ast.QueryNode:
+    """All that may follow the first query: other queries, then ORDER BY and LIMIT for all of them.
+
+    UNION is a bag union, so ALL changes nothing. INTERSECT binds more tightly than UNION and EXCEPT.
+    """
+    left = _intersected(cursor, left, start)
+    while True:
+        if cursor.accept("UNION"):
+            distinct = cursor.at("DISTINCT")
+            if distinct or cursor.at("ALL"):
+                cursor.advance()
+            right = _operand(cursor)
+            left = ast.Union(left, right, distinct, span=cursor.span_from(start))
+        elif cursor.at("EXCEPT"):
             cursor.advance()
+            every = _all(cursor)
+            right = _operand(cursor)
+            left = ast.SetOperation("EXCEPT", left, right, every, span=cursor.span_from(start))
+        else:
+            return _ordered(cursor, left, start)
+
+
+def _operand(cursor: Cursor) -> ast.QueryNode:
+    start = cursor.token.start
+    return _intersected(cursor, _single_query(cursor), start)
+
+
+def _intersected(cursor: Cursor, left: ast.QueryNode, start: int) -> ast.QueryNode:
+    while cursor.at("INTERSECT"):
+        cursor.advance()
+        every = _all(cursor)
         right = _single_query(cursor)
-        left = ast.Union(left, right, span=cursor.span_from(start))
+        left = ast.SetOperation("INTERSECT", left, right, every, span=cursor.span_from(start))
     return left
 
 
+def _all(cursor: Cursor) -> bool:
+    """ALL keeps doubles; DISTINCT, the default, may be written."""
+    found = cursor.at("ALL")
+    if found or cursor.at("DISTINCT"):
+        cursor.advance()
+    return found
+
+
+def _ordered(cursor: Cursor, query: ast.QueryNode, start: int) -> ast.QueryNode:
+    """`ORDER BY keys`, then `LIMIT n`, `OFFSET m` and `FETCH FIRST n ROWS ONLY` in any order."""
+    keys: list[ast.SortKey] = []
+    if cursor.accept("ORDER", "ORDER BY"):
+        cursor.expect("BY")
+        keys.append(parse_sort_key(cursor))
+        while cursor.accept(","):
+            keys.append(parse_sort_key(cursor))
+    limit: ast.Constant | ast.Name | None = None
+    offset: ast.Constant | ast.Name | None = None
+    while True:
+        if limit is None and cursor.accept("LIMIT"):
+            limit = _row_count(cursor)
+        elif offset is None and cursor.at("OFFSET"):
+            cursor.advance()
+            offset = _row_count(cursor)
+            if cursor.at("ROW", "ROWS"):
+                cursor.advance()
+        elif limit is None and cursor.at("FETCH"):
+            cursor.advance()
+            limit = _fetched(cursor)
+        else:
+            break
+    if not keys and limit is None and offset is None:
+        return query
+    if isinstance(query, ast.Select) and cursor.at("SAMPLE", "DELIVER"):
+        sample, deliver = _service(cursor, query.sample, query.deliver)
+        query = replace(query, sample=sample, deliver=deliver)
+    return ast.Ordered(query, tuple(keys), limit, offset, span=cursor.span_from(start))
+
+
+def parse_sort_key(cursor: Cursor) -> ast.SortKey:
+    """`expression [ASC | DESC] [NULLS FIRST | LAST]`."""
+    start = cursor.token.start
+    expression = parse_expression(cursor)
+    descending = cursor.accept_any("ASC", "DESC") == "DESC"
+    nulls = None
+    if cursor.accept("NULLS", "NULLS FIRST"):
+        nulls = cursor.expect_any("FIRST", "LAST")
+    return ast.SortKey(expression, descending, nulls == "FIRST", span=cursor.span_from(start))
+
+
+def _row_count(cursor: Cursor) -> ast.Constant | ast.Name:
+    """A whole number, or the name of a parameter."""
+    token = cursor.token
+    if token.kind is INT:
+        return ast.Constant(parse_number(cursor), span=token.span)
+    if not cursor.at_name():
+        cursor.fail("a number of rows", hint="write a whole number, such as LIMIT 10")
+    return ast.Name((cursor.name(),), span=token.span)
+
+
+def _fetched(cursor: Cursor) -> ast.Constant | ast.Name:
+    """`FIRST | NEXT [n] ROW | ROWS ONLY`; without n it is one row."""
+    cursor.expect_any("FIRST", "NEXT")
+    start = cursor.token.start
+    count: ast.Constant | ast.Name = ast.Constant(1, span=cursor.span_from(start))
+    if not cursor.at("ROW", "ROWS"):
+        count = _row_count(cursor)
+    cursor.expect_any("ROW", "ROWS")
+    cursor.expect("ONLY")
+    return count
+
+
 def _single_query(cursor: Cursor) -> ast.QueryNode:
+    if cursor.at("WITH"):
+        return _with(cursor)
+    if cursor.at("VALUES"):
+        return _values(cursor)
+    if cursor.at(*STREAM_WORDS) and cursor.peek().key == "(":
+        return parse_streamed(cursor)
     if not cursor.accept("("):
         return _select(cursor)
     query = parse_query(cursor)
     cursor.expect(")")
     return query
+
+
+def parse_streamed(cursor: Cursor) -> ast.QueryNode:
+    """`ISTREAM(SELECT ...)`, which is `ISTREAM SELECT ...`."""
+    word = cursor.advance()
+    cursor.expect("(")
+    query = parse_query(cursor)
+    cursor.expect(")")
+    return _as_stream(cursor, query, word)
+
+
+def _as_stream(cursor: Cursor, query: ast.QueryNode, word: Token) -> ast.QueryNode:
+    if isinstance(query, ast.Ordered):
+        return replace(query, query=_as_stream(cursor, query.query, word))
+    if not isinstance(query, ast.Select):
+        cursor.refuse(
+            f"{word.key} is for one SELECT", word.span, f"write it before each: {word.key} SELECT ..."
+        )
+    if query.stream is not None:
+        cursor.refuse(f"{word.key} and {query.stream} in one SELECT", word.span, "keep one of them")
+    return replace(query, stream=word.key, span=cursor.span_from(word.start))
+
+
+def _with(cursor: Cursor) -> ast.With:
+    start = cursor.expect("WITH").start
+    if cursor.at("RECURSIVE") and cursor.peek().key not in ("AS", "("):
+        cursor.refuse(
+            "there is no WITH RECURSIVE",
+            cursor.token.span,
+            "a stream has no end, so a query that reads its own rows may have none",
+        )
+    tables = [_common_table(cursor)]
+    while cursor.accept(","):
+        tables.append(_common_table(cursor))
+    query = parse_query(cursor)
+    return ast.With(tuple(tables), query, span=cursor.span_from(start))
+
+
+def _common_table(cursor: Cursor) -> ast.CommonTable:
+    start = cursor.token.start
+    name = cursor.name("the name of a query")
+    columns = parse_column_names(cursor)
+    cursor.expect("AS")
+    cursor.expect("(")
+    query = parse_query(cursor)
+    cursor.expect(")")
+    return ast.CommonTable(name, columns, query, span=cursor.span_from(start))
+
+
+def _values(cursor: Cursor) -> ast.Values:
+    start = cursor.expect("VALUES").start
+    rows = [_row(cursor)]
+    while cursor.accept(","):
+        rows.append(_row(cursor))
+    return ast.Values(tuple(rows), span=cursor.span_from(start))
+
+
+def _row(cursor: Cursor) -> tuple[ast.Expression, ...]:
+    cursor.expect("(")
+    row = parse_expressions(cursor)
+    cursor.expect(")")
+    return row
 
 
 def _select(cursor: Cursor) -> ast.Select:
@@ -52,21 +227,30 @@ def _select(cursor: Cursor) -> ast.Select:
                 f"{stream} and {cursor.token.key} in one SELECT", cursor.token.span, "keep one of them"
             )
         stream = cursor.advance().key
+    distinct = cursor.at("DISTINCT")
+    if distinct:
+        cursor.advance()
+    enclosed = _list_is_enclosed(cursor)
+    if enclosed:
+        cursor.advance()
     items = [_item(cursor)]
     while cursor.accept(","):
         items.append(_item(cursor))
-    cursor.expect("FROM")
-    sources = [parse_source(cursor)]
-    while cursor.accept(","):
-        sources.append(parse_source(cursor))
+    if enclosed:
+        cursor.expect(")")
+    sources = _sources(cursor, items)
     bounds = _bounds(cursor)
     memory, shed = _memory(cursor) if bounds else ((), None)
     where = parse_expression(cursor) if cursor.accept("WHERE") else None
     group_by: tuple[ast.Expression, ...] = ()
-    if cursor.accept("GROUP", "GROUP BY"):
+    if at_groupby(cursor):
+        cursor.advance()
+        group_by = parse_expressions(cursor)
+    elif cursor.accept("GROUP", "GROUP BY"):
         cursor.expect("BY")
         group_by = parse_expressions(cursor)
     having = parse_expression(cursor) if cursor.accept("HAVING") else None
+    fill = _fill(cursor)
     sample, deliver = _service(cursor)
     return ast.Select(
         tuple(items),
@@ -80,8 +264,60 @@ def _select(cursor: Cursor) -> ast.Select:
         deliver,
         memory,
         shed,
+        distinct,
+        fill,
         span=cursor.span_from(start),
     )
+
+
+def _list_is_enclosed(cursor: Cursor) -> bool:
+    """Whether parentheses enclose the whole select list, as in CQL's `SELECT ISTREAM(a, b AS c) FROM ...`.
+
+    Only a comma, AS or a star tells it from an expression in parentheses. A query in parentheses is an
+    expression, too.
+    """
+    if not cursor.at("(") or cursor.peek().key in ("SELECT", "WITH", "VALUES", *STREAM_WORDS):
+        return False
+    depth, distance, is_list = 1, 0, False
+    while depth:
+        distance += 1
+        token = cursor.peek(distance)
+        if token.kind is END or (depth == 1 and token.key in ("SELECT", *CONTINUES_QUERY)):
+            return False
+        depth += {"(": 1, ")": -1}.get(token.key, 0)
+        is_list |= depth == 1 and token.key in (",", "AS")
+    is_list |= cursor.peek(distance - 1).key == "*"
+    return is_list and cursor.peek(distance + 1).key == "FROM"
+
+
+def _fill(cursor: Cursor) -> str | None:
+    """`FILL(NULL | PREVIOUS)` behind GROUP BY and HAVING."""
+    if not (cursor.at("FILL") and cursor.peek().key == "("):
+        return None
+    cursor.advance()
+    cursor.advance()
+    if cursor.at("LINEAR"):
+        cursor.refuse(
+            "FILL(LINEAR) would change rows that were returned before",
+            cursor.token.span,
+            "resample the stream: FROM RESAMPLE(s, v EVERY 1 MINUTE FILL LINEAR)",
+        )
+    fill = cursor.expect_any("NULL", "PREVIOUS")
+    cursor.expect(")")
+    return fill
+
+
+def _sources(cursor: Cursor, items: list[ast.SelectItem]) -> list[ast.Source]:
+    """FROM and its sources. A query that names no column, such as SELECT 1 + 1, needs none."""
+    if not cursor.accept("FROM"):
+        ends = cursor.token.kind is END or cursor.at(";", ")", *CONTINUES_QUERY)
+        if not ends or any(isinstance(item.expression, ast.Star) or names_in(item) for item in items):
+            cursor.fail("FROM")
+        return []
+    sources = [parse_source(cursor)]
+    while cursor.accept(","):
+        sources.append(parse_source(cursor))
+    return sources
 
 
 def _item(cursor: Cursor) -> ast.SelectItem:
@@ -164,10 +400,10 @@ def _stream_memory(cursor: Cursor, start: int) -> ast.MemoryBound:
     return ast.MemoryBound(stream, rows, span=cursor.span_from(start))
 
 
-def _service(cursor: Cursor) -> tuple[ast.Amount | None, ast.Amount | None]:
+def _service(
+    cursor: Cursor, sample: ast.Amount | None = None, deliver: ast.Amount | None = None
+) -> tuple[ast.Amount | None, ast.Amount | None]:
     """`SAMPLE EVERY d` and `DELIVER WITHIN d`, in either order."""
-    sample: ast.Amount | None = None
-    deliver: ast.Amount | None = None
     while True:
         if sample is None and cursor.accept("SAMPLE", "SAMPLE EVERY"):
             cursor.expect("EVERY")

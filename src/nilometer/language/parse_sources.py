@@ -1,4 +1,4 @@
-"""Parses the sources in FROM: extents, queries in parentheses, ASOF JOIN and table functions.
+"""Parses the sources in FROM: extents, queries in parentheses, joins and table functions.
 
 A window and an alias may follow a source in either order, because the papers use both.
 
@@ -9,40 +9,47 @@ True
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from nilometer.algebra.table_function import Choice, TableFunction
 from nilometer.algebra.table_functions import TABLE_FUNCTIONS
 from nilometer.language import ast
 from nilometer.language.cursor import QUOTED, WORD, Cursor
-from nilometer.language.parse_expressions import parse_expression, parse_name, starts_query
+from nilometer.language.parse_bare_windows import parse_bare_window
+from nilometer.language.parse_expressions import parse_name, starts_query
+from nilometer.language.parse_group_windows import at_group_window, parse_group_window
 from nilometer.language.parse_options import in_declared_order, parse_options
-from nilometer.language.parse_windows import WINDOW_LABEL, parse_duration, parse_window
+from nilometer.language.parse_windows import WINDOW_LABEL, parse_window
+from nilometer.language.vocabulary import NOT_AN_ALIAS, STREAM_WORDS
 
 SOURCE_LABELS = ("a stream", "a table", "a query in parentheses")
 ALIAS_LABEL = "an alias"
 
 
 def parse_source(cursor: Cursor) -> ast.Source:
-    """One source, or several joined by ASOF JOIN, which associates to the left."""
+    """One source, or several joined by JOIN or ASOF JOIN, which associate to the left."""
+    # Joins contain sources and sources contain joins, so one of the two imports must be late.
+    from nilometer.language.parse_joins import parse_join
+
     cursor.deepen()
     start = cursor.token.start
-    left = _single_source(cursor)
-    while cursor.accept("ASOF", "ASOF JOIN"):
-        cursor.expect("JOIN")
-        right = _single_source(cursor)
-        cursor.expect("ON")
-        condition = parse_expression(cursor)
-        within = parse_duration(cursor) if cursor.accept("WITHIN") else None
-        left = ast.AsofSource(left, right, condition, within, span=cursor.span_from(start))
+    left = single_source(cursor)
+    while (joined := parse_join(cursor, left, start)) is not None:
+        left = joined
     cursor.depth -= 1
     return left
 
 
-def _single_source(cursor: Cursor) -> ast.Source:
+def single_source(cursor: Cursor) -> ast.Source:
     token = cursor.token
     if token.key == "(":
         return _parenthesised(cursor)
+    if at_group_window(cursor):
+        return _group_window(cursor)
     if token.kind is WORD and token.key in TABLE_FUNCTIONS and cursor.peek().key == "(":
         return _function(cursor, TABLE_FUNCTIONS[token.key])
+    if cursor.at(*STREAM_WORDS) and cursor.peek().key == "(":
+        return _streamed(cursor)
     if not cursor.at_name():
         cursor.fail(*SOURCE_LABELS)
     name = cursor.name()
@@ -53,7 +60,7 @@ def _single_source(cursor: Cursor) -> ast.Source:
 def _parenthesised(cursor: Cursor) -> ast.Source:
     """`( query )` with its window and alias, or any source in parentheses."""
     # Queries contain sources and sources contain queries, so one of the two imports must be late.
-    from nilometer.language.parse_queries import continue_union, parse_query
+    from nilometer.language.parse_queries import continue_query, parse_query
 
     start = cursor.expect("(").start
     if starts_query(cursor):
@@ -63,10 +70,47 @@ def _parenthesised(cursor: Cursor) -> ast.Source:
         if not (isinstance(inner, ast.QuerySource) and inner.window is None and inner.alias is None):
             cursor.expect(")")
             return inner
-        query = continue_union(cursor, inner.query, inner.span.start)
+        query = continue_query(cursor, inner.query, inner.span.start)
     cursor.expect(")")
     window, alias = _decorations(cursor)
+    columns = () if alias is None else parse_column_names(cursor)
+    if columns and window is None and cursor.at("["):
+        window = parse_window(cursor)
+    return ast.QuerySource(query, window, alias, columns, span=cursor.span_from(start))
+
+
+def _streamed(cursor: Cursor) -> ast.Source:
+    """`ISTREAM(SELECT ...)` without further parentheses."""
+    from nilometer.language.parse_queries import parse_streamed
+
+    start = cursor.token.start
+    query = parse_streamed(cursor)
+    window, alias = _decorations(cursor)
     return ast.QuerySource(query, window, alias, span=cursor.span_from(start))
+
+
+def parse_column_names(cursor: Cursor) -> tuple[str, ...]:
+    """`(a, b)`: names for the columns of a query; none if there is no parenthesis."""
+    if not cursor.at("("):
+        return ()
+    cursor.advance()
+    names = [cursor.name("a column's name")]
+    while cursor.accept(","):
+        names.append(cursor.name("a column's name"))
+    cursor.expect(")")
+    return tuple(names)
+
+
+def _group_window(cursor: Cursor) -> ast.Source:
+    start = cursor.token.start
+    found = parse_group_window(cursor, parse_source)
+    assert isinstance(found, ast.GroupWindowSource | ast.FunctionSource)
+    window, alias = _decorations(cursor)
+    if window is not None:
+        cursor.refuse(
+            "a window over a window", window.span, "TUMBLE, HOP and SESSION are windows: leave this one out"
+        )
+    return replace(found, alias=alias, span=cursor.span_from(start))
 
 
 def _function(cursor: Cursor, function: TableFunction) -> ast.FunctionSource:
@@ -118,6 +162,13 @@ def _flags_outside(function: TableFunction, settings: list[ast.Setting]) -> tupl
     )
 
 
+def at_groupby(cursor: Cursor) -> bool:
+    """Whether old SNEEql's GROUPBY begins a clause here; before anything but a column it is a name."""
+    behind = cursor.peek()
+    column = behind.kind is QUOTED or (behind.kind is WORD and behind.key not in NOT_AN_ALIAS)
+    return cursor.token.kind is WORD and cursor.at("GROUPBY") and column
+
+
 def _decorations(
     cursor: Cursor, flags: tuple[str, ...] = (), settings: list[ast.Setting] | None = None
 ) -> tuple[ast.Window | None, str | None]:
@@ -128,6 +179,9 @@ def _decorations(
         if window is None:
             if cursor.at("["):
                 window = parse_window(cursor)
+                continue
+            window = parse_bare_window(cursor, named=alias is not None)
+            if window is not None:
                 continue
             cursor.expected.append(WINDOW_LABEL)
         if settings is not None and flags:
@@ -142,7 +196,7 @@ def _decorations(
                 cursor.advance()
                 alias = cursor.name(ALIAS_LABEL)
                 continue
-            if cursor.at_alias():
+            if cursor.at_alias() and not at_groupby(cursor):
                 alias = cursor.name()
                 continue
             cursor.expected.append(ALIAS_LABEL)

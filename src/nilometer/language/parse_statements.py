@@ -11,8 +11,11 @@ from collections.abc import Callable
 
 from nilometer.language import ast
 from nilometer.language.cursor import FLOAT, INT, STRING, WORD, Cursor
-from nilometer.language.parse_expressions import parse_moment, parse_number, starts_query
+from nilometer.language.parse_calls import parse_moment
+from nilometer.language.parse_expressions import parse_number, starts_query
+from nilometer.language.parse_forms import parse_each, parse_format, parse_origin
 from nilometer.language.parse_queries import parse_query
+from nilometer.language.parse_sources import parse_column_names
 from nilometer.language.parse_windows import parse_duration
 from nilometer.language.vocabulary import DROP_KINDS, SHOW_KINDS, STAGES, TYPE_SPELLINGS
 
@@ -46,6 +49,9 @@ def _create_stream(cursor: Cursor, start: int) -> ast.CreateStream:
         url = cursor.string("a URL in single quotes")
     delay = expect = future = None
     key: tuple[str, ...] = ()
+    each: ast.Origin | None = None
+    format: ast.Format | None = None
+    coordinates: str | None = None
     while True:
         if delay is None and cursor.accept("DELAY"):
             delay = parse_duration(cursor)
@@ -56,12 +62,20 @@ def _create_stream(cursor: Cursor, start: int) -> ast.CreateStream:
             expect = parse_duration(cursor)
         elif future is None and cursor.accept("FUTURE"):
             future = parse_duration(cursor)
-        elif cursor.at("DELAY", "KEY", "EXPECT", "FUTURE"):
+        elif each is None and cursor.accept("EACH"):
+            each = parse_each(cursor)
+        elif format is None and cursor.accept("FORMAT"):
+            format = parse_format(cursor)
+        elif coordinates is None and cursor.accept("COORDINATES"):
+            coordinates = "WGS84" if cursor.accept("WGS84") else cursor.string("a unit in single quotes")
+        elif cursor.at("DELAY", "KEY", "EXPECT", "FUTURE", "EACH", "FORMAT", "COORDINATES"):
             cursor.refuse(f"{cursor.token.key} stands twice", cursor.token.span, "keep one of them")
         else:
             break
     span = cursor.span_from(start)
-    return ast.CreateStream(name, columns, every, url, delay, key, expect, future, span=span)
+    return ast.CreateStream(
+        name, columns, every, url, delay, key, expect, future, each, format, coordinates, span=span
+    )
 
 
 def _columns(cursor: Cursor) -> tuple[ast.ColumnDefinition, ...]:
@@ -79,9 +93,12 @@ def _columns(cursor: Cursor) -> tuple[ast.ColumnDefinition, ...]:
 
 
 def _column(cursor: Cursor) -> ast.ColumnDefinition:
-    """`depth INT(16) UNIT 'mm'`."""
+    """`depth INT(16) UNIT 'mm' FROM level`; `time FROM ts_utc` needs no type."""
     start = cursor.token.start
     name = cursor.name("a column's name")
+    if cursor.at("FROM"):
+        cursor.advance()
+        return ast.ColumnDefinition(name, None, origin=parse_origin(cursor), span=cursor.span_from(start))
     spelling = cursor.token.key
     if cursor.token.kind is not WORD or spelling not in TYPE_SPELLINGS:
         cursor.fail("a type")
@@ -95,7 +112,11 @@ def _column(cursor: Cursor) -> ast.ColumnDefinition:
         width = int(cursor.advance().text)
         cursor.expect(")")
     unit = cursor.string("a unit in single quotes") if cursor.accept("UNIT") else None
-    return ast.ColumnDefinition(name, TYPE_SPELLINGS[spelling], width, unit, span=cursor.span_from(start))
+    origin = parse_origin(cursor) if cursor.accept("FROM") else None
+    if unit is None and cursor.accept("UNIT"):
+        unit = cursor.string("a unit in single quotes")
+    type_name = TYPE_SPELLINGS[spelling]
+    return ast.ColumnDefinition(name, type_name, width, unit, origin, span=cursor.span_from(start))
 
 
 def _key(cursor: Cursor) -> tuple[str, ...]:
@@ -125,7 +146,9 @@ def _create_table(cursor: Cursor, start: int) -> ast.CreateTable:
     if cursor.accept("REFRESH", "REFRESH EVERY"):
         cursor.expect("EVERY")
         refresh = parse_duration(cursor)
-    return ast.CreateTable(name, columns, url, table, refresh, span=cursor.span_from(start))
+    each = parse_each(cursor) if cursor.accept("EACH") else None
+    format = parse_format(cursor) if cursor.accept("FORMAT") else None
+    return ast.CreateTable(name, columns, url, table, refresh, each, format, span=cursor.span_from(start))
 
 
 def _create_sensor(cursor: Cursor, start: int) -> ast.CreateSensor:
@@ -194,13 +217,15 @@ def _create_network(cursor: Cursor, start: int) -> ast.CreateNetwork:
     name = cursor.name("the network's name")
     cursor.expect("FROM")
     path = cursor.string("a file in single quotes")
+    schema = cursor.string("a file in single quotes") if cursor.accept("SCHEMA") else None
+    resources = cursor.string("a file in single quotes") if cursor.accept("RESOURCES") else None
     sink = _identifier(cursor) if cursor.accept("SINK") else None
     retries: int | None = None
     if cursor.accept("RETRIES"):
         if cursor.token.kind is not INT:
             cursor.fail("how often a packet is sent again", hint="write a whole number: RETRIES 3")
         retries = int(cursor.advance().text)
-    return ast.CreateNetwork(name, path, sink, retries, span=cursor.span_from(start))
+    return ast.CreateNetwork(name, path, sink, retries, schema, resources, span=cursor.span_from(start))
 
 
 def _create_query(cursor: Cursor, start: int) -> ast.CreateQuery:
@@ -220,14 +245,64 @@ def _create_query(cursor: Cursor, start: int) -> ast.CreateQuery:
     return ast.CreateQuery(name, query, starting, span=cursor.span_from(start))
 
 
-def _copy(cursor: Cursor, start: int) -> ast.CopySensors:
-    cursor.expect("SENSORS")
+def _create_view(cursor: Cursor, start: int) -> ast.CreateView:
+    name = cursor.name("the view's name")
+    columns = parse_column_names(cursor)
+    cursor.expect("AS")
+    query = parse_query(cursor)
+    return ast.CreateView(name, columns, query, span=cursor.span_from(start))
+
+
+def _copy(cursor: Cursor, start: int) -> ast.CopySensors | ast.CopyStreams:
+    if cursor.expect_any("SENSORS", "STREAMS") == "STREAMS":
+        return _copy_streams(cursor, start)
     stream = cursor.name("the stream's name") if cursor.accept("OF") else None
     cursor.expect("FROM")
     path = cursor.string("a file in single quotes")
     if stream is None and cursor.accept("OF"):
         stream = cursor.name("the stream's name")
-    return ast.CopySensors(path, stream, span=cursor.span_from(start))
+    origins = _sensor_origins(cursor) if cursor.accept("(") else ()
+    return ast.CopySensors(path, stream, origins, span=cursor.span_from(start))
+
+
+def _sensor_origins(cursor: Cursor) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """`id FROM station, location FROM (lon, lat))`, behind the opening parenthesis."""
+    found: dict[str, tuple[str, ...]] = {}
+    while True:
+        start = cursor.token.start
+        name = cursor.name("id, location, stream or an attribute's name")
+        if name.lower() in map(str.lower, found):
+            cursor.refuse(f"'{name}' stands twice", cursor.span_from(start), "keep one of them")
+        cursor.expect("FROM")
+        if cursor.accept("("):
+            columns = [_file_column(cursor)]
+            while cursor.accept(","):
+                columns.append(_file_column(cursor))
+            cursor.expect(")")
+            if name.lower() != "location" or len(columns) != 2:
+                span = cursor.span_from(start)
+                cursor.refuse("two columns give a location", span, "write location FROM (lon, lat)")
+            found[name] = tuple(columns)
+        else:
+            found[name] = (_file_column(cursor),)
+        if not cursor.accept(","):
+            break
+    cursor.expect(")")
+    return tuple(found.items())
+
+
+def _file_column(cursor: Cursor) -> str:
+    return cursor.string() if cursor.token.kind is STRING else cursor.name("a column of the file")
+
+
+def _copy_streams(cursor: Cursor, start: int) -> ast.CopyStreams:
+    cursor.expect("FROM")
+    path = cursor.string("a file in single quotes")
+    every = None
+    if cursor.accept("SENSED", "SENSED EVERY"):
+        cursor.expect("EVERY")
+        every = parse_duration(cursor)
+    return ast.CopyStreams(path, every, span=cursor.span_from(start))
 
 
 def _drop(cursor: Cursor, start: int) -> ast.Drop:
@@ -281,4 +356,5 @@ _CREATIONS: dict[str, Callable[[Cursor, int], ast.Statement]] = {
     "SENSOR": _create_sensor,
     "NETWORK": _create_network,
     "QUERY": _create_query,
+    "VIEW": _create_view,
 }

@@ -11,7 +11,7 @@ import re
 from math import isfinite
 
 from nilometer.language import ast
-from nilometer.language.parse_expressions import COMPARISON, LEVELS, MINUS, NOT, POWER, SUM
+from nilometer.language.parse_expressions import COMPARISON, CONCATENATION, LEVELS, MINUS, NOT, POWER
 from nilometer.language.vocabulary import NOT_AN_ALIAS, RESERVED, fold, must_be_unit
 from nilometer.types import format_time
 
@@ -51,30 +51,44 @@ def print_expression(node: ast.Expression) -> str:
         case ast.Binary(operator, left, right):
             return _binary(operator, left, right)
         case ast.IsNull(operand, negated):
-            return f"{_inside(operand, SUM)} IS {'NOT ' if negated else ''}NULL"
+            return f"{_inside(operand, CONCATENATION)} IS {'NOT ' if negated else ''}NULL"
         case ast.Between(operand, low, high, negated):
             between = "NOT BETWEEN" if negated else "BETWEEN"
-            return f"{_inside(operand, SUM)} {between} {_inside(low, SUM)} AND {_inside(high, SUM)}"
-        case ast.Like(operand, pattern, negated):
-            return f"{_inside(operand, SUM)} {'NOT LIKE' if negated else 'LIKE'} {_inside(pattern, SUM)}"
+            return f"{_inside(operand, CONCATENATION)} {between} {_inside(low, CONCATENATION)} AND {_inside(high, CONCATENATION)}"
+        case ast.Like(operand, pattern, negated, any_case):
+            like = ("NOT " if negated else "") + ("ILIKE" if any_case else "LIKE")
+            return f"{_inside(operand, CONCATENATION)} {like} {_inside(pattern, CONCATENATION)}"
         case ast.In(operand, items, negated):
             listed = ", ".join(map(print_expression, items))
             # IN ((SELECT ...)) would be read as IN (SELECT ...).
             lone_query = len(items) == 1 and isinstance(items[0], ast.ScalarQuery)
-            return (
-                f"{_inside(operand, SUM)} {_in(negated)} {f'{{{listed}}}' if lone_query else f'({listed})'}"
-            )
+            return f"{_inside(operand, CONCATENATION)} {_in(negated)} {f'{{{listed}}}' if lone_query else f'({listed})'}"
         case ast.InQuery(operand, query, negated):
-            return f"{_inside(operand, SUM)} {_in(negated)} {_query(query)}"
+            return f"{_inside(operand, CONCATENATION)} {_in(negated)} {_query(query)}"
+        case ast.Nearest(operand, count, x, y, negated):
+            place = f"POINT({number(x)}, {number(y)})"
+            return f"{_inside(operand, CONCATENATION)} {_in(negated)} NEAREST {count} TO {place}"
         case ast.Exists(query):
             return f"EXISTS {_query(query)}"
         case ast.ScalarQuery(query):
             return _query(query)
         case ast.Case():
             return _case(node)
+        case ast.Cast(operand, type_, size, safe):
+            return f"{'TRY_' if safe else ''}CAST({print_expression(operand)} AS {cast_type(type_, size)})"
         case ast.FunctionCall():
             return _call(node)
+        case ast.Over(name, arguments, distinct, condition):
+            call = ast.FunctionCall(name, arguments, distinct, condition=condition)
+            return f"{_call(call)} OVER ({_over(node)})"
     raise TypeError(f"no expression: {node!r}")
+
+
+def cast_type(name: str, size: int | None) -> str:
+    """The type of a CAST as it is read back."""
+    if size is None:
+        return name
+    return {"FLOAT": "DECIMAL(38, {})", "STRING": "VARCHAR({})", "TIME": "TIMESTAMP({})"}[name].format(size)
 
 
 def identifier(name: str, *, alias: bool = False) -> str:
@@ -131,7 +145,7 @@ def _level(node: ast.Expression) -> int:
             return MINUS
         case ast.Constant(int() | float() as value) | ast.DurationConstant(int() | float() as value):
             return MINUS if number(value).startswith("-") and not isinstance(value, bool) else ATOM
-        case ast.IsNull() | ast.Between() | ast.Like() | ast.In() | ast.InQuery():
+        case ast.IsNull() | ast.Between() | ast.Like() | ast.In() | ast.InQuery() | ast.Nearest():
             return COMPARISON
     return ATOM
 
@@ -147,7 +161,7 @@ def _binary(operator: str, left: ast.Expression, right: ast.Expression) -> str:
     if level == POWER:
         return f"{_inside(left, ATOM)} ^ {_inside(right, MINUS)}"
     # Comparisons do not nest to the left either: a = b = c would be read as a chain.
-    return f"{_inside(left, SUM if level == COMPARISON else level)} {operator} {_inside(right, level + 1)}"
+    return f"{_inside(left, CONCATENATION if level == COMPARISON else level)} {operator} {_inside(right, level + 1)}"
 
 
 def _in(negated: bool) -> str:
@@ -176,5 +190,47 @@ def _call(node: ast.FunctionCall) -> str:
     match node.arguments:
         case (ast.Constant(int() | float()), ast.Constant(int() | float())) if fold(name) == "POINT":
             name = f'"{node.name}"'  # POINT(1, 2) is a constant
-    arguments = ", ".join(map(print_expression, node.arguments))
-    return f"{name}({'DISTINCT ' if node.distinct else ''}{arguments})"
+    if fold(name) in ("CAST", "TRY_CAST", "EXTRACT", "POSITION"):
+        name = f'"{node.name}"'  # these are read as CAST(x AS INT)
+    inner = [f"{'DISTINCT ' if node.distinct else ''}{', '.join(map(print_expression, node.arguments))}"]
+    order = ", ".join(
+        print_expression(entry.expression) + (" DESC" if entry.descending else "") for entry in node.order
+    )
+    if order and not node.within:
+        inner.append(f"ORDER BY {order}")
+    parts = [f"{name}({' '.join(filter(None, inner))})"]
+    if node.within:
+        parts.append(f"WITHIN GROUP (ORDER BY {order})")
+    if node.condition is not None:
+        parts.append(f"FILTER (WHERE {print_expression(node.condition)})")
+    return " ".join(parts)
+
+
+def _over(node: ast.Over) -> str:
+    from nilometer.language.print_queries import print_sort_key
+
+    partition = list(map(print_expression, node.partition))
+    order = list(map(print_sort_key, node.order))
+    last = order or partition
+    if node.frame is not None and last and last[-1][-1].isdigit():
+        last[-1] = f"({last[-1]})"  # `0 ROWS` would be a length
+    parts = []
+    if partition:
+        parts.append("PARTITION BY " + ", ".join(partition))
+    if order:
+        parts.append("ORDER BY " + ", ".join(order))
+    if node.frame is not None:
+        parts.append(f"{node.frame.unit} BETWEEN {_bound(node.frame.start)} AND {_bound(node.frame.end)}")
+    return " ".join(parts)
+
+
+def _bound(bound: ast.FrameBound) -> str:
+    if bound.side == "CURRENT ROW":
+        return bound.side
+    if bound.amount is None:
+        return f"UNBOUNDED {bound.side}"
+    name = bound.amount.count
+    # A parameter whose name is a keyword here needs its quotes.
+    keyword = isinstance(name, str) and fold(name) in ("UNBOUNDED", "CURRENT", "INTERVAL")
+    written = f'"{name}"' + (f" {bound.amount.unit}" if bound.amount.unit else "")
+    return f"{written if keyword else amount(bound.amount)} {bound.side}"

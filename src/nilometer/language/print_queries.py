@@ -8,25 +8,79 @@
 from __future__ import annotations
 
 from nilometer.language import ast
-from nilometer.language.print_expressions import amount, identifier, number, print_expression
+from nilometer.language.print_expressions import amount, identifier, number, print_expression, string
 
 
 def print_query(query: ast.QueryNode) -> str:
     """The canonical text of a query."""
     match query:
-        case ast.Union(left, right):
-            # UNION associates to the left, so only a union on the right needs parentheses.
-            behind = print_query(right)
-            return f"{print_query(left)} UNION {f'({behind})' if isinstance(right, ast.Union) else behind}"
+        case ast.Union(left, right, distinct):
+            return f"{_operand(left, 1)} {'UNION DISTINCT' if distinct else 'UNION'} {_operand(right, 2)}"
+        case ast.SetOperation(operator, left, right, every):
+            level = _level(query)
+            word = f"{operator} ALL" if every else operator
+            return f"{_operand(left, level)} {word} {_operand(right, level + 1)}"
+        case ast.Ordered():
+            return _ordered(query)
+        case ast.Values(rows):
+            return "VALUES " + ", ".join(f"({', '.join(map(print_expression, row))})" for row in rows)
+        case ast.With(tables, inner):
+            return f"WITH {', '.join(map(_common_table, tables))} {_operand(inner, 0, ast.With)}"
         case ast.Select():
             return _select(query)
     raise TypeError(f"no query: {query!r}")
 
 
+def _level(query: ast.QueryNode) -> int:
+    """How tightly the outermost operator binds; all of them associate to the left."""
+    match query:
+        case ast.Ordered() | ast.With():
+            return 0
+        case ast.Union() | ast.SetOperation("EXCEPT"):
+            return 1
+        case ast.SetOperation():
+            return 2
+        case _:
+            return 3
+
+
+def _operand(query: ast.QueryNode, minimum: int, enclosed: type[ast.QueryNode] | None = None) -> str:
+    text = print_query(query)
+    bare = _level(query) >= minimum and not (enclosed is not None and isinstance(query, enclosed))
+    return text if bare else f"({text})"
+
+
+def _common_table(table: ast.CommonTable) -> str:
+    return f"{identifier(table.name)}{column_names(table.columns)} AS ({print_query(table.query)})"
+
+
+def column_names(columns: tuple[str, ...]) -> str:
+    """` (a, b)`, or nothing."""
+    return f" ({', '.join(map(identifier, columns))})" if columns else ""
+
+
+def _ordered(query: ast.Ordered) -> str:
+    parts = [_operand(query.query, 1)]
+    if query.order_by:
+        parts.append("ORDER BY " + ", ".join(map(print_sort_key, query.order_by)))
+    if query.limit is not None:
+        parts.append(f"LIMIT {print_expression(query.limit)}")
+    if query.offset is not None:
+        parts.append(f"OFFSET {print_expression(query.offset)}")
+    return " ".join(parts)
+
+
+def print_sort_key(key: ast.SortKey) -> str:
+    """The canonical text of a key of ORDER BY."""
+    text = print_expression(key.expression)
+    return text + (" DESC" if key.descending else "") + (" NULLS FIRST" if key.nulls_first else "")
+
+
 def _select(query: ast.Select) -> str:
     parts = [query.stream] if query.stream is not None else []
-    parts.append("SELECT " + ", ".join(map(_item, query.items)))
-    parts.append("FROM " + ", ".join(map(print_source, query.sources)))
+    parts.append(f"SELECT {'DISTINCT ' if query.distinct else ''}" + ", ".join(map(_item, query.items)))
+    if query.sources:
+        parts.append("FROM " + ", ".join(map(print_source, query.sources)))
     if query.bounds:
         parts.append(" AND ".join(map(_bound, query.bounds)))
     if query.memory:
@@ -39,6 +93,8 @@ def _select(query: ast.Select) -> str:
         parts.append("GROUP BY " + ", ".join(map(print_expression, query.group_by)))
     if query.having is not None:
         parts.append(f"HAVING {print_expression(query.having)}")
+    if query.fill is not None:
+        parts.append(f"FILL({query.fill})")
     if query.sample is not None:
         parts.append(f"SAMPLE EVERY {amount(query.sample)}")
     if query.deliver is not None:
@@ -56,19 +112,36 @@ def print_source(source: ast.Source) -> str:
     match source:
         case ast.ExtentSource(name, window, alias):
             return _decorated(identifier(name), window, alias)
-        case ast.QuerySource(query, window, alias):
-            return _decorated(f"({print_query(query)})", window, alias)
-        case ast.AsofSource(left, right, condition, within):
-            behind = print_source(right)
-            if isinstance(right, ast.AsofSource):
-                behind = f"({behind})"
-            text = f"{print_source(left)} ASOF JOIN {behind} ON {print_expression(condition)}"
+        case ast.QuerySource(query, window, alias, columns):
+            return _decorated(f"({print_query(query)})", window, alias) + column_names(columns)
+        case ast.AsofSource(left, right, condition, within, inner):
+            words = "ASOF INNER JOIN" if inner else "ASOF JOIN"
+            text = f"{print_source(left)} {words} {_joined(right)} ON {print_expression(condition)}"
             return text if within is None else f"{text} WITHIN {amount(within)}"
+        case ast.JoinSource(left, right, kind, condition, using):
+            before, behind = print_source(left), _joined(right)
+            if condition is None and not using:
+                return f"{before} CROSS JOIN {behind}"
+            words = "JOIN" if kind == "INNER" else f"{kind} JOIN"
+            if condition is None:
+                return f"{before} {words} {behind} USING ({', '.join(map(print_expression, using))})"
+            return f"{before} {words} {behind} ON {print_expression(condition)}"
         case ast.FunctionSource(name, inner, columns, settings, window, alias):
             given = "".join(f", {print_expression(column)}" for column in columns)
             text = f"{name}({print_source(inner)}{given}{''.join(map(_setting, settings))})"
             return _decorated(text, window, alias)
+        case ast.GroupWindowSource(kind, inner, size, slide, offset, zone, alias):
+            parts = [print_source(inner), *([] if slide is None else [amount(slide)]), amount(size)]
+            parts += [] if offset is None else [f"OFFSET {amount(offset)}"]
+            parts += [] if zone is None else [f"TIMEZONE {string(zone)}"]
+            return _decorated(f"{kind}({', '.join(parts)})", None, alias)
     raise TypeError(f"no source: {source!r}")
+
+
+def _joined(right: ast.Source) -> str:
+    """The right side of a join. Joins associate to the left, so one on the right needs parentheses."""
+    text = print_source(right)
+    return f"({text})" if isinstance(right, ast.AsofSource | ast.JoinSource) else text
 
 
 def _setting(setting: ast.Setting) -> str:
@@ -103,10 +176,15 @@ def print_window(window: ast.Window) -> str:
             text = f"AT {_end(offset)}"
         case ast.FromToWindow(start, end, slide):
             text = f"FROM {_end(start)} TO {_end(end)}"
-        case ast.RangeWindow(length, slide):
-            text = f"RANGE {_range(length)}"
+        case ast.RangeWindow(length, slide, per, offset, zone):
+            text = f"RANGE {_range(length)}" + ("" if slide is None else f" SLIDE {amount(slide)}")
+            text += f" PER {', '.join(map(print_expression, per))}" if per else ""
+            text += "" if offset is None else f" OFFSET {amount(offset)}"
+            return text + ("" if zone is None else f" TIMEZONE {string(zone)}")
         case ast.UnboundedWindow(slide):
             text = "UNBOUNDED"
+        case ast.RescanWindow(every):
+            return f"RESCAN {amount(every)}"
         case _:
             raise TypeError(f"no window: {window!r}")
     return text if slide is None else f"{text} SLIDE {amount(slide)}"

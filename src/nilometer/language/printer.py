@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from nilometer.language import ast
 from nilometer.language.print_expressions import amount, identifier, literal, number, print_expression, string
-from nilometer.language.print_queries import print_query
+from nilometer.language.print_forms import print_format, print_origin
+from nilometer.language.print_queries import column_names, print_query
 from nilometer.types import format_time
 
 __all__ = ["print_expression", "print_statement"]
@@ -22,7 +23,7 @@ def print_statement(node: ast.Statement | ast.QueryNode) -> str:
             return print_query(node)
         case ast.CreateStream():
             return _create_stream(node)
-        case ast.CreateTable(name, columns, url, table, refresh):
+        case ast.CreateTable(name, columns, url, table, refresh, each, format):
             return _words(
                 "CREATE TABLE",
                 identifier(name),
@@ -30,6 +31,8 @@ def print_statement(node: ast.Statement | ast.QueryNode) -> str:
                 f"STORED AT {string(url)}",
                 f"AS {identifier(table)}" if table is not None else "",
                 f"REFRESH EVERY {amount(refresh)}" if refresh else "",
+                f"EACH {string(each.text)}" if each is not None else "",
+                print_format(format) if format is not None else "",
             )
         case ast.CreateSensor(sensor, stream, location, attributes):
             return _words(
@@ -39,20 +42,33 @@ def print_statement(node: ast.Statement | ast.QueryNode) -> str:
                 if attributes
                 else "",
             )
-        case ast.CopySensors(path, stream):
+        case ast.CopySensors(path, stream, origins):
+            listed = ", ".join(
+                f"{identifier(name)} FROM {_file_columns(columns)}" for name, columns in origins
+            )
             return _words(
                 "COPY SENSORS",
                 f"OF {identifier(stream)}" if stream is not None else "",
                 f"FROM {string(path)}",
+                f"({listed})" if origins else "",
             )
-        case ast.CreateNetwork(name, path, sink, retries):
+        case ast.CopyStreams(path, every):
+            return _words(
+                f"COPY STREAMS FROM {string(path)}",
+                f"SENSED EVERY {amount(every)}" if every is not None else "",
+            )
+        case ast.CreateNetwork(name, path, sink, retries, schema, resources):
             return _words(
                 f"CREATE NETWORK {identifier(name)} FROM {string(path)}",
+                f"SCHEMA {string(schema)}" if schema is not None else "",
+                f"RESOURCES {string(resources)}" if resources is not None else "",
                 f"SINK {literal(sink)}" if sink is not None else "",
                 f"RETRIES {retries}" if retries is not None else "",
             )
         case ast.CreateQuery(name, query, starting):
             return _words("CREATE QUERY", identifier(name), _starting(starting), f"AS {print_query(query)}")
+        case ast.CreateView(name, columns, query):
+            return f"CREATE VIEW {identifier(name)}{column_names(columns)} AS {print_query(query)}"
         case ast.Drop(kind, name, if_exists, stream):
             return _words(
                 f"DROP {kind}",
@@ -80,13 +96,23 @@ def _create_stream(node: ast.CreateStream) -> str:
         f"KEY ({', '.join(map(identifier, node.key))})" if node.key else "",
         f"EXPECT EVERY {amount(node.expect)}" if node.expect else "",
         f"FUTURE {amount(node.future)}" if node.future else "",
+        f"EACH {string(node.each.text)}" if node.each is not None else "",
+        print_format(node.format) if node.format is not None else "",
+        _coordinates(node.coordinates),
     )
+
+
+def _coordinates(coordinates: str | None) -> str:
+    if coordinates is None:
+        return ""
+    return f"COORDINATES {coordinates if coordinates == 'WGS84' else string(coordinates)}"
 
 
 def _column(column: ast.ColumnDefinition) -> str:
     width = f"({column.width})" if column.width is not None else ""
     unit = f"UNIT {string(column.unit)}" if column.unit is not None else ""
-    return _words(identifier(column.name), column.type + width, unit)
+    origin = print_origin(column.origin) if column.origin is not None else ""
+    return _words(identifier(column.name), (column.type or "") + width, unit, origin)
 
 
 def _starting(starting: str | int | None) -> str:
@@ -95,6 +121,11 @@ def _starting(starting: str | int | None) -> str:
     if isinstance(starting, str):
         return f"STARTING AT {starting}"
     return f"STARTING AT {string(format_time(starting))}"
+
+
+def _file_columns(columns: tuple[str, ...]) -> str:
+    names = ", ".join(map(identifier, columns))
+    return f"({names})" if len(columns) > 1 else names
 
 
 def _words(*parts: str) -> str:

@@ -16,7 +16,7 @@ RESERVED = frozenset(
 # a hint.
 NOT_AN_ALIAS = RESERVED | frozenset(
     """WINDOW SAMPLE DELIVER ASOF WITHIN PAIRS FLATTEN COUNTS FOR RANGE AT UNBOUNDED SLIDE ORDER LIMIT OFFSET FETCH LEFT RIGHT
-    INNER OUTER FULL CROSS NATURAL USING EXCEPT INTERSECT OVER""".split()
+    INNER OUTER FULL CROSS NATURAL USING EXCEPT INTERSECT OVER EVERY FILL PARTITION""".split()
 )
 
 SHED_WORDS = ("RANDOM", "SAMPLE", "PROB", "LIFE", "AGE")
@@ -24,7 +24,7 @@ STREAM_WORDS = ("RSTREAM", "ISTREAM", "DSTREAM")
 
 _UNIT_SPELLINGS = {
     "MICROSECONDS": "MICROSECOND USEC USECS US",
-    "MILLISECONDS": "MILLISECOND MSEC MSECS MS",
+    "MILLISECONDS": "MILLISECOND MILLISECS MILLISEC MSEC MSECS MS",
     "SECONDS": "SECOND SEC SECS S",
     "MINUTES": "MINUTE MIN MINS",
     "HOURS": "HOUR HR HRS H",
@@ -35,6 +35,11 @@ _UNIT_SPELLINGS = {
 # Every spelling of a unit, upper-case, with its canonical name.
 UNIT_SPELLINGS: dict[str, str] = {
     spelling: unit for unit, others in _UNIT_SPELLINGS.items() for spelling in (unit, *others.split())
+}
+
+# Units of the calendar, which only windows take: their lengths depend on the date.
+CALENDAR_SPELLINGS: dict[str, str] = {
+    spelling: unit for unit in ("WEEKS", "MONTHS", "QUARTERS", "YEARS") for spelling in (unit, unit[:-1])
 }
 
 TIME_UNITS = tuple(unit for unit in _UNIT_SPELLINGS if unit != "ROWS")
@@ -54,8 +59,10 @@ TYPE_SPELLINGS: dict[str, str] = {
 }
 
 STAGES = ("ast", "logical", "optimized", "physical", "routing", "fragments", "placed", "agenda", "spark")
-SHOW_KINDS = ("QUERIES", "STREAMS", "TABLES", "SENSORS", "NETWORKS")
-DROP_KINDS = ("QUERY", "STREAM", "TABLE", "NETWORK", "SENSOR")
+FORMAT_KINDS = ("CSV", "JSON")
+FORMAT_WORDS = ("HEADER", "DELIMITER", "QUOTE", "DECIMAL", "NULL", "SKIP", "ENCODING", "TIME", "TIMEZONE")
+SHOW_KINDS = ("QUERIES", "STREAMS", "TABLES", "SENSORS", "NETWORKS", "VIEWS")
+DROP_KINDS = ("QUERY", "STREAM", "TABLE", "NETWORK", "SENSOR", "VIEW")
 
 
 def fold(word: str) -> str:

@@ -11,8 +11,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import fields
+from collections.abc import Callable, Iterator
+from dataclasses import fields, replace
+from typing import Any
 
 from nilometer.language import ast
 
@@ -56,3 +57,36 @@ def height(node: ast.Node) -> int:
         tallest = max(tallest, depth)
         stack.extend((child, depth + 1) for child in children(node))
     return tallest
+
+
+def names_in(node: ast.Node) -> list[ast.Name]:
+    """The names outside of subqueries."""
+    if isinstance(node, ast.Name):
+        return [node]
+    return [
+        name for child in children(node) if not isinstance(child, ast.QueryNode) for name in names_in(child)
+    ]
+
+
+def replace_names(node: ast.Expression, change: Callable[[ast.Name], ast.Expression]) -> ast.Expression:
+    """The expression with every name outside of its subqueries replaced by `change(name)`."""
+
+    def changed(value: Any) -> Any:
+        match value:
+            case ast.Name():
+                return change(value)
+            case ast.QueryNode():
+                return value
+            case ast.Node():
+                parts = {f.name: getattr(value, f.name) for f in fields(value) if f.name != "span"}
+                others = {name: new for name, old in parts.items() if (new := changed(old)) is not old}
+                return replace(value, **others) if others else value
+            case tuple():
+                items = tuple(changed(item) for item in value)
+                return items if any(new is not old for new, old in zip(items, value, strict=True)) else value
+            case _:
+                return value
+
+    found = changed(node)
+    assert isinstance(found, ast.Expression)
+    return found

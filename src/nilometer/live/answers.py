@@ -58,6 +58,12 @@ class Answer:
         for row in zip(*converted(self.rows, self.schema, to_python, changing), strict=True):
             yield dict(zip(self.columns, row, strict=True))
 
+    def _repr_html_(self) -> str:
+        """The first rows as a table, for notebooks."""
+        from nilometer.live.html import html_of
+
+        return html_of(self)
+
     def json_rows(self) -> Iterator[str]:
         """One JSON object per row; TIME as ISO-8601."""
         return json_lines(self.rows, self.schema)
@@ -73,7 +79,7 @@ def answer_schema(schema: Schema, tick: bool) -> Schema:
 
 
 def frame_of_answer(answer: Answer) -> pl.DataFrame:
-    """The answer as a frame for the user: TIME columns as UTC datetimes."""
+    """The answer as a frame for the user: TIME columns as UTC datetimes, DURATION columns as durations."""
     import polars as pl
 
     from nilometer.operators.frames import dtype
@@ -88,8 +94,12 @@ def frame_of_answer(answer: Answer) -> pl.DataFrame:
                 values = [None if value is None else {"x": value[0], "y": value[1]} for value in values]
             columns[column.name] = pl.Series(column.name, values, dtype=dtype(column.type))
         frame = pl.DataFrame(columns)
-    times = [column.name for column in answer.schema if column.type.kind is Kind.TIME]
-    return frame.with_columns(pl.col(name).cast(pl.Datetime("us", "UTC")) for name in times)
+    kinds = {Kind.TIME: pl.Datetime("us", "UTC"), Kind.DURATION: pl.Duration("us")}
+    return frame.with_columns(
+        pl.col(column.name).cast(kinds[column.type.kind])
+        for column in answer.schema
+        if column.type.kind in kinds
+    )
 
 
 def to_python(value: Any, type_: Type) -> Any:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from nilometer.dataflow.ledger import StreamLedger
+from nilometer.ingest.payloads.field_counts import FieldCounts
 from nilometer.live.standing import result_log, result_logs
 from nilometer.log import LogDirectory, StreamLog
 
@@ -33,6 +34,30 @@ def stream_books(database: Declarations) -> list[dict[str, Any]]:
             missing = None if expected is None else max(0, expected - ledger.received)
             row: dict[str, Any] = {"stream": stream.name, **ledger.as_dict()}
             found.append(row | {"expected": expected, "missing": missing, "balanced": ledger.balanced})
+    return found
+
+
+def field_books(database: Declarations) -> list[dict[str, Any]]:
+    """One row per column without a value, undeclared field or remark of each stream. `of` is the number of messages
+    among which undeclared fields were counted; only a few of each batch are looked at."""
+    if database.data.base is None:
+        return []
+    logs = LogDirectory(database.data.base)
+    found = []
+    for stream in database.catalog.streams():
+        log = logs.log(stream)
+        if log.exists:
+            counts = FieldCounts.from_json((log.note or {}).get("fields"))
+            found += [
+                {
+                    "stream": stream.name,
+                    "field": name,
+                    "state": state,
+                    "count": count,
+                    "of": counts.looked if state == "not declared" else ledger_of(log).appended,
+                }
+                for name, state, count in counts.rows()
+            ]
     return found
 
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from nilometer.dataflow.sources import Extents
+    from nilometer.ingest.readers import FileSet
 
 
 class CompiledQuery(Protocol):
@@ -40,6 +41,9 @@ class CompiledQuery(Protocol):
     def extents(self) -> Extents:
         """The tables and the sensors that the plan asks for."""
 
+    def standing(self) -> CompiledQuery:
+        """The same query; refuses one that is only answered at the end of its streams."""
+
 
 class DataAtHand(Protocol):
     """The files and tables beside the streams."""
@@ -49,8 +53,8 @@ class DataAtHand(Protocol):
         """The data directory, if there is one."""
 
     @property
-    def files(self) -> Mapping[str, Path]:
-        """The file of each stream that has one, by the stream's lower-case name."""
+    def files(self) -> Mapping[str, FileSet]:
+        """The files of each stream that has any, by the stream's lower-case name."""
 
     def table(self, table: Table, catalog: Catalog) -> pl.DataFrame:
         """The snapshot of a stored extent."""

@@ -1,20 +1,18 @@
 """Groups live queries by the offsets at which they began: one reader of the logs for each group, and one
 graph for all.
 
-manager.take -> (the versions of tables that an entry meets) -> graph.push, run -> answers
+manager.take -> (the versions of tables that an entry meets) -> graph.push
 """
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-
-import polars as pl
 
 from nilometer.catalog import Sensor, Stream
 from nilometer.dataflow import Batch, Entry, TableVersion
 from nilometer.dataflow.graph import Graph
-from nilometer.dataflow.policy import Outcome
 from nilometer.errors import NilometerError
 from nilometer.ingest.manager import StreamManager
 from nilometer.live.declarations import CompiledQuery
@@ -42,7 +40,7 @@ class Group:
 
 
 class Groups:
-    """All groups, and the answers of their queries that have not been fetched yet."""
+    """All groups. The answers of their queries wait in the graph until the station commits them."""
 
     def __init__(
         self, manager: StreamManager, graph: Graph, sensors: Callable[[Stream], Sequence[Sensor]]
@@ -52,8 +50,6 @@ class Groups:
         self._sensors = sensors
         self._groups: dict[str, Group] = {}
         self._numbers = 0
-        self.answers: dict[str, list[pl.DataFrame]] = {}
-        self.failed: dict[str, NilometerError] = {}
 
     def __iter__(self) -> Iterator[Group]:
         return iter(list(self._groups.values()))
@@ -89,7 +85,6 @@ class Groups:
 
     def leave(self, live: LiveQuery) -> None:
         """Remove a query, and its group if it was the last one."""
-        self.failed.pop(live.name, None)
         self._graph.remove(live.name)
         group = self.of(live)
         group.queries.remove(live.name)
@@ -145,8 +140,9 @@ class Groups:
             if entry.after > until and entry.rows is not None:
                 entry = replace(entry, rows=entry.rows[: until.position - entry.position])
             self._push(group, key, entry.entry())
-            self.work()
-            self.answers.pop(name, None)
+            self._graph.run()
+            with contextlib.suppress(NilometerError):  # the station meets the error when it asks for answers
+                self._graph.answers(name)
 
     def refresh(self, group: Group, now: int, *, caught_up: bool) -> None:
         """Read the tables that are due again. A changed table takes effect after everything that the group's
@@ -160,31 +156,11 @@ class Groups:
         if group.tables.due(now):
             self._hand(group, group.tables.refreshed(self._graph.frontier(group.name), now))
 
-    def work(self) -> None:
-        """Run the graph until every pushed entry is answered, and fetch the answers of all queries."""
-        more = True
-        while more:
-            self._graph.run()
-            more = False
-            for name in self._graph.queries:
-                if name in self.failed:
-                    continue
-                try:
-                    frames = self._graph.answers(name)
-                except NilometerError as error:
-                    self.failed[name] = error
-                    continue
-                if frames:
-                    self.answers.setdefault(name, []).extend(frames)
-                    more = True
-
     def _push(self, group: Group, stream: str, entry: Entry) -> None:
-        """Push an entry to the queries of a group, after the recorded versions of tables that apply to it. If
-        answers leave no room, they are fetched first."""
+        """Push an entry to the queries of a group, after the recorded versions of tables that apply to it."""
         if group.tables.replaying:
             self._hand(group, group.tables.recorded(greatest_time(entry)))
-        while self._graph.push(stream, entry, start=group.name) is Outcome.FULL:
-            self.work()
+        self._graph.push(stream, entry, start=group.name)
 
     def _hand(self, group: Group, versions: Iterable[TableVersion]) -> None:
         for version in versions:

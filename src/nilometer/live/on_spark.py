@@ -16,6 +16,7 @@ from nilometer.errors import ResourceError
 from nilometer.live.live_query import LiveQuery
 from nilometer.live.spark_query import SparkQuery
 from nilometer.live.starts import Start
+from nilometer.spark.installed import require_spark
 from nilometer.spark.settings import SparkSettings
 
 if TYPE_CHECKING:
@@ -61,6 +62,7 @@ class OnSpark:
         self, name: str, query: CompiledQuery, streams: Mapping[str, Stream], start: Start, *, durable: bool
     ) -> LiveQuery:
         """Start a query."""
+        require_spark()
         from nilometer.spark.job import refuse_refresh
 
         refuse_refresh(query.physical)

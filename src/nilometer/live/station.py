@@ -10,6 +10,7 @@ at the offset it had reached goes on as if it had never stopped, and no query ca
 
 from __future__ import annotations
 
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -25,7 +26,7 @@ from nilometer.dataflow.graph import Graph
 from nilometer.dataflow.group import fits
 from nilometer.dataflow.ledger import QueryLedger
 from nilometer.dataflow.policy import Policy
-from nilometer.errors import ConfigurationError
+from nilometer.errors import ConfigurationError, NilometerError
 from nilometer.ingest.adapters import Adapter, Clock, ReadResult, adapter_for
 from nilometer.ingest.manager import StreamManager
 from nilometer.live.control import control_of, folder_of
@@ -88,8 +89,9 @@ class Station:
             settings=settings.managing,
         )
         self.manager.listeners.append(self._heard)
-        # Answers must not be dropped: a commit says that everything up to its offsets has been answered.
-        self.graph = Graph(self, answer_policy=Policy.BLOCK, answer_rows=settings.answer_rows)
+        # Answers are neither dropped nor divided: a commit says that everything up to its offsets has been
+        # answered. ROUND_ROWS and the bounds of the operators limit what one round answers.
+        self.graph = Graph(self, answer_policy=Policy.BLOCK, answer_rows=sys.maxsize)
         self._groups = Groups(self.manager, self.graph, self.sensors)
         self.fleet = Fleet(
             self.sensors,
@@ -119,6 +121,7 @@ class Station:
     ) -> LiveQuery:
         """Run a query from now, from the beginning of the logs, or from a time. A durable query goes on from
         where it was when it, or the machine, last stopped."""
+        query = query.standing()
         if name is None:
             self._numbers += 1
             name = f"query-{self._numbers}"
@@ -163,7 +166,7 @@ class Station:
             self._expect(physical.streams_of(live.query.physical))
             self._spark.remove(live)
             return
-        self._groups.work()
+        self.graph.run()
         self._settle(live, all_of_it=True)
         self._expect(self._groups.of(live).streams)
         standing = self._standing.pop(name, None)
@@ -249,7 +252,7 @@ class Station:
         began = time.perf_counter()
         fed = [(group, self._feed(group)) for group in self._groups]
         moved |= any(new for _, new in fed)
-        self._groups.work()
+        self.graph.run()
         for group, new in fed:
             self._groups.refresh(group, self.clock(), caught_up=not new)
             for name in group.queries:
@@ -336,10 +339,10 @@ class Station:
         if live.failure is not None:
             return
         group = self._groups.of(live)
-        frames = self._groups.answers.pop(live.name, [])
-        failure = self._groups.failed.get(live.name)
-        if failure is not None and not frames:
-            live.failure, live.finished = failure.at(live.query.text, None), True
+        try:
+            frames = self.graph.answers(live.name)
+        except NilometerError as error:
+            live.failure, live.finished = error.at(live.query.text, None), True
             return
         live.ledger = self.graph.ledger(live.name)
         live.watermark = self.graph.watermark(live.name)
@@ -395,8 +398,8 @@ class Station:
 
     def _by_address(self, stream: Stream, clock: Clock) -> Adapter:
         """The adapter of the file attached to the stream, or else of the stream's own address."""
-        path = self.database.data.files.get(stream.name.lower())
-        url = None if path is None else f"file://{path.resolve()}"
+        files = self.database.data.files.get(stream.name.lower())
+        url = None if files is None else f"file://{files.source.resolve()}"
         identity = identity_of(self.directory)
         return adapter_for(stream, clock, url=url, generators=self._generators, identity=identity)
 

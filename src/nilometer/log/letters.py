@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from nilometer.log.files import Files
 from nilometer.log.reader import batch_of
-from nilometer.log.record import Header, RecordKind, Run
+from nilometer.log.record import Header, RecordKind, Records
 from nilometer.log.schema import Packer, arrow_schema
 from nilometer.log.segment import OnDamage, look, refuse, segment_ids
 
@@ -56,7 +56,7 @@ def to_bytes(letters: pl.DataFrame) -> Any:
     return Packer(schema()).pack(letters).serialize()
 
 
-def from_record(header: Header, run: Run) -> Any:
+def from_record(header: Header, run: Records) -> Any:
     """The letters of a record, as a record batch."""
     return batch_of(header, run, schema())
 

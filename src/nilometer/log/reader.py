@@ -18,7 +18,7 @@ import pyarrow as pa
 from nilometer.log.annex import annex_from_bytes
 from nilometer.log.doubles import NONE, Doubles
 from nilometer.log.files import Files
-from nilometer.log.record import ENTRIES, UNKNOWN, Header, RecordKind, Run, records_in
+from nilometer.log.record import ENTRIES, UNKNOWN, Header, RecordKind, Records, records_in
 from nilometer.log.schema import Dtypes, Unpacker, dtypes_of, from_bytes
 from nilometer.log.segment import Contents, OnDamage, SegmentId, look, refuse, segment_ids
 
@@ -109,7 +109,7 @@ class Cursor:
         self._segment: SegmentId | None = None
         self._at = 0
         self._unpacker: Unpacker | None = None
-        self._loaded: deque[tuple[Header, Run]] = deque()
+        self._loaded: deque[tuple[Header, Records]] = deque()
 
     def next(self, limit: int = LIMIT) -> LogEntry | None:
         """The next entry, or the next `limit` rows of a longer one; None if there is nothing more now."""
@@ -140,7 +140,7 @@ class Cursor:
             self.offset = entry.after
             yield entry
 
-    def _entry(self, header: Header, run: Run, limit: int) -> LogEntry:
+    def _entry(self, header: Header, run: Records, limit: int) -> LogEntry:
         done = max(0, self.offset.position - header.position) if header.number == self.offset.number else 0
         after = Offset(header.number + 1, header.position + header.rows)
         annex = header.annex(run.buffer, run.base) if header.annex_bytes else b""
@@ -214,6 +214,6 @@ class Cursor:
         return True
 
 
-def batch_of(header: Header, run: Run, schema: Any) -> Any:
+def batch_of(header: Header, run: Records, schema: Any) -> Any:
     """The record batch of a rows record. It uses the file's buffers without a copy."""
     return pa.ipc.read_record_batch(header.body(run.buffer, run.base), schema)

@@ -139,7 +139,7 @@ class Encoder:
 
 
 @dataclass(frozen=True)
-class Run:
+class Records:
     """Consecutive records in a buffer, all of them checked. `base` is the byte of the segment at which the
     buffer begins; `end` is the byte after the last record; `rest` is how many bytes follow that are no
     record.
@@ -161,11 +161,11 @@ class Run:
         return words_of(self.buffer)[self.starts]
 
 
-def records_in(buffer: Any, base: int = 0, start: int = 0) -> Run:
+def records_in(buffer: Any, base: int = 0, start: int = 0) -> Records:
     """The records in a pyarrow buffer from byte `start` of it on."""
     whole = buffer.slice(0, buffer.size // 8 * 8)
     starts, end = walk(words_of(whole), start // 8)
-    return Run(whole, base, starts, base + 8 * int(end), buffer.size - 8 * int(end))
+    return Records(whole, base, starts, base + 8 * int(end), buffer.size - 8 * int(end))
 
 
 def header_at(buffer: Any, at: int, base: int = 0) -> Header:

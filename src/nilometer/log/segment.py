@@ -19,7 +19,7 @@ from typing import Any
 from nilometer.errors import DataError
 from nilometer.log.checksum import checksum_of, next_record, words_of, xxh64
 from nilometer.log.files import Files
-from nilometer.log.record import BESIDE, ENTRIES, UNKNOWN, Header, RecordKind, Run, records_in
+from nilometer.log.record import BESIDE, ENTRIES, UNKNOWN, Header, RecordKind, Records, records_in
 from nilometer.log.schema import from_bytes
 
 SEGMENT = ".segment"
@@ -212,7 +212,7 @@ class Contents:
     all bytes of the segment were read."""
 
     segment: SegmentId
-    runs: list[Run]
+    runs: list[Records]
     sealed: bool
     cut: bool = False
 
@@ -226,7 +226,7 @@ class Contents:
         """The number of bytes after the last whole record."""
         return self.runs[-1].rest
 
-    def __iter__(self) -> Iterator[tuple[Header, Run]]:
+    def __iter__(self) -> Iterator[tuple[Header, Records]]:
         for run in self.runs:
             for header in run:
                 yield header, run

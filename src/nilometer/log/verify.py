@@ -19,7 +19,7 @@ from nilometer.log import letters
 from nilometer.log.files import Files
 from nilometer.log.reader import Offset, batch_of
 from nilometer.log.readers import ENDING, FOLDER, stored_offset
-from nilometer.log.record import BESIDE, ENTRIES, UNKNOWN, Header, RecordKind, Run
+from nilometer.log.record import BESIDE, ENTRIES, UNKNOWN, Header, RecordKind, Records
 from nilometer.log.schema import dtypes_of, time_column_of
 from nilometer.log.segment import Damage, Index, SegmentId, Tally, contents_of, look, segment_ids
 
@@ -101,7 +101,7 @@ def _verify_segment(files: Files, segment: SegmentId, damages: list[Damage]) -> 
     return index, tally
 
 
-def _wrong_rows(header: Header, run: Run, schema: Any) -> str | None:
+def _wrong_rows(header: Header, run: Records, schema: Any) -> str | None:
     try:
         batch = batch_of(header, run, schema)
         batch.validate(full=True)
@@ -118,7 +118,7 @@ def _wrong_rows(header: Header, run: Run, schema: Any) -> str | None:
     return None if found == (header.least_time, header.greatest_time) else "times outside their range"
 
 
-def _wrong_beside(header: Header, run: Run) -> str | None:
+def _wrong_beside(header: Header, run: Records) -> str | None:
     try:
         if header.kind == RecordKind.LETTERS:
             letters.from_record(header, run).validate(full=True)

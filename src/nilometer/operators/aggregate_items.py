@@ -14,22 +14,27 @@ value. MEDIAN is the mean of the middle two. A FLOAT that is not finite is NULL.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import polars as pl
 
 from nilometer.errors import InternalError
+from nilometer.expressions import COUNTING, Expression, Literal, type_of
 from nilometer.expressions import Aggregate as AggregateExpression
-from nilometer.expressions import Expression, type_of
+from nilometer.operators import group_functions
 from nilometer.operators.evaluate.evaluate import Projector, compile_projection
 from nilometer.operators.evaluate.overflow import overflow_in
 from nilometer.operators.frames import Dtypes, dtype, dtypes
-from nilometer.types import INT_MAXIMUM, INT_MINIMUM, Column, Schema
+from nilometer.operators.group_functions import GroupItem
+from nilometer.operators.limits import check_listed
+from nilometer.types import INT_MAXIMUM, INT_MINIMUM, Column, Kind, Schema
 
 NamedExpression = tuple[str, Expression]
 NamedAggregate = tuple[str, AggregateExpression]
 
-FUNCTIONS = frozenset({"count", "sum", "avg", "min", "max", "stdev", "variance", "median"})
+FUNCTIONS = (
+    frozenset({"count", "sum", "avg", "min", "max", "stdev", "variance", "median"})
+    | group_functions.GROUP_FUNCTIONS
+)
 
 _WIDE = pl.Int128()
 
@@ -52,13 +57,6 @@ def output_schema(keys: Sequence[NamedExpression], items: Sequence[NamedAggregat
     return Schema((*columns, *(Column(name, aggregate.type) for name, aggregate in items)))
 
 
-@dataclass(frozen=True)
-class _Item:
-    name: str
-    aggregate: AggregateExpression
-    column: str | None
-
-
 class Grouping:
     """Compiled keys and aggregates. `by` names the system columns by which rows are grouped as well."""
 
@@ -68,10 +66,12 @@ class Grouping:
         self.columns: Dtypes = dtypes(output_schema(keys, items))
         arguments: dict[Expression, str] = {}
         for _, aggregate in items:
-            if aggregate.argument is not None:
-                arguments.setdefault(aggregate.argument, f"@argument{len(arguments)}")
+            for argument in aggregate.children():
+                if argument is aggregate.argument or not isinstance(argument, Literal):
+                    arguments.setdefault(argument, f"@argument{len(arguments)}")
         self._items = tuple(
-            _Item(name, a, None if a.argument is None else arguments[a.argument]) for name, a in items
+            GroupItem(name, a, tuple(arguments.get(argument) for argument in a.children()))
+            for name, a in items
         )
         self._projector: Projector = compile_projection(
             [*keys, *((name, expression) for expression, name in arguments.items())]
@@ -83,35 +83,59 @@ class Grouping:
         if not inputs.width:  # COUNT(*) alone reads no column, and a frame without columns has no height
             inputs = pl.DataFrame({"@row": pl.Series([None]).new_from_index(0, rows.height)})
         groups = [*by, *self._keys]
+        inputs = self._prepared(inputs, groups)
         values = [self._value(item, inputs).alias(item.name) for item in self._items]
         if not groups:
+            values = [
+                value.implode() if item.aggregate.function in group_functions.MANY_VALUES else value
+                for item, value in zip(self._items, values, strict=True)
+            ]
             found = inputs.select(values) if values else pl.DataFrame({"": [None]}).select()
         else:
             found = inputs.group_by(groups, maintain_order=True).agg(values)
         return self._checked(found, by)
 
+    def selected(self, rows: pl.DataFrame, slices: pl.Series) -> pl.DataFrame:
+        """The rows that decide SELECTIVE aggregates of their slice and group, and one row at least of each group."""
+        inputs = self._projector(rows, ()).with_columns(slices.alias("@slice"))
+        groups = ["@slice", *self._keys]
+        inputs = self._prepared(inputs, groups)
+        deciding = [group_functions.chosen(item) for item in self._items]
+        kept = pl.any_horizontal(pl.int_range(pl.len()) == 0, *deciding).over(groups)
+        return rows.filter(inputs.select(kept.fill_null(False)).to_series())
+
     @property
     def empty_row(self) -> dict[str, int | None]:
         """The aggregates of an empty window."""
-        return {item.name: 0 if item.aggregate.function == "count" else None for item in self._items}
+        return {item.name: 0 if item.aggregate.function in COUNTING else None for item in self._items}
 
-    def _value(self, item: _Item, inputs: pl.DataFrame) -> pl.Expr:
+    def _prepared(self, inputs: pl.DataFrame, groups: Sequence[str]) -> pl.DataFrame:
+        for item in self._items:
+            if item.aggregate.function in group_functions.LISTS:
+                check_listed(inputs.height, str(item.aggregate))
+            if item.aggregate.function in group_functions.GROUP_FUNCTIONS:
+                inputs = group_functions.prepare(item, inputs, groups)
+        return inputs
+
+    def _value(self, item: GroupItem, inputs: pl.DataFrame) -> pl.Expr:
         """The aggregate of one group. SUMs that might not fit stay in 128 bits until `_checked` has tested
         them.
         """
-        if item.column is None:
+        if not item.columns or item.columns[0] is None:
             return pl.len().cast(pl.Int64)
-        column = inputs.get_column(item.column)
+        column = inputs.get_column(item.columns[0])
+        if item.aggregate.function in group_functions.GROUP_FUNCTIONS:
+            return group_functions.value(item)
         if column.dtype == pl.Null:
             return pl.lit(0 if item.aggregate.function == "count" else None, dtype=dtype(item.aggregate.type))
-        values = pl.col(item.column).drop_nulls()
+        values = pl.col(item.columns[0]).drop_nulls()
         if item.aggregate.distinct:
             values = values.unique()
         count = values.len().cast(pl.Int64)
         whole = not column.dtype.is_float()
         match item.aggregate.function:
             case "count":
-                return count if item.aggregate.distinct else pl.col(item.column).count().cast(pl.Int64)
+                return count if item.aggregate.distinct else pl.col(item.columns[0]).count().cast(pl.Int64)
             case "sum":
                 wide = whole and _may_overflow(column)
                 total = values.cast(_WIDE).sum() if wide else values.sum()
@@ -124,6 +148,11 @@ class Grouping:
                 return values.min()
             case "max":
                 return values.max()
+            case "median" if item.aggregate.type.kind is Kind.DURATION:
+                ordered, upper = values.sort(), count // 2
+                lower = pl.max_horizontal(count - 1, 0) // 2
+                low = ordered.get(lower, null_on_oob=True)
+                return low + (ordered.get(upper, null_on_oob=True) - low) // 2
             case "median":
                 return values.cast(pl.Float64).median()
             case "variance":
@@ -135,6 +164,9 @@ class Grouping:
     def _checked(self, found: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
         finished = [pl.col(name) for name in (*by, *self._keys)]
         for item in self._items:
+            if item.aggregate.function in group_functions.GROUP_FUNCTIONS:
+                last = group_functions.finish(item, found.get_column(item.name))
+                found = found.with_columns(last.alias(item.name))
             column = found.get_column(item.name)
             value, target = pl.col(item.name), self.columns[item.name]
             if column.dtype == _WIDE and not fits(column):

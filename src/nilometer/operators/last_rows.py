@@ -42,6 +42,10 @@ class LastRows:
         self._serial = 0
         self._bound: int | None = None
 
+    def __len__(self) -> int:
+        """The number of rows kept, expired and replaced ones included."""
+        return sum(layer.rows.height for layer in self._layers)
+
     def of(self, keys: pl.DataFrame) -> pl.DataFrame:
         """Returns the rows of these keys, which may repeat."""
         found = []

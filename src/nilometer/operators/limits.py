@@ -23,6 +23,8 @@ ROWS_KEPT = 500_000_000
 """The most rows that an operator may keep from round to round in one of its buffers."""
 MOST_MATCHES = 10_000_000
 """The most matches (FLATTEN: rows) that SIMILAR may build in a round."""
+MOST_LISTED = 10_000_000
+"""The most rows that ARRAY_AGG and STRING_AGG may list in a round."""
 
 _current: ContextVar[str] = ContextVar("operator", default="an operator")
 
@@ -72,4 +74,14 @@ def check_kept(rows: int) -> None:
             f"{_current.get()} would keep {rows:,} rows",
             detail=f"the limit is {ROWS_KEPT:,}",
             hint="use a shorter window, a smaller DELAY, or a condition that leaves rows out before",
+        )
+
+
+def check_listed(rows: int, what: str) -> None:
+    """Refuse to list more rows than the limit allows."""
+    if rows > MOST_LISTED:
+        raise ResourceError(
+            f"{what} would list {rows:,} values at once",
+            detail=f"the limit is {MOST_LISTED:,}",
+            hint=SMALLER,
         )

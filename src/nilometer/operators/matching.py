@@ -1,4 +1,4 @@
-"""Matching: two frames and a condition -> the joined frame, in all four kinds. This is the core of the binary
+"""Matching: two frames and a condition -> the joined frame, in all kinds. This is the core of the binary
 joins.
 
 Equal keys (NULL equals nothing) are found by hash. The right rows are grouped by key, so that each left row
@@ -7,7 +7,7 @@ residual is then evaluated on chunks of at most `PAIRS_AT_ONCE` pairs, and only 
 the answer bounds the memory, not the product.
 
     INNER  all pairs · LEFT  those, and left rows without a pair with NULLs
-    SEMI / ANTI  left rows with / without a pair
+    FULL  those, and right rows without a pair with NULLs · SEMI / ANTI  left rows with / without a pair
 
 >>> from nilometer.expressions import ColumnReference
 >>> from nilometer.types import INT, Column
@@ -54,7 +54,7 @@ KeyPairs = tuple[tuple[Expression, Expression], ...]
 @dataclass(frozen=True)
 class Matching:
     """A join of `left` rows with `right` rows. With `by_tick` both frames have `@tick`, and only rows of
-    equal ticks join.
+    equal ticks join, or of equal `@evaluation` if `together` says so.
 
     Residuals and keys may read NOW, which is the left row's tick. If the right side is a table, it has no
     column from which a right key could read NOW: such a pair of keys becomes part of the residual.
@@ -66,6 +66,7 @@ class Matching:
     keys: KeyPairs = ()
     residual: Expression | None = None
     by_tick: bool = False
+    together: str = TICK
 
     def __post_init__(self) -> None:
         both = self.left + self.right
@@ -168,14 +169,23 @@ class Matcher:
             matched = self._matched(left, right)
             return left.filter(pl.Series(matched if kind is JoinKind.SEMI else ~matched))
         owners, members = self._pairs(left, right)
-        if kind is JoinKind.LEFT:
+        if kind in (JoinKind.LEFT, JoinKind.FULL):
             lonely = np.ones(left.height, dtype=np.bool_)
             lonely[owners] = False
             without = np.flatnonzero(lonely)
             owners = np.concatenate([owners, without])
             absent = pl.Series(np.zeros(0, dtype=np.int64)).extend_constant(None, len(without))
-            return pl.DataFrame([*gather(left, owners), *gather(visible, pl.Series(members).append(absent))])
+            found = pl.DataFrame([*gather(left, owners), *gather(visible, pl.Series(members).append(absent))])
+            return found if kind is JoinKind.LEFT else self._with_lonely_right(found, right, members)
         return pl.DataFrame([*gather(left, owners), *gather(visible, members)])
+
+    def _with_lonely_right(self, found: pl.DataFrame, right: pl.DataFrame, members: Integers) -> pl.DataFrame:
+        """Adds the right rows without a pair. Their system columns are their own."""
+        lonely = np.ones(right.height, dtype=np.bool_)
+        lonely[members] = False
+        alone = right.filter(pl.Series(lonely))
+        own = [name for name in found.columns if name in alone.columns and name not in self._matching.left]
+        return pl.concat([found, alone.select(own)], how="diagonal").select(found.columns)
 
     def _matched(self, left: pl.DataFrame, right: pl.DataFrame) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
         candidates = self._candidates(left, right)
@@ -220,8 +230,9 @@ class Matcher:
 
     def _candidates(self, left: pl.DataFrame, right: pl.DataFrame) -> Candidates:
         names = [f"@key{number}" for number in range(len(self._left_keys))]
-        left_keys = _keys(left, names, self._left_keys, self._matching.by_tick)
-        right_keys = _keys(right, names, self._right_keys, self._matching.by_tick)
+        together = [self._matching.together] if self._matching.by_tick else []
+        left_keys = _keys(left, names, self._left_keys, together)
+        right_keys = _keys(right, names, self._right_keys, together)
         if not right_keys.width:
             high = np.full(left.height, right.height, dtype=np.int64)
             return Candidates(np.zeros_like(high), high, np.arange(right.height, dtype=np.int64))
@@ -239,6 +250,6 @@ class Matcher:
         return Candidates(found["@low"].to_numpy(), found["@high"].to_numpy(), order)
 
 
-def _keys(rows: pl.DataFrame, names: list[str], keys: list[Evaluator], by_tick: bool) -> pl.DataFrame:
+def _keys(rows: pl.DataFrame, names: list[str], keys: list[Evaluator], together: list[str]) -> pl.DataFrame:
     columns = [key(rows).alias(name) for name, key in zip(names, keys, strict=True)]
-    return pl.DataFrame([rows[TICK], *columns] if by_tick else columns)
+    return pl.DataFrame([*(rows[name] for name in together), *columns])

@@ -24,10 +24,11 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
+from nilometer.algebra.grid import Grid
 from nilometer.errors import InternalError
 from nilometer.kernels.arrays import Integers
 from nilometer.kernels.candidates import split
-from nilometer.kernels.ranges import expand, windows
+from nilometer.kernels.ranges import between, expand
 from nilometer.operators.frames import concatenate, conform, dtypes, evaluations, window_dtypes
 from nilometer.operators.limits import check_built, operator
 from nilometer.operators.logic import EVALUATION, TICK, Output, Progress, no_evaluations
@@ -51,6 +52,7 @@ class TimeWindow:
     slide: int | None
     open_start: bool
     interval: int | None = None
+    grid: Grid | None = None
 
     def __post_init__(self) -> None:
         _ = self.scope
@@ -58,7 +60,7 @@ class TimeWindow:
     @property
     def scope(self) -> Scope:
         """The ticks that are evaluated and the ticks that each evaluation sees."""
-        return Scope(self.start, self.end, self.slide, self.open_start, self.interval)
+        return Scope(self.start, self.end, self.slide, self.open_start, self.interval, self.grid)
 
     def build(self) -> TimeWindowLogic:
         """A fresh Logic."""
@@ -132,10 +134,9 @@ class TimeWindowLogic:
         return self._scope.evaluations(progress.first_tick, self._since, progress.watermark, new)
 
     def _parts(self, ticks: Integers, limit: int | None) -> Iterator[tuple[Integers, pl.DataFrame]]:
-        reach, end = self._scope.reach, self._scope.end
-        lowest = None if reach is None else int(ticks[0]) - reach + 1
-        rows = self._panes.between(lowest, int(ticks[-1]) - end)
-        low, high = windows(rows.get_column(TICK).to_numpy(), ticks, reach, end)
+        lows, highs = self._scope.lows(ticks), ticks - self._scope.end
+        rows = self._panes.between(None if lows is None else int(lows[0]) + 1, int(highs[-1]))
+        low, high = between(rows.get_column(TICK).to_numpy(), lows, highs)
         counts = np.maximum(high - low, 0)
         if limit is None:
             check_built(float(counts.sum()), len(self._output))

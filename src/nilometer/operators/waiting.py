@@ -56,11 +56,19 @@ class Waiting:
                 new = new.filter(passed)
         return frames.concatenate([taken, new], self._columns)
 
-    def snapshot(self, prefix: str) -> dict[str, bytes]:
-        """Returns the waiting rows as panes."""
+    def between(self, low: int, high: int) -> pl.DataFrame:
+        """Returns the waiting rows with low <= gate <= high. They go on waiting."""
+        self._settle()
+        return self._panes.between(low, high)
+
+    def _settle(self) -> None:
         for rows in self._new:
             self._panes.append(rows)
         self._new = []
+
+    def snapshot(self, prefix: str) -> dict[str, bytes]:
+        """Returns the waiting rows as panes."""
+        self._settle()
         panes = self._panes.snapshot(prefix)
         if self._panes.begun:
             panes[f"{prefix} from"] = str(self._bound).encode()

@@ -2,7 +2,7 @@
 
 from nilometer.optimizer.choose import choose
 from nilometer.optimizer.context import OptimizerContext
-from nilometer.optimizer.optimizer import RULES, Optimized, Phase, Step, optimize
+from nilometer.optimizer.optimizer import RULES, Optimized, Phase, RuleApplication, optimize
 from nilometer.optimizer.profiles import PROFILES, JoinOrder, Profile
 from nilometer.optimizer.verbose import explain_verbose
 from nilometer.optimizer.why import why
@@ -13,7 +13,7 @@ __all__ = [
     "OptimizerContext",
     "RULES",
     "Phase",
-    "Step",
+    "RuleApplication",
     "PROFILES",
     "Profile",
     "JoinOrder",

@@ -28,10 +28,14 @@ def cardinality(node: Node, context: OptimizerContext) -> float:
             return _at_least_one(sources * selectivity(predicate))
         case logical.Stored(table=table):
             return _at_least_one(context.table_rows(table))
+        case logical.Values(rows=rows):
+            return float(len(rows))
         case logical.Select(input, predicate):
             return _at_least_one(cardinality(input, context) * selectivity(predicate))
         case logical.TimeWindow(input) | logical.RowWindow(input):
             return cardinality(input, context) * (_held(node) if context.profile.join_order.windows else 1.0)
+        case logical.Sort(input, limit=limit) | logical.Limit(input, limit=limit) if limit is not None:
+            return _at_least_one(min(limit, cardinality(input, context)))
         case logical.Aggregate(keys=()):
             return 1.0
         case logical.Join(left, _, JoinKind.SEMI | JoinKind.ANTI):

@@ -30,18 +30,33 @@ def choose(node: logical.Node, _context: OptimizerContext | None = None) -> phys
             return physical.SpAcquire(stream, alias, columns, reads, predicate, sensors)
         case logical.Stored(table, alias, columns):
             return physical.StoredScan(table, alias, columns)
+        case logical.Values(columns, rows):
+            return physical.Values(columns, rows)
         case logical.Select(input, predicate):
             return physical.Select(choose(input), predicate)
         case logical.Project(input, items):
             return physical.Project(choose(input), items)
         case logical.Rename(input, alias):
             return physical.Rename(choose(input), alias)
+        case logical.Unnest(input, name, expression):
+            return physical.Unnest(choose(input), name, expression)
         case logical.Union(left, right):
             return physical.Union(choose(left), choose(right))
+        case logical.BagOperation(left, right, bag_operator):
+            return physical.BagOperation(choose(left), choose(right), bag_operator)
         case logical.Sample(input, every):
             return physical.Sample(choose(input), every)
+        case logical.Limit(input, limit, offset):
+            return physical.Limit(choose(input), limit, offset)
+        case logical.Fill(input, keys, previous):
+            return physical.Fill(choose(input), keys, previous)
+        case logical.Sort(input, keys, limit, offset):
+            algorithm = physical.Sort if limit is None else physical.TopK
+            return algorithm(choose(input), keys, limit, offset)
         case logical.Lag(input, items):
             return physical.Lag(choose(input), items)
+        case logical.Analytic(input, partition, order, ties, items):
+            return physical.Analytic(choose(input), partition, order, ties, items)
         case logical.TableFunction(input, call):
             below = choose(input)
             if call.function.first is not None:
@@ -51,10 +66,10 @@ def choose(node: logical.Node, _context: OptimizerContext | None = None) -> phys
             return physical.AsofJoin(choose(left), choose(right), keys, within)
         case logical.WindowJoin():
             return window_join(node, tuple(map(choose, node.streams)))
-        case logical.TimeWindow(input, start, end, slide, open_start):
-            return physical.TimeWindow(choose(input), start, end, slide, open_start)
-        case logical.RowWindow(input, start, end, slide):
-            return physical.RowWindow(choose(input), start, end, slide)
+        case logical.TimeWindow(input, start, end, slide, open_start, grid):
+            return physical.TimeWindow(choose(input), start, end, slide, open_start, grid=grid)
+        case logical.RowWindow(input, start, end, slide, keys):
+            return physical.RowWindow(choose(input), start, end, slide, keys)
         case logical.Join():
             return _join(node)
         case logical.Aggregate():

@@ -31,12 +31,12 @@ def window_join(node: logical.WindowJoin, streams: tuple[physical.Node, ...]) ->
         else:
             keys.append(key)
     predicate = conjunction(residual)
-    plain = physical.NlwJoin(streams, node.bounds, tuple(keys), predicate, node.memory)
+    plain = physical.NlwJoin(streams, node.bounds, tuple(keys), predicate, node.memory, node.kind)
     hashed = _hashed(plain)
     if physical.tied(len(streams), hashed):
-        return physical.HwJoin(streams, node.bounds, tuple(keys), predicate, node.memory)
+        return physical.HwJoin(streams, node.bounds, tuple(keys), predicate, node.memory, node.kind)
     if hashed or _bands(plain) or _order_matters(plain):
-        return physical.MwJoin(streams, node.bounds, tuple(keys), predicate, node.memory)
+        return physical.MwJoin(streams, node.bounds, tuple(keys), predicate, node.memory, node.kind)
     return plain
 
 

@@ -28,8 +28,10 @@ from nilometer.optimizer.rules.push_selection_through_projection import push_sel
 from nilometer.optimizer.rules.push_selection_through_rename import push_selection_through_rename
 from nilometer.optimizer.rules.remove_now_window import remove_now_window
 from nilometer.optimizer.rules.remove_rstream import remove_rstream
+from nilometer.optimizer.rules.remove_sort import remove_sort
 from nilometer.optimizer.rules.select_product_to_join import select_product_to_join
 from nilometer.optimizer.rules.static_predicate_to_sensor_set import static_predicate_to_sensor_set
+from nilometer.optimizer.rules.window_columns_above_groups import window_columns_above_groups
 from nilometer.plan import logical, physical
 from nilometer.plan.explain import PlanNode
 
@@ -52,6 +54,7 @@ RULES: tuple[Phase, ...] = (
         "drop rows as early as possible",
         (
             fold_constants,
+            remove_sort,
             merge_selections,
             push_selection_through_rename,
             push_selection_through_projection,
@@ -74,7 +77,7 @@ RULES: tuple[Phase, ...] = (
     Phase(
         "columns",
         "drop columns that nobody reads, once every condition has its place",
-        (push_projection_down,),
+        (window_columns_above_groups, push_projection_down),
     ),
     Phase(
         "choice",
@@ -90,7 +93,7 @@ RULES: tuple[Phase, ...] = (
 
 
 @dataclass(frozen=True)
-class Step:
+class RuleApplication:
     """One application of a rule: the plan after it, and whether the plan has changed."""
 
     phase: str
@@ -106,7 +109,7 @@ class Optimized:
 
     plan: logical.Node
     physical: physical.Node
-    trace: tuple[Step, ...]
+    trace: tuple[RuleApplication, ...]
 
 
 def optimize(
@@ -116,7 +119,7 @@ def optimize(
     if profile is not None:
         chosen = profile_named(profile) if isinstance(profile, str) else profile
         context = replace(context, profile=chosen)
-    trace: list[Step] = []
+    trace: list[RuleApplication] = []
     optimized = plan
     result: Any = plan
     for phase in RULES:
@@ -126,7 +129,7 @@ def optimize(
     return Optimized(optimized, result, tuple(trace))
 
 
-def run_phase(phase: Phase, plan: Any, context: OptimizerContext, trace: list[Step]) -> Any:
+def run_phase(phase: Phase, plan: Any, context: OptimizerContext, trace: list[RuleApplication]) -> Any:
     """Run the rules of a phase until none changes anything. The trace has every rule once, and later only its
     changes."""
     for turn in range(phase.limit):
@@ -143,7 +146,7 @@ def run_phase(phase: Phase, plan: Any, context: OptimizerContext, trace: list[St
     return plan
 
 
-def apply_rule(rule: Rule, plan: Any, context: OptimizerContext, phase: str = "") -> Step:
+def apply_rule(rule: Rule, plan: Any, context: OptimizerContext, phase: str = "") -> RuleApplication:
     """Apply one rule, timed and checked."""
     name = rule.__name__
     start = perf_counter()
@@ -152,7 +155,7 @@ def apply_rule(rule: Rule, plan: Any, context: OptimizerContext, phase: str = ""
     changed = after is not plan and after != plan
     if changed:
         _check(name, plan, after)
-    return Step(phase, name, changed, seconds, after if changed else plan)
+    return RuleApplication(phase, name, changed, seconds, after if changed else plan)
 
 
 def _check(name: str, before: PlanNode, after: PlanNode) -> None:

@@ -13,6 +13,7 @@ from nilometer.expressions import (
     columns_of,
     conjunction,
     conjuncts,
+    may_fail,
     transform,
     uses_now,
 )
@@ -64,11 +65,14 @@ def selected(node: Node, parts: Iterable[Expression]) -> Node:
 def part(
     predicate: Expression | None, goes: Callable[[Expression], bool]
 ) -> tuple[tuple[Expression, ...], tuple[Expression, ...]]:
-    """Splits the conditions that AND connects into those for which `goes` is true and the others."""
+    """Splits the conditions that AND connects into those for which `goes` is true and the others.
+
+    A condition that may fail stays: elsewhere it might meet a row that another condition keeps away from it.
+    """
     going: list[Expression] = []
     staying: list[Expression] = []
     for condition in conjuncts(predicate):
-        (going if goes(condition) else staying).append(condition)
+        (going if goes(condition) and not may_fail(condition) else staying).append(condition)
     return tuple(going), tuple(staying)
 
 
@@ -98,9 +102,16 @@ def map_expressions(node: Node, change: Change, condition: Change | None = None)
             changed = replace(node, predicate=predicate(node.predicate))
         case logical.Project():
             changed = replace(node, items=projections(node.items))
+        case logical.Unnest():
+            changed = replace(node, expression=change(node.expression))
+        case logical.Sort():
+            keys = tuple(replace(key, expression=change(key.expression)) for key in node.keys)
+            changed = replace(node, keys=keys)
         case logical.Lag():
             items = tuple(replace(item, expression=change(item.expression)) for item in node.items)
             changed = replace(node, items=items)
+        case logical.Analytic():
+            changed = _map_analytic(node, change)
         case logical.AsofJoin():
             changed = replace(node, keys=tuple((change(left), change(right)) for left, right in node.keys))
         case logical.Aggregate():
@@ -116,4 +127,21 @@ def map_expressions(node: Node, change: Change, condition: Change | None = None)
 def _map_aggregate(aggregate: Aggregate, change: Change) -> Aggregate:
     if aggregate.argument is None:
         return aggregate
-    return replace(aggregate, argument=change(aggregate.argument))
+    return replace(
+        aggregate, argument=change(aggregate.argument), rest=tuple(change(one) for one in aggregate.rest)
+    )
+
+
+def _map_analytic(node: logical.Analytic, change: Change) -> logical.Analytic:
+    def optional(expression: Expression | None) -> Expression | None:
+        return None if expression is None else change(expression)
+
+    return replace(
+        node,
+        partition=tuple(map(change, node.partition)),
+        order=tuple(replace(item, expression=change(item.expression)) for item in node.order),
+        items=tuple(
+            replace(item, argument=optional(item.argument), default=optional(item.default))
+            for item in node.items
+        ),
+    )

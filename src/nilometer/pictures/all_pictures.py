@@ -24,7 +24,8 @@ def draw_placement(placement: Placement, directory: str | Path) -> list[Path]:
 
 
 def draw_simulation(result: SimulationResult, directory: str | Path) -> list[Path]:
-    """Draw `simulated-energy.svg`, and `repaired-routing.svg` if there was a repair."""
+    """Draw `simulated-energy.svg`; `repaired-routing.svg` if there was a repair, or else `dead-nodes.svg` if
+    nodes died."""
     folder = Path(directory)
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / "simulated-energy.svg"
@@ -34,8 +35,12 @@ def draw_simulation(result: SimulationResult, directory: str | Path) -> list[Pat
     stock = stocks.pop() if len(stocks) == 1 else None
     draw_energy(energies, path, f"{result.duration / 86400e6:.1f} days, simulated", stock)
     paths = [path]
+    dead = [death.node for death in result.deaths]
     repaired = [mended.chosen.placement for mended in result.mended if mended.chosen is not None]
     if repaired and repaired[-1] is not None:
         paths.append(folder / "repaired-routing.svg")
-        draw_network(repaired[-1], paths[-1])
+        draw_network(repaired[-1], paths[-1], dead, result.placement.network)
+    elif dead:
+        paths.append(folder / "dead-nodes.svg")
+        draw_network(result.placement, paths[-1], dead)
     return paths

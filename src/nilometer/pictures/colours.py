@@ -8,6 +8,7 @@ UNUSED = "#eceff3"
 LINK = "#dfe3e8"
 RADIO = "#7b8794"
 INK = "#1f2933"
+DEAD = "#d62828"
 
 COMPONENTS = {
     "cpu_active": "#e76f51",

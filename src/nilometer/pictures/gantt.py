@@ -16,6 +16,7 @@ def draw_agenda(placement: Placement, path: Path) -> None:
     """Draw the chart. Acquisitions of earlier evaluations look like those of the last and are left out."""
     from matplotlib.figure import Figure
     from matplotlib.patches import Patch
+    from matplotlib.ticker import EngFormatter
 
     agenda = placement.agenda
     sites = agenda.sites[-MOST_ROWS:]
@@ -40,13 +41,12 @@ def draw_agenda(placement: Placement, path: Path) -> None:
     axes.set_yticks(range(len(sites)), [str(site) for site in sites], fontsize=7)
     axes.invert_yaxis()
     axes.set_ylabel("site")
-    axes.set_xlabel(f"seconds from the beginning of evaluation {agenda.beta} of {agenda.beta}")
+    axes.xaxis.set_major_formatter(EngFormatter("s"))
+    axes.set_xlabel(f"from the beginning of evaluation {agenda.beta} of {agenda.beta}")
     axes.axvline(agenda.seconds(agenda.delivery - last), color=RADIO, linewidth=0.8, linestyle=":")
     handles = [Patch(color=fragment_colour(f.number), label=f.name) for f in placement.fragments]
     handles += [Patch(color=INK, label="transmits"), Patch(color=RELAY, label="receives")]
-    axes.legend(
-        handles=handles, fontsize=7, ncols=len(handles), loc="upper center", bbox_to_anchor=(0.5, 1.12)
-    )
+    axes.legend(handles=handles, fontsize=7, loc="center left", bbox_to_anchor=(1.0, 0.5))
     axes.margins(x=0.01)
     figure.savefig(path)
 

@@ -2,25 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from pathlib import Path
 
 import numpy as np
 
 from nilometer.catalog.network import Network, NodeId
-from nilometer.pictures.colours import INK, LINK, RADIO, RELAY, UNUSED, fragment_colour
+from nilometer.pictures.colours import DEAD, INK, LINK, RADIO, RELAY, UNUSED, fragment_colour
 from nilometer.placement import Placement
 
 MOST_LABELS = 120
 """In a network with more nodes than this, nodes have no names, and sources have no rings."""
 
 
-def draw_network(placement: Placement, path: Path) -> None:
-    """Draw the map."""
+def draw_network(
+    placement: Placement, path: Path, dead: Collection[NodeId] = (), network: Network | None = None
+) -> None:
+    """Draw the map. `dead` nodes are crossed out, and so are those that reach the sink only through them.
+    `network` is the one before the deaths, where the plan knows only the living."""
     from matplotlib.figure import Figure
     from matplotlib.lines import Line2D
 
-    network, routing = placement.network, placement.routing
-    places = _places(placement)
+    network, routing = network or placement.network, placement.routing
+    places = _places(placement, network)
+    lost = cut_off(network, dead)
     small = len(network.nodes) <= MOST_LABELS
     figure = Figure(figsize=(8, 6.5), layout="constrained")
     axes = figure.subplots()
@@ -49,11 +54,17 @@ def draw_network(placement: Placement, path: Path) -> None:
         colour = (
             fragment_colour(fragments[-1].number) if fragments else RELAY if node.id in routing else UNUSED
         )
+        if node.id in dead or node.id in lost:
+            colour = DEAD if node.id in dead else UNUSED
         marker = "s" if node.id == network.sink else "o"
         edge = INK if node.id in routing else RADIO
         axes.scatter(
             *places[node.id], s=size, color=colour, edgecolors=edge, linewidths=1, marker=marker, zorder=3
         )
+        if node.id in dead or node.id in lost:
+            axes.scatter(
+                *places[node.id], s=size, color=DEAD if node.id in lost else INK, marker="x", zorder=5
+            )
         if small:
             dark = colour in (fragment_colour(0), fragment_colour(6))
             axes.annotate(
@@ -90,21 +101,39 @@ def draw_network(placement: Placement, path: Path) -> None:
     handles.append(
         Line2D([], [], marker="o", linestyle="", color=UNUSED, markeredgecolor=RADIO, label="takes no part")
     )
-    axes.legend(handles=handles, fontsize=7, loc="best", framealpha=0.9)
+    if dead:
+        handles.append(
+            Line2D([], [], marker="X", linestyle="", color=DEAD, markeredgecolor=INK, label="dead")
+        )
+    if lost:
+        handles.append(Line2D([], [], marker="x", linestyle="", color=DEAD, label="cut off"))
+    axes.legend(handles=handles, fontsize=7, loc="center left", bbox_to_anchor=(1.0, 0.5))
     axes.set_title(f"routing tree and fragments ({routing.heuristic})")
     axes.set_aspect("equal", adjustable="datalim")
     axes.set_axis_off()
     figure.savefig(path)
 
 
+def cut_off(network: Network, dead: Collection[NodeId]) -> set[NodeId]:
+    """The living nodes that cannot reach the sink without the dead ones (breadth-first search)."""
+    if not dead:
+        return set()
+    reached, waiting = {network.sink}, [network.sink]
+    while waiting:
+        for node in network.neighbours(waiting.pop()):
+            if node not in reached and node not in dead:
+                reached.add(node)
+                waiting.append(node)
+    return {node.id for node in network.nodes} - reached - set(dead)
+
+
 def _words(operators: tuple[object, ...]) -> str:
     return ", ".join(dict.fromkeys(getattr(operator, "operator", "") for operator in reversed(operators)))
 
 
-def _places(placement: Placement) -> dict[NodeId, tuple[float, float]]:
+def _places(placement: Placement, network: Network) -> dict[NodeId, tuple[float, float]]:
     """The positions of the nodes. A network without positions is drawn as its tree, with the other nodes
     beside it."""
-    network = placement.network
     known = {node.id: node.location for node in network.nodes if node.location is not None}
     if len(known) == len(network.nodes):
         return known

@@ -93,6 +93,8 @@ def why_not_on_a_mote(node: physical.Node, sources: Sources) -> str | None:
             return _first(why_not_expression(item.expression) for item in items)
         case physical.TimeWindow():
             return _window(node, sources.interval)
+        case physical.RowWindow(keys=per) if per:
+            return "motes count the rows of a window over all sources"
         case physical.RowWindow(start=start):
             return "a window without beginning outgrows a mote" if start is None else None
         case physical.NlJoin(predicate=predicate) | physical.HashJoin(residual=predicate):
@@ -222,6 +224,8 @@ def _is_name(expression: Expression) -> bool:
 def _window(node: physical.TimeWindow, interval: int) -> str | None:
     if node.start is None:
         return "a window without beginning outgrows a mote"
+    if node.grid is not None:
+        return "motes have no TUMBLE, HOP, OFFSET or TIMEZONE"
     for length in (node.start, node.end, node.slide or 0):
         if length % interval:
             return (

@@ -12,8 +12,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from enum import IntEnum
 from functools import lru_cache
-from math import inf
+from math import ceil, inf
 
 from nilometer.catalog.near_misses import join_names
 from nilometer.catalog.network import Network, NodeId
@@ -33,6 +34,17 @@ LARGEST_BETA = 9999
 
 GOOD_ENOUGH = 0.9995
 """The share of the longest lifetime above which more buffering is not worth the later answers."""
+
+
+class Bound(IntEnum):
+    """The bounds of a plan, in the order in which they are checked."""
+
+    MEMORY = 0
+    BUFFERING_FACTOR = 1
+    ACQUISITION_INTERVAL = 2
+    DELIVERY_TIME = 3
+    LIFETIME = 4
+    TOTAL_ENERGY = 5
 
 
 BOARD = "its sensor board, which is always on"
@@ -71,12 +83,13 @@ class Scheduler:
 def choose_buffering(scheduler: Scheduler, quality: QualityOfService) -> Scheduled:
     """The agenda that meets all expectations and is best at the goal."""
     scheduled = lru_cache(maxsize=64)(scheduler.scheduled)
-    largest = _memory_bound(scheduler)
+    largest, fullest = _memory_bound(scheduler)
     numbered = min(LARGEST_BETA, scheduler.profile.wire.evaluations)
-    memory_binds, largest = largest <= numbered, min(largest, numbered)
+    if largest > numbered:
+        largest, fullest = numbered, None
     smallest = 1
     if quality.buffering_factor is not None:
-        _check_factor(quality.buffering_factor, largest, memory_binds)
+        _check_factor(quality.buffering_factor, largest, scheduler, fullest)
         smallest = largest = quality.buffering_factor
     late = _too_late(scheduler, smallest, quality)
     if late is not None:
@@ -103,7 +116,7 @@ def choose_buffering(scheduler: Scheduler, quality: QualityOfService) -> Schedul
 def buffered_otherwise(scheduler: Scheduler) -> list[Scheduled]:
     """The same work with other buffering factors, regardless of expectations: 1, 2, 4 ... and the largest
     that memory and time allow."""
-    largest = min(_memory_bound(scheduler), LARGEST_BETA, scheduler.profile.wire.evaluations)
+    largest = min(_memory_bound(scheduler)[0], LARGEST_BETA, scheduler.profile.wire.evaluations)
     if _too_late(scheduler, 1, QualityOfService()) is not None:
         return []
     largest = _last(1, largest, lambda beta: _too_late(scheduler, beta, QualityOfService()) is None)
@@ -122,36 +135,46 @@ def worth(estimate: Estimate) -> float:
 # ---- bounds ----------------------------------------------------------------------------------------------------------
 
 
-def _memory_bound(scheduler: Scheduler) -> int:
-    bound = LARGEST_BETA
+def _memory_bound(scheduler: Scheduler) -> tuple[int, NodeId | None]:
+    """The largest factor that fits into memory, and the node that is full first."""
+    bound, fullest = LARGEST_BETA, None
     for site, site_work in scheduler.work.sites.items():
         available = scheduler.network.node(site).ram
         if available is None:
             continue
-        fixed = int(scheduler.costs.fixed_ram) + site_work.ram
+        runtime = int(scheduler.costs.fixed_ram)
+        fixed = runtime + site_work.ram
         free = available - fixed
         needed = site_work.buffer or (0 if free >= 0 else 1)
         if free < needed:
             raise InfeasibleError(
                 f"node {site!r} has not enough RAM",
-                detail=f"it has {available} bytes; the runtime takes {int(scheduler.costs.fixed_ram)}, its operators"
+                detail=f"it has {available} bytes; the runtime takes {runtime}, its operators"
                 f" {site_work.ram}, the tuples of one evaluation {site_work.buffer}:"
                 f" {fixed + site_work.buffer} in all",
-                hint="select fewer columns, shorten the windows, aggregate earlier, or give the node more memory",
-            )
-        if site_work.buffer:
-            bound = min(bound, free // site_work.buffer)
-    return bound
+                hint="no query fits: the runtime alone needs more; check `ram`, in bytes, in the network"
+                if runtime >= available
+                else "select fewer columns, shorten the windows, acquire less often, aggregate earlier, or give the node"
+                " more memory",
+            ).with_gap((fixed + site_work.buffer) / max(available, 1), Bound.MEMORY)
+        if site_work.buffer and free // site_work.buffer < bound:
+            bound, fullest = free // site_work.buffer, site
+    return bound, fullest
 
 
-def _check_factor(factor: int, largest: int, memory_binds: bool) -> None:
-    if factor > largest:
-        where = "the memory of the motes" if memory_binds else "the number that a tuple has of its evaluation"
-        raise InfeasibleError(
-            f"a buffering factor of {factor} does not fit into {where}",
-            detail=f"the most that fits is {largest}",
-            hint=f"expect a factor of {largest} or less",
-        )
+def _check_factor(factor: int, largest: int, scheduler: Scheduler, fullest: NodeId | None) -> None:
+    if factor <= largest:
+        return
+    where, full = "the number that a tuple has of its evaluation", ""
+    if fullest is not None:
+        where = "the memory of the motes"
+        ram, needed = scheduler.network.node(fullest).ram, scheduler.work.sites[fullest].buffer
+        full = f": then node {fullest!r} is full, which has {ram} bytes and keeps {needed} of each evaluation"
+    raise InfeasibleError(
+        f"a buffering factor of {factor} does not fit into {where}",
+        detail=f"the most that fits is {largest}{full}",
+        hint=f"expect a factor of {largest} or less",
+    ).with_gap(factor / largest, Bound.BUFFERING_FACTOR)
 
 
 def _too_late(scheduler: Scheduler, beta: int, quality: QualityOfService) -> InfeasibleError | None:
@@ -164,7 +187,7 @@ def _too_late(scheduler: Scheduler, beta: int, quality: QualityOfService) -> Inf
             detail=f"it takes {_shown(length)} to bring one evaluation{_of(agenda)} to the sink,"
             f" and the next begins after {_shown(interval)}; most of it is {_slowest(agenda)}",
             hint=f"the nearest interval that can be kept is {format_duration(_whole(length))}",
-        ).with_gap(length / interval)
+        ).with_gap(length / interval, Bound.ACQUISITION_INTERVAL)
     high = quality.delivery_time.high
     delivery = _microseconds(agenda, agenda.delivery)
     if high is not None and delivery > high:
@@ -172,8 +195,9 @@ def _too_late(scheduler: Scheduler, beta: int, quality: QualityOfService) -> Inf
             f"a delivery time of {format_duration(round(high))} cannot be kept",
             detail=f"with a buffering factor of {agenda.beta} an answer takes {_shown(delivery)};"
             f" most of it is {_slowest(agenda) if agenda.beta == 1 else 'the waiting for further evaluations'}",
-            hint=f"the nearest delivery time that can be kept is {format_duration(_whole(delivery))}",
-        ).with_gap(delivery / high)
+            hint=f"the nearest delivery time that can be kept is {format_duration(_whole(delivery))}"
+            + ("" if agenda.beta == 1 else "; a smaller buffering factor makes it shorter"),
+        ).with_gap(delivery / high, Bound.DELIVERY_TIME)
     return None
 
 
@@ -203,15 +227,15 @@ def _check_energy(best: Scheduled, quality: QualityOfService, sink: NodeId) -> N
             f"a lifetime of {format_duration(round(quality.lifetime.low or 0))} cannot be reached",
             detail=f"node {site.site!r} is the first to run dry, after {lifetime / 86400:.1f} days;"
             f" {shares[most] / site.energy.total:.0%} of its energy goes to {most}",
-            hint=f"the nearest lifetime that can be reached is {_rounded_down(lifetime)}; {_remedy(best.estimate, most)}",
-        ).with_gap((quality.lifetime.low or 0) / SECOND / lifetime)
+            hint=f"the nearest lifetime that can be reached is {_rounded_down(lifetime)}; {_remedy(best.estimate, most, quality)}",
+        ).with_gap((quality.lifetime.low or 0) / SECOND / lifetime, Bound.LIFETIME)
     if unmet is Measure.TOTAL_ENERGY:
         joules = best.estimate.power * quality.duration / SECOND
         raise InfeasibleError(
             f"a total energy of {quality.total_energy.high:g} J cannot be kept",
-            detail=f"over {quality.duration / DAY:.1f} days the network takes {joules:.0f} J",
-            hint=f"the nearest that can be kept is {joules:.0f} J",
-        ).with_gap(joules / (quality.total_energy.high or joules))
+            detail=f"over {quality.duration / DAY:.1f} days the network takes {ceil(joules)} J",
+            hint=f"the nearest that can be kept is {ceil(joules)} J",
+        ).with_gap(joules / (quality.total_energy.high or joules), Bound.TOTAL_ENERGY)
 
 
 def _unmet(estimate: Estimate, quality: QualityOfService) -> Measure | None:
@@ -275,12 +299,13 @@ def _rounded_down(seconds: float) -> str:
     return format_duration(int(seconds * SECOND) // unit * unit)
 
 
-def _remedy(estimate: Estimate, most: str) -> str:
+def _remedy(estimate: Estimate, most: str, quality: QualityOfService) -> str:
     if most == BOARD and estimate.lifetime_without_board is not None:
         return (
             f"boards that can be switched off would make it {_rounded_down(estimate.lifetime_without_board)}"
         )
-    return "a longer acquisition interval or delivery time would help"
+    longer = "acquisition interval" + ("" if quality.delivery_time.high is None else " or delivery time")
+    return f"a longer {longer} would help"
 
 
 def _shown(microseconds: int) -> str:

@@ -46,7 +46,7 @@ def nearer(
         return other if _better(other.estimate, one.estimate, quality) else one
     if isinstance(one, Placement) or isinstance(other, Placement):
         return one if isinstance(one, Placement) else other
-    return other if _gap(other) < _gap(one) else one
+    return other if _distance(other) < _distance(one) else one
 
 
 def alternatives_of(
@@ -96,5 +96,6 @@ def _measure(quality: QualityOfService) -> tuple[str, Callable[[Estimate], float
     return "delivery time", lambda estimate: estimate.delivery_time, -1
 
 
-def _gap(error: InfeasibleError | UnsupportedError) -> float:
-    return error.gap if isinstance(error, InfeasibleError) else inf
+def _distance(error: InfeasibleError | UnsupportedError) -> tuple[float, float]:
+    """How far a refusal is from a plan; fewer bounds kept are farther than any gap."""
+    return (-error.kept, error.gap) if isinstance(error, InfeasibleError) else (inf, inf)

@@ -27,11 +27,14 @@ from nilometer.placement.sources import Sources, at_interval, declared_interval,
 from nilometer.placement.where import place_fragments
 from nilometer.placement.workload import workload
 from nilometer.plan import physical
-from nilometer.types import MILLISECOND
+from nilometer.types import DAY, MILLISECOND
 
 GATEWAY_ROWS_PER_SECOND = 100_000.0
 """The readings per second that placement trusts one gateway process with. Measured, it takes several times as
 many (`nilometer bench operators`)."""
+
+LONGEST_INTERVAL = DAY
+"""The longest acquisition interval that is tried where the shortest is wanted."""
 
 
 def place(
@@ -57,7 +60,9 @@ def place(
     if not bounds and (goal is None or goal.measure is not Measure.ACQUISITION_INTERVAL):
         return problem.solved(plan)  # as the streams declare
     low, high = _intervals(plan, problem.quality)
-    return _at_the_shortest(plan, problem, low, high)
+    # Only who asks for the shortest interval, and sets no limit, accepts one longer than the streams declare.
+    unlimited = bounds.high is None and goal == Goal(Direction.MINIMIZE, Measure.ACQUISITION_INTERVAL)
+    return _at_the_shortest(plan, problem, low, high, LONGEST_INTERVAL if unlimited else high)
 
 
 def _intervals(plan: physical.Node, quality: QualityOfService) -> tuple[int, int]:
@@ -84,15 +89,22 @@ def _within(plan: physical.Node, quality: QualityOfService) -> QualityOfService:
     return replace(quality, delivery_time=replace(quality.delivery_time, high=within))
 
 
-def _at_the_shortest(plan: physical.Node, problem: _Problem, low: int, high: int) -> Placement:
-    """The placement at the shortest feasible acquisition interval from `low` to `high`, to the
-    millisecond."""
+def _at_the_shortest(plan: physical.Node, problem: _Problem, low: int, high: int, longest: int) -> Placement:
+    """The placement at the shortest feasible acquisition interval from `low` to `high`, to the millisecond. If
+    there is none, `high` is doubled, up to `longest`. The last refusal is the one that no interval mends."""
     try:
         return problem.solved(at_interval(plan, low))
     except InfeasibleError:
-        if low >= high:
+        if low >= high >= longest:
             raise
-    best = problem.solved(at_interval(plan, high))
+    best: Placement | None = None
+    while best is None:
+        try:
+            best = problem.solved(at_interval(plan, high))
+        except InfeasibleError:
+            if high >= longest:
+                raise
+            low, high = high, min(2 * high, longest)
     while high - low > MILLISECOND:
         middle = (low + high) // 2 // MILLISECOND * MILLISECOND
         if middle <= low:

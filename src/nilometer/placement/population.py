@@ -34,7 +34,10 @@ class Population:
                 return self.rows(input) if start is None else start - end + 1
             case physical.NlJoin() | physical.HashJoin():
                 left = self.rows(node.left)
-                return left if node.kind in (JoinKind.SEMI, JoinKind.ANTI) else left * self.rows(node.right)
+                if not node.kind.pairs:
+                    return left
+                right = self.rows(node.right)
+                return max(left * right, left + right) if node.kind is JoinKind.FULL else left * right
             case physical.Union():
                 return self.rows(node.left) + self.rows(node.right)
             case physical.Aggregate(keys=()) | physical.AggregateInit(keys=()):

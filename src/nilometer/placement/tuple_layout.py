@@ -133,6 +133,7 @@ def derived_times(node: physical.Node) -> dict[str, int]:
             | physical.Exchange(input)
             | physical.Sample(input)
             | physical.Lag(input)
+            | physical.Analytic(input)
             | physical.RStream(input)
             | physical.Deliver(input)
         ):

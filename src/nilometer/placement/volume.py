@@ -48,7 +48,9 @@ def volume_of(node: physical.Node, interval: int, fed: Iterator[Volume]) -> Volu
             return Volume(held * windows, windows, stride)
         case physical.NlJoin() | physical.HashJoin():
             left, right = (volume_of(child, interval, fed) for child in node.inputs)
-            rows = left.rows if node.kind in (JoinKind.SEMI, JoinKind.ANTI) else left.rows * right.rows
+            rows = left.rows * right.rows if node.kind.pairs else left.rows
+            if node.kind is JoinKind.FULL:
+                rows = max(rows, left.rows + right.rows)
             return Volume(rows, max(left.windows, right.windows), gcd(left.stride, right.stride))
         case physical.Union():
             left, right = (volume_of(child, interval, fed) for child in node.inputs)

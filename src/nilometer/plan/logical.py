@@ -15,13 +15,27 @@ as `Now`.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
-from nilometer.algebra import Collection, Completeness, JoinKind, Lagged, Relation, ShedPolicy, Shift
+from nilometer.algebra import (
+    BagOperator,
+    Collection,
+    Completeness,
+    JoinKind,
+    Lagged,
+    Relation,
+    ShedPolicy,
+    Shift,
+    SortKey,
+)
+from nilometer.algebra.analytic import FRAMED, AnalyticItem
+from nilometer.algebra.grid import Grid
 from nilometer.algebra.table_function import FunctionCall
 from nilometer.catalog.extents import Stream, Table
 from nilometer.expressions import Aggregate as AggregateExpression
 from nilometer.expressions import Expression, columns_of, type_of, walk
 from nilometer.plan.node import OverOne, OverStreams, OverTwo, PlanNode
+from nilometer.plan.node import preserves_table as preserves_table
 from nilometer.plan.node import require as require
 from nilometer.plan.node import transform_plan as transform_plan
 from nilometer.plan.node import walk_plan as walk_plan
@@ -110,6 +124,26 @@ class Stored(Node):
         return Collection.TABLE
 
 
+@dataclass(frozen=True)
+class Values(Node):
+    """Constant rows: VALUES, and the one row without columns of a SELECT without FROM."""
+
+    columns: tuple[Column, ...]
+    rows: tuple[tuple[Any, ...], ...]
+
+    def __post_init__(self) -> None:
+        require(bool(self.rows), "VALUES without rows")
+        require(all(len(row) == len(self.columns) for row in self.rows), "rows of VALUES of unequal length")
+
+    @property
+    def schema(self) -> Schema:
+        return Schema(self.columns)
+
+    @property
+    def collection(self) -> Collection:
+        return Collection.TABLE
+
+
 # ---- any to the same -------------------------------------------------------------------------------------------------
 
 
@@ -160,6 +194,56 @@ class Rename(_Single):
 
 
 @dataclass(frozen=True)
+class Analytic(_Single):
+    """Adds columns computed over the rows of each partition: of an evaluation, of a table, or of a stream.
+
+    The rows are ordered by `order`, and then by the columns `ties`; rows that are equal in all of them may be
+    exchanged. A stream's order is (time, id, position), so `order` is its time and `ties` is empty; a tuple
+    sees only tuples up to its own time. NULL keys form one partition.
+    """
+
+    partition: tuple[Expression, ...]
+    order: tuple[SortKey, ...]
+    ties: tuple[str, ...]
+    items: tuple[AnalyticItem, ...]
+
+    def __post_init__(self) -> None:
+        for expression in (*self.partition, *(item.expression for item in self.order)):
+            _check_expression(expression, self.input.schema, "OVER")
+        missing = set(self.ties) - set(self.input.schema.names)
+        require(not missing, f"ties by {sorted(missing)}, which are not there")
+        for item in self.items:
+            for expression in item.expressions:
+                _check_expression(expression, self.input.schema, item.function)
+            require((item.frame is not None) == (item.function in FRAMED), f"the frame of {item.function}")
+
+    @property
+    def schema(self) -> Schema:
+        return self.input.schema + Schema(tuple(Column(i.name, i.type) for i in self.items))
+
+
+@dataclass(frozen=True)
+class Unnest(_Single):
+    """One row for each element of a list, with the element as the last column `name`; none for NULL or an empty list.
+
+    The rows of a stream keep their tick, time and source. They have no position: several come from one tuple.
+    """
+
+    name: str
+    expression: Expression
+
+    def __post_init__(self) -> None:
+        _check_expression(self.expression, self.input.schema, "UNNEST")
+        require(type_of(self.expression).kind is Kind.LIST, "UNNEST of what is not a list")
+
+    @property
+    def schema(self) -> Schema:
+        element = type_of(self.expression).element
+        assert element is not None
+        return self.input.schema + Schema((Column(self.name, element),))
+
+
+@dataclass(frozen=True)
 class Union(_Double):
     """The bag union. Columns are matched by position and named as on the left. Windows are united at the
     union of their ticks, each side with its latest window at or before the tick. Projections below have
@@ -171,6 +255,32 @@ class Union(_Double):
         require(
             [c.type.plain for c in left] == [c.type.plain for c in right],
             f"a union of ({left}) and ({right})",
+        )
+
+    @property
+    def schema(self) -> Schema:
+        return self.left.schema
+
+    @property
+    def collection(self) -> Collection:
+        return self.left.collection
+
+
+@dataclass(frozen=True)
+class BagOperation(_Double):
+    """The difference or the intersection of two bags of rows: of a row that is m times on the left and n times on the
+    right, EXCEPT keeps max(m - n, 0) and INTERSECT min(m, n). NULL equals NULL. Columns are matched, and windows
+    combined, as in a Union. Below it, DISTINCT makes sets of bags."""
+
+    bag_operator: BagOperator
+
+    def __post_init__(self) -> None:
+        require(self.left.collection is self.right.collection, f"{self.bag_operator} of unlike collections")
+        require(self.left.collection is not Collection.STREAM, f"{self.bag_operator} of streams")
+        left, right = self.left.schema, self.right.schema
+        require(
+            [c.type.plain for c in left] == [c.type.plain for c in right],
+            f"{self.bag_operator} of ({left}) and ({right})",
         )
 
     @property
@@ -194,6 +304,20 @@ class Sample(_Single):
     def __post_init__(self) -> None:
         require(self.input.collection is Collection.STREAM, "SAMPLE of what is not a stream")
         require(self.every > 0, "SAMPLE EVERY nothing")
+
+
+@dataclass(frozen=True)
+class Limit(_Single):
+    """The tuples of a stream from number `offset` on, at most `limit` of them, in the order of (time, id,
+    position), and of their values where they have no position."""
+
+    limit: int | None
+    offset: int = 0
+
+    def __post_init__(self) -> None:
+        require(self.input.collection is Collection.STREAM, "LIMIT of what is not a stream")
+        require(self.limit is None or self.limit >= 0, "a negative LIMIT")
+        require(self.offset >= 0, "a negative OFFSET")
 
 
 @dataclass(frozen=True)
@@ -272,6 +396,14 @@ class WindowBound:
     width: int
 
 
+def kept_for(kind: JoinKind, bounds: tuple[WindowBound, ...], port: int) -> int | None:
+    """How long the tuples of an input of a WINDOW join wait for a partner before they come without one; None
+    if they never do."""
+    if kind is JoinKind.INNER or (kind is JoinKind.LEFT and port == 1):
+        return None
+    return min(bound.width for bound in bounds)
+
+
 @dataclass(frozen=True)
 class Memory:
     """The most rows that a join keeps of each input (None: all that the windows need), and which to drop
@@ -284,11 +416,16 @@ class Memory:
 @dataclass(frozen=True)
 class WindowJoin(Node, OverStreams[Node]):
     """STEAM's W-join over N streams: the N-tuples that satisfy the predicate and every bound. The result is a
-    stream; the time and tick of a tuple are its latest member's, and it has neither id nor position."""
+    stream; the time and tick of a tuple are its latest member's, and it has neither id nor position.
+
+    LEFT and FULL join two streams. A tuple of a kept side without a partner gives one row, with NULLs for the
+    other side, whose time and tick are the tuple's time plus the window: no partner can come after that.
+    """
 
     bounds: tuple[WindowBound, ...]
     predicate: Expression | None = None
     memory: Memory | None = None
+    kind: JoinKind = JoinKind.INNER
 
     def __post_init__(self) -> None:
         require(len(self.streams) >= 2, "a WINDOW join of fewer than two streams")
@@ -306,6 +443,14 @@ class WindowJoin(Node, OverStreams[Node]):
         )
         if self.predicate is not None:
             _check_predicate(self.predicate, self.schema, "a WINDOW join's predicate")
+        if self.kind is not JoinKind.INNER:
+            require(self.kind.pairs, f"a {self.kind} WINDOW join")
+            require(len(self.streams) == 2, f"a {self.kind} WINDOW join of more than two streams")
+            require(self.memory is None, f"a {self.kind} WINDOW join with bounded memory")
+
+    def kept(self, port: int) -> int | None:
+        """How long the tuples of an input wait for a partner before they come without one; None if never."""
+        return kept_for(self.kind, self.bounds, port)
 
 
 # ---- stream to windows -----------------------------------------------------------------------------------------------
@@ -315,12 +460,17 @@ class WindowJoin(Node, OverStreams[Node]):
 class TimeWindow(_Single):
     """The tuples with `T - start <= tick <= T - end`; with `open_start` (RANGE) `T - start < tick`. `start`
     None is UNBOUNDED. `slide` None evaluates at every acquisition tick of a sensed input, else at every tick
-    with a tuple."""
+    with a tuple.
+
+    With a `grid`, T are its edges; `slide` is its step. By the calendar, `start` is
+    a number of steps, and the window holds what is after the edge so many steps before T, less `end`.
+    """
 
     start: int | None
     end: int
     slide: int | None
     open_start: bool
+    grid: Grid | None = None
 
     def __post_init__(self) -> None:
         require(self.input.collection is Collection.STREAM, "a window over what is not a stream")
@@ -329,6 +479,7 @@ class TimeWindow(_Single):
             "a window that ends before it starts",
         )
         require(self.slide is None or self.slide > 0, "a window that does not slide")
+        require(self.grid is None or self.slide == self.grid.nominal, "a window beside its grid")
 
     @property
     def collection(self) -> Collection:
@@ -340,12 +491,13 @@ class RowWindow(_Single):
     """At every `slide`-th row, by (time, id, position), the rows from `start` back to `end` back, inclusive.
 
     RANGE n is start n - 1, end 0. The tick is that of the row at which the window is evaluated. `start` None
-    is UNBOUNDED.
+    is UNBOUNDED. With `keys`, each key counts rows of its own, and its window holds only these.
     """
 
     start: int | None
     end: int
     slide: int
+    keys: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         require(self.input.collection is Collection.STREAM, "a window over what is not a stream")
@@ -354,6 +506,8 @@ class RowWindow(_Single):
             "a window that ends before it starts",
         )
         require(self.slide > 0, "a window that does not slide")
+        require(set(self.keys) <= set(self.input.schema.names), "a row window per a column that is not there")
+        require(not self.keys or self.start is not None, "an endless row window per key")
 
     @property
     def collection(self) -> Collection:
@@ -368,7 +522,9 @@ class Join(_Double):
     """Joins windows with windows, windows with a table, a stream's tuples with a table, or two tables.
 
     Two windows are joined at the union of their ticks, each side with its latest window at or before the
-    tick, which is empty before its first. Windows are joined with a table at the windows' ticks.
+    tick, which is empty before its first. Windows are joined with a table at the windows' ticks. LEFT keeps
+    the left rows without a partner, FULL those of both sides; a stream's tuples can only be the left side of
+    a LEFT join, because the rows of a table without a partner in an endless stream are never known.
     """
 
     kind: JoinKind
@@ -378,7 +534,12 @@ class Join(_Double):
         kinds = (self.left.collection, self.right.collection)
         streams, tables = kinds.count(Collection.STREAM), kinds.count(Collection.TABLE)
         require(streams == 0 or (streams == 1 and tables == 1), "a join of an unwindowed stream")
-        if self.kind is not JoinKind.INNER:
+        if self.kind is not JoinKind.INNER and streams:
+            require(
+                self.left.collection is Collection.STREAM and self.kind is not JoinKind.FULL,
+                f"a {self.kind} join that keeps the rows of a table beside a stream",
+            )
+        if not self.kind.pairs:
             require(
                 self.right.collection is Collection.TABLE or self.left.collection is not Collection.TABLE,
                 f"a {self.kind} join whose left side is a table",
@@ -425,8 +586,8 @@ class Aggregate(_Single):
         for key in self.keys:
             _check_expression(key.expression, self.input.schema, "a grouping key")
         for item in self.items:
-            if item.aggregate.argument is not None:
-                _check_expression(item.aggregate.argument, self.input.schema, "an aggregate's argument")
+            for argument in item.aggregate.children():
+                _check_expression(argument, self.input.schema, "an aggregate's argument")
         require(
             self.completeness is None or isinstance(self.input, TimeWindow),
             "COMPLETENESS of what is not a time window",
@@ -438,6 +599,39 @@ class Aggregate(_Single):
         items = tuple(Column(i.name, i.aggregate.type, i.unit) for i in self.items)
         extra = (Column(self.completeness.name, FLOAT),) if self.completeness is not None else ()
         return Schema(keys + items + extra)
+
+
+@dataclass(frozen=True)
+class Fill(_Single):
+    """Adds to each evaluation a row for every group that an earlier one had and this one has not.
+
+    The row holds the group's keys, and in the other columns the values of its last row (`previous`) or NULLs.
+    """
+
+    keys: tuple[str, ...]
+    previous: bool
+
+    def __post_init__(self) -> None:
+        require(self.input.collection is Collection.WINDOWS, "FILL of what is not windows")
+        require(bool(self.keys) and set(self.keys) <= set(self.schema.names), "FILL without its keys")
+
+
+@dataclass(frozen=True)
+class Sort(_Single):
+    """The rows of each evaluation, or of a table, in the order of `keys`; of them `limit` rows after the first
+    `offset`. The binder adds every column of the select list to the keys, so rows that tie in all keys are equal.
+    """
+
+    keys: tuple[SortKey, ...]
+    limit: int | None = None
+    offset: int = 0
+
+    def __post_init__(self) -> None:
+        require(self.input.collection is not Collection.STREAM, "ORDER BY of an unwindowed stream")
+        require(self.limit is None or self.limit >= 0, "a negative LIMIT")
+        require(self.offset >= 0, "a negative OFFSET")
+        for key in self.keys:
+            _check_expression(key.expression, self.input.schema, "a key of ORDER BY")
 
 
 # ---- windows to stream -----------------------------------------------------------------------------------------------
@@ -483,7 +677,7 @@ def acquisition_interval(node: Node) -> int | None:
     match node:
         case Acquire(stream=stream):
             return stream.every
-        case Select() | Project() | Rename() | Lag() | Sample():
+        case Select() | Project() | Rename() | Unnest() | Lag() | Sample() | Limit() | Analytic():
             return acquisition_interval(node.inputs[0])
         case Join(left=left, right=right) if node.collection is Collection.STREAM:
             return acquisition_interval(left if left.collection is Collection.STREAM else right)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Generic, Self, TypeVar
 
-from nilometer.algebra import Collection
+from nilometer.algebra import Collection, JoinKind
 from nilometer.errors import InternalError
 from nilometer.types import Schema
 
@@ -109,6 +109,15 @@ class OverStreams(PlanNode[N]):
     @property
     def collection(self) -> Collection:
         return Collection.STREAM
+
+
+def preserves_table(kind: JoinKind, left: PlanNode[Any], right: PlanNode[Any]) -> bool:
+    """Whether a join of windows with a table gives every row of the table at every evaluation, with NULLs
+    where the window holds no partner."""
+    tables = [side.collection is Collection.TABLE for side in (left, right)]
+    if sum(tables) != 1:
+        return False
+    return kind is JoinKind.FULL or (kind is JoinKind.LEFT and tables[0])
 
 
 def walk_plan(node: N) -> Iterator[N]:

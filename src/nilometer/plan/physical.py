@@ -14,15 +14,17 @@ They mirror the logical nodes, with the same three properties (`collection`, `sc
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
-from nilometer.algebra import Collection, Completeness, JoinKind, Lagged, Relation
+from nilometer.algebra import BagOperator, Collection, Completeness, JoinKind, Lagged, Relation, SortKey
+from nilometer.algebra.analytic import AnalyticItem
+from nilometer.algebra.grid import Grid
 from nilometer.algebra.table_function import FunctionCall
 from nilometer.catalog.extents import Stream, Table
 from nilometer.errors import InternalError
 from nilometer.expressions import ALGEBRAIC, Expression, type_of
-from nilometer.plan.logical import AggregateItem, Memory, Projection, WindowBound
-from nilometer.plan.node import OverOne, OverStreams, OverTwo, PlanNode, require
+from nilometer.plan.logical import AggregateItem, Memory, Projection, WindowBound, kept_for
+from nilometer.plan.node import OverOne, OverStreams, OverTwo, PlanNode, preserves_table, require
 from nilometer.plan.node import transform_plan as transform_plan
 from nilometer.plan.node import walk_plan as walk_plan
 from nilometer.types import FLOAT, INT, Column, Schema, qualified
@@ -104,6 +106,24 @@ class StoredScan(Node):
         return Collection.TABLE
 
 
+@dataclass(frozen=True)
+class Values(Node):
+    """Constant rows."""
+
+    operator = "VALUES"
+
+    columns: tuple[Column, ...]
+    rows: tuple[tuple[Any, ...], ...]
+
+    @property
+    def schema(self) -> Schema:
+        return Schema(self.columns)
+
+    @property
+    def collection(self) -> Collection:
+        return Collection.TABLE
+
+
 # ---- any to the same -------------------------------------------------------------------------------------------------
 
 
@@ -143,10 +163,65 @@ class Rename(Single):
 
 
 @dataclass(frozen=True)
+class Analytic(Single):
+    """Adds columns computed over the ordered rows of each partition."""
+
+    operator = "ANALYTIC"
+    attribute_sensitive = True
+
+    partition: tuple[Expression, ...]
+    order: tuple[SortKey, ...]
+    ties: tuple[str, ...]
+    items: tuple[AnalyticItem, ...]
+
+    @property
+    def schema(self) -> Schema:
+        return self.input.schema + Schema(tuple(Column(i.name, i.type) for i in self.items))
+
+
+@dataclass(frozen=True)
+class Unnest(Single):
+    """One row for each element of a list."""
+
+    operator = "UNNEST"
+
+    name: str
+    expression: Expression
+
+    @property
+    def schema(self) -> Schema:
+        element = type_of(self.expression).element
+        assert element is not None
+        return self.input.schema + Schema((Column(self.name, element),))
+
+
+@dataclass(frozen=True)
 class Union(Double):
     """The bag union, columns by position; windows are united at the union of their ticks."""
 
     operator = "UNION"
+
+    @property
+    def schema(self) -> Schema:
+        return self.left.schema
+
+    @property
+    def collection(self) -> Collection:
+        return self.left.collection
+
+
+@dataclass(frozen=True)
+class BagOperation(Double):
+    """The difference or intersection of two bags; each row meets its equals by hash."""
+
+    attribute_sensitive = True
+
+    bag_operator: BagOperator
+
+    @property
+    def operator(self) -> str:  # type: ignore[override]
+        """EXCEPT or INTERSECT."""
+        return str(self.bag_operator)
 
     @property
     def schema(self) -> Schema:
@@ -181,6 +256,17 @@ class Sample(Single):
     operator = "SAMPLE"
 
     every: int
+
+
+@dataclass(frozen=True)
+class Limit(Single):
+    """The first tuples of a stream by (time, id, position)."""
+
+    operator = "LIMIT"
+    attribute_sensitive = True
+
+    limit: int | None
+    offset: int = 0
 
 
 @dataclass(frozen=True)
@@ -253,7 +339,7 @@ class WindowJoin(Node, OverStreams[Node]):
     """STEAM's window join (section 6.2): the N-tuples that satisfy all bounds, all key pairs and `predicate`.
 
     `predicate` is the rest of the condition, without the pairs. All forms of the join find the same tuples by
-    different algorithms.
+    different algorithms. LEFT and FULL joins of two streams also give the tuples without a partner.
     """
 
     attribute_sensitive = True
@@ -262,6 +348,11 @@ class WindowJoin(Node, OverStreams[Node]):
     keys: tuple[KeyPair, ...] = ()
     predicate: Expression | None = None
     memory: Memory | None = None
+    kind: JoinKind = JoinKind.INNER
+
+    def kept(self, port: int) -> int | None:
+        """How long the tuples of an input wait for a partner before they come without one; None if never."""
+        return kept_for(self.kind, self.bounds, port)
 
 
 @dataclass(frozen=True)
@@ -306,7 +397,8 @@ def tied(count: int, keys: tuple[KeyPair, ...]) -> bool:
 
 @dataclass(frozen=True)
 class TimeWindow(Single):
-    """The tuples with `T - start <= tick <= T - end` (`open_start`: `T - start <`), every `slide` or tick.
+    """The tuples with `T - start <= tick <= T - end` (`open_start`: `T - start <`), every `slide` or tick, or at
+    the edges of the `grid` (logical.TimeWindow).
 
     `elided` marks a [NOW] over a sensed stream. The tuples acquired at a tick are the window at that tick, so
     a host that works tick by tick (a mote) needs neither buffer nor operator for it. EXPLAIN then prints it
@@ -321,6 +413,7 @@ class TimeWindow(Single):
     slide: int | None
     open_start: bool
     elided: bool = False
+    grid: Grid | None = None
 
     @property
     def collection(self) -> Collection:
@@ -329,7 +422,8 @@ class TimeWindow(Single):
 
 @dataclass(frozen=True)
 class RowWindow(Single):
-    """At every `slide`-th row the rows from `start` back to `end` back, counted over all sources."""
+    """At every `slide`-th row the rows from `start` back to `end` back, counted over all sources or, with
+    `keys`, for each key."""
 
     operator = "ROW_WINDOW"
     attribute_sensitive = True
@@ -337,6 +431,7 @@ class RowWindow(Single):
     start: int | None
     end: int
     slide: int
+    keys: tuple[str, ...] = ()
 
     @property
     def collection(self) -> Collection:
@@ -351,6 +446,11 @@ class _Join(Double):
     attribute_sensitive = True
 
     kind: JoinKind
+
+    @property
+    def preserves_table(self) -> bool:
+        """Whether every row of a table is in every evaluation, with NULLs if it has no partner there."""
+        return preserves_table(self.kind, self.left, self.right)
 
     @property
     def schema(self) -> Schema:
@@ -491,6 +591,39 @@ class AggregateEvaluate(_Aggregate):
         return self._final_schema
 
 
+@dataclass(frozen=True)
+class Fill(Single):
+    """Adds to each evaluation a row for every group that only earlier ones had."""
+
+    operator = "FILL"
+    attribute_sensitive = True
+
+    keys: tuple[str, ...]
+    previous: bool
+
+
+@dataclass(frozen=True)
+class Sort(Single):
+    """All rows of each evaluation, or of a table, in the order of `keys`."""
+
+    operator = "SORT"
+    attribute_sensitive = True
+
+    keys: tuple[SortKey, ...]
+    limit: int | None = None
+    offset: int = 0
+
+
+@dataclass(frozen=True)
+class TopK(Sort):
+    """The first `limit` rows after `offset`, chosen before they are sorted."""
+
+    operator = "TOP_K"
+
+    def __post_init__(self) -> None:
+        require(self.limit is not None, "TOP_K without a limit")
+
+
 # ---- windows to stream -----------------------------------------------------------------------------------------------
 
 
@@ -555,3 +688,10 @@ def streams_of(plan: Node) -> dict[str, Stream]:
 def tables_of(plan: Node) -> dict[str, Table]:
     """The stored extents that a plan reads, by their lower-case names."""
     return {node.table.name.lower(): node.table for node in walk_plan(plan) if isinstance(node, StoredScan)}
+
+
+def most_rows(plan: Node) -> int | None:
+    """The number of rows after which the answer of a LIMIT over a stream is complete; None if it has no end."""
+    while isinstance(plan, Deliver | Project | Rename):
+        plan = plan.input
+    return plan.limit if isinstance(plan, Limit) else None

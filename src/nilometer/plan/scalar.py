@@ -5,8 +5,8 @@ are three-valued; INT/INT truncates toward zero; `%` has the dividend's sign; x/
 bits is an error; a FLOAT that is not a finite number is NULL. TIME and DURATION are ints of microseconds.
 
 The names of the scalar functions are fixed here. They are the keys of `STRICT`, and the functions that
-`_call` handles itself because they look at their NULLs (`and or not is_null coalesce least greatest`) or at a
-type (`string`).
+`_call` handles itself because they look at their NULLs (`and or not is_null is_distinct coalesce least
+greatest`) or at a type (`string`). `plan/scalars` has those of text, times and numbers, and the casts.
 
 >>> from nilometer.expressions import Call, ColumnReference, Literal
 >>> from nilometer.types import INT
@@ -25,8 +25,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
+from nilometer.algebra.grid import grid_back
+from nilometer.algebra.places import great_circle
 from nilometer.errors import DataError, InternalError
 from nilometer.expressions import Call, Case, ColumnReference, Expression, InList, Literal, Now, type_of
+from nilometer.plan.scalars import CASTS, NUMBERS, TEXTS, TIMES, TRY_CASTS
 from nilometer.types import INT_MAXIMUM, INT_MINIMUM, Kind, format_duration, format_time
 
 
@@ -67,6 +70,8 @@ def _call(call: Call, row: Mapping[str, Any], now: int | None) -> Any:
             return _not(next(arguments))
         case "is_null":
             return next(arguments) is None
+        case "is_distinct":
+            return next(arguments) != next(arguments)
         case "coalesce":
             return next((value for value in arguments if value is not None), None)
         case "least":
@@ -86,6 +91,9 @@ def _call(call: Call, row: Mapping[str, Any], now: int | None) -> Any:
         values = [float(value) for value in values]
     try:
         return _held(function(*values), call)
+    except DataError as error:
+        error.detail = error.detail or f"in {call}"
+        raise
     except (ValueError, OverflowError):  # Python's math raises these for "not a finite number"
         return None
 
@@ -192,14 +200,6 @@ def _floor(value: Any) -> Any:
     return float(math.floor(value)) if isinstance(value, float) else value
 
 
-def _round(value: Any) -> Any:
-    """Rounds half away from zero; the fraction of a double is exact, so every half is recognised."""
-    if not isinstance(value, float):
-        return value
-    whole = math.floor(abs(value))
-    return math.copysign(whole + 1 if abs(value) - whole >= 0.5 else whole, value)
-
-
 def _sign(value: Any) -> int:
     return int(value > 0) - int(value < 0)
 
@@ -235,7 +235,6 @@ STRICT: dict[str, Callable[..., Any]] = {
     "sqr": lambda value: value * value,
     "ceil": _ceil,
     "floor": _floor,
-    "round": _round,
     "sign": _sign,
     "ln": math.log,
     "log10": math.log10,
@@ -249,8 +248,15 @@ STRICT: dict[str, Callable[..., Any]] = {
     "length": len,
     "concat": lambda *parts: "".join(parts),
     "distance": math.dist,
+    "great_circle": great_circle,
+    "grid_back": grid_back,
     "x": operator.itemgetter(0),
     "y": operator.itemgetter(1),
+    **NUMBERS,
+    **TEXTS,
+    **TIMES,
+    **CASTS,
+    **TRY_CASTS,
 }
 """The functions that give NULL for any NULL argument, by the name that a bound `Call` has."""
 

@@ -41,7 +41,7 @@ class Piece:
 
 
 @dataclass(frozen=True)
-class Step:
+class Admitted:
     """A record, or a part of one, and the place after it."""
 
     segment: SegmentId
@@ -64,7 +64,7 @@ class HeaderWalk:
         self._headers: list[Header] = []
         self._end = 0
 
-    def steps(self, place: Place, limit: int | None = None) -> Iterator[Step]:
+    def steps(self, place: Place, limit: int | None = None) -> Iterator[Admitted]:
         """The records from a place on, up to the present end. The last is cut so that there are at most
         `limit` rows.
         """
@@ -81,7 +81,7 @@ class HeaderWalk:
                 left -= max(1, step.rows)
             yield step
 
-    def _step(self, segment: SegmentId, header: Header, place: Place, limit: int | None) -> Step:
+    def _step(self, segment: SegmentId, header: Header, place: Place, limit: int | None) -> Admitted:
         following = Place(
             header.number + 1,
             header.position + header.rows,
@@ -92,7 +92,7 @@ class HeaderWalk:
         )
         if header.kind == RecordKind.HEARTBEAT:
             after = replace(following, watermark=max(place.watermark, header.greatest_time))
-            return Step(segment, header, 0, 0, after)
+            return Admitted(segment, header, 0, 0, after)
         skip = max(0, place.position - header.position)
         rows = header.rows - skip
         cut = limit is not None and rows > limit
@@ -100,7 +100,7 @@ class HeaderWalk:
             rows = limit or 0
             following = replace(following, number=header.number, position=header.position + skip + rows)
         if not header.timed or not rows:
-            return Step(segment, header, skip, rows, following)
+            return Admitted(segment, header, skip, rows, following)
         times, first_tick = (header.least_time, header.greatest_time), None
         readings = self._doubles.left(header.position + skip, rows)
         if cut or skip or place.first_tick is None or readings is not None:
@@ -108,10 +108,10 @@ class HeaderWalk:
             found = found if readings is None else found[readings]
             found = found[found != NEVER]
             if not len(found):
-                return Step(segment, header, skip, rows, following)
+                return Admitted(segment, header, skip, rows, following)
             times, first_tick = (int(found.min()), int(found.max())), self._first_tick(found, place)
         after = replace(following, **place.door_numbers(self.stream, times, first_tick))
-        return Step(segment, header, skip, rows, after)
+        return Admitted(segment, header, skip, rows, after)
 
     def _times(self, segment: SegmentId, header: Header) -> npt.NDArray[np.int64]:
         """The event times of all rows of a record: a row without a time is no reading, but has a position."""
@@ -194,7 +194,7 @@ class Admission:
         """
         places = dict(start.streams)
         left = limit
-        walks: dict[str, Iterator[Step]] = {}
+        walks: dict[str, Iterator[Admitted]] = {}
         open_streams = set(places)
         while open_streams and (left is None or left > 0):
             name = min(open_streams, key=lambda each: (places[each].watermark, each))

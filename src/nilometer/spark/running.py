@@ -8,7 +8,7 @@ Spark has committed it. So the receiver can keep it exactly once, by its offsets
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -73,12 +73,6 @@ class Running:
                 self._failure = error
                 raise
 
-        settings = {
-            # Fixed with the checkpoint: the keys of the buckets were chosen for this number.
-            "spark.sql.shuffle.partitions": str(self.job.partitions),
-            # There are few packets, so code generation for a stage does not pay: 30 ms per micro-batch.
-            "spark.sql.codegen.wholeStage": "false",
-        }
         writer = packets(self._session, self.job).writeStream.foreachBatch(take).outputMode("append")
         writer = writer.option("checkpointLocation", self._checkpoint).queryName(self.job.name)
         if self._available_now:
@@ -86,7 +80,7 @@ class Running:
         elif self._trigger is not None:
             writer = writer.trigger(processingTime=self._trigger)
         # A query copies the session's settings when it starts.
-        with _set(self._session, settings):
+        with settings_of(self._session, self.job):
             self._query = writer.start()
 
     @property
@@ -142,8 +136,14 @@ class Running:
 
 
 @contextmanager
-def _set(session: SparkSession, settings: Mapping[str, str]) -> Iterator[None]:
-    """Set a session's settings temporarily."""
+def settings_of(session: SparkSession, job: Job) -> Iterator[None]:
+    """Set a session's settings as a job needs them, for a while."""
+    settings = {
+        # Fixed with the checkpoint: the keys of the buckets were chosen for this number.
+        "spark.sql.shuffle.partitions": str(job.partitions),
+        # There are few packets, so code generation for a stage does not pay: 30 ms per micro-batch.
+        "spark.sql.codegen.wholeStage": "false",
+    }
     before = {key: session.conf.get(key) for key in settings}
     try:
         for key, value in settings.items():

@@ -35,6 +35,8 @@ LOGGING = Path(__file__).with_name("log4j2.properties")
 ONE = threading.Lock()
 """Two threads that ask for a session get the same one."""
 
+PARTITIONS = "spark.sql.shuffle.partitions"
+
 STREAMING = {
     # State in RocksDB, the only provider that transformWithState accepts. A commit writes the changes, not
     # the whole state.
@@ -90,8 +92,7 @@ def default_settings(master: str = "local[*]") -> dict[str, str]:
         # We use no tables, but a catalog creates its directory in the working directory.
         "spark.sql.warehouse.dir": str(Path(tempfile.gettempdir(), f"nilometer-warehouse-{os.getuid()}")),
         "spark.sql.catalogImplementation": "in-memory",
-        # Each partition costs a state store and a turn of a Python worker in every batch and stage.
-        "spark.sql.shuffle.partitions": str(min(cores, 4) if cores else 4),
+        PARTITIONS: default_partitions(master),
         # A worker keeps its imports, its compiled kernels and the state it last read.
         "spark.python.worker.reuse": "true",
         # Forks workers that have already imported Polars, numba and Nilometer.
@@ -103,6 +104,14 @@ def default_settings(master: str = "local[*]") -> dict[str, str]:
         **(LOCAL | LOCAL_CHECKPOINTS if cores else {}),
         **STREAMING,
     }
+
+
+def default_partitions(master: str) -> str:
+    """Few partitions: each costs a state store and a turn of a Python worker in every batch and stage. Spark's
+    own default is 200.
+    """
+    cores = cores_of(master)
+    return str(min(cores, 4) if cores else 4)
 
 
 LOCAL = {
@@ -173,16 +182,19 @@ def _gateway(configuration: Any) -> Any:
 
 def _adopted(session: SparkSession, chosen: Mapping[str, str]) -> SparkSession:
     """An existing session, with the settings that queries need where its maker set none."""
-    master = session.conf.get(MASTER)
+    master = session.conf.get(MASTER) or ""
     if chosen.get(MASTER, master) != master:
         raise ConfigurationError(
             f"Spark runs on {master} in this process already, and cannot be on {chosen[MASTER]} as well",
             hint="stop its session first (session.stop()), or leave the master as it is",
         )
     said = session._jsparkSession.sessionState().conf()
-    for key, value in STREAMING.items():
+    for key, value in (STREAMING | {PARTITIONS: default_partitions(master)}).items():
         if not said.contains(key):
             session.conf.set(key, value)
+    if cores_of(master) and PYTHON not in os.environ:
+        # Else Spark starts the `python3` of the PATH, which may know neither Polars nor us.
+        session.sparkContext.pythonExec = sys.executable
     for key, value in chosen.items():
         if session.conf.isModifiable(key):
             session.conf.set(key, value)

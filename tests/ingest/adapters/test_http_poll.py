@@ -11,6 +11,7 @@ import pytest
 
 from nilometer.catalog.address import Address
 from nilometer.catalog.extents import Stream, stream_columns
+from nilometer.catalog.form import Form
 from nilometer.ingest.adapters.adapter import ReadResult, Status
 from nilometer.ingest.adapters.http_poll import HttpPollAdapter
 from nilometer.types import FLOAT, SECOND, Column
@@ -162,3 +163,11 @@ def test_nobody_listens() -> None:
     assert poll.ask().status is Status.NO_VALUE
     assert poll.adapter.trouble is not None
     poll.adapter.close()
+
+
+def test_readings_in_an_array_of_the_answer(site: Site) -> None:
+    body = b'{"station": 7,\n "obs": [{"t": 1772344800, "depth": 1}, {"t": 1772344860, "depth": 2}]}'
+    site.answers = [(200, {"Content-Type": "application/json"}, body)]
+    form = Form((("time", "t"), ("id", "$.station")), "$.obs")
+    result = Poll(site, stream=replace(DEPTH, form=form)).ask()
+    assert result.rows.rows() == [(1_772_344_800 * SECOND, 7, 1.0), (1_772_344_860 * SECOND, 7, 2.0)]

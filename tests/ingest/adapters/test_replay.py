@@ -66,7 +66,7 @@ def test_at_twice_real_time(tmp_path: Path) -> None:
 def test_a_directory_in_the_order_of_names(tmp_path: Path) -> None:
     write(tmp_path / "2.csv", range(10, 12))
     (tmp_path / "1.jsonl").write_text(
-        '{"time": 1, "id": 1}\nbroken\n{"time": "x", "id": 1}\n{"time": 2, "id": 1}\n'
+        '{"time": 1, "id": 1, "depth": 3}\nbroken\n{"time": "x", "id": 1}\n{"time": 2, "id": 1, "depth": 4}\n'
     )
     (tmp_path / "3.parquet").write_bytes(b"no parquet")
     (tmp_path / "notes.txt").write_text("not data")

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 import pytest
 
 from nilometer.catalog.address import Address
 from nilometer.catalog.extents import Stream, stream_columns
+from nilometer.catalog.form import Form, Format
 from nilometer.errors import ResourceError
 from nilometer.ingest.adapters.adapter import ReadResult, Status
 from nilometer.ingest.adapters.tcp_lines import TcpLinesAdapter
 from nilometer.types import FLOAT, Column
 
 PATIENCE = 60.0
+ANYWHERE = Address.parse("tcp://127.0.0.1:0")
 DEPTH = Stream("depth", stream_columns((Column("depth", FLOAT),)))
 
 
@@ -56,6 +59,23 @@ def test_lines_in_pieces_from_several_clients(source: TcpLinesAdapter) -> None:
         results = read_until(source, lambda found: received(found) >= 3)
     assert sorted(row for result in results for row in result.rows.rows()) == [(1, 1, 4.0), (3, 2, 6.0)]
     assert [letter.payload for result in results for letter in result.garbled] == [b"nonsense"]
+
+
+def test_fields_and_paths_of_a_declaration() -> None:
+    form = Form((("id", "sensor"), ("depth", "$.level.m")))
+    mapped = replace(DEPTH, form=form)
+    with TcpLinesAdapter(mapped, ANYWHERE, lambda: 99) as source, connect(source) as client:
+        client.sendall(b'{"sensor": 7, "level": {"m": 2.5}}\n{"sensor": 8, "depth": 1}\n')
+        results = read_until(source, lambda found: received(found) >= 2)
+    assert [row for result in results for row in result.rows.rows()] == [(99, 7, 2.5)]
+    reasons = [letter.reason for result in results for letter in result.garbled]
+    assert reasons == ["no declared column in it: it has sensor, depth; expected $.level.m"]
+    form = Form((("id", "sensor"), ("depth", "level")), format=Format("CSV", header=True, delimiter="|"))
+    mapped = replace(DEPTH, form=form)
+    with TcpLinesAdapter(mapped, ANYWHERE, lambda: 99) as source, connect(source) as client:
+        client.sendall(b"battery|sensor|level\n98|7|2.5\n97|7|2.25\n")
+        results = read_until(source, lambda found: received(found) >= 2)
+    assert [row[1:] for result in results for row in result.rows.rows()] == [(7, 2.5), (7, 2.25)]
 
 
 def test_lines_without_end(source: TcpLinesAdapter) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
@@ -16,7 +17,7 @@ from nilometer.catalog.extents import Stream
 from nilometer.dataflow.ledger import StreamLedger
 from nilometer.errors import ResourceError
 from nilometer.ingest.manager import Entrance
-from nilometer.ingest.payloads import Garbled
+from nilometer.ingest.payloads import FieldCounts, Garbled
 from nilometer.log import LogSettings, StreamLog
 from nilometer.log.local_files import LocalFiles
 from nilometer.types import MINUTE, SECOND
@@ -157,6 +158,30 @@ def test_killed_anywhere_and_delivered_again(
         assert entrance.ledger.appended == len(found)
         entrance.log.close()
         assert not entrance.log.verify().damages
+
+
+def test_fields_are_counted_with_the_rows_and_found_again(tmp_path: Path) -> None:
+    entrance = open_entrance(PUSHED, tmp_path)
+    for number in range(2):
+        read = result([(NOW + number, 1, 0.5)], arrived=NOW)
+        entrance.admit(replace(read, fields=FieldCounts({"x": 1}, {"rssi": 1}, looked=1)))
+    entrance.log.close()
+    again = open_entrance(PUSHED, tmp_path)
+    assert again.fields == entrance.fields == FieldCounts({"x": 2}, {"rssi": 2}, looked=2)
+    again.log.close()
+
+
+def test_a_reading_that_is_an_hour_ahead_may_be_in_local_time(tmp_path: Path) -> None:
+    entrance = open_entrance(PUSHED, tmp_path)
+    hour = 3_600 * SECOND
+    entrance.admit(
+        result([(NOW + hour - SECOND, 1, 0.5), (NOW + hour // 2 + 5 * 60 * SECOND, 1, 0.5)], arrived=NOW)
+    )
+    assert [letter["reason"] for letter in entrance.log.letters().rows(named=True)] == [
+        "stamped 3599 seconds ahead of its arrival: a local time? FORMAT ... (TIMEZONE '...') names its zone",
+        "stamped 2100 seconds ahead of its arrival",
+    ]
+    entrance.log.close()
 
 
 def test_refused_rows_are_letters_with_their_reason(tmp_path: Path) -> None:

@@ -145,7 +145,8 @@ def test_topic_levels_become_columns() -> None:
 @pytest.mark.parametrize("stream", [AIR, DEPTH])
 @pytest.mark.parametrize("topic", ["air/{id}", "air/+"])
 def test_an_empty_level_is_no_id(stream: Stream, topic: str) -> None:
-    payloads = b'{"time": 1}', b'{"time": 2, "id": 9}', b'{"time": 3}'
+    value = b'"pm25": 1, "depth": 1'
+    payloads = b'{"time": 1, %s}' % value, b'{"time": 2, "id": 9, %s}' % value, b'{"time": 3, %s}' % value
     decoded = decode(stream, *payloads, topic=topic, topics=["air/", "air/", "air/7"])
     named = [2, 3] if topic == "air/+" else [3]  # a + gives way to the payload's own id
     assert decoded.rows["time"].to_list() == named
@@ -205,7 +206,7 @@ def test_times_of_arrival() -> None:
     assert valid.rows["time"].to_list() == [5]
     assert valid.garbled[0].reason == "no time"
     seconds = Stream("air", AIR.columns, time_unit=SECOND)
-    assert decode(seconds, b'{"time": 1.5, "id": 1}').rows["time"].to_list() == [1_500_000]
+    assert decode(seconds, b'{"time": 1.5, "id": 1, "pm25": 1}').rows["time"].to_list() == [1_500_000]
 
 
 def test_readings_of_one_message_without_a_time_are_told_apart() -> None:
@@ -232,7 +233,9 @@ def test_stamps_of_arrival_against_the_naive_twin(
     """One at a time, each sensor's stamps grow; and so they do over two batches, wherever they are cut."""
     arrivals = np.cumsum([ARRIVED, *(step for step, _ in messages)])[1:].tolist()
     payloads = [
-        json.dumps([{"id": sensor} | ({"time": 7} if timed else {}) for sensor, timed in readings]).encode()
+        json.dumps(
+            [{"id": sensor, "pm25": 1} | ({"time": 7} if timed else {}) for sensor, timed in readings]
+        ).encode()
         for _, readings in messages
     ]
 

@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 from nilometer.catalog.extents import Stream, stream_columns
+from nilometer.catalog.form import Form
 from nilometer.ingest.payloads import Decoded, Decoder, Messages, TopicPattern
 from nilometer.types import BOOLEAN, FLOAT, INT, SECOND, STRING, Column
 
@@ -129,3 +130,10 @@ def test_the_topic_names_the_sensor() -> None:
     assert decode(WEATHER, [{"n": "temp", "v": 1}], topic="sky/+", source="sky/7").rows["id"].to_list() == [
         "7"
     ]
+
+
+def test_a_record_may_name_the_field_that_a_column_is_from() -> None:
+    stream = Stream("air", stream_columns((Column("pm25", FLOAT),)), form=Form((("pm25", "PM2.5"),)))
+    pack = b'[{"bn": "7:", "bt": 1700000000, "n": "PM2.5", "v": 3}, {"n": "pm10", "v": 4}]'
+    rows = Decoder(stream).decode(Messages([pack], [1_700_000_000 * SECOND], [""])).rows
+    assert rows.rows() == [(1_700_000_000 * SECOND, 7, 3.0)]

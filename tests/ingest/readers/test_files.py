@@ -11,6 +11,7 @@ import polars as pl
 import pytest
 
 from nilometer.catalog.extents import Stream, stream_columns
+from nilometer.catalog.form import Form, Format
 from nilometer.errors import DataError
 from nilometer.ingest.readers import is_data_file, read, read_file, read_frame, sniff_id_type, sniff_ids
 from nilometer.types import BOOLEAN, FLOAT, INT, POINT, SECOND, STRING, TIME, Column
@@ -297,3 +298,43 @@ def test_a_frame_is_checked_like_a_file() -> None:
     reading = read_frame(pl.DataFrame({"Time": [1, None, 3], "depth": ["7", "8", "x"]}), RIVER)
     assert reading.rows.rows() == [(1, None, 7)]
     assert reading.garbled == 2
+
+
+MAPPED = Stream(
+    "river",
+    stream_columns((Column("depth", INT), Column("again", INT))),
+    form=Form((("time", "ts"), ("depth", "$.level.cm"), ("again", "$.level.cm"))),
+)
+
+
+@pytest.mark.parametrize("name", ["r.jsonl", "r.parquet"])
+def test_columns_come_from_fields_and_paths(tmp_path: Path, name: str) -> None:
+    path = tmp_path / name
+    frame = pl.DataFrame({"ts": [1, 2], "id": [7, 8], "level": [{"cm": 5}, {"cm": None}]})
+    (frame.write_ndjson if name.endswith("jsonl") else frame.write_parquet)(path)
+    assert read_file(path, MAPPED).rows() == [(1, 7, 5, 5), (2, 8, None, None)]
+
+
+def test_a_stranger_among_json_lines_is_set_aside(tmp_path: Path) -> None:
+    path = tmp_path / "r.jsonl"
+    path.write_text(
+        '{"time":1,"depth":5}\nx\n{"time":2,"deep":6}\n\n{"time":3,"depth":null}\n{"time":"y","depth":1}\n'
+    )
+    reading = read(path, RIVER)
+    assert reading.rows["time"].to_list() == [1, 3]
+    assert [(letter.line, letter.reason) for letter in reading.dead_letters] == [
+        (2, "not a JSON object"),
+        (3, "no declared column in it: it has time, deep; expected depth"),
+        (6, "time is 'y', not a TIME"),
+    ]
+    assert reading.garbled == 3
+
+
+def test_a_format_names_a_file_of_any_ending(tmp_path: Path) -> None:
+    path = tmp_path / "export.dat"
+    path.write_text("time|id|depth\n1|~7~|5\n2|8|~x\ny~\n")
+    form = Form(format=Format("CSV", delimiter="|", quote="~"))
+    stream = Stream("river", stream_columns((Column("depth", STRING),)), form=form)
+    assert read_file(path, stream).rows() == [(1, 7, "5"), (2, 8, "x\ny")]
+    with pytest.raises(DataError, match=r"the format of 'export\.dat' is not supported"):
+        read_file(path, RIVER)

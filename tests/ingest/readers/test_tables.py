@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 
 from nilometer.catalog.extents import Table
+from nilometer.catalog.form import Form, Format
 from nilometer.errors import DataError, ResourceError
 from nilometer.ingest.readers import describe_table, read_table
 from nilometer.types import BOOLEAN, FLOAT, INT, POINT, STRING, TIME, Column
@@ -119,3 +120,23 @@ def test_a_postgresql_table(postgres_url: str) -> None:
     assert described == {"id": INT, "Kind": STRING, "limit": FLOAT, "since": TIME, "exact": FLOAT}
     with pytest.raises(DataError, match="the table 'nothing' cannot be read"):
         describe_table(postgres_url, "nothing")
+
+
+def test_columns_of_a_table_come_from_fields_and_paths(tmp_path: Path, database: Path) -> None:
+    columns = (Column("id", INT), Column("what", STRING), Column("most", FLOAT))
+    form = Form((("what", "kind"), ("most", "limit")))
+    table = Table("kinds", columns, f"sqlite:///{database}", "my kinds", form=form)
+    assert read_table(table).rows() == ROWS
+    (tmp_path / "kinds.json").write_text(
+        '{"kinds": [\n{"id": 1, "kind": "gauge", "limits": {"most": 2.5}},\n{"id": 2, "limits": {"most": null}}\n]}'
+    )
+    form = Form((("what", "kind"), ("most", "$.kinds.limits.most")), "$.kinds")
+    assert read_table(Table("kinds", columns, "kinds.json", form=form), tmp_path).rows() == ROWS
+
+
+def test_a_table_without_a_header_is_described_by_places(tmp_path: Path) -> None:
+    (tmp_path / "kinds.csv").write_text("1;gauge;2,5\n2;;NA\n")
+    form = Form(format=Format("CSV", header=False, decimal=",", nulls=("NA",)))
+    columns = describe_table("kinds.csv", "kinds", tmp_path, form)
+    assert columns == (Column("column_1", INT), Column("column_2", STRING), Column("column_3", FLOAT))
+    assert read_table(Table("kinds", columns, "kinds.csv", form=form), tmp_path).rows() == ROWS

@@ -54,6 +54,7 @@ from nilometer.types import (
     OwnWindow,
     Schema,
     Type,
+    list_of,
 )
 
 SCALARS = (INT, FLOAT, STRING, BOOLEAN, TIME, POINT)
@@ -136,18 +137,37 @@ def expressions(draw: st.DrawFn, schema: Schema, type_: Type, depth: int = 2) ->
         case Kind.INT:
             choices += [call(symbol, INT, INT) for symbol in "+-*/%"]
             choices += [call("negative", INT), call("abs", INT), call("length", STRING), call("sign", FLOAT)]
+            choices += [call("strpos", STRING, STRING), call("cast_int", STRING), call("try_cast_int", FLOAT)]
+            choices += [lambda: Call("date_part", (Literal("hour", STRING), inner(TIME)), INT)]
         case Kind.FLOAT:
             choices += [call(symbol, FLOAT, FLOAT) for symbol in "+-*/%^"]
             choices += [call("float", INT), call("sqrt", FLOAT), call("distance", POINT, POINT)]
             choices += [call("negative", FLOAT), call("greatest", FLOAT, FLOAT, FLOAT)]
+            choices += [call("cast_float", STRING), call("try_cast_float", BOOLEAN), call("epoch", TIME)]
+            choices += [
+                lambda: Call("round", (inner(FLOAT), Literal(-2, INT)), FLOAT),
+                call("atan2", FLOAT, FLOAT),
+            ]
         case Kind.STRING:
             choices += [
                 call("concat", STRING, STRING),
                 call("lower", STRING),
                 call("coalesce", STRING, STRING),
+                call("string", draw(st.sampled_from((INT, FLOAT, BOOLEAN, TIME, DURATION, POINT)))),
+                call("substring", STRING, INT, INT),
+                call("trim", STRING),
+                lambda: Call("to_char", (inner(TIME), Literal("YYYY", STRING)), STRING),
+                lambda: Call(
+                    "regexp_extract", (inner(STRING), Literal("a\\.|b", STRING), Literal(0, INT)), STRING
+                ),
             ]
         case Kind.TIME:
-            choices += [call("+", TIME, DURATION), call("-", TIME, DURATION)]
+            choices += [call("+", TIME, DURATION), call("-", TIME, DURATION), call("cast_time", STRING)]
+            choices += [
+                lambda: Call(
+                    "date_trunc", (Literal("day", STRING), inner(TIME), Literal("UTC", STRING)), TIME
+                )
+            ]
         case Kind.DURATION:
             choices += [call("-", TIME, TIME), call("+", DURATION, DURATION), call("*", DURATION, INT)]
             choices += [call("negative", DURATION)]
@@ -155,6 +175,8 @@ def expressions(draw: st.DrawFn, schema: Schema, type_: Type, depth: int = 2) ->
             compared = draw(st.sampled_from((INT, FLOAT, STRING, TIME, DURATION)))
             comparison = draw(st.sampled_from(("=", "!=", "<", "<=", ">", ">=")))
             choices += [call(comparison, compared, compared), call("is_null", compared), call("not", BOOLEAN)]
+            choices += [call("is_distinct", compared, compared), call("cast_boolean", STRING)]
+            choices += [call("starts_with", STRING, STRING), call("try_cast_boolean", INT)]
             choices += [lambda: Call("like", (inner(STRING), Literal("a_%", STRING)), BOOLEAN)]
             choices += [lambda: _logical(draw, schema, depth), lambda: _in(draw, inner(compared))]
     return draw(st.sampled_from(choices))()
@@ -220,6 +242,12 @@ def aggregates(draw: st.DrawFn, input: Node) -> Node:
         items.append(
             logical.AggregateItem(f"i{index}", Aggregate(function, argument, draw(st.booleans()), type_))
         )
+    if draw(st.booleans()):
+        value = draw(expressions(input.schema, FLOAT, 1))
+        rest = tuple(draw(st.lists(expressions(input.schema, FLOAT, 1), min_size=1, max_size=3)))
+        function = draw(st.sampled_from(("first", "arg_max", "corr", "array_agg")))
+        type_ = list_of(FLOAT) if function == "array_agg" else FLOAT
+        items.append(logical.AggregateItem("several", Aggregate(function, value, False, type_, rest)))
     items.append(logical.AggregateItem("n", Aggregate("count", None, False, INT), "1"))
     completeness = None
     if isinstance(input, logical.TimeWindow) and draw(st.booleans()):
@@ -258,7 +286,8 @@ def streams_above(draw: st.DrawFn, input: Node, alias: str) -> Node:
 def calls(draw: st.DrawFn, function: TableFunction, numbers: list[str], alias: str) -> FunctionCall:
     """A call of a function over columns of numbers, with any of its options."""
     most = 3 if function.most_columns is None else function.most_columns
-    columns = draw(st.lists(st.sampled_from(numbers), min_size=function.least_columns, max_size=most))
+    drawn = st.lists(st.sampled_from(numbers), min_size=function.least_columns, max_size=most, unique=True)
+    columns = draw(drawn)
     given: dict[str, OptionValue] = {}
     for each in function.options:
         optional = each.default is not REQUIRED and not isinstance(each.default, Intervals)

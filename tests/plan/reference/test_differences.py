@@ -94,4 +94,4 @@ def test_tuples_have_the_tick_as_time_and_no_source():
     # A second window over the answers: each counts at its tick, 10 or 20, whatever the reading's time was.
     outer = range_window(inner, 15, 10)
     plan = logical.Deliver(keep(outer, "q.s.v"), True)
-    assert run(plan, s=(reading(10, 1), reading(20, 2))) == [(10, 1), (20, 1), (20, 2)]
+    assert run(plan, s=(reading(10, 1), reading(20, 2))) == [(10, 1), (20, 1), (20, 2), (30, 2)]

@@ -77,8 +77,22 @@ class TestWindowsWithWindows:
             [reading(1, 5), reading(2, 6), reading(2, 6)],
             [reading(2, 6), reading(2, 6), reading(3, 1)],
         )
-        assert run(plan, a=log_a, b=log_b) == [(1, 5, None)] + 4 * [(2, 6, 6)]
+        assert run(plan, a=log_a, b=log_b) == [(1, 5, None)] + 4 * [(2, 6, 6)] + 2 * [(3, 6, None)]
         assert run(plan, a=[*log_a, reading(3, 1)], b=log_b) == [(1, 5, None)] + 4 * [(2, 6, 6)] + [(3, 1, 1)]
+
+    def test_full(self):
+        plan = pairs(now_window(A), now_window(B), SAME_VALUE, JoinKind.FULL)
+        log_a = [reading(1, 5), reading(2, 6), reading(2, 6), reading(2, None)]
+        log_b = [reading(2, 6), reading(2, 7), reading(2, 7), reading(2, None)]
+        assert run(plan, a=log_a, b=log_b) == [
+            (1, 5, None),
+            (2, 6, 6),
+            (2, 6, 6),
+            (2, None, None),
+            (2, None, 7),
+            (2, None, 7),
+            (2, None, None),
+        ]
 
     def test_semi_and_anti(self):
         log_a, log_b = [reading(1, 5), reading(2, 5), reading(2, 6)], [reading(2, 6), reading(2, 6)]
@@ -117,7 +131,9 @@ class TestWindowsWithWindows:
         inner = logical.Join(now_window(A), now_window(B), JoinKind.INNER)
         plan = logical.Join(inner, now_window(acquire(pushed("c"))), JoinKind.INNER)
         logs = {"a": [reading(1, 1)], "b": [reading(1, 2), 9], "c": [reading(3, 3)]}
-        assert evaluations(plan, "c.v", **logs) == [(1, [])]
+        assert evaluations(plan, "c.v", **logs, finished=False) == []
+        logs["a"].append(2)
+        assert evaluations(plan, "c.v", **logs, finished=False) == [(1, [])]
         logs["a"].append(4)
         assert evaluations(plan, "c.v", **logs) == [(1, []), (3, [3])]
 

@@ -62,8 +62,11 @@ class TestAsof:
     def test_waits_until_the_watermark_of_both_has_passed(self):
         left, right = [reading(5, 1), reading(8, 2)], [reading(3, 30), reading(6, 60)]
         assert asof(left, right, finished=False) == [(5, 1, 30)]
-        assert asof(left, right, finished=True) == [(5, 1, 30)]
-        assert asof(left, [*right, 9], finished=True) == [(5, 1, 30), (8, 2, 60)]
+        assert asof(left, [*right, 9], finished=False) == [
+            (5, 1, 30)
+        ]  # the left is at 8, which is not past it
+        assert asof([*left, 9], [*right, 9], finished=False) == [(5, 1, 30), (8, 2, 60)]
+        assert asof(left, right, finished=True) == [(5, 1, 30), (8, 2, 60)]
 
     def test_disorder_on_the_right(self):
         sides = (A, acquire(pushed("b", delay=9)))

@@ -97,14 +97,19 @@ class TestQueryWatermark:
             now_window(acquire(pushed("a"))), now_window(acquire(pushed("b"))), algebra.JoinKind.INNER
         )
         assert watermark(plan, a=[reading(10)], b=[reading(7)], finished=False) == 7
-        assert watermark(plan, a=[reading(10)], b=[reading(7)]) == 8
+        assert watermark(plan, a=[reading(10)], b=[reading(7)]) == 11  # both have ended
         assert watermark(plan, a=[reading(10)], b=[9], finished=False) == 9
 
     def test_of_a_stream_never_heard(self):
         plan = logical.Union(now_window(acquire(pushed("a"))), now_window(acquire(pushed("b"))))
-        assert watermark(plan, a=[reading(10)], b=[]) == NEVER
-        assert watermark(plan, a=[reading(10)]) == NEVER
-        assert run(plan, a=[reading(10)]) == []
+        assert watermark(plan, a=[reading(10)], b=[], finished=False) == NEVER
+        assert watermark(plan, a=[reading(10)], finished=False) == NEVER
+        assert run(plan, a=[reading(10)], finished=False) == []
+
+    def test_of_a_stream_that_ended_without_a_tuple(self):
+        plan = logical.Union(now_window(acquire(pushed("a"))), now_window(acquire(pushed("b"))))
+        assert watermark(plan, a=[reading(10)], b=[]) == 11
+        assert watermark(plan) == NEVER
 
     def test_of_tables_alone(self):
         answer = evaluate(stored(k=INT), {}, {"t": [{"k": 1}]})
@@ -113,14 +118,29 @@ class TestQueryWatermark:
 
 class TestEndOfStream:
     def test_with_slide_the_first_multiple_at_or_after_the_last_tuple(self):
+        # RANGE 10 SLIDE 10: the one window that holds it.
         plan = range_window(acquire(pushed()), 10, 10)
         assert watermark(plan, s=[reading(3), reading(11)]) == 21
         assert watermark(plan, s=[reading(3), reading(20)]) == 21
 
-    def test_no_further(self):
-        # RANGE 30 would go on to hold the tuple at 20 and 30; but the stream has ended.
+    def test_as_long_as_a_window_holds_a_tuple_and_no_further(self):
         plan = range_window(acquire(pushed()), 30, 10)
+        assert evaluations(plan, "s.v", s=[reading(3, 7)]) == [(10, [7]), (20, [7]), (30, [7])]
+        # RANGE leaves its start out: at 40 the window (10, 40] does not hold the tuple at 10.
+        assert evaluations(plan, "s.v", s=[reading(10, 7)]) == [(10, [7]), (20, [7]), (30, [7])]
+
+    def test_a_window_with_gaps_is_evaluated_once_after_the_last_tuple(self):
+        plan = range_window(acquire(pushed()), 2, 10)
+        assert evaluations(plan, "s.v", s=[reading(3, 7)]) == [(10, [])]
+
+    def test_a_window_of_the_past_until_it_has_seen_the_last_tuple(self):
+        plan = logical.TimeWindow(acquire(pushed()), 30, 10, 10, False)
+        assert evaluations(plan, "s.v", s=[reading(3, 7)]) == [(10, []), (20, [7]), (30, [7])]
+
+    def test_a_window_without_beginning_until_it_holds_the_last_tuple(self):
+        plan = logical.TimeWindow(acquire(pushed()), None, 0, 10, False)
         assert evaluations(plan, "s.v", s=[reading(3, 7)]) == [(10, [7])]
+        assert watermark(logical.TimeWindow(acquire(pushed()), None, 15, 10, False), s=[reading(3)]) == 21
 
     def test_while_it_runs_the_last_window_is_open(self):
         plan = range_window(acquire(pushed()), 10, 10)
@@ -146,19 +166,31 @@ class TestEndOfStream:
         assert evaluations(plan, "s.v", s=[reading(3, 1), 25]) == [(10, [1]), (20, [])]
 
     def test_each_occurrence_has_its_own_end(self):
-        # a's would be 21, b's is 13: their minimum is the query's.
+        # a's is 21, b's would be 13: b is silent after 12, and time passes until a's window is over.
         left, right = range_window(acquire(pushed("a")), 10, 10), now_window(acquire(pushed("b")))
         plan = logical.Join(left, right, algebra.JoinKind.INNER)
-        assert watermark(plan, a=[reading(12)], b=[reading(12)]) == 13
-        assert evaluations(plan, "a.v", a=[reading(12)], b=[reading(12)]) == [(12, [])]
+        assert watermark(plan, a=[reading(12, 7)], b=[reading(12)]) == 21
+        assert evaluations(plan, "a.v", a=[reading(12, 7)], b=[reading(12)]) == [(12, []), (20, [7])]
 
     def test_the_window_is_found_through_other_nodes(self):
         inner = logical.Sample(keep(acquire(pushed()), "s.v"), 5)
         assert watermark(range_window(inner, 10, 10), s=[reading(11)]) == 21
 
-    def test_of_nested_windows_the_inner_one_counts(self):
+    def test_of_nested_windows_both_count(self):
         inner = logical.ToStream(keep(now_window(acquire(pushed()), 10), "s.v"), algebra.Relation.RSTREAM)
-        assert watermark(range_window(inner, 60, 60), s=[reading(11)]) == 21
+        # The inner window's last evaluation is at 20, and the outer one's first at or after it at 60.
+        assert watermark(range_window(inner, 60, 60), s=[reading(11)]) == 61
+        assert watermark(range_window(inner, 60, 30), s=[reading(11)]) == 61
+
+    def test_an_outer_window_join_waits_for_a_partner(self):
+        streams = (acquire(pushed("a")), acquire(pushed("b")))
+        bounds = (logical.WindowBound(0, 1, 5),)
+        log = {"a": [reading(10)], "b": [reading(7)]}
+        for kind, expected in (("INNER", 11), ("LEFT", 16), ("FULL", 16)):
+            plan = logical.WindowJoin(streams, bounds, kind=algebra.JoinKind(kind))
+            assert watermark(plan, **log) == expected
+        late = {"a": [reading(10)], "b": [reading(17)]}
+        assert watermark(logical.WindowJoin(streams, bounds, kind=algebra.JoinKind.LEFT), **late) == 18
 
     def test_where_tuples_stand_at_their_times(self):
         # ASOF takes a left tuple at its time, 17, not at its acquisition tick, 10.

@@ -19,6 +19,7 @@ from nilometer.errors import DataError
 from nilometer.plan import logical
 from nilometer.plan.reference import evaluate, same_answer
 from nilometer.spark.layout import lay_out, text_of
+from properties.analytic_queries import analytic_cases
 from properties.random_queries import BASE, SCHEMA, STREAMS, TABLE_ROWS, Case, cases, readings
 from scripts import Run, read_script
 from spark.layout.layered_queries import layered_cases
@@ -133,7 +134,7 @@ def check(
     assert difference is None, difference
 
 
-@pytest.mark.parametrize("queries", [cases, layered_cases])
+@pytest.mark.parametrize("queries", [cases, layered_cases, analytic_cases])
 def test_a_random_query_in_buckets(queries: object, table_file: str) -> None:
     @given(queries(), batch_sizes, bucket_counts, st.booleans(), st.booleans(), st.booleans())  # type: ignore[operator]
     @RELAXED

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from nilometer.expressions import Call, ColumnReference, Literal
 from nilometer.operators.frames import dtype
+from nilometer.operators.value_hashes import hashes_of
 from nilometer.spark.layout import divide
-from nilometer.spark.layout.divide import hashes_of
 from nilometer.types import BOOLEAN, FLOAT, INT, POINT, STRING, Column, Kind, Type
 
 TEXTS = Type(Kind.LIST, element=STRING)

@@ -10,10 +10,15 @@ from __future__ import annotations
 from typing import Final
 
 from nilometer.algebra.table_function import TableFunction
+from nilometer.algebra.table_functions.latest import LATEST
+from nilometer.algebra.table_functions.resample import RESAMPLE
+from nilometer.algebra.table_functions.session import SESSION
 from nilometer.algebra.table_functions.silent import SILENT
 from nilometer.algebra.table_functions.similar import SIMILAR
 
-TABLE_FUNCTIONS: Final[dict[str, TableFunction]] = {each.name: each for each in (SIMILAR, SILENT)}
+TABLE_FUNCTIONS: Final[dict[str, TableFunction]] = {
+    each.name: each for each in (SIMILAR, SILENT, LATEST, RESAMPLE, SESSION)
+}
 
 
 def operators() -> dict[str, TableFunction]:
@@ -22,4 +27,4 @@ def operators() -> dict[str, TableFunction]:
     return {part.operator: part for part in both}
 
 
-__all__ = ["SILENT", "SIMILAR", "TABLE_FUNCTIONS", "operators"]
+__all__ = ["LATEST", "RESAMPLE", "SESSION", "SILENT", "SIMILAR", "TABLE_FUNCTIONS", "operators"]

@@ -26,6 +26,8 @@ def changes(node: IStream | DStream, flow: Dataflow) -> int | None:
         return None
     tree = asked.tree
     windows = [_window(leaf) for leaf in tree.leaves]
+    if any(window.grid is not None for window in windows):
+        return None
     scopes = [Scope(w.start, w.end, w.slide, w.open_start, acquisition_interval(w.input)) for w in windows]
     spec = JoinChanges(
         tuple(Side(leaf.schema, scope) for leaf, scope in zip(tree.leaves, scopes, strict=True)),

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from nilometer import algebra
-from nilometer.dataflow.lowering.sources_of import acquisition_interval, id_type
+from nilometer.dataflow.lowering.sources_of import acquisition_interval, grid_of, id_type
 from nilometer.expressions import Aggregate as AggregateExpression
 from nilometer.expressions import ColumnReference, Expression, conjunction, transform
 from nilometer.operators.aggregate_items import NamedAggregate, NamedExpression
@@ -49,7 +49,7 @@ def fused(
     if not fusible(keys, items, predicate_of_all):
         return None
     if isinstance(below, RowWindow):
-        if completeness is not None:
+        if completeness is not None or below.keys:
             return None
         rows = RowWindowAggregate(
             below.schema,
@@ -72,6 +72,7 @@ def fused(
         items,
         predicate_of_all,
         completeness,
+        grid_of(below),
     )
     return spec, below.input
 

@@ -1,4 +1,4 @@
-"""Lowers NL_JOIN, HASH_JOIN and UNION, by the kind of their inputs: windows, a stream's tuples, or tables."""
+"""Lowers NL_JOIN, HASH_JOIN, UNION, EXCEPT and INTERSECT, by the kind of their inputs: windows, a stream's tuples, or tables."""
 
 from __future__ import annotations
 
@@ -9,12 +9,14 @@ from nilometer.dataflow.dataflow import Dataflow
 from nilometer.dataflow.lowering.sources_of import id_type, source_type
 from nilometer.dataflow.ticks import mixed
 from nilometer.expressions import Expression
+from nilometer.operators import bag_operation as bag_operator
 from nilometer.operators import union as union_operator
 from nilometer.operators.join import WindowsJoin, WindowsTableJoin
 from nilometer.operators.logic import TICK, TIME
 from nilometer.operators.matching import KeyPairs
 from nilometer.operators.table_join import StreamTableJoin, TableJoin
-from nilometer.plan.physical import HashJoin, NlJoin, Union
+from nilometer.operators.table_outer_join import TableOuterJoin
+from nilometer.plan.physical import BagOperation, HashJoin, NlJoin, Union
 
 
 def nested_loop_join(node: NlJoin, flow: Dataflow) -> int:
@@ -35,6 +37,8 @@ def _join(node: NlJoin | HashJoin, flow: Dataflow, keys: KeyPairs, residual: Exp
             return flow.add_operator(node, WindowsJoin(*common))
         case (Collection.WINDOWS, _) | (_, Collection.WINDOWS):
             table = 1 if right.collection is Collection.TABLE else 0
+            if node.preserves_table:
+                return flow.add_operator(node, TableOuterJoin(*common, table=table))
             return flow.add_operator(node, WindowsTableJoin(*common, table=table))
         case Collection.TABLE, Collection.TABLE:
             return flow.add_operator(node, TableJoin(*common))
@@ -53,6 +57,13 @@ def union(node: Union, flow: Dataflow) -> int:
     spec = union_operator.Union(node.left.schema, node.right.schema, node.collection, id_types)
     place = flow.add_operator(node, spec)
     return flow.fuse(place, _at_their_times) if mixed(node) else place
+
+
+def bag_operation(node: BagOperation, flow: Dataflow) -> int:
+    """The difference or intersection of two bags."""
+    windows = node.collection is Collection.WINDOWS
+    spec = bag_operator.BagOperation(node.left.schema, node.right.schema, node.bag_operator, windows)
+    return flow.add_operator(node, spec)
 
 
 def _at_their_times(rows: pl.DataFrame) -> pl.DataFrame:

@@ -1,4 +1,4 @@
-"""Lowers SP_ACQUIRE and STORED_SCAN, which bring the rows of extents into a dataflow."""
+"""Lowers SP_ACQUIRE, STORED_SCAN and VALUES, which bring the rows of extents into a dataflow."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from nilometer.dataflow.stages import StreamReader, TableReader, pick
 from nilometer.operators.evaluate.evaluate import compile_predicate
 from nilometer.operators.frames import dtype, dtypes, empty, stream_dtypes
 from nilometer.operators.logic import ID, STREAM_COLUMNS
-from nilometer.plan.physical import SpAcquire, StoredScan
+from nilometer.plan.physical import SpAcquire, StoredScan, Values
+from nilometer.types import Kind
 
 
 def acquire(node: SpAcquire, flow: Dataflow) -> int:
@@ -65,3 +66,20 @@ def scanned(node: StoredScan, rows: pl.DataFrame) -> pl.DataFrame:
     )
     # If no column is wanted, the number of rows still counts.
     return rows.select(columns) if node.columns else pl.DataFrame(height=rows.height)
+
+
+def values(node: Values, flow: Dataflow) -> int:
+    """Constant rows, which no later round brings again."""
+    columns = dtypes(node.schema)
+    points = [place for place, column in enumerate(node.columns) if column.type.kind is Kind.POINT]
+    rows = [
+        [_point(value) if place in points else value for place, value in enumerate(row)] for row in node.rows
+    ]
+    frame = (
+        pl.DataFrame(rows, schema=columns, orient="row") if columns else pl.DataFrame(height=len(node.rows))
+    )
+    return flow.add(node, TableReader("", empty(columns), lambda: frame, lambda found: found))
+
+
+def _point(value: tuple[float, float] | None) -> dict[str, float] | None:
+    return None if value is None else {"x": value[0], "y": value[1]}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from nilometer.algebra import Collection
+from nilometer.algebra.grid import Grid
 from nilometer.plan import physical
 from nilometer.types import INT, Type
 
@@ -30,6 +31,14 @@ def id_type(node: physical.Node) -> Type:
     return source_type(node) or INT
 
 
+def grid_of(window: physical.TimeWindow) -> Grid | None:
+    """The grid of a window, over the streams below it."""
+    if window.grid is None:
+        return None
+    leaves = (node for node in physical.walk_plan(window) if isinstance(node, physical.SpAcquire))
+    return window.grid.over(leaf.stream.delay for leaf in leaves)
+
+
 def acquisition_interval(node: physical.Node) -> int | None:
     """The interval of a sensed extent, also after filters, projections, LAG, SAMPLE and joins with tables;
     None for other streams."""
@@ -40,9 +49,12 @@ def acquisition_interval(node: physical.Node) -> int | None:
             physical.Select()
             | physical.Project()
             | physical.Rename()
+            | physical.Unnest()
             | physical.Exchange()
             | physical.Lag()
             | physical.Sample()
+            | physical.Analytic()
+            | physical.Limit()
         ):
             return acquisition_interval(node.inputs[0])
         case physical.NlJoin(left=left, right=right) | physical.HashJoin(left=left, right=right):

@@ -7,7 +7,8 @@ from nilometer.dataflow.dataflow import Dataflow
 from nilometer.dataflow.stages import Transform, pick
 from nilometer.operators.evaluate.evaluate import compile_predicate, compile_projection
 from nilometer.operators.logic import STREAM_COLUMNS, TICK, WINDOW_COLUMNS
-from nilometer.plan.physical import Deliver, Exchange, Node, Project, Rename, Select
+from nilometer.operators.unnest import Unnesting
+from nilometer.plan.physical import Deliver, Exchange, Node, Project, Rename, Select, Unnest
 
 SYSTEM: dict[Collection, tuple[str, ...]] = {
     Collection.STREAM: STREAM_COLUMNS,
@@ -29,6 +30,11 @@ def project(node: Project, flow: Dataflow) -> int:
 
 def rename(node: Rename, flow: Dataflow) -> int:
     """The same columns under an alias."""
+    return flow.fuse(flow.lower(node.input), transform_of(node))
+
+
+def unnest(node: Unnest, flow: Dataflow) -> int:
+    """A row for each element of a list."""
     return flow.fuse(flow.lower(node.input), transform_of(node))
 
 
@@ -56,4 +62,6 @@ def transform_of(node: Node) -> Transform:
         case Rename():
             names = dict(zip(node.input.schema.names, node.schema.names, strict=True))
             return lambda rows: rows.rename(names)
+        case Unnest(name=name, expression=expression):
+            return Unnesting(name, expression, node.collection is Collection.STREAM)
     raise AssertionError(f"{node.operator} is not stateless")

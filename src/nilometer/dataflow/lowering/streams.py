@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from nilometer.algebra import JoinKind
 from nilometer.dataflow.dataflow import Dataflow
 from nilometer.dataflow.lowering.sources_of import id_type
 from nilometer.operators import asof_join as asof_operator
@@ -9,6 +10,7 @@ from nilometer.operators import lag as lag_operator
 from nilometer.operators import sample as sample_operator
 from nilometer.operators.shedding.shedding import Shedding
 from nilometer.operators.window_join import window_join as window_join_operator
+from nilometer.operators.window_join.outer import OuterWindowJoin
 from nilometer.operators.window_join.plan import Form
 from nilometer.plan.physical import AsofJoin, HwJoin, Lag, MwJoin, NlwJoin, Sample, WindowJoin
 
@@ -44,6 +46,8 @@ def window_join(node: WindowJoin, flow: Dataflow) -> int:
         FORMS[type(node)],
         shedding_of(node),
     )
+    if node.kind is not JoinKind.INNER:
+        return flow.add_operator(node, OuterWindowJoin(spec, node.kind))
     return flow.add_operator(node, spec)
 
 

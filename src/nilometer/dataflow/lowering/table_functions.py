@@ -7,7 +7,10 @@ from collections.abc import Callable
 
 from nilometer.algebra.table_function import FunctionCall
 from nilometer.dataflow.dataflow import Dataflow
+from nilometer.operators.last_of_each.latest import Latest
+from nilometer.operators.last_of_each.resample import Resample
 from nilometer.operators.logic import Spec
+from nilometer.operators.session import Session
 from nilometer.operators.silent import Silent
 from nilometer.operators.similar.similar import Similar
 from nilometer.plan.physical import TableFunction
@@ -16,6 +19,9 @@ from nilometer.types import Schema
 SPECS: dict[str, Callable[[FunctionCall, Schema], Spec]] = {
     "SN_JOIN": Similar.of,
     "SILENT": Silent.of,
+    "LATEST": Latest.of,
+    "RESAMPLE": Resample.of,
+    "SESSION": Session.of,
 }
 
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from types import TracebackType
 from typing import Self
@@ -24,7 +24,7 @@ from typing import Self
 import polars as pl
 
 from nilometer.catalog.extents import Stream
-from nilometer.ingest.payloads import Garbled
+from nilometer.ingest.payloads import FieldCounts, Garbled
 from nilometer.operators.frames import dtype, empty
 from nilometer.types import SECOND
 
@@ -65,7 +65,8 @@ class ReadResult:
     `handle` is for `acknowledge`. `sequence` is set by sources that give the same rows each time: it is the
     number of readings of the same `part` that came before these, like the sequence number of an idempotent
     producer. A part is a file; a source without parts uses "". `kept`, if given, replaces everything that was
-    remembered of the parts before this result: parts that are gone are not in it.
+    remembered of the parts before this result: parts that are gone are not in it. `fields` counts what the
+    payloads lack or have beyond the declaration.
     """
 
     status: Status
@@ -77,6 +78,7 @@ class ReadResult:
     sequence: int | None = None
     part: str = ""
     kept: Mapping[str, int] | None = None
+    fields: FieldCounts = field(default_factory=FieldCounts)
 
     @property
     def garbled_count(self) -> int:

@@ -95,7 +95,7 @@ class HttpPollAdapter(Adapter):
             Messages(payloads, [now] * len(payloads), [self.url] * len(payloads)),
             None if self._decoder.format is not Format.AUTO else format_of(answer.content_type),
         )
-        return ReadResult(Status.NEW_VALUE, decoded.rows, decoded.garbled, arrived=now)
+        return ReadResult(Status.NEW_VALUE, decoded.rows, decoded.garbled, arrived=now, fields=decoded.fields)
 
     def close(self) -> None:
         self._open = False

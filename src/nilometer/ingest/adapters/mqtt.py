@@ -171,6 +171,7 @@ class MqttAdapter(Adapter):
             presences,
             arrival,
             handle,
+            fields=decoded.fields,
         )
 
     def acknowledge(self, handle: object) -> None:

@@ -18,7 +18,7 @@ rows. Whatever files come and go, and however the rows are cut into batches, a r
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -28,7 +28,7 @@ from nilometer.catalog.address import Address
 from nilometer.catalog.extents import Stream
 from nilometer.errors import DataError
 from nilometer.ingest.adapters.adapter import Adapter, Clock, ReadResult, Status
-from nilometer.ingest.payloads import Garbled
+from nilometer.ingest.payloads import FieldCounts, Garbled
 from nilometer.ingest.readers import is_data_file, read
 from nilometer.ingest.readers.reading import Reading
 
@@ -44,12 +44,14 @@ or corrected in it would change the numbers of the others."""
 
 @dataclass(frozen=True)
 class Piece:
-    """Rows of a part, and its garbled rows. `letters` is the part that numbers the garbled rows."""
+    """Rows of a part, and its garbled rows. `letters` is the part that numbers the garbled rows. `fields` counts what
+    the part lacks or has beyond the declaration."""
 
     rows: pl.DataFrame
     garbled: tuple[Garbled, ...] = ()
     part: str = ""
     letters: str = GARBLED
+    fields: FieldCounts = field(default_factory=FieldCounts)
 
 
 class PacedAdapter(Adapter):
@@ -70,6 +72,7 @@ class PacedAdapter(Adapter):
         self._rows = self._none
         self._garbled: tuple[Garbled, ...] = ()
         self._part = self._letters = ""
+        self._fields = FieldCounts()
         # For each part: the readings read before or given out, and the readings of the pieces so far.
         self._given: dict[str, int] = {}
         self._passed: dict[str, int] = {}
@@ -119,7 +122,8 @@ class PacedAdapter(Adapter):
         self._kept = False
         sequence = self._given.get(part, 0)
         self._given[part] = sequence + result.received
-        return replace(result, sequence=sequence, part=part, kept=kept)
+        fields, self._fields = self._fields, FieldCounts()
+        return replace(result, sequence=sequence, part=part, kept=kept, fields=fields)
 
     @property
     def due(self) -> int | None:
@@ -151,7 +155,9 @@ class PacedAdapter(Adapter):
         letters = self._pass(piece.letters, sum(letter.count for letter in piece.garbled))
         rows = self._pass(piece.part, piece.rows.height)
         self._rows, self._garbled = piece.rows[rows:], _beyond(piece.garbled, letters)
-        return letters > 0 or rows > 0
+        skipped = letters > 0 or rows > 0
+        self._fields = FieldCounts() if skipped else piece.fields
+        return skipped
 
     def _pass(self, part: str, readings: int) -> int:
         """The number of a part's next readings that were read before."""
@@ -233,7 +239,7 @@ class ReplayAdapter(PacedAdapter):
                 return None
             letter = Garbled(b"", str(error).replace("\n", "; "), str(path))
             return Piece(self._none, (letter,), part, part + UNREADABLE)
-        piece = Piece(reading.rows, letters, part, part + GARBLED)
+        piece = Piece(reading.rows, letters, part, part + GARBLED, _fields(reading))
         self._lay_out(piece)
         if reading.rows.height < self._given.get(part, 0):
             # Fewer rows than were read before: it is another file of the same name.
@@ -270,12 +276,23 @@ def _beyond(garbled: tuple[Garbled, ...], count: int) -> tuple[Garbled, ...]:
     return tuple(left)
 
 
+def _fields(reading: Reading) -> FieldCounts:
+    """By column, the rows without a value; and the columns that are not declared, which all rows have."""
+    height = reading.rows.height
+    missing = {
+        column.name: column.null_count()
+        for column in reading.rows
+        if column.name.lower() not in ("time", "id") and column.null_count()
+    }
+    return FieldCounts(missing, dict.fromkeys(reading.unknown, height) if height else {}, looked=height)
+
+
 def _letters(reading: Reading, path: Path) -> tuple[Garbled, ...]:
     """The garbled rows of a file: the first few with their bytes; the last of these also counts all
     others."""
     if not reading.garbled:
         return ()
-    textual = not path.name.lower().endswith((".parquet", ".gz"))
+    textual = not path.name.lower().endswith((".parquet", ".gz", ".zst"))
     lines = path.read_bytes().split(b"\n") if textual else []
     letters = [
         Garbled(

@@ -51,7 +51,7 @@ class TcpLinesAdapter(Adapter):
         self._decoder = Decoder(
             stream, format=address.word("format", Format.AUTO), times=address.word("time", Times.EITHER)
         )
-        self._csv = CsvLines(tuple(column.name for column in stream.columns))
+        self._csv = CsvLines(tuple(column.name for column in stream.columns), form=stream.form)
         # (payload, peer, arrival, the reason if it is garbled)
         self._inbox: Inbox[tuple[bytes, str, int, str | None]] = Inbox(address.count("receive", 100_000))
         self.wake = self._inbox.wake
@@ -83,7 +83,10 @@ class TcpLinesAdapter(Adapter):
         payloads, peers, arrived, _ = zip(*sound, strict=True) if sound else ((), (), (), ())
         decoded = self._decoder.decode(Messages(payloads, arrived, peers))
         broken = tuple(Garbled(item[0], item[3], item[1]) for item in items if item[3] is not None)
-        return ReadResult(Status.NEW_VALUE, decoded.rows, broken + decoded.garbled, arrived=items[-1][2])
+        garbled = broken + decoded.garbled
+        return ReadResult(
+            Status.NEW_VALUE, decoded.rows, garbled, arrived=items[-1][2], fields=decoded.fields
+        )
 
     def close(self) -> None:
         if self._thread is None:

@@ -1,8 +1,8 @@
 """A bounded queue of results that were read and could not be appended yet.
 
-With BLOCK nothing is shed: `full` tells the source to stop reading. SPILL does the same, because there is no
-disk to spill to when the disk is full. The other policies shed readings and count them: the oldest, the
-newest, or all but every k-th of the new rows. The law: put = got + shed + waiting, in readings.
+With BLOCK nothing is shed: `full` tells the source to stop reading. The other policies shed readings and
+count them: the oldest, the newest, or all but every k-th of the new rows. The law: put = got + shed +
+waiting, in readings.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class Backlog:
     @property
     def full(self) -> bool:
         """Whether the source must stop reading."""
-        return self.bytes >= self.bound and self.policy in (Policy.BLOCK, Policy.SPILL)
+        return self.bytes >= self.bound and self.policy is Policy.BLOCK
 
     @property
     def head(self) -> Waiting | None:
@@ -74,7 +74,7 @@ class Backlog:
         """Add a result at the tail. Returns the readings that were shed for it."""
         end = None if result.sequence is None else result.sequence + result.received
         size = _size(result)
-        if self._fits(size) or self.policy in (Policy.BLOCK, Policy.SPILL):
+        if self._fits(size) or self.policy is Policy.BLOCK:
             self._append(Waiting(result, end, size))
             return Shed()
         if self.policy is Policy.DROP_NEWEST:

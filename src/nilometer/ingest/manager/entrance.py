@@ -23,11 +23,12 @@ from nilometer.dataflow.ledger import StreamLedger
 from nilometer.dataflow.sources import Batch
 from nilometer.ingest.adapters.adapter import ReadResult
 from nilometer.ingest.manager.seen_keys import LIMIT, SeenKeys, key_of
+from nilometer.ingest.payloads import FieldCounts
 from nilometer.log import Letter, StreamLog
 from nilometer.log import letters as dead
 from nilometer.log.record import ENTRIES, RecordKind
 from nilometer.log.segment import look, segment_ids
-from nilometer.types import SECOND
+from nilometer.types import HOUR, MINUTE, SECOND
 
 SOURCES = 16
 """For how many sources of a stream the log remembers how far they were read."""
@@ -48,6 +49,8 @@ class Entrance:
         books = note.get("ledger", {"received": held, "appended": held})
         self.ledger = StreamLedger(**books)
         self._noted = self.ledger
+        self.fields = FieldCounts.from_json(note.get("fields"))
+        """What the payloads lacked, or had beyond the declaration."""
         self._source = source
         # The log may be older than the parts of sources: then it has one count for all parts, under "".
         self._consumed: dict[str, dict[str, int]] = {
@@ -112,8 +115,10 @@ class Entrance:
             parts = dict(self._parts(result))
             parts[result.part] = max(parts.get(result.part, 0), reached)
             consumed = dict(others) | {self._source: parts}
-        self._write(result, rows, frame, arrived, self.ledger + delta, consumed)
+        fields = self.fields if repeated else self.fields + result.fields
+        self._write(result, rows, frame, arrived, self._note(self.ledger + delta, consumed, fields))
         self.ledger = self._noted = self.ledger + delta
+        self.fields = fields
         self._consumed = consumed
         if self.keys is not None:
             self.keys.remember(rows)
@@ -126,7 +131,7 @@ class Entrance:
     def settle(self) -> None:
         """Write the books if they have changed since they were last written to the log."""
         if self.ledger != self._noted:
-            self.log.writer.letters([], note=self._note(self.ledger, self._consumed))
+            self.log.writer.letters([], note=self._note(self.ledger, self._consumed, self.fields))
             self._noted = self.ledger
 
     # ---- step by step ----------------------------------------------------------------------------------------------------
@@ -164,7 +169,12 @@ class Entrance:
             if int(ahead.max()) > self.stream.future:  # type: ignore[arg-type]
                 early = ahead > self.stream.future
                 seconds = (ahead.filter(early) // SECOND).cast(pl.String)
-                reason = "stamped " + seconds + " seconds ahead of its arrival"
+                reason = (
+                    "stamped "
+                    + seconds
+                    + " seconds ahead of its arrival"
+                    + _perhaps_local(ahead.filter(early))
+                )
                 refused.append(self._quarantined(rows.filter(early), reason, stamp))
                 future = int(early.sum())
                 rows = rows.filter(~early)
@@ -190,11 +200,9 @@ class Entrance:
         rows: pl.DataFrame,
         letters: pl.DataFrame,
         arrived: int | None,
-        ledger: StreamLedger,
-        consumed: dict[str, dict[str, int]],
+        note: dict[str, Any],
     ) -> None:
         writer = self.log.writer
-        note = self._note(ledger, consumed)
         if rows.height:
             # The letters come first and are not counted yet. If writing the rows fails, the result comes
             # again, and a letter may stand in the log twice.
@@ -208,8 +216,19 @@ class Entrance:
         self._lettered = None
 
     @staticmethod
-    def _note(ledger: StreamLedger, consumed: dict[str, dict[str, int]]) -> dict[str, Any]:
-        return {"ledger": ledger.as_dict()} | ({"consumed": consumed} if consumed else {})
+    def _note(
+        ledger: StreamLedger, consumed: dict[str, dict[str, int]], fields: FieldCounts
+    ) -> dict[str, Any]:
+        counts = {"fields": fields.as_json()} if fields else {}
+        return {"ledger": ledger.as_dict()} | ({"consumed": consumed} if consumed else {}) | counts
+
+
+def _perhaps_local(ahead: pl.Series) -> pl.Series:
+    """A hint for readings that are ahead by what a time zone differs from UTC, less the way to us."""
+    short = -ahead % (15 * MINUTE)
+    zone = (ahead > 25 * MINUTE) & (ahead < 15 * HOUR) & (short < 2 * MINUTE)
+    hint = pl.when(zone).then(pl.lit(": a local time? FORMAT ... (TIMEZONE '...') names its zone"))
+    return pl.select(hint.otherwise(pl.lit(""))).to_series()
 
 
 def _letters(garbled: tuple[Any, ...], arrived: int | None, now: int | None) -> list[Letter]:

@@ -28,6 +28,7 @@ from nilometer.ingest.manager.entrance import Entrance
 from nilometer.ingest.manager.handed import Handed
 from nilometer.ingest.manager.order import Order
 from nilometer.ingest.manager.settings import ManagerSettings
+from nilometer.ingest.payloads import FieldCounts
 from nilometer.log import Offset, StreamLog
 
 DEMANDS = 10_000
@@ -238,6 +239,13 @@ class Recorder:
         note = self.log.note or {}
         end = self.log.end.position
         return StreamLedger(**note.get("ledger", {"received": end, "appended": end}))
+
+    @property
+    def fields(self) -> FieldCounts:
+        """What the payloads lacked, or had beyond the declaration."""
+        if self.entrance is not None:
+            return self.entrance.fields
+        return FieldCounts.from_json((self.log.note or {}).get("fields"))
 
     @property
     def log_end(self) -> Offset:

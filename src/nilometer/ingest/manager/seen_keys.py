@@ -19,7 +19,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from nilometer.catalog.extents import Stream
-from nilometer.dataflow.keys import column_of, is_timed, key_columns, key_frame, prints_of
+from nilometer.dataflow.keys import column_of, identity_of, is_timed, key_columns, key_frame, prints_of
 from nilometer.errors import ResourceError
 from nilometer.ingest.manager.fingerprints import Fingerprints
 from nilometer.log import StreamLog
@@ -205,9 +205,8 @@ class SeenKeys:
 
 
 def key_of(stream: Stream) -> list[str]:
-    """The columns of the declared KEY. Without one: (id, tick) for a sensed stream, none for a pushed stream
-    (design.md)."""
-    return key_columns(stream, stream.key or (("id", "tick") if stream.sensed else ()))
+    """The columns that identify a reading; none for a pushed stream without a KEY."""
+    return key_columns(stream, identity_of(stream))
 
 
 def _span(keys: pl.DataFrame) -> tuple[int, int]:

@@ -363,6 +363,7 @@ class Source:
             attended.sensors,
             attended.silent,
             self.recorder.log_end,
+            self.recorder.fields,
         )
 
 

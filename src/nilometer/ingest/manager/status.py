@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from nilometer.dataflow.ledger import StreamLedger
 from nilometer.ingest.manager.states import State
+from nilometer.ingest.payloads import FieldCounts
 from nilometer.log import Offset
 
 
@@ -14,7 +15,8 @@ class StreamStatus:
     """`trouble`: why no readings come or none can be written. `rate`: recent readings per second.
     `last_arrival`: a time of the wall clock. `late`: readings out of order by more than DELAY since the
     source was opened. `backlog`: readings that wait to be appended. `expected`, `missing` and `silent` are as
-    in attendance.py; the first two are None if no interval is known."""
+    in attendance.py; the first two are None if no interval is known. `fields`: what payloads lack or have beyond
+    the declaration."""
 
     stream: str
     state: State
@@ -30,6 +32,7 @@ class StreamStatus:
     sensors: int
     silent: tuple[int | str, ...]
     end: Offset
+    fields: FieldCounts = field(default_factory=FieldCounts)
 
     @property
     def ended(self) -> bool:

@@ -5,7 +5,18 @@ contents.
 """
 
 from nilometer.ingest.payloads.decoder import Decoder, Format, Times, format_of
+from nilometer.ingest.payloads.field_counts import FieldCounts
 from nilometer.ingest.payloads.messages import Decoded, Garbled, Messages
 from nilometer.ingest.payloads.topics import TopicPattern
 
-__all__ = ["Decoded", "Decoder", "Format", "Garbled", "Messages", "Times", "TopicPattern", "format_of"]
+__all__ = [
+    "Decoded",
+    "Decoder",
+    "FieldCounts",
+    "Format",
+    "Garbled",
+    "Messages",
+    "Times",
+    "TopicPattern",
+    "format_of",
+]

@@ -20,13 +20,16 @@ import polars as pl
 
 from nilometer.catalog.extents import Stream
 from nilometer.ingest.payloads.csv_lines import CsvLines
-from nilometer.ingest.payloads.json_objects import JsonObjects
+from nilometer.ingest.payloads.field_counts import FieldCounts
 from nilometer.ingest.payloads.messages import MESSAGE, REASON, Decoded, Garbled, Messages, RawReadings
 from nilometer.ingest.payloads.senml import read_senml
 from nilometer.ingest.payloads.topics import TopicPattern
+from nilometer.ingest.readers.epochs import too_late
+from nilometer.ingest.readers.json_columns import JsonColumns
+from nilometer.ingest.readers.local_times import rule
 from nilometer.ingest.readers.values import read_values
 from nilometer.operators.frames import dtype
-from nilometer.types import SECOND, Column, Kind
+from nilometer.types import MICROSECOND, SECOND, Column, Kind
 
 _SENML_NAME = r'"(?:bn|n)"\s*:'
 _SENML_VALUE = r'"(?:v|vs|vb|vd|bv|s|bs)"\s*:'
@@ -72,7 +75,9 @@ class Decoder:
         times: Times = Times.EITHER,
     ) -> None:
         self.stream = stream
-        self.format = format
+        self._form = stream.form
+        declared = self._form.format
+        self.format = Format(declared.kind.lower()) if declared and format is Format.AUTO else format
         self.topic = topic
         self.times = times
         names = tuple(column.name for column in stream.columns)
@@ -87,9 +92,14 @@ class Decoder:
             frozenset(given[name] for name in topic.overruling if name in given) if topic else frozenset()
         )
         self._id, self._time = folded.get("id", "id"), folded.get("time", "time")
-        self._json = JsonObjects(names)
-        self._csv = CsvLines(names, frozenset(self._given))
         self._values = tuple(c for c in stream.columns if c.name not in (self._id, self._time, *self._given))
+        value_names = tuple(column.name for column in self._values)
+        given_names = frozenset(self._given)
+        self._json = JsonColumns(names, self._form, value_names, given_names)
+        self._csv = CsvLines(names, given_names, self._form)
+        self._encoding = None if declared is None else declared.encoding
+        self._bare = len(self._values) == 1
+        """Whether a bare number is a value: there is only one column that it can be."""
         self._stamped: int | None = None
         """The latest stamp of an earlier batch that was later than its reading's arrival."""
         self._senml_by_name_alone = any(name in folded for name in ("n", "v", "vs", "vb"))
@@ -98,7 +108,7 @@ class Decoder:
         """The rows of a batch of messages, and the garbled readings."""
         if not len(messages):
             return Decoded(self._empty())
-        texts, broken = _texts(messages.payloads)
+        texts, broken = _texts(messages.payloads, self._encoding)
         formats = self._formats(texts, format or self.format)
         parts: list[RawReadings] = []
         for kind in (Format.JSON, Format.SENML, Format.CSV):
@@ -115,6 +125,8 @@ class Decoder:
         """The format of each text; NULL if there is no text."""
         if wanted is not Format.AUTO:
             kinds = pl.Series([wanted.value]).new_from_index(0, len(texts))
+            if wanted is Format.JSON and self._bare:
+                kinds = kinds.set(~texts.str.contains(r"^[\[{]").fill_null(True), Format.CSV.value)
             return kinds.set(texts.is_null(), None) if texts.null_count() else kinds
         array = pl.col("text").str.starts_with("[")
         senml = array & pl.col("text").str.contains(_SENML_VALUE) & pl.col("text").str.contains(_SENML_NAME)
@@ -135,22 +147,26 @@ class Decoder:
     ) -> RawReadings:
         match kind:
             case Format.SENML:
-                return read_senml(texts, arrived, self._values, self._id, self._time)
+                return read_senml(texts, arrived, self._values, self._id, self._time, self._form)
             case Format.CSV:
                 return self._csv.read(texts)
             case _:
-                return self._json.read(texts, frozenset(self._given))
+                found = self._json.read(texts)
+                unknown, looked = self._json.unknown(texts)
+                counts = FieldCounts(unknown=unknown, looked=looked)
+                return RawReadings(found.rows, found.broken, fields=counts)
 
     # ---- raw readings -> rows ----------------------------------------------------------------------------------------
 
     def _joined(self, messages: Messages, parts: list[RawReadings], broken: dict[int, str]) -> Decoded:
         topics = self._topic_columns(messages)
-        frames, faults = [], []
+        frames, faults, fields = [], [], FieldCounts()
         for part in parts:
-            rows, bad = self._typed(part, messages, topics)
+            rows, bad, remarks = self._typed(part, messages, topics)
             frames.append(rows)
             faults.append(bad)
             broken |= part.broken
+            fields += part.fields + FieldCounts(self._missing(rows), remarks=remarks)
         rows = pl.concat(frames) if frames else self._empty().with_columns(pl.lit(0, pl.Int64).alias(MESSAGE))
         if len(frames) > 1:
             rows = rows.sort(MESSAGE, maintain_order=True)
@@ -166,7 +182,12 @@ class Decoder:
             Garbled(messages.payloads[number], reason, messages.sources[number], count)
             for number, (reason, count) in sorted(letters.items())
         )
-        return Decoded(rows.drop(MESSAGE), garbled)
+        return Decoded(rows.drop(MESSAGE), garbled, fields)
+
+    def _missing(self, rows: pl.DataFrame) -> dict[str, int]:
+        """By column, how many sound readings have no value."""
+        counts = ((column.name, rows.get_column(column.name).null_count()) for column in self._values)
+        return {name: count for name, count in counts if count}
 
     def _topic_columns(self, messages: Messages) -> dict[str, pl.Series]:
         """The columns that come from the topics, one value per message."""
@@ -177,21 +198,26 @@ class Decoder:
 
     def _typed(
         self, raw: RawReadings, messages: Messages, topics: dict[str, pl.Series]
-    ) -> tuple[pl.DataFrame, pl.DataFrame]:
-        """The sound rows, and the message and reason of each garbled one."""
+    ) -> tuple[pl.DataFrame, pl.DataFrame, dict[str, int]]:
+        """The sound rows, the message and reason of each garbled one, and counts of peculiar values."""
         number = raw.columns.get_column(MESSAGE)
+        remarks: dict[str, int] = {}
+        text_form = None if raw.microseconds else self._form.format
         columns: list[pl.Series] = []
         own: pl.Series | None = None
-        reasons: list[pl.Series] = [raw.columns.get_column(REASON)] if REASON in raw.columns.columns else []
+        reasons: list[pl.Series] = []
         for column in self.stream.columns:
             found = self._found(column, raw, number, topics)
-            unit = self.stream.time_unit if column.name == self._time and not raw.microseconds else None
+            unit = self._unit(column, raw)
             if found is None:
                 columns.append(_nulls(column, len(number)))
             else:
-                read = read_values(found, column.type, unit)
+                read = read_values(found, column.type, unit, text_form)
                 columns.append(read.values.alias(column.name))
-                if read.garbled is not None:
+                remarks |= dict(read.remarks)
+                if read.garbled is not None and column.type.kind is Kind.TIME:
+                    reasons.append(_no_times(column, found, read.garbled, unit, rule(text_form)))
+                elif read.garbled is not None:
                     reasons.append(_reasons(column, found, read.garbled))
                 if column.type.kind is Kind.FLOAT and read.values.null_count() > found.null_count():
                     reasons.append(_too_large(column, found, read.values))
@@ -199,6 +225,8 @@ class Decoder:
                 own = found
             if column.name == self._id and found is not None and column.name in topics:
                 reasons.append(_nameless(found, topics[column.name].gather(number)))
+        if REASON in raw.columns.columns:
+            reasons.append(raw.columns.get_column(REASON))
         rows = pl.DataFrame([number, *columns])
         if self._time in rows.columns and (raw.microseconds or rows.get_column(self._time).null_count()):
             times, missing = self._timed(rows, own, messages, raw.microseconds)
@@ -206,10 +234,16 @@ class Decoder:
             reasons += missing
         reasons = [reason for reason in reasons if reason.null_count() < len(reason)]
         if not reasons:
-            return rows, pl.DataFrame(schema={MESSAGE: pl.Int64, REASON: pl.String})
+            return rows, pl.DataFrame(schema={MESSAGE: pl.Int64, REASON: pl.String}), remarks
         reason = pl.select(pl.coalesce(reasons).alias(REASON)).to_series()
         bad = reason.is_not_null()
-        return rows.filter(~bad), pl.DataFrame([number, reason]).filter(bad)
+        return rows.filter(~bad), pl.DataFrame([number, reason]).filter(bad), remarks
+
+    def _unit(self, column: Column, raw: RawReadings) -> int | None:
+        """The unit of numeric times. SenML's are microseconds by now."""
+        if raw.microseconds:
+            return MICROSECOND
+        return self.stream.time_unit if column.name == self._time else None
 
     def _found(
         self, column: Column, raw: RawReadings, number: pl.Series, topics: dict[str, pl.Series]
@@ -219,6 +253,10 @@ class Decoder:
         if column.name == self._time and self.times is Times.ARRIVAL:
             return None
         payload = raw.columns.get_column(column.name) if column.name in raw.columns.columns else None
+        if column.name == self._time and not raw.microseconds and self._form.sole_time in raw.columns.columns:
+            # The only TIME column is the time of a reading without a field `time`.
+            other = raw.columns.get_column(self._form.sole_time)
+            payload = other if payload is None else payload.zip_with(payload.is_not_null(), other)
         if column.name not in topics:
             return payload
         topic = topics[column.name].gather(number)
@@ -270,12 +308,13 @@ class Decoder:
         return pl.DataFrame(schema={column.name: dtype(column.type) for column in self.stream.columns})
 
 
-def _texts(payloads: Sequence[bytes]) -> tuple[pl.Series, dict[int, str]]:
+def _texts(payloads: Sequence[bytes], encoding: str | None = None) -> tuple[pl.Series, dict[int, str]]:
     """The payloads as trimmed text, NULL where they are not text, and the reasons."""
-    raw = pl.Series("text", payloads, dtype=pl.Binary)
     broken: dict[int, str] = {}
     try:
-        texts = raw.cast(pl.String)
+        if encoding is not None and encoding != "utf-8":
+            payloads = [bytes(payload).decode(encoding, errors="replace").encode() for payload in payloads]
+        texts = pl.Series("text", payloads, dtype=pl.Binary).cast(pl.String)
     except pl.exceptions.PolarsError:
         found: list[str | None] = []
         for number, payload in enumerate(payloads):
@@ -310,6 +349,24 @@ def _reasons(column: Column, found: pl.Series, garbled: pl.Series) -> pl.Series:
     shown = found.cast(pl.String, strict=False).str.head(40).fill_null("?")
     words = pl.concat_str(pl.lit(f"{column.name} '"), shown, pl.lit(kind))
     return pl.select(pl.when(garbled).then(words)).to_series()
+
+
+def _no_times(column: Column, found: pl.Series, garbled: pl.Series, unit: int | None, how: str) -> pl.Series:
+    """The reason for each value that is not a time: how times are read, or the unit that it seems to have."""
+    plain = _reasons(column, found, garbled)
+    if how:
+        plain = plain + how
+    if unit is None:
+        return plain
+    guesses = {text: too_late(text, unit) for text in plain_texts(found, garbled)}
+    known = {text: f": {guess}" for text, guess in guesses.items() if guess is not None}
+    ending = found.cast(pl.String, strict=False).replace_strict(known, default="", return_dtype=pl.String)
+    return plain + ending.fill_null("")
+
+
+def plain_texts(found: pl.Series, garbled: pl.Series) -> list[str]:
+    """The different values that are garbled."""
+    return found.filter(garbled).cast(pl.String, strict=False).drop_nulls().unique().to_list()
 
 
 def _too_large(column: Column, found: pl.Series, read: pl.Series) -> pl.Series:

@@ -11,11 +11,10 @@ from dataclasses import dataclass, field
 
 import polars as pl
 
-MESSAGE = "@message"
-"""The number of the message that a raw reading came in."""
+from nilometer.ingest.payloads.field_counts import FieldCounts
+from nilometer.ingest.readers.json_fields import MESSAGE, REASON
 
-REASON = "@reason"
-"""The reason why a raw reading is garbled; NULL if it is sound."""
+__all__ = ["MESSAGE", "REASON", "Decoded", "Garbled", "Messages", "RawReadings"]
 
 
 @dataclass(frozen=True)
@@ -47,10 +46,12 @@ class Garbled:
 
 @dataclass(frozen=True)
 class Decoded:
-    """Typed rows in the stream's columns, and the garbled readings."""
+    """Typed rows in the stream's columns, the garbled readings, and what the payloads lack or have beyond the
+    declaration."""
 
     rows: pl.DataFrame
     garbled: tuple[Garbled, ...] = ()
+    fields: FieldCounts = field(default_factory=FieldCounts)
 
     @property
     def received(self) -> int:
@@ -69,9 +70,10 @@ class RawReadings:
 
     `columns` has MESSAGE (Int64), possibly REASON, and a column for each declared name that was found, as
     text or typed. `broken` gives the reason for each message that is not in the format. `microseconds` is
-    True if the times need no conversion.
+    True if the times need no conversion. `fields` counts fields that no column reads.
     """
 
     columns: pl.DataFrame
     broken: dict[int, str] = field(default_factory=dict)
     microseconds: bool = False
+    fields: FieldCounts = field(default_factory=FieldCounts)

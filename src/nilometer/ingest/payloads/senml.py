@@ -16,12 +16,14 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from nilometer.ingest.payloads.json_objects import as_arrays, decode_arrays, unrolled
+from nilometer.catalog.form import PLAIN, Form
 from nilometer.ingest.payloads.messages import MESSAGE, REASON, RawReadings
 from nilometer.ingest.payloads.senml_units import conversion
+from nilometer.ingest.readers.json_fields import JsonFields, Place
 from nilometer.types import SECOND, Column, Kind
 
 KEYS = ["bn", "bt", "bu", "bv", "bver", "n", "u", "v", "vs", "vb", "t"]
+_FIELDS = JsonFields({key: [Place((key,))] for key in KEYS}, nan="NaN")
 RELATIVE = (1 << 28) * SECOND
 VERSION = 10
 
@@ -36,27 +38,29 @@ def read_senml(
     columns: tuple[Column, ...],
     id_name: str,
     time_name: str,
+    form: Form = PLAIN,
 ) -> RawReadings:
-    """The raw readings of a batch of packs. `columns` are the declared columns that records may name."""
+    """The raw readings of a batch of packs. `columns` are the declared columns that records may name, by their own
+    names or by those that they are declared FROM."""
     # A receiver must understand a field whose name ends in _ (section 4.4). We know none.
     strange = texts.str.contains('_"\\s*:').fill_null(False)
     texts = texts.set(strange, None) if strange.any() else texts
-    decoded, broken = decode_arrays(as_arrays(texts), KEYS, nan="NaN")
+    found = _FIELDS.read(texts)
+    broken = found.broken
     broken |= dict.fromkeys(strange.arg_true().to_list(), "a SenML field that must be understood, and is not")
-    records = unrolled(decoded, KEYS)
-    records = _resolved(records, arrived, columns)
+    records = _resolved(found.rows, arrived, columns, form)
     records = records.filter(pl.col(_COLUMN).is_not_null() | pl.col(REASON).is_not_null())
     return RawReadings(_widened(records, columns, id_name, time_name), broken, microseconds=True)
 
 
 def _resolved(
-    records: pl.DataFrame, arrived: npt.NDArray[np.int64], columns: tuple[Column, ...]
+    records: pl.DataFrame, arrived: npt.NDArray[np.int64], columns: tuple[Column, ...], form: Form
 ) -> pl.DataFrame:
     """Resolve each record by itself into sensor, column, time, value and unit, or a REASON."""
     message = records.get_column(MESSAGE).to_numpy()
     base = {name: _held(records.get_column(name), message) for name in ("bn", "bt", "bu", "bv")}
     reasons = [pl.col(REASON)]
-    sensor, column = _names(base["bn"], records.get_column("n"), columns)
+    sensor, column = _names(base["bn"], records.get_column("n"), columns, form)
     offsets = []
     for name, seconds in (("bt", base["bt"]), ("t", records.get_column("t"))):
         micro = _microseconds(seconds)
@@ -109,9 +113,12 @@ def _microseconds(seconds: pl.Series) -> pl.Series:
     return micro.set(~sane, None).cast(pl.Int64)
 
 
-def _names(bases: pl.Series, locals_: pl.Series, columns: tuple[Column, ...]) -> tuple[pl.Series, pl.Series]:
+def _names(
+    bases: pl.Series, locals_: pl.Series, columns: tuple[Column, ...], form: Form
+) -> tuple[pl.Series, pl.Series]:
     """The sensor and the declared column of each record; the column is NULL if it is not declared."""
-    known = {spelling: column.name for column in columns for spelling in (column.name, column.name.lower())}
+    names = {column.name: form.origin(column.name) or column.name for column in columns}
+    known = {spelling: column for column, name in names.items() for spelling in (name, name.lower())}
     direct = locals_.replace_strict(known, default=None, return_dtype=pl.String)
     sensor = bases.str.strip_chars_end(_ENDS)
     if direct.null_count():

@@ -1,5 +1,6 @@
 """Reads CSV as raw text columns. The first line names the columns; `,` `;` or a tab separates; quotes as in
-RFC 4180.
+RFC 4180. A declared FORMAT may say otherwise. Without a header the fields are the declared columns in their order;
+if a column is declared FROM `column_2`, they are named by their places instead.
 
 The law: a line with too many or too few fields is set aside and the rest are read; an unquoted empty field is
 NULL. A quoted field may span lines. But if an unclosed quote has swallowed readings, every line is read by
@@ -13,6 +14,8 @@ from __future__ import annotations
 
 import csv
 import io
+import re
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -20,32 +23,41 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.csv as arrow_csv
 
+from nilometer.catalog.form import PLAIN, Form, Format
+from nilometer.errors import DataError
 from nilometer.ingest.readers.lines import nonblank_lines, repaired, split_lines, spoiled_rows
 from nilometer.ingest.readers.reading import DEAD_LETTERS, DeadLetter, RawFile, match_columns
 from nilometer.ingest.readers.values import fits
 from nilometer.types import FLOAT, TIME, Column, Kind
 
 
-def read_csv(data: bytes, declared: tuple[Column, ...] | None = None) -> RawFile:
+def read_csv(data: bytes, declared: tuple[Column, ...] | None = None, form: Form = PLAIN) -> RawFile:
     """The columns of a CSV file, as text; only those that `declared` names, if given."""
-    text, damaged = repaired(data)
-    body = text.lstrip(b"\r\n \t")
+    format = form.format if form.format is not None and form.format.kind == "CSV" else Format("CSV")
+    text, damaged = repaired(_decoded(data, format))
+    # Skipped lines stay as blank ones, so that the numbers of the others are right.
+    text = _skipped(text, format.skip)
+    body = text.lstrip(b"\r\n " + (b"" if format.delimiter == "\t" else b"\t"))
     if not body:
         return RawFile(pl.DataFrame(), lambda rows: rows + 2)
-    separator, names = _header(body)
+    separator, fields = _header(body, format)
+    header = 0 if format.header is False else 1
+    names = fields if header else _names(fields, declared)
     wanted = names if declared is None else list(match_columns(declared, names).values()) or names[:1]
+    way = _Way(separator, format.quote, tuple(names), tuple(wanted), header)
     broken: list[tuple[int, str]] = []
-    columns = _parse(body, separator, names, wanted, broken, threads=True)
+    columns = _parse(body, way, broken, threads=True)
     numbers, opened = None, np.array([], dtype=np.int64)
-    if b'"' in body and (body.count(b'"') % 2 or _swallowed(columns, declared, broken)):
+    quotes = format.quote in (None, '"') and b'"' in body
+    if quotes and (body.count(b'"') % 2 or _swallowed(columns, declared, broken)):
         body, numbers, opened = _closed_lines(text, separator)
         broken.clear()
-        columns = _parse(body, separator, names, wanted, broken, threads=True)
+        columns = _parse(body, way, broken, threads=True)
     if broken:
         broken.clear()
         # The parser knows the number of a record only if it runs in a single thread.
-        columns = _parse(body, separator, names, wanted, broken, threads=False)
-    records = columns.height + len(broken) + 1
+        columns = _parse(body, way, broken, threads=False)
+    records = columns.height + len(broken) + header
     aside = np.array([number - 1 for number, _ in broken], dtype=np.int64)
 
     def record_lines(places: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
@@ -55,7 +67,7 @@ def read_csv(data: bytes, declared: tuple[Column, ...] | None = None) -> RawFile
         return found[places] if found.size == records else places + 1
 
     def lines(rows: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        return record_lines(np.setdiff1d(np.arange(1, records), aside)[rows])
+        return record_lines(np.setdiff1d(np.arange(header, records), aside)[rows])
 
     letters = [DeadLetter(line, "a quote that is not closed") for line in opened[:DEAD_LETTERS].tolist()]
     if broken:
@@ -96,7 +108,7 @@ def _closed_lines(text: bytes, separator: str) -> tuple[bytes, npt.NDArray[np.in
     """The lines on which every quote is closed, their numbers, and the numbers of the others."""
     lines = split_lines(text)
     field = rf'(?:"(?:[^"]|"")*"(?:[^"{separator}][^{separator}]*)?|[^"{separator}][^{separator}]*|)'
-    closed = lines.str.contains(rf"^{field}(?:{separator}{field})*$")
+    closed = lines.str.contains(rf"^{field}(?:{pl.escape_regex(separator)}{field})*$")
     filled = lines.str.strip_chars() != ""
     kept = (filled & closed).arg_true().to_numpy().astype(np.int64)
     opened = (filled & ~closed).arg_true().to_numpy().astype(np.int64)
@@ -105,28 +117,75 @@ def _closed_lines(text: bytes, separator: str) -> tuple[bytes, npt.NDArray[np.in
     return "\n".join(lines.gather(kept)).encode(), kept + 1, opened + 1
 
 
-def _header(text: bytes) -> tuple[str, list[str]]:
-    """The separator, and the names in the first line. A repeated name gets a number, so that the first one
+def _decoded(data: bytes, format: Format) -> bytes:
+    """The text as UTF-8. A byte that the encoding does not have spoils its row, like one that is not UTF-8."""
+    if format.encoding in (None, "utf-8"):
+        return data
+    return data.decode(format.encoding, errors="replace").lstrip("\ufeff").encode()
+
+
+def _skipped(text: bytes, count: int) -> bytes:
+    place = 0
+    for _ in range(count):
+        end = text.find(b"\n", place)
+        if end < 0:
+            return b""
+        place = end + 1
+    return b"\n" * count + text[place:]
+
+
+def _header(text: bytes, format: Format) -> tuple[str, list[str]]:
+    """The separator, and the fields of the first line. A repeated name gets a number, so that the first one
     wins."""
     end = text.find(b"\n")
     header = text[: end if end >= 0 else len(text)].decode().strip("\r")
-    separator = max((",", ";", "\t"), key=header.count)
+    marks = (";", "\t", ",") if format.decimal == "," else (",", ";", "\t")
+    separator = format.delimiter or max(marks, key=header.count)
+    plain = format.quote == ""
+    rows = csv.reader(
+        [header],
+        delimiter=separator,
+        quoting=csv.QUOTE_NONE if plain else csv.QUOTE_MINIMAL,
+        quotechar=None if plain else format.quote or '"',
+    )
     names: list[str] = []
-    for place, field in enumerate(next(csv.reader([header], delimiter=separator)), start=1):
+    for place, field in enumerate(next(rows), start=1):
         name = field.strip() or f"column_{place}"
         names.append(name if name not in names else f"{name}#{place}")
     return separator, names
 
 
-def _parse(
-    text: bytes,
-    separator: str,
-    names: list[str],
-    wanted: list[str],
-    broken: list[tuple[int, str]],
-    *,
-    threads: bool,
-) -> pl.DataFrame:
+def _names(fields: list[str], declared: tuple[Column, ...] | None) -> list[str]:
+    """The names of the fields of a file without a header."""
+    by_place = [f"column_{place}" for place in range(1, len(fields) + 1)]
+    if declared is None or any(re.fullmatch(r"column_\d+", column.name) for column in declared):
+        return by_place
+    names = [column.name for column in declared]
+    if len(names) == len(fields) + 1:
+        names = [name for name in names if name.lower() != "id"]
+    if len(names) != len(fields):
+        raise DataError(
+            f"a file without a header, with {len(fields)} fields in a line where {len(names)} columns are declared",
+            detail=f"the columns are {', '.join(column.name for column in declared)}",
+            hint="declare a column for each field, in their order; or say which field it is: time FROM column_1",
+        )
+    return names
+
+
+@dataclass(frozen=True)
+class _Way:
+    """How the text is cut into columns. `header`: how many lines name them."""
+
+    separator: str
+    quote: str | None
+    names: tuple[str, ...]
+    wanted: tuple[str, ...]
+    header: int
+
+
+def _parse(text: bytes, way: _Way, broken: list[tuple[int, str]], *, threads: bool) -> pl.DataFrame:
+    quote = '"' if way.quote is None else way.quote
+
     def set_aside(row: arrow_csv.InvalidRow) -> str:
         reason = f"{row.actual_columns} fields where {row.expected_columns} are named"
         broken.append((row.number or 0, reason + ("\n" if "\n" in row.text.strip() else "")))
@@ -134,13 +193,18 @@ def _parse(
 
     table = arrow_csv.read_csv(
         io.BytesIO(text),
-        read_options=arrow_csv.ReadOptions(use_threads=threads, column_names=names, skip_rows_after_names=1),
+        read_options=arrow_csv.ReadOptions(
+            use_threads=threads, column_names=list(way.names), skip_rows_after_names=way.header
+        ),
         parse_options=arrow_csv.ParseOptions(
-            delimiter=separator, newlines_in_values=b'"' in text, invalid_row_handler=set_aside
+            delimiter=way.separator,
+            quote_char=quote or False,
+            newlines_in_values=bool(quote) and quote.encode() in text,
+            invalid_row_handler=set_aside,
         ),
         convert_options=arrow_csv.ConvertOptions(
-            include_columns=wanted,
-            column_types={name: pa.large_string() for name in wanted},
+            include_columns=list(way.wanted),
+            column_types={name: pa.large_string() for name in way.wanted},
             strings_can_be_null=True,
             null_values=[""],
             quoted_strings_can_be_null=False,

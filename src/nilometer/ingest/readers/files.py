@@ -9,23 +9,27 @@ from __future__ import annotations
 
 import gzip
 import zlib
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from difflib import get_close_matches
 from pathlib import Path
 
 import numpy as np
 import polars as pl
+import pyarrow as pa
 
 from nilometer.catalog.extents import Stream
+from nilometer.catalog.form import PLAIN, Form
 from nilometer.errors import DataError
 from nilometer.ingest.readers.csv_file import read_csv
+from nilometer.ingest.readers.file_form import FileForm
+from nilometer.ingest.readers.file_set import partition_of
+from nilometer.ingest.readers.guesses import guessed_time
 from nilometer.ingest.readers.json_lines_file import read_json_lines
 from nilometer.ingest.readers.parquet_file import needed_columns, read_parquet, whole_number_ids
 from nilometer.ingest.readers.reading import RawFile, Reading, match_columns, read_rows, row_numbers
 from nilometer.ingest.readers.values import read_values
 from nilometer.operators.frames import dtype
-from nilometer.types import INT, STRING, Column, Type
+from nilometer.types import INT, STRING, TIME, Column, Type
 
 FORMATS: dict[str, str] = {
     ".csv": "csv",
@@ -34,31 +38,13 @@ FORMATS: dict[str, str] = {
     ".json": "json",
     ".parquet": "parquet",
 }
-"""The endings of the formats that can be read, each also with `.gz` after it."""
+"""The endings of the formats that can be read, each also with one of COMPRESSIONS after it."""
 
+COMPRESSIONS: dict[str, str] = {".gz": "gzip", ".zst": "zstd"}
+"""The endings of compressed files, and the names of the methods."""
 
-@dataclass(frozen=True)
-class FileForm:
-    """The differences between a file and its stream: columns with other names (file's -> stream's), and times
-    in nanoseconds."""
-
-    renamed: Mapping[str, str] = field(default_factory=dict)
-    nanoseconds: bool = False
-
-    def in_file(self, name: str) -> str:
-        """The file's name for a column of the stream."""
-        return next((there for there, here in self.renamed.items() if here.lower() == name.lower()), name)
-
-    def columns_in_file(self, columns: tuple[Column, ...]) -> tuple[Column, ...]:
-        """The stream's columns, named as in the file."""
-        return tuple(Column(self.in_file(c.name), c.type, c.unit) for c in columns)
-
-    def shaped(self, raw: RawFile) -> RawFile:
-        """The file's columns, named as in the stream, with times in microseconds."""
-        columns = raw.columns.rename(dict(self.renamed), strict=False)
-        if self.nanoseconds and "time" in columns.columns:
-            columns = columns.with_columns(read_values(columns["time"], INT).values // 1_000)
-        return replace(raw, columns=columns, names=tuple(self.renamed.get(n, n) for n in raw.names))
+ENDINGS = tuple(format_ + packed for format_ in FORMATS for packed in ("", *COMPRESSIONS))
+"""All endings of the files that can be read."""
 
 
 def read(
@@ -66,31 +52,54 @@ def read(
     stream: Stream,
     wanted: frozenset[str] | None = None,
     form: FileForm | None = None,
+    label: str | None = None,
 ) -> Reading:
-    """The stream's tuples in a file, and an account of the rows that could not be read.
+    """The stream's tuples in a file, and an account of the rows that could not be read. `label` names the
+    file in notes and errors.
 
     Some formats can skip the columns that are not `wanted` (lower-case names). They are skipped only where
     that cannot change which rows are garbled.
     """
-    path, form = Path(path), form or FileForm()
+    path, form = Path(path), replace(form or FileForm(), declared=stream.form)
+    label = label or path.name
     columns = stream.columns
     if wanted is not None and _is_plain_parquet(path):
         asked = frozenset(form.in_file(name).lower() for name in wanted)
         needed = needed_columns(path, form.columns_in_file(columns), asked)
-        names = {column.name for column in needed}
-        columns = tuple(column for column in columns if form.in_file(column.name) in names)
-    raw = read_raw(path, form.columns_in_file(columns))
+        there = {column.name for column in needed}
+        columns = tuple(column for column in columns if form.in_file(column.name) in there)
+    names = tuple(column.name for column in columns)
+    values = tuple(name for name in names if name.lower() not in ("time", "id"))
+    raw = read_raw(path, form.columns_in_file(columns), stream.form, names, values)
     if not raw.names and not raw.columns.height and not raw.broken_count:
         empty = pl.DataFrame({column.name: pl.Series([], dtype=dtype(column.type)) for column in columns})
-        return Reading(empty, notes=(f"{path.name} is empty",))
-    shaped = form.shaped(raw)
-    reading = read_rows(shaped, columns, f"'{path.name}'", required="time", time_unit=stream.time_unit)
+        return Reading(empty, notes=(f"{label} is empty",))
+    shaped, guess = form.shaped(raw, columns), None
+    if not match_columns([Column("time", TIME)], shaped.columns.columns) and not raw.mapped:
+        taken = frozenset(match_columns(form.columns_in_file(columns), raw.names).values())
+        guess = guessed_time(read_raw(path, None, stream.form), taken)
+    if guess is not None:
+        form = replace(form, renamed={**form.renamed, guess: "time"})
+        raw = read_raw(path, form.columns_in_file(columns), stream.form, names, values)
+        shaped = form.shaped(raw, columns)
+    reading = read_rows(
+        shaped,
+        columns,
+        f"'{label}'",
+        required="time",
+        time_unit=stream.time_unit,
+        format=stream.form.format,
+    )
     asked_for = [column for column in columns if wanted is None or column.name.lower() in wanted]
-    return replace(reading, notes=_missing(path, asked_for, shaped, reading, raw.names))
+    taking = (f"{label} has no column 'time': taking '{guess}'",) if guess is not None else ()
+    notes = (*taking, *_missing(label, asked_for, shaped, reading, raw.names, stream.form), *reading.notes)
+    matched = match_columns(columns, shaped.names).values()
+    unknown = () if shaped.mapped else tuple(name for name in shaped.names if name not in matched)
+    return replace(reading, notes=notes, unknown=unknown)
 
 
 def _missing(
-    path: Path, declared: list[Column], raw: RawFile, reading: Reading, found: tuple[str, ...]
+    label: str, declared: list[Column], raw: RawFile, reading: Reading, found: tuple[str, ...], form: Form
 ) -> tuple[str, ...]:
     """A note for each declared column that the file does not have."""
     names = raw.names or tuple(raw.columns.columns)
@@ -103,7 +112,7 @@ def _missing(
         free = {name.lower(): name for name in names if name not in matched.values()}
         near = get_close_matches(column.name.lower(), free, n=1)
         notes.append(
-            f"{path.name} has no column '{column.name}' (found {', '.join(found or names)}): it is NULL"
+            f"{label} has no column '{form.origin(column.name) or column.name}' (found {', '.join(found or names)}): it is NULL"
             + (f"; did you mean '{free[near[0]]}'?" if near else "")
         )
     return tuple(notes)
@@ -125,16 +134,20 @@ def sniff_id_type(path: str | Path) -> Type | None:
     return sniff_ids(path)[0]
 
 
-def sniff_ids(path: str | Path) -> tuple[Type | None, str | None]:
+def sniff_ids(path: str | Path, stream: Stream | None = None) -> tuple[Type | None, str | None]:
     """INT if all ids of the file are whole numbers, else STRING; None if it has no column `id`.
 
     If most ids are whole numbers and some are not, the second value names the first exception: `'x9' in line
     4`.
     """
-    told = whole_number_ids(Path(path)) if _is_plain_parquet(Path(path)) else None
+    form = FileForm(declared=PLAIN if stream is None else stream.form)
+    there = form.in_file("id")
+    told = whole_number_ids(Path(path), there) if _is_plain_parquet(Path(path)) else None
     if told is not None:
         return (INT if told else STRING), None
-    raw = read_raw(path, (Column("id", INT),))
+    columns = (Column("id", INT),) if stream is None else stream.columns
+    names = tuple(column.name for column in columns)
+    raw = form.shaped(read_raw(path, form.columns_in_file(columns), form.declared, names), columns)
     name = next((name for name in raw.columns.columns if name.lower() == "id"), None)
     if name is None:
         return None, None
@@ -153,33 +166,59 @@ def is_data_file(path: str | Path) -> bool:
     return _ending(Path(path)) in FORMATS
 
 
-def read_raw(path: str | Path, declared: tuple[Column, ...] | None = None) -> RawFile:
+def read_raw(
+    path: str | Path,
+    declared: tuple[Column, ...] | None = None,
+    form: Form = PLAIN,
+    names: tuple[str, ...] = (),
+    values: tuple[str, ...] = (),
+) -> RawFile:
     """The file's columns before any type is checked. A format may leave out those that `declared` does not
-    name."""
+    name. `names` are the columns that the declared ones become. A JSON line without any of the `values` is set
+    aside."""
     path = Path(path)
     ending = _ending(path)
-    if ending not in FORMATS:
+    kind = FORMATS.get(ending, None if form.format is None else form.format.kind.lower())
+    if kind is None:
         raise DataError(
             f"the format of '{path.name}' is not supported",
-            hint=f"the name must end in one of {', '.join(FORMATS)}, optionally followed by .gz",
+            hint="a GeoJSON file has sensors, not readings: COPY SENSORS OF stream FROM 'it' (id FROM name)"
+            if ending == ".geojson"
+            else f"the name must end in one of {', '.join(FORMATS)}, optionally followed by .gz or .zst",
         )
     plain = _is_plain_parquet(path)
     if path.is_file() and not path.stat().st_size:
         return RawFile(pl.DataFrame(), row_numbers)
-    data = b"" if plain else _contents(path)
+    data = b"" if plain else contents(path)
     try:
         if plain:
-            return read_parquet(path, declared)
-        match FORMATS[ending]:
-            case "csv":
-                return read_csv(data, declared)
-            case "json":
-                return read_json_lines(data, None if declared is None else tuple(c.name for c in declared))
-            case _:
-                return read_parquet(data, declared)
+            raw = read_parquet(path, declared)
+        elif kind == "csv":
+            raw = read_csv(data, declared, form)
+        elif kind == "json":
+            wanted = None if declared is None else tuple(c.name for c in declared)
+            raw = read_json_lines(data, wanted, form, names, values)
+        else:
+            raw = read_parquet(data, declared)
+        return _with_partition(raw, path)
     except DataError as error:
         error.detail = f"{path.name}: {error.detail}" if error.detail else path.name
         raise
+
+
+def _with_partition(raw: RawFile, path: Path) -> RawFile:
+    """The file's rows with the columns that its folders give (Hive's partitions), unless it has them
+    itself."""
+    given = {name.lower() for name in (*raw.names, *raw.columns.columns)}
+    added = {name: value for name, value in partition_of(path).items() if name.lower() not in given}
+    if not added:
+        return raw
+    columns = raw.columns.with_columns(
+        pl.Series(name, [value], dtype=pl.String).new_from_index(0, raw.columns.height)
+        for name, value in added.items()
+    )
+    names = raw.names or tuple(raw.columns.columns)
+    return replace(raw, columns=columns, names=(*names, *added))
 
 
 def _is_plain_parquet(path: Path) -> bool:
@@ -188,11 +227,19 @@ def _is_plain_parquet(path: Path) -> bool:
 
 
 def _ending(path: Path) -> str:
-    name = path.name.lower().removesuffix(".gz")
+    name = path.name.lower()
+    for packed in COMPRESSIONS:
+        name = name.removesuffix(packed)
     return Path(name).suffix
 
 
-def _contents(path: Path) -> bytes:
+def format_of(path: str | Path) -> str | None:
+    """The format that the name's ending tells: csv, json or parquet."""
+    return FORMATS.get(_ending(Path(path)))
+
+
+def contents(path: Path) -> bytes:
+    """The bytes of a file, without compression."""
     try:
         data = path.read_bytes()
     except IsADirectoryError:
@@ -201,12 +248,18 @@ def _contents(path: Path) -> bytes:
         raise DataError(f"there is no file '{path}'", hint=_neighbours(path)) from None
     except OSError as error:
         raise DataError(f"'{path}' cannot be read", detail=error.strerror) from None
-    if not path.name.lower().endswith(".gz"):
+    method = COMPRESSIONS.get(path.suffix.lower())
+    if method is None:
         return data
     try:
-        return gzip.decompress(data)
+        return gzip.decompress(data) if method == "gzip" else _unzstd(data)
     except (OSError, EOFError, zlib.error) as error:
-        raise DataError(f"'{path.name}' is not a whole gzip file", detail=str(error)) from None
+        raise DataError(f"'{path.name}' is not a whole {method} file", detail=str(error)) from None
+
+
+def _unzstd(data: bytes) -> bytes:
+    whole: bytes = pa.CompressedInputStream(pa.BufferReader(data), "zstd").read()
+    return whole
 
 
 def _neighbours(path: Path) -> str:

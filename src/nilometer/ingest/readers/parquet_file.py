@@ -43,13 +43,13 @@ def needed_columns(path: Path, declared: tuple[Column, ...], wanted: frozenset[s
     )
 
 
-def whole_number_ids(path: Path) -> bool | None:
+def whole_number_ids(path: Path, column: str = "id") -> bool | None:
     """Whether the ids of a file are whole numbers, by its schema; None if only the values can tell."""
     try:
         found = pl.read_parquet_schema(path)
     except (pl.exceptions.PolarsError, OSError):
         return None
-    kind = next((dtype for name, dtype in found.items() if name.lower() == "id"), None)
+    kind = next((dtype for name, dtype in found.items() if name.lower() == column.lower()), None)
     if kind is None:
         return None
     return True if kind.is_integer() else False if kind == pl.String else None

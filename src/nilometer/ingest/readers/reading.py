@@ -14,10 +14,13 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from nilometer.catalog.form import Format
 from nilometer.errors import DataError
+from nilometer.ingest.readers.epochs import too_late
+from nilometer.ingest.readers.local_times import rule
 from nilometer.ingest.readers.values import read_values
 from nilometer.operators.frames import dtype
-from nilometer.types import Column
+from nilometer.types import Column, Kind
 
 DEAD_LETTERS = 10
 """The number of garbled rows that are kept with line and reason. All are counted."""
@@ -40,7 +43,7 @@ class RawFile:
 
     `lines` gives the 1-based lines of row numbers; it is called only if a row is garbled. `spoiled` marks
     rows with bytes that are not text. `names` are all columns of the file; `columns` may hold only the wanted
-    ones.
+    ones. `mapped`: the columns already have the names of the declared ones.
     """
 
     columns: pl.DataFrame
@@ -49,17 +52,19 @@ class RawFile:
     broken_count: int = 0
     spoiled: pl.Series | None = None
     names: tuple[str, ...] = ()
+    mapped: bool = False
 
 
 @dataclass(frozen=True)
 class Reading:
     """Typed rows in file order, the number of garbled ones, and the first few of these. `notes` tell the user
-    about other peculiarities of the file."""
+    about other peculiarities of the file. `unknown` are its columns that are not declared."""
 
     rows: pl.DataFrame
     garbled: int = 0
     dead_letters: tuple[DeadLetter, ...] = field(default=())
     notes: tuple[str, ...] = ()
+    unknown: tuple[str, ...] = ()
 
     @property
     def received(self) -> int:
@@ -93,6 +98,7 @@ def read_rows(
     *,
     required: str | None = None,
     time_unit: int | None = None,
+    format: Format | None = None,
 ) -> Reading:
     """Check and convert the declared columns. Rows without a value in the `required` column are garbled
     too."""
@@ -110,36 +116,52 @@ def read_rows(
     height = raw.columns.height
     values: list[pl.Series] = []
     faults: list[tuple[Column, pl.Series]] = []
+    notes: list[str] = []
     for column in declared:
         if column.name not in matched:
             values.append(pl.Series(column.name, [None], dtype=dtype(column.type)).new_from_index(0, height))
             continue
         unit = time_unit if column.name.lower() == "time" else None
-        read = read_values(raw.columns[matched[column.name]], column.type, unit)
+        read = read_values(raw.columns[matched[column.name]], column.type, unit, format)
         values.append(read.values.alias(column.name))
+        notes += [f"{column.name} of {count} rows of {what}: {remark}" for remark, count in read.remarks]
         if column.name == needed and read.values.null_count():
             faults.append((column, read.values.is_null()))
         elif read.garbled is not None:
             faults.append((column, read.garbled))
     rows = pl.DataFrame(values)
     if not faults and raw.spoiled is None and not raw.broken_count:
-        return Reading(rows)
+        return Reading(rows, notes=tuple(notes))
     bad = raw.spoiled if raw.spoiled is not None else pl.Series([False]).new_from_index(0, height)
     for _, garbled in faults:
         bad = bad | garbled
-    letters = [*raw.broken, *_letters(raw, matched, faults, bad)]
+    how = rule(format)
+
+    def reason(column: Column, found: object) -> str:
+        why = _reason(column, found)
+        if column.type.kind is not Kind.TIME or found is None:
+            return why
+        guess = too_late(str(found), time_unit if column.name == needed else None)
+        return why + how + (f": {guess}" if guess is not None else "")
+
+    letters = [*raw.broken, *_letters(raw, matched, faults, bad, reason)]
     letters.sort(key=lambda letter: letter.line)
-    return Reading(rows.filter(~bad), int(bad.sum()) + raw.broken_count, tuple(letters[:DEAD_LETTERS]))
+    count = int(bad.sum()) + raw.broken_count
+    return Reading(rows.filter(~bad), count, tuple(letters[:DEAD_LETTERS]), tuple(notes))
 
 
 def _letters(
-    raw: RawFile, matched: dict[str, str], faults: list[tuple[Column, pl.Series]], bad: pl.Series
+    raw: RawFile,
+    matched: dict[str, str],
+    faults: list[tuple[Column, pl.Series]],
+    bad: pl.Series,
+    reason: Callable[[Column, object], str],
 ) -> list[DeadLetter]:
     numbers = bad.arg_true().head(DEAD_LETTERS).to_numpy().astype(np.int64)
     letters = []
     for number, line in zip(numbers.tolist(), raw.lines(numbers).tolist(), strict=True):
         reasons = [
-            _reason(column, raw.columns[matched[column.name]][number])
+            reason(column, raw.columns[matched[column.name]][number])
             for column, garbled in faults
             if garbled[number]
         ]

@@ -12,12 +12,25 @@ Parquet agree.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import polars as pl
 
+from nilometer.catalog.form import Format
 from nilometer.errors import InternalError
+from nilometer.ingest.readers.epochs import (
+    EARLIEST,
+    LATEST,
+    MICROSECONDS,
+    MILLISECONDS,
+    NANOSECONDS,
+    SECONDS,
+    WORDS,
+    guessed,
+    guessed_fractions,
+)
+from nilometer.ingest.readers.local_times import REPEATED, localized, parse_local_times
 from nilometer.ingest.readers.times import TIME_LIMIT, parse_iso_times
 from nilometer.operators.frames import dtype
 from nilometer.types import FLOAT, Kind, Type
@@ -25,33 +38,44 @@ from nilometer.types import FLOAT, Kind, Type
 _NUMBER = r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
 _POINT = rf"^\s*(?:(?i:POINT))?\s*[\[(]?\s*({_NUMBER})(?:\s*[,;]\s*|\s+)({_NUMBER})\s*[\])]?\s*$"
 _POINT_OBJECT = rf'^\s*\{{\s*"x"\s*:\s*({_NUMBER})\s*,\s*"y"\s*:\s*({_NUMBER})\s*\}}\s*$'
+_PLAIN_NUMBER = rf"^{_NUMBER}$"
 _EXACT = 2.0**53
 _INT_END = 2.0**63
 
 
 @dataclass(frozen=True)
 class ReadValues:
-    """A column of the declared type, and a mask of the values that could not be read (None: all could)."""
+    """A column of the declared type, and a mask of the values that could not be read (None: all could).
+    `remarks` count values that are read, but peculiar."""
 
     values: pl.Series
     garbled: pl.Series | None = None
+    remarks: tuple[tuple[str, int], ...] = ()
 
 
-def read_values(found: pl.Series, declared: Type, time_unit: int | None = None) -> ReadValues:
+def read_values(
+    found: pl.Series, declared: Type, time_unit: int | None = None, format: Format | None = None
+) -> ReadValues:
     """Read a column as the declared type; `time_unit` is the unit of numeric times in microseconds."""
+    if format is not None and format.nulls and found.dtype == pl.String:
+        found = found.set(found.str.strip_chars().is_in(format.nulls).fill_null(False), None)
     if _sound(found, declared.kind):
         return ReadValues(found)
+    decimal = None if format is None or found.dtype != pl.String else format.decimal
     match declared.kind:
         case Kind.INT:
-            values = _integers(found)
+            values = _integers(_pointed(found) if decimal == "," else found)
         case Kind.FLOAT:
-            return _floats(found)
+            return _floats(found, _pointed(found) if decimal == "," else found)
+        case Kind.TIME if format is not None and (format.time_format or format.timezone):
+            return _formatted_times(found, format, time_unit)
         case Kind.STRING:
             values = _strings(found)
         case Kind.BOOLEAN:
             values = _booleans(found)
         case Kind.TIME:
-            values = _times(found, time_unit)
+            marked = _marked(_times(found, time_unit).cast(dtype(declared)), found, declared.kind)
+            return replace(marked, remarks=_old(marked.values, found, time_unit))
         case Kind.POINT:
             values = _points(found)
         case kind:
@@ -133,9 +157,15 @@ def _first_of(first: pl.Series, second: pl.Series) -> pl.Series:
     return pl.select(pl.coalesce(first, second).alias(first.name)).to_series()
 
 
-def _floats(found: pl.Series) -> ReadValues:
+def _pointed(texts: pl.Series) -> pl.Series:
+    """Numbers with a decimal comma, with a point. A point in such a number is no number here: it may separate
+    thousands."""
+    return texts.str.replace_all(".", "?", literal=True).str.replace(",", ".", literal=True)
+
+
+def _floats(found: pl.Series, numbers: pl.Series) -> ReadValues:
     """Read FLOAT values. NaN and the infinities can be read, and become NULL."""
-    numbers = _text(found) if not found.dtype.is_numeric() else found
+    numbers = _text(numbers) if not numbers.dtype.is_numeric() else numbers
     numbers = numbers.cast(pl.Float64, strict=False)
     marked = _marked(numbers, found, Kind.FLOAT)
     finite = np.isfinite(numbers.to_numpy())
@@ -152,27 +182,68 @@ def _booleans(found: pl.Series) -> pl.Series:
     if found.dtype == pl.Boolean:
         return found
     texts = _text(found)
-    truth = _is_word(texts, "true", "1", "1.0")
-    return truth.set(~(truth | _is_word(texts, "false", "0", "0.0")), None).alias(found.name)
+    truth = _is_word(texts, "true", "1", "1.0", "on")
+    return truth.set(~(truth | _is_word(texts, "false", "0", "0.0", "off")), None).alias(found.name)
 
 
 def _times(found: pl.Series, unit: int | None) -> pl.Series:
     values = _raw_times(found, unit)
+    # A number beyond the year 5138 is one in another unit than the declared one.
+    limit = TIME_LIMIT if unit is None else LATEST
     least, greatest = values.min(), values.max()
-    if least is None or (least > -TIME_LIMIT and greatest < TIME_LIMIT):  # type: ignore[operator]
+    if least is None or (least > -limit and greatest < limit):  # type: ignore[operator]
         return values
-    return values.set((values.abs() >= TIME_LIMIT).fill_null(False), None)
+    return values.set((values.abs() >= limit).fill_null(False), None)
+
+
+def _old(values: pl.Series, found: pl.Series, unit: int | None) -> tuple[tuple[str, int], ...]:
+    """How many times are in or near 1970 although their numbers look like present-day times in another unit."""
+    least = values.min()
+    if unit is None or least is None or least >= EARLIEST:  # type: ignore[operator]
+        return ()
+    numbers = found if found.dtype.is_numeric() else _text(found).cast(pl.Float64, strict=False)
+    old = numbers.filter((numbers.abs() >= SECONDS) & (values < EARLIEST)).to_numpy()
+    counts: dict[str, int] = {}
+    for low, high, word in (
+        (SECONDS, MILLISECONDS, "seconds"),
+        (MILLISECONDS, MICROSECONDS, "milliseconds"),
+        (MICROSECONDS, NANOSECONDS, "microseconds"),
+    ):
+        count = int(((abs(old) >= low) & (abs(old) < high)).sum())
+        if count and word != WORDS.get(unit):
+            counts[f"near 1970: it looks like {word}, and is read as {WORDS.get(unit, 'declared')}"] = count
+    return tuple(counts.items())
+
+
+def _formatted_times(found: pl.Series, format: Format, unit: int | None) -> ReadValues:
+    """Times by the declared pattern and zone. Numbers since 1970 are read as ever unless there is a pattern."""
+    if found.dtype == pl.Date or isinstance(found.dtype, pl.Datetime):
+        if format.timezone is None or getattr(found.dtype, "time_zone", None) is not None:
+            return _marked(_times(found, unit), found, Kind.TIME)
+        local = localized(found.cast(pl.Datetime("us")), format.timezone)
+    elif found.dtype.is_numeric() and format.time_format is None:
+        return _marked(_times(found, unit), found, Kind.TIME)
+    else:
+        texts = _text(found)
+        local = parse_local_times(texts, format)
+        if format.time_format is None and local.values.null_count() > texts.null_count():
+            rest = texts.set(local.values.is_not_null(), None).set(
+                ~texts.str.contains(_PLAIN_NUMBER).fill_null(False), None
+            )
+            local = replace(local, values=_first_of(local.values, _times(rest, unit)))
+    marked = _marked(local.values.alias(found.name), found, Kind.TIME)
+    return replace(marked, remarks=((REPEATED, local.repeated),) if local.repeated else ())
 
 
 def _raw_times(found: pl.Series, unit: int | None) -> pl.Series:
     if found.dtype == pl.Date or isinstance(found.dtype, pl.Datetime):
         return found.cast(pl.Datetime("us")).cast(pl.Int64)
     if found.dtype.is_integer():
-        return _scaled(found.cast(pl.Int64, strict=False), unit or 1)
+        return _scaled(found.cast(pl.Int64, strict=False), unit)
     if found.dtype.is_float():
         return _scaled_floats(found.cast(pl.Float64), unit)
     texts = _text(found)
-    times = _scaled(texts.cast(pl.Int64, strict=False), unit or 1)
+    times = _scaled(texts.cast(pl.Int64, strict=False), unit)
     if times.null_count() > texts.null_count():
         times = _first_of(times, parse_iso_times(texts))
     if times.null_count() > texts.null_count():
@@ -180,18 +251,20 @@ def _raw_times(found: pl.Series, unit: int | None) -> pl.Series:
     return times
 
 
-def _scaled(values: pl.Series, unit: int) -> pl.Series:
-    """Integer times in microseconds; NULL if the result does not fit."""
+def _scaled(values: pl.Series, unit: int | None) -> pl.Series:
+    """Integer times in microseconds; NULL if the result does not fit. Without a unit their size tells it."""
+    if unit is None:
+        return guessed(values)
     if unit == 1:
         return values
     return values.set((values.abs() > TIME_LIMIT // unit).fill_null(False), None) * unit
 
 
 def _scaled_floats(values: pl.Series, unit: int | None) -> pl.Series:
-    """Fractions of a declared unit, to the nearest microsecond. Without a unit only whole numbers are
-    times."""
+    """Fractions of a declared unit, to the nearest microsecond. Without a unit their size tells it, and small
+    numbers must be whole."""
     if unit is None:
-        return _whole(values)
+        return _first_of(guessed_fractions(values), guessed(_whole(values)))
     scaled = (values * unit).round()
     inside = scaled.is_finite() & (scaled.abs() < _INT_END)
     return scaled.set(~inside.fill_null(False), None).cast(pl.Int64)
@@ -219,9 +292,12 @@ def _points(found: pl.Series) -> pl.Series:
     return pl.select(pl.when(whole).then(pl.struct(x=x, y=y)).alias(found.name)).to_series()
 
 
-def fits(found: pl.Series, declared: Type) -> bool:
-    """Whether every value of the column can be read as that type."""
-    return read_values(found, declared).garbled is None
+def fits(found: pl.Series, declared: Type, format: Format | None = None) -> bool:
+    """Whether every value of the column can be read as that type. `on` and `off` are words first: only a
+    declaration makes them BOOLEAN."""
+    if declared.kind is Kind.BOOLEAN and found.dtype == pl.String and _is_word(found, "on", "off").any():
+        return False
+    return read_values(found, declared, None, format).garbled is None
 
 
 def read_numbers(found: pl.Series) -> pl.Series:

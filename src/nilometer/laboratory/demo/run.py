@@ -7,10 +7,10 @@ clock is the field's, so the same seed gives the same demo.
 
 from __future__ import annotations
 
-import sys
 import time
 from collections import Counter, deque
 from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -19,12 +19,13 @@ from nilometer.engine import Database, connect
 from nilometer.errors import InternalError
 from nilometer.laboratory.demo.field import QUESTIONS, SCHEMA, STEP, Question, field_of, radio_of
 from nilometer.laboratory.demo.screen import Screen
-from nilometer.live.answers import to_text
+from nilometer.live.answers import Answer, to_text
 from nilometer.live.live_query import LiveQuery
 from nilometer.live.outside import Outside
 from nilometer.live.station import Station
 from nilometer.live.station_settings import StationSettings
 from nilometer.simulated.fields.generator import START
+from nilometer.spark.installed import require_spark
 from nilometer.types import HOUR, MINUTE, format_duration
 
 FRAMES_A_SECOND = 8
@@ -44,29 +45,51 @@ class FieldClock:
 
 @dataclass
 class Shown:
-    """A question, its query while it runs, and the latest of its answers."""
+    """A question, its query while it runs, and the latest of its answers.
+
+    `spark` is the same query on Spark. Once it answers, its answers are shown, and the gateway's query ends.
+    """
 
     question: Question
-    live: LiveQuery | None = None
-    rows: int = 0
-    asked: bool = False
+    gateway: LiveQuery | None = None
+    spark: LiveQuery | None = None
+    counts: Counter[str] = field(default_factory=Counter)
+    on_spark: bool = False
     latest: deque[str] = field(default_factory=lambda: deque(maxlen=3))
-    books: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def live(self) -> LiveQuery | None:
+        """The query whose answers are shown."""
+        return self.spark if self.on_spark else self.gateway
+
+    @property
+    def host(self) -> str:
+        """The host that has answered last."""
+        return "spark" if self.counts["spark"] else "gateway"
+
+    @property
+    def rows(self) -> int:
+        """The number of rows from that host."""
+        return self.counts[self.host]
 
     def fetch(self) -> None:
         """Count the new answers, and keep the latest of them as text."""
-        if self.live is None:
-            return
-        for answer in self.live.take():
-            self.rows += len(answer)
-            schema = self.live.query.schema
-            for row in answer.head(len(answer)).rows[-(self.latest.maxlen or 1) :]:
-                parts = (
-                    _shown(name, to_text(value, column.type))
-                    for name, value, column in zip(schema.names, row, schema, strict=True)
-                )
-                self.latest.append("  ".join(parts))
-        self.books = self.live.ledger.as_dict()
+        if self.spark is not None:
+            for answer in self.spark.take():
+                self.on_spark |= len(answer) > 0
+                self._keep(answer, "spark")
+        if self.gateway is not None and not self.on_spark:
+            for answer in self.gateway.take():
+                self._keep(answer, "gateway")
+
+    def _keep(self, answer: Answer, host: str) -> None:
+        self.counts[host] += len(answer)
+        for row in answer.rows[-(self.latest.maxlen or 1) :]:
+            parts = (
+                _shown(name, to_text(value, column.type))
+                for name, value, column in zip(answer.schema.names, row, answer.schema, strict=True)
+            )
+            self.latest.append("  ".join(parts))
 
 
 def _shown(name: str, text: str) -> str:
@@ -99,7 +122,8 @@ def run_demo(
 ) -> dict[str, Any]:
     """Run for `seconds` (None: repeat the script until Ctrl-C), print a summary and return its figures.
 
-    `on` is the host of the queries. On Spark they start a little later, and the field waits for them.
+    The gateway answers from the first second. With `on` "spark" the script begins again once Spark is up, and
+    each question moves to Spark as soon as Spark answers it.
     """
     monitors = field_of(sensors, seed)
     radio = radio_of(monitors, seed)
@@ -110,8 +134,7 @@ def run_demo(
     shown = [Shown(question) for question in QUESTIONS]
     script = seconds if seconds is not None else 60.0
     seen: Counter[str] = Counter()
-    if on == "spark":
-        _start_spark()
+    starting = _start_spark() if on == "spark" else None
     started = time.monotonic()
     with (
         Station(
@@ -120,12 +143,16 @@ def run_demo(
             StationSettings(heartbeat=5 * MINUTE),
             Outside(clock=clock, generators={"field": lambda _: radio}),
         ) as station,
-        Screen(monitors, seconds) as screen,
+        Screen(monitors) as screen,
     ):
-        frame = 0
+        frame, began, spark_is_up = 0, 0, False
         try:
-            while seconds is None or frame < seconds * FRAMES_A_SECOND:
-                _change(station, database, shown, frame / FRAMES_A_SECOND % script / script, on)
+            while starting is not None or seconds is None or frame - began < seconds * FRAMES_A_SECOND:
+                if starting is not None and starting.done():
+                    starting.result()
+                    starting, began, spark_is_up = None, frame, True
+                part = (frame - began) / FRAMES_A_SECOND % script / script
+                _change(station, database, shown, part, spark_is_up)
                 clock.now += STEP
                 for _ in range(TURNS):
                     if not station.step():
@@ -136,16 +163,17 @@ def run_demo(
                 doing = paces(station)
                 seen |= doing
                 status = station.manager.status("air") if station.manager.streams else None
-                screen.draw(station, status, shown, doing, time.monotonic() - started)
+                said = "Spark is starting; the gateway answers meanwhile" if starting is not None else ""
+                screen.draw(station, status, shown, doing, time.monotonic() - started, said)
                 ahead = frame / FRAMES_A_SECOND - (time.monotonic() - started)
                 if ahead > 0:
                     wait(ahead)
         except KeyboardInterrupt:
             screen.interrupted()
         for each in shown:
-            if on == "spark" and each.live is not None:
+            if each.spark is not None:
                 # Spark is a few micro-batches behind the field.
-                station.remove(each.question.name)
+                station.remove(each.spark.name)
                 each.fetch()
         ledger = station.logs.log("air").note or {}
         energy = monitors.energy()
@@ -159,6 +187,7 @@ def run_demo(
             "balanced": books.get("received") == sum(n for name, n in books.items() if name != "received"),
             "queries_balanced": all(each.live is None or each.live.ledger.balanced for each in shown),
             "answers": {each.question.title: each.rows for each in shown},
+            "hosts": {each.question.title: each.host for each in shown},
             "paces": dict(seen),
             "demand_changes": len(changes),
             "log_bytes": sum(segment.index.size for segment in segments),
@@ -171,21 +200,33 @@ def run_demo(
     return figures
 
 
-def _start_spark() -> None:
+def _start_spark() -> Future[Any]:
+    """Start Spark beside the demo."""
+    require_spark()
     from nilometer.spark.session import spark_session
 
-    print("starting Spark ...", file=sys.stderr, flush=True)
-    spark_session()
+    executor = ThreadPoolExecutor(1, thread_name_prefix="spark")
+    starting = executor.submit(spark_session)
+    executor.shutdown(wait=False)
+    return starting
 
 
-def _change(station: Station, database: Database, shown: list[Shown], part: float, on: str) -> None:
-    """Start and stop queries as the script says."""
+def _change(station: Station, database: Database, shown: list[Shown], part: float, spark_is_up: bool) -> None:
+    """Start and stop queries as the script says, and move those that Spark answers to Spark."""
     for each in shown:
+        name = each.question.name
         wanted = each.question.begins <= part < each.question.ends
         if wanted and each.live is None:
-            each.live = station.install(database.sql(each.question.sql), each.question.name, on=on)
-        elif not wanted and each.live is not None:
+            each.gateway, each.on_spark = station.install(database.sql(each.question.sql), name), False
+        if wanted and spark_is_up and each.spark is None:
+            query = database.sql(each.question.sql)
+            each.spark = station.install(query, f"{name}_on_spark", on="spark")
+        if each.gateway is not None and (each.on_spark or not wanted):
             each.fetch()
-            station.remove(each.question.name)
+            station.remove(name)
             each.fetch()
-            each.live = None
+            each.gateway = None
+        if each.spark is not None and not wanted:
+            station.remove(each.spark.name)
+            each.fetch()
+            each.spark = None

@@ -25,7 +25,12 @@ if TYPE_CHECKING:
     from nilometer.ingest.manager import StreamStatus
     from nilometer.laboratory.demo.run import Shown
 
-COLUMNS, ROWS = 46, 14
+WIDE, HIGH = 46, 14
+"""The size of the map where there is room."""
+NARROW, LOW = 30, 6
+"""Its size on a terminal of 80 by 24."""
+BELOW = 15
+"""The lines of the two panels below the map, and of all borders."""
 LEVELS = ((12.0, "green"), (35.0, "yellow"), (55.0, "dark_orange"), (float("inf"), "red"))
 LINES_EVERY = 24
 OLD = 25 * MINUTE
@@ -34,26 +39,28 @@ OLD = 25 * MINUTE
 class Screen:
     """A context manager. Call `draw` after every frame and `summary` at the end."""
 
-    def __init__(self, field: SimulatedField, seconds: float | None) -> None:
+    def __init__(self, field: SimulatedField) -> None:
         self.field = field
-        self.seconds = seconds
         self.console = Console(file=sys.stdout)
         self.live: Live | None = None
         self.values: dict[int, float] = {}
         self.heard: dict[int, int] = {}
         self.frames = 0
         self.said = ""
+        self.columns = WIDE if self.console.width >= 100 else NARROW
+        self.rows = max(LOW, min(HIGH, self.console.height - BELOW - 2))
         places = {s.id: s.location for s in field.sensors_of("air") if s.location is not None}
         width = max(x for x, _ in places.values()) + 1e-9
         height = max(y for _, y in places.values()) + 1e-9
         self.cells = {
             identifier: (
-                min(COLUMNS - 1, int(x / width * COLUMNS)),
-                min(ROWS - 1, int(y / height * ROWS)),
+                min(self.columns - 1, int(x / width * self.columns)),
+                min(self.rows - 1, int(y / height * self.rows)),
             )
             for identifier, (x, y) in places.items()
         }
         self.listening = False
+        self.told: set[str] = set()
 
     def __enter__(self) -> Self:
         if self.console.is_terminal:
@@ -94,26 +101,40 @@ class Screen:
         shown: list[Shown],
         doing: Counter[str],
         elapsed: float,
+        said: str = "",
     ) -> None:
-        """Show the present state."""
+        """Show the present state, and say something about it."""
         self.listen(station)
         self.frames += 1
         if self.live is None:
-            self._lines(station, status, shown, doing)
+            self._lines(station, status, shown, doing, said)
             return
         layout = Layout()
         layout.split_row(
-            Layout(self._left(station, status, doing, elapsed), size=COLUMNS + 4), Layout(self._right(shown))
+            Layout(self._left(station, status, doing, elapsed), size=self.columns + 4),
+            Layout(self._right(shown, said)),
         )
         self.live.update(layout)
 
     def _lines(
-        self, station: Station, status: StreamStatus | None, shown: list[Shown], doing: Counter[str]
+        self,
+        station: Station,
+        status: StreamStatus | None,
+        shown: list[Shown],
+        doing: Counter[str],
+        remark: str,
     ) -> None:
         """Print a line when the monitors' states have changed, and from time to time a line with the
         books."""
         now = format_time(station.clock())[11:16]
         running = ", ".join(each.question.name for each in shown if each.live is not None)
+        if remark and remark not in self.told:
+            self.told.add(remark)
+            print(remark, flush=True)
+        for each in shown:
+            if each.on_spark and each.question.name not in self.told:
+                self.told.add(each.question.name)
+                print(f"{now}  Spark answers {each.question.name}", flush=True)
         said = f"asked: {running or 'nothing'}; monitors: " + _counted(doing)
         if said != self.said and "told" not in doing and "waiting" not in doing:
             self.said = said
@@ -130,48 +151,54 @@ class Screen:
         asleep = {
             row["sensor"] for row in station.fleet.rows().iter_rows(named=True) if row["state"] == "asleep"
         }
-        grid = [[(" ", "")] * COLUMNS for _ in range(ROWS)]
+        grid = [[(" ", "")] * self.columns for _ in range(self.rows)]
         for identifier, (column, row) in self.cells.items():
             value = self.values.get(int(identifier))
             old = now - self.heard.get(int(identifier), 0) > OLD
             colour = "" if value is None else next(name for limit, name in LEVELS if value < limit)
             mark = ("z", "blue") if str(identifier) in asleep else ("·", "dim") if old else ("●", colour)
-            grid[ROWS - 1 - row][column] = mark
+            grid[self.rows - 1 - row][column] = mark
         field = Text()
-        for line in grid:
+        for number, line in enumerate(grid):
+            field.append("\n" if number else "")
             for mark_, colour in line:
                 field.append(mark_, colour or None)
-            field.append("\n")
         energy = self.field.energy()
         work = Table.grid(padding=(0, 2))
-        for name, count in doing.most_common():
+        for name, count in doing.most_common(3):
             work.add_row(name, f"{count}")
         work.add_row("battery", f"{energy.watts * 1e3:.2f} mW, {energy.lifetime / 86_400:.0f} days")
-        books = Table.grid(padding=(0, 2))
+        books = Text()
         if status is not None:
-            for name, value in status.ledger.as_dict().items():
-                books.add_row(name, f"{value:,}")
-            books.add_row("missing", f"{status.missing or 0:,}")
-            books.add_row("silent", f"{len(status.silent)}")
-            books.add_row("books", "balance" if status.ledger.balanced else "DO NOT BALANCE")
-        left = "" if self.seconds is None else f" of {self.seconds:.0f}"
+            counts = status.ledger.as_dict() | {"missing": status.missing or 0, "silent": len(status.silent)}
+            books.append(", ".join(f"{name}\u00a0{value:,}" for name, value in counts.items()))
+            books.append("; the books balance" if status.ledger.balanced else "; THE BOOKS DO NOT BALANCE")
+        legend = (
+            "green clear, red smoke, z asleep, · not heard"
+            if self.columns == WIDE
+            else "z asleep, · not heard"
+        )
         return Group(
-            Panel(field, title="green clear, red smoke, z asleep, · not heard"),
+            Panel(field, title=legend),
             Panel(work, title="what the monitors do"),
-            Panel(books, title=f"air at {format_time(now)[11:16]}, {elapsed:.0f}{left} s"),
+            Panel(books, title=f"air at {format_time(now)[11:16]}, {elapsed:.0f} s"),
         )
 
-    def _right(self, shown: list[Shown]) -> Group:
-        panels = []
+    def _right(self, shown: list[Shown], said: str) -> Group:
+        panels: list[Panel | Text] = [Text(said, "yellow", no_wrap=True, overflow="ellipsis")] if said else []
         for each in shown:
             running = each.live is not None
-            body = Text("\n".join(each.latest) or ("nothing yet" if running else "not asked"))
+            body = Text(
+                "\n".join(each.latest) or ("nothing yet" if running else "not asked"),
+                no_wrap=True,
+                overflow="ellipsis",
+            )
             mark = f"W {format_time(each.live.watermark)[11:16]}" if each.live and each.live.watermark else ""
             panels.append(
                 Panel(
                     body,
                     title=each.question.title,
-                    subtitle=f"{each.rows:,} rows {mark}",
+                    subtitle=f"{each.rows:,} rows from {each.host} {mark}",
                     title_align="left",
                     style="" if running else "dim",
                 )
@@ -202,7 +229,7 @@ class Screen:
             f"{figures['milliwatts']:.2f} mW a monitor"
         )
         for title, rows in figures["answers"].items():
-            print(f"  {rows:6,} rows  {title}")
+            print(f"  {rows:6,} rows from {figures['hosts'][title]}  {title}")
         print(
             '\nask your own: ./nilo query --data DIRECTORY "SELECT ..."; the plans: ./nilo explain --help',
             flush=True,

@@ -41,12 +41,12 @@ class StreamBuffer:
 
 
 class SharedBuffers:
-    """Holds each batch once. `bound`: the bytes of all streams together. Beyond it: SPILL or BLOCK."""
+    """Holds each batch once. `bound`: the bytes of all streams together. Beyond it the buffers spill to disk, or BLOCK."""
 
     def __init__(
-        self, bound: int | None = None, policy: Policy = Policy.SPILL, files: SpillFiles | None = None
+        self, bound: int | None = None, policy: Policy | None = None, files: SpillFiles | None = None
     ) -> None:
-        if policy not in (Policy.SPILL, Policy.BLOCK):
+        if policy not in (None, Policy.BLOCK):
             raise ConfigurationError(
                 f"a shared buffer cannot {policy}: what it drops, all its queries lose",
                 hint="spill or block; or give each query a queue of its own",

@@ -2,14 +2,14 @@
 section 5.1).
 
 While everything fits, everything is in memory. On overflow the tail goes to disk through the four partitions
-of `double_buffer.py`. Once these have been read to the end, everything is in memory again. With
-`Policy.SPILL` nothing is ever lost. If the disk is full, `put` raises ResourceError, and the batches accepted
-before stay readable. The other policies never touch the disk.
+of `double_buffer.py`. Once these have been read to the end, everything is in memory again. Nothing is ever
+lost. If the disk is full, `put` raises ResourceError, and the batches accepted before stay readable. With a
+policy the disk is never touched.
 
 The laws: the order is kept. Memory never exceeds `bound` bytes (Polars' `estimated_size`, without the few
-words per batch of the index). `counts` balance. With SPILL a batch larger than a partition, a quarter of the
-bound, comes out in pieces; with the other policies a batch larger than the bound does. One thread puts and
-gets; an executor, if given, only does the reading and writing.
+words per batch of the index). `counts` balance. Without a policy a batch larger than a partition, a quarter
+of the bound, comes out in pieces; with one a batch larger than the bound does. One thread puts and gets; an
+executor, if given, only does the reading and writing.
 
 >>> queue = SpillQueue(bound=1_000)
 >>> queue.put(pl.DataFrame({"x": [1, 2, 3]}))
@@ -33,12 +33,13 @@ from nilometer.laboratory.stream_buffers.spill_files import Inline, IpcFiles, Sp
 
 
 class SpillQueue:
-    """A queue of batches in at most `bound` bytes of memory. `keep_every` is the k of `Policy.SAMPLE`."""
+    """A queue of batches in at most `bound` bytes of memory; what does not fit goes to disk, or is treated
+    by `policy`. `keep_every` is the k of `Policy.SAMPLE`."""
 
     def __init__(
         self,
         bound: int,
-        policy: Policy = Policy.SPILL,
+        policy: Policy | None = None,
         *,
         keep_every: int = 10,
         files: SpillFiles | None = None,
@@ -50,7 +51,7 @@ class SpillQueue:
         self.policy = policy
         self.counts = Counts()
         self._partition = bound // 4
-        self._most = self._partition if policy is Policy.SPILL else bound
+        self._most = self._partition if policy is None else bound
         self._keep_every = keep_every
         self._arrived_full = 0
         self._files = files if files is not None else IpcFiles()
@@ -89,14 +90,14 @@ class SpillQueue:
         return self._fit(entries_of("", frame, self._most))
 
     def _fit(self, entries: list[Entry]) -> bool:
-        return self.policy is Policy.SPILL or self.memory_bytes + _size(entries) <= self.bound
+        return self.policy is None or self.memory_bytes + _size(entries) <= self.bound
 
     # ---- in ----------------------------------------------------------------------------------------------------------
 
     def put(self, frame: pl.DataFrame, stream: str = "") -> Outcome:
         """Add a batch at the tail. FULL (with `Policy.BLOCK`): nothing was added; the caller waits."""
         entries = entries_of(stream, frame, self._most)
-        if self.policy is Policy.SPILL:
+        if self.policy is None:
             self._put_all(entries)
             return Outcome.ACCEPTED
         if self.policy is Policy.BLOCK and not self._fit(entries):

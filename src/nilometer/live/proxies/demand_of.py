@@ -93,7 +93,7 @@ def _summary(
     closed = (
         window.start is not None and not window.open_start
     )  # [T - start, T - end] is not a union of panes
-    if window.slide is None or closed:
+    if window.slide is None or closed or window.grid is not None:
         return None
     # A sensor can group by values that are the same for all its readings: its id and its static attributes.
     varying = {name for name in known if name.lower() != "id"}

@@ -35,11 +35,25 @@ from nilometer.expressions import (
     conjuncts,
     type_of,
 )
-from nilometer.operators.evaluate.functions import FUNCTIONS, NUMERIC, STRICT, comparison, finite, full_length
+from nilometer.operators.evaluate.casts import CASTS
+from nilometer.operators.evaluate.failures import Failure, failure_of
+from nilometer.operators.evaluate.functions import FUNCTIONS as BASIC
+from nilometer.operators.evaluate.functions import NUMERIC, Builder, comparison, finite, full_length
+from nilometer.operators.evaluate.numbers import NUMBERS
 from nilometer.operators.evaluate.overflow import Overflow, refuse_overflow
+from nilometer.operators.evaluate.texts import TEXTS
+from nilometer.operators.evaluate.times import TIMES
 from nilometer.operators.frames import dtype
 from nilometer.operators.logic import TICK
 from nilometer.types import BOOLEAN, Kind
+
+FUNCTIONS: dict[str, Builder] = {**BASIC, **NUMBERS, **TEXTS, **TIMES, **CASTS}
+"""Every scalar function except the comparisons and those that are compiled here."""
+
+STRICT = (frozenset(FUNCTIONS) | frozenset(COMPARISONS)) - {"least", "greatest"}
+"""The functions that give NULL for a NULL operand."""
+
+Check = Overflow | Failure
 
 
 def written_out(frame: pl.DataFrame) -> pl.DataFrame:
@@ -59,7 +73,7 @@ class Evaluator:
 
     expression: Expression
     value: pl.Expr
-    overflows: tuple[Overflow, ...]
+    overflows: tuple[Check, ...]
 
     def __call__(self, frame: pl.DataFrame) -> pl.Series:
         """Returns the expression's value in every row. Raises DataError for an INT overflow in any of
@@ -69,14 +83,22 @@ class Evaluator:
             column, wanted = frame.get_column(self.expression.name), dtype(self.expression.type)
             return (column if column.dtype == wanted else column.cast(wanted)).alias("@value")
         frame = written_out(frame)
-        refuse_overflow(self.overflows, frame)
+        _refuse(self.overflows, frame)
         name = "@value"
         return frame.with_columns(self.value.alias(name)).get_column(name)
 
 
+def _refuse(checks: Sequence[Check], frame: pl.DataFrame) -> None:
+    """Raise DataError if a row that needs a value has none."""
+    refuse_overflow([check for check in checks if isinstance(check, Overflow)], frame)
+    for check in checks:
+        if isinstance(check, Failure):
+            check.refuse(frame)
+
+
 def compile_expression(expression: Expression) -> Evaluator:
     """Compile once, at build time, for many frames."""
-    overflows: list[Overflow] = []
+    overflows: list[Check] = []
     value = finite(expression, _compile(expression, overflows, ()))
     return Evaluator(expression, value.cast(dtype(type_of(expression))), tuple(overflows))
 
@@ -100,14 +122,14 @@ class Predicate:
         """The rows for which the condition is true."""
         frame = written_out(frame)
         for part in self.parts:
-            refuse_overflow(part.overflows, frame)
+            _refuse(part.overflows, frame)
         return frame.filter(*(part.value for part in self.parts)) if self.parts else frame
 
     def mask(self, frame: pl.DataFrame) -> pl.Series:
         """For every row whether the condition is true (never NULL)."""
         frame = written_out(frame)
         for part in self.parts:
-            refuse_overflow(part.overflows, frame)
+            _refuse(part.overflows, frame)
         truth = pl.all_horizontal([part.value for part in self.parts]) if self.parts else pl.lit(True)
         return frame.with_columns(truth.fill_null(False).alias("@mask")).get_column("@mask")
 
@@ -139,7 +161,7 @@ class Projector:
             return pl.DataFrame([*(frame.get_column(name) for name in keep), *columns])
         frame = written_out(frame)
         for _, item in self.items:
-            refuse_overflow(item.overflows, frame)
+            _refuse(item.overflows, frame)
         names = [name for name, _ in self.items]
         return frame.with_columns(item.value.alias(name) for name, item in self.items).select(*keep, *names)
 
@@ -165,7 +187,7 @@ COALESCE).
 """
 
 
-def _compile(expression: Expression, overflows: list[Overflow], guards: _Guards) -> pl.Expr:
+def _compile(expression: Expression, overflows: list[Check], guards: _Guards) -> pl.Expr:
     match expression:
         case Literal(value, type_):
             return pl.lit(_literal(value, type_.kind), dtype=dtype(type_))
@@ -186,7 +208,7 @@ def _compile(expression: Expression, overflows: list[Overflow], guards: _Guards)
     raise InternalError(f"no columnar form of {expression}")
 
 
-def _operand(expression: Expression, overflows: list[Overflow], guards: _Guards) -> pl.Expr:
+def _operand(expression: Expression, overflows: list[Check], guards: _Guards) -> pl.Expr:
     """An operand whose value is examined: infinities have become NULL."""
     return finite(expression, _compile(expression, overflows, guards))
 
@@ -199,10 +221,12 @@ def _literal(value: Any, kind: Kind) -> Any:
     return value
 
 
-def _call(call: Call, overflows: list[Overflow], guards: _Guards) -> pl.Expr:
+def _call(call: Call, overflows: list[Check], guards: _Guards) -> pl.Expr:
     function, type_ = call.function, call.type
     if function == "is_null":
         return _operand(call.arguments[0], overflows, guards).is_null()
+    if function == "is_distinct":
+        return _is_distinct(call, overflows, guards)
     if function == "not":
         return _condition(call.arguments[0], overflows, guards).not_()
     if function not in FUNCTIONS and function not in COMPARISONS:
@@ -224,7 +248,19 @@ def _call(call: Call, overflows: list[Overflow], guards: _Guards) -> pl.Expr:
             # round.
             function, left, right = MIRROR[function], right, left
         return comparison(function, left, right, type_of(call.arguments[0]).kind)
-    return FUNCTIONS[function](call, operands)
+    value = FUNCTIONS[function](call, operands)
+    failure = failure_of(call, operands, value, guards)
+    if failure is not None:
+        overflows.append(failure)
+    return value
+
+
+def _is_distinct(call: Call, overflows: list[Check], guards: _Guards) -> pl.Expr:
+    """Whether the values differ, where NULL is a value like any other."""
+    left, right = (_operand(argument, overflows, guards) for argument in call.arguments)
+    kind = type_of(call.arguments[0]).kind
+    differ = comparison("!=", left, right, kind).fill_null(True)
+    return pl.when(left.is_null() & right.is_null()).then(False).otherwise(differ)
 
 
 def _is_null(expression: Expression) -> bool:
@@ -233,12 +269,12 @@ def _is_null(expression: Expression) -> bool:
     )
 
 
-def _condition(expression: Expression, overflows: list[Overflow], guards: _Guards) -> pl.Expr:
+def _condition(expression: Expression, overflows: list[Check], guards: _Guards) -> pl.Expr:
     value = _compile(expression, overflows, guards)
     return value.cast(pl.Boolean) if type_of(expression).kind is Kind.NULL else value
 
 
-def _connective(call: Call, overflows: list[Overflow], guards: _Guards) -> pl.Expr:
+def _connective(call: Call, overflows: list[Check], guards: _Guards) -> pl.Expr:
     """Kleene's AND and OR. An operand after a deciding one (FALSE of AND, TRUE of OR) cannot fail."""
     conjunction = call.function == "and"
     operands: list[pl.Expr] = []
@@ -249,7 +285,7 @@ def _connective(call: Call, overflows: list[Overflow], guards: _Guards) -> pl.Ex
     return pl.all_horizontal(operands) if conjunction else pl.any_horizontal(operands)
 
 
-def _case(case: Case, overflows: list[Overflow], guards: _Guards) -> pl.Expr:
+def _case(case: Case, overflows: list[Check], guards: _Guards) -> pl.Expr:
     target = dtype(case.type)
     conditions: list[pl.Expr] = []
     values: list[pl.Expr] = []
@@ -264,7 +300,7 @@ def _case(case: Case, overflows: list[Overflow], guards: _Guards) -> pl.Expr:
     return result
 
 
-def _coalesce(call: Call, overflows: list[Overflow], guards: _Guards) -> pl.Expr:
+def _coalesce(call: Call, overflows: list[Check], guards: _Guards) -> pl.Expr:
     target = dtype(call.type)
     operands: list[pl.Expr] = []
     for argument in call.arguments:

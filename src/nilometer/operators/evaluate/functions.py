@@ -15,8 +15,9 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from nilometer.algebra.grid import grid_back
+from nilometer.algebra.places import EARTH_RADIUS
 from nilometer.expressions import (
-    COMPARISONS,
     Call,
     Case,
     ColumnReference,
@@ -25,12 +26,15 @@ from nilometer.expressions import (
     Literal,
     type_of,
 )
+from nilometer.kernels.great_circle import central_angle
 from nilometer.operators.frames import dtype
-from nilometer.types import Kind, Type, format_duration, format_time
+from nilometer.types import SECOND, Kind, Type, format_duration, format_time, parse_time
 
 Builder = Callable[[Call, Sequence[pl.Expr]], pl.Expr]
 
 _FLOAT = pl.Float64()
+_FIRST = parse_time("0001-01-01")
+_LAST = parse_time("9999-12-31T23:59:59.999999")
 
 
 def finite(expression: Expression, value: pl.Expr) -> pl.Expr:
@@ -115,12 +119,17 @@ def _numpy(function: Callable[..., Any], call: Call, operands: Sequence[pl.Expr]
     return pl.when(known).then(pl.map_batches(inputs, apply, return_dtype=_FLOAT, is_elementwise=True))
 
 
+def of_floats(function: Callable[..., Any]) -> Builder:
+    """A numpy function of one or more FLOATs."""
+    return lambda call, operands: _numpy(function, call, [operand.cast(_FLOAT) for operand in operands])
+
+
 def _of_float(method: Callable[[pl.Expr], pl.Expr]) -> Builder:
     return lambda _, operands: method(operands[0].cast(_FLOAT))
 
 
 def _rounding(method: Callable[[pl.Expr], pl.Expr]) -> Builder:
-    """CEIL, FLOOR and ROUND. An INT is returned unchanged."""
+    """CEIL and FLOOR. An INT is returned unchanged."""
 
     def build(call: Call, operands: Sequence[pl.Expr]) -> pl.Expr:
         return method(operands[0]) if type_of(call.arguments[0]).kind is Kind.FLOAT else operands[0]
@@ -166,6 +175,11 @@ def _distance(call: Call, operands: Sequence[pl.Expr]) -> pl.Expr:
     return _numpy(np.hypot, call, [across, along])
 
 
+def _great_circle(call: Call, operands: Sequence[pl.Expr]) -> pl.Expr:
+    coordinates = [_coordinate(name, point) for point in operands for name in ("x", "y")]
+    return EARTH_RADIUS * _numpy(central_angle, call, coordinates)
+
+
 def text_of(value: Any, type_: Type) -> str:
     """One value as text, as STRING(x) returns it."""
     match type_.kind:
@@ -190,17 +204,53 @@ def _string(call: Call, operands: Sequence[pl.Expr]) -> pl.Expr:
         return operands[0]
     if type_.kind is Kind.INT:
         return operands[0].cast(pl.String)
+    if type_.kind is Kind.TIME:
+        return _time_text(argument, operands[0])
+    value = full_length(argument, operands[0])
+    if type_.kind is Kind.FLOAT:
+        # Polars writes a FLOAT as Python does, but for the exponents of small numbers.
+        small = (value.abs() < 1e-4) & (value != 0.0)
+        exact = by_distinct_value(pl.when(small).then(value), lambda number: text_of(number, type_))
+        return pl.when(small).then(exact).otherwise(value.cast(pl.String))
+    return by_distinct_value(value, lambda found: text_of(found, type_))
+
+
+def _time_text(argument: Expression, value: pl.Expr) -> pl.Expr:
+    """`format_time` of every value; times outside of the years 1 to 9999 are bare microseconds."""
+    clock = full_length(argument, value).clip(_FIRST, _LAST).cast(pl.Datetime("us"))
+    decimals = (value % SECOND).cast(pl.String).str.zfill(6).str.strip_chars_end("0")
+    fraction = pl.when(value % SECOND == 0).then(pl.lit("")).otherwise(pl.lit(".") + decimals)
+    text = pl.concat_str(clock.dt.to_string("%Y-%m-%dT%H:%M:%S"), fraction, pl.lit("Z"))
+    inside = (value >= _FIRST) & (value <= _LAST)
+    return pl.when(inside).then(text).otherwise(pl.concat_str(value.cast(pl.String), pl.lit(" us")))
+
+
+def by_distinct_value(operand: pl.Expr, text: Callable[[Any], str]) -> pl.Expr:
+    """The text of every value. Python formats it once per distinct value, not per row."""
 
     def apply(column: pl.Series) -> pl.Series:
-        # Python formats the text: once per distinct value, not per row.
         distinct = column.drop_nulls().unique()
-        texts = pl.Series([text_of(value, type_) for value in distinct.to_list()], dtype=pl.String)
+        texts = pl.Series([text(value) for value in distinct.to_list()], dtype=pl.String)
         table = pl.DataFrame({"value": distinct, "text": texts})
         return pl.DataFrame({"value": column}).join(table, on="value", how="left", maintain_order="left")[
             "text"
         ]
 
-    return full_length(argument, operands[0]).map_batches(apply, return_dtype=pl.String())
+    return operand.map_batches(apply, return_dtype=pl.String())
+
+
+def _grid_back(call: Call, operands: Sequence[pl.Expr]) -> pl.Expr:
+    """The edge of a grid some steps before: the ticks of few windows, so one call for each is enough."""
+    described = [argument.value for argument in call.arguments[1:] if isinstance(argument, Literal)]
+
+    def apply(column: pl.Series) -> pl.Series:
+        edges = column.unique().drop_nulls()
+        starts = [grid_back(edge, *described) for edge in edges]
+        return column.replace_strict(
+            edges, pl.Series(starts, dtype=pl.Int64), default=None, return_dtype=pl.Int64
+        )
+
+    return full_length(call.arguments[0], operands[0]).map_batches(apply, return_dtype=pl.Int64())
 
 
 FUNCTIONS: dict[str, Builder] = {
@@ -226,7 +276,6 @@ FUNCTIONS: dict[str, Builder] = {
     "tan": _of_float(pl.Expr.tan),
     "ceil": _rounding(pl.Expr.ceil),
     "floor": _rounding(pl.Expr.floor),
-    "round": _rounding(partial(pl.Expr.round, mode="half_away_from_zero")),
     "sign": lambda call, operands: operands[0].sign().cast(dtype(call.type)),
     "least": partial(_extreme, horizontal=pl.min_horizontal),
     "greatest": partial(_extreme, horizontal=pl.max_horizontal),
@@ -236,17 +285,16 @@ FUNCTIONS: dict[str, Builder] = {
     "concat": lambda _, operands: pl.concat_str(*operands),
     "like": _like,
     "distance": _distance,
+    "great_circle": _great_circle,
     "x": lambda _, operands: _coordinate("x", operands[0]),
     "y": lambda _, operands: _coordinate("y", operands[0]),
     "string": _string,
+    "grid_back": _grid_back,
 }
-"""Every scalar function except the comparisons and those that evaluate.py compiles itself."""
+"""The basic scalar functions, without the comparisons and those that evaluate.py compiles itself."""
 
 NUMERIC = frozenset({"+", "-", "*", "/", "%", "mod", "^", "power", "negative"})
 """The functions whose operands are converted to FLOAT if their result is FLOAT."""
-
-STRICT = (frozenset(FUNCTIONS) | frozenset(COMPARISONS)) - {"least", "greatest"}
-"""The functions that give NULL for a NULL operand."""
 
 _ALWAYS_FINITE = frozenset(
     {

@@ -64,6 +64,14 @@ class Expectation:
             return np.zeros(len(ticks), dtype=np.int64)
         interval, scope = self._completeness.interval, self._scope
         starts = np.full(len(ticks), first_tick - interval, dtype=np.int64)
+        if scope.grid is not None:
+            # A half-open window begins with a reading and ends before one: shift it by an interval.
+            shift = interval if scope.end else 0
+            lows = scope.lows(ticks)
+            if lows is not None:
+                starts = np.maximum(starts, lows + scope.end - shift)
+            shifted: Integers = np.maximum(ticks - shift - starts, 0)
+            return shifted
         if scope.start is not None:
             starts = np.maximum(starts, ticks - scope.start - (0 if scope.open_start else interval))
         length: Integers = np.maximum(ticks - scope.end - starts, 0)

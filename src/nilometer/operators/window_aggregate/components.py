@@ -150,7 +150,7 @@ class Lifting:
         arrays: Arrays = {} if inside is None else {ROWS: inside.astype(np.int64)}
         wanted = {component.name: component for component in self.components}
         for number, evaluator in self._arguments.values():
-            column = evaluator(rows) if mask is None else _where(mask, evaluator, rows)
+            column = evaluator(rows) if mask is None else where(mask, evaluator, rows)
             known = column.is_not_null().to_numpy() if column.null_count() else None
             if f"count{number}" in self._counts and known is not None:
                 wanted[f"count{number}"] = self._counts[f"count{number}"]
@@ -220,7 +220,7 @@ def _whole(high: Array, low: Array, text: str) -> Array:
     return np.asarray((high << _HALF) | (low & _LOWER))
 
 
-def _where(mask: pl.Series, evaluator: Evaluator, rows: pl.DataFrame) -> pl.Series:
+def where(mask: pl.Series, evaluator: Evaluator, rows: pl.DataFrame) -> pl.Series:
     """The values of the rows inside the mask, NULL elsewhere. A row that the predicate rejects thus cannot
     overflow.
     """

@@ -3,7 +3,8 @@ BOOLEAN.
 
 A holistic aggregate has no partial of constant size (Gray et al., Data Cube, 1997). So windows are
 materialised in parts of bounded size, and Polars groups them. The state is the rows of the window, restricted
-to the columns that are read.
+to the columns that are read. If a few rows decide all aggregates (FIRST, LAST, ARG_MAX, ARG_MIN), only these are
+kept of each slice and group (selection.py).
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from nilometer.operators.limits import operator
 from nilometer.operators.logic import EVALUATION, TICK, Output, Progress, no_evaluations
 from nilometer.operators.time_window import TimeWindow
 from nilometer.operators.window_aggregate.completeness import Expectation
+from nilometer.operators.window_aggregate.selection import Selection, selects
 from nilometer.types import INT, Column, Schema
 
 if TYPE_CHECKING:
@@ -41,12 +43,13 @@ class HolisticLogic:
         if spec.predicate is not None:
             read.append(spec.predicate)
         self._window = TimeWindow(
-            _columns_read(read), spec.start, spec.end, spec.slide, spec.open_start, spec.interval
+            _columns_read(read), spec.start, spec.end, spec.slide, spec.open_start, spec.interval, spec.grid
         ).build()
         self._predicate = compile_predicate(spec.predicate)
         self._aggregate = Aggregate(spec.keys, spec.items).build()
         self._output = window_dtypes(spec.schema)
         self._keys = [name for name, _ in spec.keys]
+        self._selection = Selection(spec) if selects(spec) else None
         self._expectation = None
         if spec.completeness is not None:
             self._expectation = Expectation(spec.completeness, spec.scope, grouped=bool(spec.keys))
@@ -54,7 +57,7 @@ class HolisticLogic:
 
     def update(self, port: int, rows: pl.DataFrame) -> None:
         """Take rows of the stream."""
-        self._window.update(port, rows)
+        self._window.update(port, rows if self._selection is None else self._selection(rows))
         if self._expectation is not None:
             self._expectation.update(rows)
 

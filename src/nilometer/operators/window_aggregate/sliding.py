@@ -16,7 +16,6 @@ import polars as pl
 from nilometer.errors import InternalError
 from nilometer.expressions import type_of
 from nilometer.kernels.arrays import Integers
-from nilometer.kernels.slices import Slicing
 from nilometer.operators.evaluate.evaluate import compile_predicate, compile_projection
 from nilometer.operators.frames import dtype, empty, evaluations, window_dtypes
 from nilometer.operators.limits import operator
@@ -42,7 +41,7 @@ class SlidingLogic:
 
     def __init__(self, spec: WindowAggregate) -> None:
         self._scope = spec.scope
-        self._slicing = Slicing.of(self._scope.period, self._scope.reach, self._scope.end)
+        self._slicing = self._scope.slicing
         self._predicate = None if spec.predicate is None else compile_predicate(spec.predicate)
         self._keys = compile_projection(spec.keys)
         self._output = window_dtypes(spec.schema)
@@ -84,7 +83,7 @@ class SlidingLogic:
             else:
                 rows = self._predicate(rows)
         if rows.height:
-            ticks = rows.get_column(TICK).to_numpy()
+            ticks = self._scope.sliced(rows.get_column(TICK).to_numpy())
             groups = self._groups.encode(self._keys(rows), rows.height)
             values = self._lifting.lift(rows, mask)
             for name in self._lifting.unheld(values):
@@ -181,8 +180,9 @@ class SlidingLogic:
 
     def _slid(self, ticks: Integers) -> Answers:
         """Moves the window to each of these ticks and returns its contents at each."""
-        reach = self._scope.reach
-        low = np.full(len(ticks), INT_MINIMUM, dtype=np.int64) if reach is None else ticks - reach
+        low = self._scope.lows(ticks)
+        if low is None:
+            low = np.full(len(ticks), INT_MINIMUM, dtype=np.int64)
         return self._state.advance(low, ticks - self._scope.end)
 
     def _forget_groups(self) -> None:

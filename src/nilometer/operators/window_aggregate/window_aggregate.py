@@ -4,7 +4,7 @@
 
 Aggregates with partials of constant size (COUNT, SUM, AVG, MIN, MAX, STDEV, VARIANCE) never materialise a
 window: rows become partials of slices, and the windows slide over these at constant cost per tuple
-(sliding.py). If one of the aggregates is holistic (MEDIAN, DISTINCT, MIN of text), windows are materialised
+(sliding.py). So do sketches of one argument (sketched.py). If one of the aggregates is holistic (MEDIAN, DISTINCT, MIN of text), windows are materialised
 in parts (holistic.py).
 
 The rows before the predicate determine the evaluations. This also holds for windows without a slide over a
@@ -29,6 +29,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from nilometer.algebra import Completeness
+from nilometer.algebra.grid import Grid
 from nilometer.errors import InternalError
 from nilometer.expressions import Expression, uses_now
 from nilometer.operators.aggregate_items import NamedAggregate, NamedExpression, check_items, output_schema
@@ -44,7 +45,7 @@ class WindowAggregate:
 
     Parameters
     ----------
-    start, end, slide, open_start, interval
+    start, end, slide, open_start, interval, grid
         The window, as in `TimeWindow`.
     keys
         (name, expression) pairs; none: one row per evaluation, also of an empty window.
@@ -70,6 +71,7 @@ class WindowAggregate:
     items: tuple[NamedAggregate, ...] = ()
     predicate: Expression | None = None
     completeness: Completeness | None = None
+    grid: Grid | None = None
 
     def __post_init__(self) -> None:
         _ = self.scope, self.schema
@@ -80,7 +82,7 @@ class WindowAggregate:
     @property
     def scope(self) -> Scope:
         """The ticks that are evaluated and the ticks that each evaluation sees."""
-        return Scope(self.start, self.end, self.slide, self.open_start, self.interval)
+        return Scope(self.start, self.end, self.slide, self.open_start, self.interval, self.grid)
 
     @property
     def schema(self) -> Schema:
@@ -103,6 +105,10 @@ class WindowAggregate:
             from nilometer.operators.window_aggregate.sliding import SlidingLogic
 
             return SlidingLogic(self)
+        from nilometer.operators.window_aggregate.sketched import SketchedLogic, sketched
+
+        if self.completeness is None and sketched(self.items):
+            return SketchedLogic(self)
         from nilometer.operators.window_aggregate.holistic import HolisticLogic
 
         return HolisticLogic(self)

@@ -80,7 +80,7 @@ class Search:
 
 
 @dataclass(frozen=True)
-class Step:
+class Probe:
     """Adds a tuple of `port` to each partial tuple.
 
     Candidates are found by `reach` (chosen port, implied width), together with the `hashed` classes (by an
@@ -103,7 +103,7 @@ class Steps:
     """The steps from the new tuples of `start` to N-tuples."""
 
     start: int
-    steps: tuple[Step, ...]
+    steps: tuple[Probe, ...]
 
 
 def plan_steps(graph: Graph, start: int, form: Form) -> Steps:
@@ -152,7 +152,7 @@ def fan_out(graph: Graph, chosen: Sequence[int], port: int) -> float:
     return (1 + width) * share
 
 
-def _step(graph: Graph, chosen: Sequence[int], port: int, ready: list[Expression], form: Form) -> Step:
+def _step(graph: Graph, chosen: Sequence[int], port: int, ready: list[Expression], form: Form) -> Probe:
     tied = [(next(other for other in chosen if other in one.ports), one) for one in graph.tying(port, chosen)]
     hashed = tuple((other, one) for other, one in tied if one.hashed)
     # An integer is its own hash: for integer keys every row found is equal.
@@ -165,7 +165,7 @@ def _step(graph: Graph, chosen: Sequence[int], port: int, ready: list[Expression
     condition = compile_predicate(conjunction(ready)) if ready else None
     reach = tuple((other, int(graph.widths[port, other])) for other in chosen)
     search = _search(graph, chosen, port, ready) if form is Form.MW and not hashed else None
-    return Step(port, hashed, form is Form.NLW, compared, search, reach, condition, columns)
+    return Probe(port, hashed, form is Form.NLW, compared, search, reach, condition, columns)
 
 
 def _search(graph: Graph, chosen: Sequence[int], port: int, ready: Sequence[Expression]) -> Search | None:

@@ -30,7 +30,7 @@ from nilometer.operators.logic import TICK
 from nilometer.operators.panes import Pane, Panes
 from nilometer.operators.window_join.bands import in_bands
 from nilometer.operators.window_join.keys import combined
-from nilometer.operators.window_join.plan import Step, Steps
+from nilometer.operators.window_join.plan import Probe, Steps
 
 PAIRS_AT_ONCE = 1_000_000
 
@@ -107,7 +107,7 @@ def _count(members: Members) -> int:
 
 
 def _candidates(
-    step: Step, members: Members, pane: Pane, low: Integers, high: Integers
+    step: Probe, members: Members, pane: Pane, low: Integers, high: Integers
 ) -> Iterator[tuple[Integers, Integers]]:
     """Yields pairs (member, row of the pane) of candidates."""
     low = np.maximum(low, pane.first)  # dead rows take no part
@@ -128,7 +128,7 @@ def _candidates(
 
 
 def _by_index(
-    step: Step, members: Members, pane: Pane, low: Integers, high: Integers
+    step: Probe, members: Members, pane: Pane, low: Integers, high: Integers
 ) -> Iterator[tuple[Integers, Integers]]:
     name = ("index", *(one.number for _, one in step.hashed))
     if name not in pane.notes:
@@ -138,7 +138,7 @@ def _by_index(
     yield from index.matches(*_probes(step, members), low, high, PAIRS_AT_ONCE)
 
 
-def _probes(step: Step, members: Members) -> tuple[Words, Booleans | None]:
+def _probes(step: Probe, members: Members) -> tuple[Words, Booleans | None]:
     """The hash that each of the members looks for."""
     parts = []
     for port, one in step.hashed:
@@ -150,7 +150,7 @@ def _probes(step: Step, members: Members) -> tuple[Words, Booleans | None]:
     return combined(parts)
 
 
-def _tested(step: Step, batch: list[Members]) -> list[Members]:
+def _tested(step: Probe, batch: list[Members]) -> list[Members]:
     """Returns the members that satisfy the step's keys and conditions. Small groups from several panes are
     tested together.
     """

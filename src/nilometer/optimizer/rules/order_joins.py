@@ -43,7 +43,7 @@ def _by_name(node: Node, above: bool) -> bool:
     match node:
         case logical.Project() | logical.Aggregate() | logical.TableFunction():
             return True
-        case logical.Select() | logical.Rename() | logical.Join() | logical.TimeWindow():
+        case logical.Select() | logical.Rename() | logical.Join() | logical.TimeWindow() | logical.Analytic():
             return above
         case _:
             return False

@@ -48,6 +48,8 @@ class _Pruning:
                 return self._aggregate(node, needed)
             case logical.Lag():
                 return self._lag(node, needed, joined)
+            case logical.Analytic():
+                return self._analytic(node, needed, joined)
             case logical.TableFunction(call=call) if (cheaper := _narrowed(call, needed)) != call:
                 return self.prune(replace(node, call=cheaper), needed, joined)
             case _:
@@ -67,9 +69,14 @@ class _Pruning:
         match node:
             case logical.Select(input, predicate):
                 return [_of(input, needed, (predicate,))]
+            case logical.Unnest(input, name, expression):
+                return [_of(input, needed - {name}, (expression,))]
             case logical.Rename(input):
                 pairs = zip(node.schema.names, input.schema.names, strict=True)
                 return [frozenset(old for new, old in pairs if new in needed)]
+            case logical.TableFunction(input, call) if call.function.windowed:
+                passed = zip(node.schema.names, input.schema.names, strict=False)
+                return [call.reads | {old for new, old in passed if new in needed}]
             case logical.TableFunction(input, call):
                 whole = call.function.ordered and not _has_positions(input)
                 return [_all(input) if whole else call.reads]
@@ -85,10 +92,18 @@ class _Pruning:
                     _of(side, needed, expressions) if _has_positions(side) else _all(side)
                     for side, expressions in sides
                 ]
-            case logical.RowWindow(input) | logical.Sample(input) if not _has_positions(input):
+            case logical.Sort(input, keys):
+                return [_of(input, needed, [key.expression for key in keys])]
+            case logical.RowWindow(input) | logical.Sample(input) | logical.Limit(input) if (
+                not _has_positions(input)
+            ):
                 return [_all(input)]
+            case logical.RowWindow(keys=keys):
+                return [needed | set(keys)]
             case logical.ToStream(input, relation) if relation is not Relation.RSTREAM:
                 return [_all(input)]
+            case logical.Limit():
+                return [needed]
             case logical.TimeWindow() | logical.RowWindow() | logical.Sample() | logical.ToStream():
                 return [needed]
             case _:
@@ -135,6 +150,21 @@ class _Pruning:
             return node
         return replace(node, input=below, items=items)
 
+    def _analytic(self, node: logical.Analytic, needed: Names, joined: bool) -> Node:
+        items = tuple(item for item in node.items if item.name in needed)
+        if not items:
+            return self.prune(node.input, _of(node.input, needed, ()), joined)
+        ties = node.ties if any(item.breaks_ties for item in items) else ()
+        read = [*node.partition, *(item.expression for item in node.order)]
+        read += [expression for item in items for expression in item.expressions]
+        wanted = _of(node.input, {*needed, *ties}, read)
+        if node.collection is Collection.STREAM and not _has_positions(node.input):
+            wanted = _all(node.input)
+        below = self.prune(node.input, wanted, joined)
+        if below is node.input and (items, ties) == (node.items, node.ties):
+            return node
+        return replace(node, input=below, items=items, ties=ties)
+
 
 def _narrowed(call: FunctionCall, needed: Names) -> FunctionCall:
     prefix = f"{call.alias}."
@@ -167,7 +197,7 @@ def _has_positions(node: Node) -> bool:
             return True
         case logical.Select(input) | logical.Project(input) | logical.Rename(input):
             return _has_positions(input)
-        case logical.Lag(input) | logical.Sample(input):
+        case logical.Lag(input) | logical.Sample(input) | logical.Limit(input) | logical.Analytic(input):
             return _has_positions(input)
         case logical.AsofJoin(left):
             return _has_positions(left)

@@ -8,6 +8,8 @@ from nilometer.optimizer.context import OptimizerContext
 from nilometer.optimizer.rewriting import part, selected
 from nilometer.plan.logical import (
     Aggregate,
+    BagOperation,
+    Fill,
     Join,
     Node,
     Select,
@@ -15,6 +17,7 @@ from nilometer.plan.logical import (
     ToStream,
     Union,
     acquisition_interval,
+    preserves_table,
 )
 
 
@@ -25,8 +28,8 @@ def push_selection_below_window(plan: Node, _context: OptimizerContext) -> Node:
     By the language's meaning the window is taken first, and WHERE filters its content. With SLIDE, and over a sensed
     stream, the evaluation ticks do not depend on the filter. Otherwise a window is evaluated where its input has a
     tuple, and a filter below would drop evaluations at which a RANGE still shows older tuples. A [NOW] window would be
-    empty at these ticks. An empty window is seen by an aggregate without keys, by ISTREAM and DSTREAM, and by a join or
-    union of windows, which otherwise keep the previous window. The rule never applies to a row window, which counts all
+    empty at these ticks. An empty window is seen by an aggregate without keys, by ISTREAM and DSTREAM, by a join that
+    keeps the rows of a table, and by a join or union of windows, which otherwise keep the previous window. The rule never applies to a row window, which counts all
     rows.
     """
     return _push(plan, empty_is_seen=False)
@@ -55,15 +58,17 @@ def ticks_stay(window: TimeWindow, empty_is_seen: bool) -> bool:
 def _sees_empty(node: Node, above: bool) -> bool:
     """Whether the node, or one above it, tells an evaluation of an empty window from none."""
     match node:
-        case Aggregate(keys=()):
+        case Aggregate(keys=()) | Fill():
             return True
         case Aggregate(completeness=completeness) if completeness is not None:
             return True
         case ToStream(relation=relation):
             return relation is not Relation.RSTREAM
+        case Join(left, right, kind) if preserves_table(kind, left, right):
+            return True
         case Join(left, right):
             return above or (left.collection is right.collection is Collection.WINDOWS)
-        case Union() if node.collection is Collection.WINDOWS:
+        case Union() | BagOperation() if node.collection is Collection.WINDOWS:
             return True
         case _:
             return above

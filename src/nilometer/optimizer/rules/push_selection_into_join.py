@@ -10,15 +10,18 @@ from nilometer.optimizer.context import OptimizerContext
 from nilometer.optimizer.rewriting import part, reads_only, selected
 from nilometer.plan.logical import AsofJoin, Join, Node, Select, transform_plan
 
-LEFT_OF_WHERE = frozenset(JoinKind)
+LEFT_OF_WHERE = frozenset(JoinKind) - {JoinKind.FULL}
 RIGHT_OF_WHERE = frozenset((JoinKind.INNER,))
 LEFT_OF_ON = frozenset((JoinKind.INNER, JoinKind.SEMI))
-RIGHT_OF_ON = frozenset(JoinKind)
+RIGHT_OF_ON = frozenset(JoinKind) - {JoinKind.FULL}
 
 
 def push_selection_into_join(plan: Node, _context: OptimizerContext) -> Node:
     """`Select(p AND q, Join(x, y)) => Select(q, Join(Select(p, x), y))   when p reads x alone`, and the same for y if the
     join is inner; `Join(x, y, ON p AND q) => Join(Select(p, x), y, ON q)` likewise. In an ASOF join only the left side.
+
+    A condition never moves to a side that a join fills with NULLs, from WHERE, nor to a side whose rows a join keeps,
+    from ON: it would make rows without a partner of those that it drops. So nothing moves through a FULL join.
 
     A selection over windows drops no evaluation, so the join fires at the same ticks as before. A condition that reads
     NOW stays above, because a join's tick is not the tick of its sides' latest windows.

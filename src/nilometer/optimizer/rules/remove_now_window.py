@@ -7,6 +7,7 @@ from dataclasses import replace
 from nilometer.algebra import Collection
 from nilometer.optimizer.context import OptimizerContext
 from nilometer.plan.physical import (
+    Analytic,
     HashJoin,
     Lag,
     NlJoin,
@@ -17,6 +18,7 @@ from nilometer.plan.physical import (
     Select,
     SpAcquire,
     TimeWindow,
+    Unnest,
     transform_plan,
 )
 
@@ -45,7 +47,7 @@ def _acquisition_interval(node: Node) -> int | None:
     match node:
         case SpAcquire():
             return node.every
-        case Select() | Project() | Rename() | Lag() | Sample():
+        case Select() | Project() | Rename() | Unnest() | Lag() | Sample() | Analytic():
             return _acquisition_interval(node.inputs[0])
         case NlJoin(left, right) | HashJoin(left, right) if node.collection is Collection.STREAM:
             return _acquisition_interval(left if left.collection is Collection.STREAM else right)

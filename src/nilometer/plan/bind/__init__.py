@@ -7,5 +7,6 @@ fix.
 
 from nilometer.plan.bind.queries import bind
 from nilometer.plan.bind.scope import Bound
+from nilometer.plan.bind.whole import is_whole
 
-__all__ = ["Bound", "bind"]
+__all__ = ["Bound", "bind", "is_whole"]

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from typing import TypeGuard
+
+from nilometer.algebra import Shift
 from nilometer.catalog import functions
 from nilometer.language import ast
 
@@ -12,3 +15,8 @@ def is_aggregate_call(node: ast.Node) -> bool:
         return False
     signature = functions.resolve(node.name)
     return signature is not None and signature.kind == "aggregate"
+
+
+def is_shift_call(node: ast.Node) -> TypeGuard[ast.FunctionCall]:
+    """Whether a syntax node is a call of LAG, DELTA or RATE."""
+    return isinstance(node, ast.FunctionCall) and node.name.upper() in set(Shift)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from nilometer import algebra
+from nilometer.algebra.table_functions.session import WINDOW_COLUMNS
 from nilometer.expressions import (
     Call,
     ColumnReference,
@@ -20,6 +21,7 @@ from nilometer.expressions import (
     uses_now,
 )
 from nilometer.plan import logical
+from nilometer.plan.bind.group_windows import is_group_window
 from nilometer.plan.scalar import evaluate
 from nilometer.types import BOOLEAN, FLOAT
 
@@ -35,6 +37,8 @@ def completeness_of(
     values: list[Expression] = []
     for relation in query.scope.relations:
         window = relation.node
+        if isinstance(window, logical.Project) and is_group_window(relation):
+            window = window.input
         if not isinstance(window, logical.TimeWindow):
             continue
         leaf = window.input.input if isinstance(window.input, logical.Sample) else window.input
@@ -45,16 +49,14 @@ def completeness_of(
         )
         if id_name is None:
             continue
-        by_id = (
-            keys is not None
-            and len(keys) == 1
-            and keys[0].expression == ColumnReference(id_name, leaf.stream.id_type)
-        )
+        # The columns of a group window are the same for all its rows, and divide nothing.
+        own = [key for key in keys or () if not _of_a_window(key)]
+        by_id = len(own) == 1 and own[0].expression == ColumnReference(id_name, leaf.stream.id_type)
         counted = _counted(query, relation, window, leaf, id_name, by_id)
         condition: Expression | None = None
-        if by_id and keys is not None:
+        if by_id:
             key = counted.keys[0]
-            reference = ColumnReference(keys[0].name, type_of(keys[0].expression))
+            reference = ColumnReference(own[0].name, type_of(own[0].expression))
             condition = Call("=", (reference, ColumnReference(key.name, type_of(key.expression))), BOOLEAN)
         node = logical.Join(node, counted, algebra.JoinKind.LEFT, condition)
         assert counted.completeness is not None
@@ -62,6 +64,11 @@ def completeness_of(
     if not values:
         return node, Literal(None, FLOAT)
     return node, values[0] if len(values) == 1 else Call("least", tuple(values), FLOAT)
+
+
+def _of_a_window(key: logical.Projection) -> bool:
+    names = {name.rsplit(".", 1)[-1] for name in columns_of(key.expression)}
+    return bool(names) and names <= set(WINDOW_COLUMNS)
 
 
 def _counted(

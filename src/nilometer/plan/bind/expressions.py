@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from nilometer.algebra import Collection
+from nilometer.algebra.analytic import AnalyticFunction
 from nilometer.catalog import functions
 from nilometer.errors import BindError
 from nilometer.expressions import (
-    Aggregate,
     Call,
     Case,
     ColumnReference,
@@ -24,8 +24,14 @@ from nilometer.expressions import (
     type_of,
 )
 from nilometer.language import ast
+from nilometer.plan.bind.aggregates import bind_aggregate
+from nilometer.plan.bind.casts import as_text, bind_cast
+from nilometer.plan.bind.foreign_names import FOREIGN_CONSTANTS, FOREIGN_FUNCTIONS
 from nilometer.plan.bind.parameters import length_of, parameter_literal, seconds_to_duration
+from nilometer.plan.bind.places import bind_nearest
+from nilometer.plan.bind.scalar_calls import FORMS, check_constants
 from nilometer.plan.bind.scope import Scope, nearest, quoted
+from nilometer.plan.bind.units import check_units
 from nilometer.types import (
     BOOLEAN,
     DURATION,
@@ -114,19 +120,29 @@ class ExpressionBinder:
                 )
                 return self._negate(both, negated)
             case ast.Like(operand=operand, pattern=pattern, negated=negated):
-                return self._negate(self._like(node, self.bind(operand), self.bind(pattern)), negated)
+                return self._negate(
+                    self._like(node, self.bind(operand), self.bind(pattern), node.any_case), negated
+                )
             case ast.In(operand=operand, items=items, negated=negated):
                 return self._negate(self._in(node, self.bind(operand), items), negated)
             case ast.Case():
                 return self._case(node)
+            case ast.Cast():
+                return bind_cast(self, node, self.bind(node.operand))
             case ast.FunctionCall():
                 return self._function(node)
-            case ast.InQuery() | ast.Exists() | ast.ScalarQuery():
+            case ast.Nearest(negated=negated):
+                return self._negate(bind_nearest(self, node), negated)
+            case ast.InQuery() | ast.Exists() | ast.ScalarQuery() | ast.Over():
                 return self.special(node)
             case _:
                 raise BindError(f"{type(node).__name__} is not an expression").at(
                     self.context.text, node.span
                 )
+
+    def equal(self, place: ast.Expression, left: Expression, right: Expression) -> Expression:
+        """`left = right`, of types that can be compared."""
+        return self._binary(place, "=", left, right)
 
     def condition(self, node: ast.Expression) -> Expression:
         """Binds an expression that must be a condition."""
@@ -139,6 +155,26 @@ class ExpressionBinder:
                 + ("> 0" if type_of(bound).numeric else "= ..."),
             )
         return bound
+
+    def as_text(self, value: Expression) -> Expression:
+        """The value as STRING."""
+        return as_text(self, value)
+
+    def as_float(self, value: Expression) -> Expression:
+        """The number as FLOAT."""
+        return as_float(value)
+
+    def known_unit(self, expression: Expression) -> str | None:
+        """The unit of a column or a conversion."""
+        if isinstance(expression, ColumnReference):
+            for relation in self.scope.relations:
+                if expression.name in relation.node.schema:
+                    return relation.node.schema[expression.name].unit
+        return self.context.units.get(expression)
+
+    def text_of(self, node: ast.Expression) -> str:
+        """The text of an expression, to be quoted in a hint."""
+        return self._source_of(node)
 
     def _source_of(self, node: ast.Expression) -> str:
         """The text of an expression if it is short enough to quote."""
@@ -213,15 +249,18 @@ class ExpressionBinder:
         self.context.fail(
             f"no column or parameter '{node.text}'",
             node,
-            detail=f"the columns here are {quoted(list(dict.fromkeys(columns)))}",
-            hint=nearest(node.text, names) or f"if it is a parameter, give it a value: --set {node.text}=...",
+            detail=f"the columns here are {quoted(list(dict.fromkeys(columns)))}" if columns else None,
+            hint=FOREIGN_CONSTANTS.get(node.text.lower())
+            or nearest(node.text, names)
+            or f"if it is a parameter, give it a value: --set {node.text}=...",
         )
 
     def _now(self, node: ast.Expression) -> Now:
         relations = self.scope.relations
-        if relations and all(relation.node.collection is Collection.TABLE for relation in relations):
+        if all(relation.node.collection is Collection.TABLE for relation in relations):
+            what = "a query over stored tables alone" if relations else "a query without FROM"
             self.context.fail(
-                "a query over stored tables alone has no tick, so there is no 'now'",
+                f"{what} has no tick, so there is no 'now'",
                 node,
                 hint="read the table beside a windowed stream: FROM s [NOW], t",
             )
@@ -252,10 +291,38 @@ class ExpressionBinder:
         return Call("negative", (operand,), type_of(operand))
 
     def _binary(self, node: ast.Expression, operator: str, left: Expression, right: Expression) -> Expression:
+        if operator == "||":
+            return self._concatenation(node, left, right)
+        if operator not in ("*", "/", "^"):
+            check_units(self, node, operator, left, right)
         if operator in ("=", "!=", "<", "<=", ">", ">="):
-            left, right = self._comparable(node, operator, left, right)
-            return Call(operator, (left, right), BOOLEAN)
+            return self.compare(node, operator, left, right)
+        if operator in ("IS DISTINCT FROM", "IS NOT DISTINCT FROM"):
+            left, right = self._comparable(node, "=", left, right)
+            distinct = Call("is_distinct", (left, right), BOOLEAN)
+            return self._negate(distinct, operator == "IS NOT DISTINCT FROM")
         return self._arithmetic(node, operator, left, right)
+
+    def compare(self, node: ast.Expression, operator: str, left: Expression, right: Expression) -> Expression:
+        """The comparison of two values, brought to one type."""
+        return Call(operator, self._comparable(node, operator, left, right), BOOLEAN)
+
+    def _concatenation(self, node: ast.Expression, left: Expression, right: Expression) -> Expression:
+        """Text beside any other value; the parts of a chain are one call."""
+        kinds = (type_of(left).kind, type_of(right).kind)
+        if Kind.STRING not in kinds and kinds != (Kind.NULL, Kind.NULL):
+            self.context.fail(
+                f"'||' joins texts, and neither {type_of(left)} nor {type_of(right)} is one",
+                node,
+                hint="write OR between conditions"
+                if Kind.BOOLEAN in kinds
+                else "CAST(x AS STRING) makes text of a value",
+            )
+        parts: list[Expression] = []
+        for side in (left, right):
+            joined = isinstance(side, Call) and side.function == "concat" and side is left
+            parts += side.arguments if joined else [as_text(self, side)]  # type: ignore[attr-defined]
+        return Call("concat", tuple(parts), STRING)
 
     def _comparable(
         self, node: ast.Expression, operator: str, left: Expression, right: Expression
@@ -345,7 +412,7 @@ class ExpressionBinder:
                 self.context.fail(
                     f"'{operator}' is not defined for {type_of(left)} and {type_of(right)}",
                     node,
-                    hint=f"'{operator}' is for numbers; join text with concat(a, b)"
+                    hint=f"'{operator}' is for numbers; join text with a || b"
                     if Kind.STRING in (one, other)
                     else self._clash_hint(type_of(left), type_of(right)),
                 )
@@ -357,7 +424,9 @@ class ExpressionBinder:
             return seconds_to_duration(side.value)  # type: ignore[attr-defined]
         return side
 
-    def _like(self, node: ast.Expression, operand: Expression, pattern: Expression) -> Expression:
+    def _like(
+        self, node: ast.Expression, operand: Expression, pattern: Expression, any_case: bool = False
+    ) -> Expression:
         if type_of(operand).kind not in (Kind.STRING, Kind.NULL):
             self.context.fail(
                 f"LIKE needs text, not a value of type {type_of(operand)}",
@@ -368,7 +437,10 @@ class ExpressionBinder:
             self.context.fail("the pattern of LIKE must be constant text", node, hint="such as 'gauge-%'")
         if pattern.value is None:
             return Literal(None, BOOLEAN)
-        return Call("like", (self._typed_null(operand, STRING), pattern), BOOLEAN)
+        operand = self._typed_null(operand, STRING)
+        if any_case:
+            operand, pattern = Call("lower", (operand,), STRING), Literal(pattern.value.lower(), STRING)
+        return Call("like", (operand, pattern), BOOLEAN)
 
     def _in(self, node: ast.In, operand: Expression, items: tuple[ast.Expression, ...]) -> Expression:
         bound: list[Expression] = []
@@ -427,20 +499,37 @@ class ExpressionBinder:
 
     def _function(self, node: ast.FunctionCall) -> Expression:
         signature = functions.resolve(node.name)
+        if signature is None and node.name.upper() in set(AnalyticFunction):
+            self.context.fail(
+                f"{node.name.upper()}() needs OVER",
+                node,
+                hint=f"such as {node.name.upper()}(...) OVER (PARTITION BY id ORDER BY time)",
+            )
         if signature is None:
             self.context.fail(
                 f"no function '{node.name}'",
                 node,
-                hint=nearest(node.name, functions.names()) or "see docs/language.md",
+                hint=FOREIGN_FUNCTIONS.get(node.name.lower())
+                or nearest(node.name, functions.names())
+                or "see docs/language.md",
             )
-        if signature.kind == "special":
+        if signature.kind in ("special", "rows"):
+            if node.order or node.condition is not None:
+                self.context.fail(
+                    f"{signature.spelled}() takes neither ORDER BY nor FILTER",
+                    node,
+                    hint="choose the rows in WHERE" if signature.name != "completeness" else None,
+                )
             return self.special(node)
         if signature.kind == "aggregate":
             return self._aggregate(node, signature)
         if node.distinct:
             self.context.fail(f"DISTINCT makes no sense in {signature.name}()", node)
+        if node.order or node.condition is not None:
+            clause = "ORDER BY" if node.order else "FILTER"
+            self.context.fail(f"{clause} belongs to aggregates, and {signature.name}() is none", node)
         arguments = [self.bind(argument) for argument in node.arguments]
-        if signature.name in ("least", "greatest", "coalesce") and arguments:
+        if signature.name in ("least", "greatest", "coalesce", "nullif") and arguments:
             arguments = self.unify(arguments, list(node.arguments))
         if signature.wants_float:
             arguments = [
@@ -455,6 +544,9 @@ class ExpressionBinder:
             return Call("^", tuple(arguments), FLOAT)
         if signature.name == "mod":
             return self._arithmetic(node, "%", arguments[0], arguments[1])
+        check_constants(self, node, signature, arguments)
+        if signature.name in FORMS:
+            return FORMS[signature.name](self, node, arguments)
         return Call(signature.name, tuple(arguments), result)
 
     def _aggregate(self, node: ast.FunctionCall, signature: functions.FunctionSignature) -> Expression:
@@ -466,33 +558,8 @@ class ExpressionBinder:
             self.context.fail(
                 "an aggregate inside an aggregate", node, hint="compute the inner one in a subquery in FROM"
             )
-        star = len(node.arguments) == 1 and isinstance(node.arguments[0], ast.Star)
-        if star:
-            if signature.name != "count" or node.distinct:
-                self.context.fail(
-                    "'*' can only be counted, as COUNT(*)",
-                    node,
-                    hint=f"name a column, such as {signature.example}"
-                    if signature.name != "count"
-                    else "leave DISTINCT out, or name a column",
-                )
-            return Aggregate("count", None, False, INT)
-        # The second argument of Fjords' AVG(s.speed, w) is the window; the binding of FROM handles it.
-        if not 1 <= len(node.arguments) <= 2:
-            self.context.fail(
-                f"{signature.name.upper()}() takes one argument, and {len(node.arguments)} were given",
-                node,
-                hint=f"for example {signature.example}",
-            )
         self._inside_aggregate = True
         try:
-            argument = self.bind(node.arguments[0])
+            return bind_aggregate(self, node, signature)
         finally:
             self._inside_aggregate = False
-        if type_of(argument).kind is Kind.NULL:
-            argument = Literal(None, INT)
-        try:
-            result = signature.result((type_of(argument),))
-        except ValueError as error:
-            self.context.fail(str(error), node, hint=f"for example {signature.example}")
-        return Aggregate(signature.name, argument, node.distinct, result)

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 def bind_lag(query: SelectBinder, node: ast.FunctionCall) -> Expression:
     name = node.name.upper()
+    if query.node.collection is algebra.Collection.WINDOWS:
+        return query.previous.of_subquery(node)
     if query.node.collection is not algebra.Collection.STREAM:
         query.context.fail(
             f"{name}() is for streams without windows",

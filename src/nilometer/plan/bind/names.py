@@ -39,7 +39,7 @@ def output_names(
                 chosen = f"{stem}_{suffix}"
                 suffix += 1
         taken.add(chosen.lower())
-        unit = units.get(bound.name) if isinstance(bound, ColumnReference) else None
+        unit = units.get(bound.name) if isinstance(bound, ColumnReference) else context.units.get(bound)
         projections.append(logical.Projection(chosen, bound, unit))
     return tuple(projections)
 
@@ -50,11 +50,14 @@ def _name(item: ast.SelectItem, bound: Expression, number: int) -> str:
     match item.expression:
         case ast.Star():
             return bound.name.split(".", 1)[1] if isinstance(bound, ColumnReference) else f"column_{number}"
-        case ast.Name(parts=parts):
+        case ast.Name(parts=parts) | ast.Cast(operand=ast.Name(parts=parts)):
             return parts[-1]
         case ast.NowConstant():
             return "now"
-        case ast.FunctionCall(name=function, arguments=arguments):
+        case (
+            ast.FunctionCall(name=function, arguments=arguments)
+            | ast.Over(name=function, arguments=arguments)
+        ):
             if arguments and isinstance(arguments[0], ast.Name):
                 return f"{function.lower()}_{arguments[0].parts[-1]}"
             return function.lower()

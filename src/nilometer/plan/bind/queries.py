@@ -9,9 +9,12 @@ from nilometer import algebra
 from nilometer.expressions import ColumnReference, Now
 from nilometer.language import ast
 from nilometer.plan import logical
+from nilometer.plan.bind.named import with_tables
+from nilometer.plan.bind.ordering import order_query, ordering_of
 from nilometer.plan.bind.scope import Bound, CatalogView, Context, Scope
 from nilometer.plan.bind.select import SelectBinder
-from nilometer.plan.bind.union import bind_union
+from nilometer.plan.bind.union import bind_bag_operation, bind_union
+from nilometer.plan.bind.values import bind_values
 from nilometer.plan.bind.windows import duration
 
 
@@ -20,9 +23,11 @@ def bind(
     catalog: CatalogView,
     parameters: Mapping[str, Any] | None = None,
     text: str | None = None,
+    at_hand: frozenset[str] = frozenset(),
 ) -> logical.Deliver:
-    """Binds a whole query; the result delivers the columns of its select list, and a window query's tick."""
-    context = Context(catalog, dict(parameters or {}), text)
+    """Binds a whole query; the result delivers the columns of its select list, and a window query's tick.
+    `at_hand` are the streams, in lower case, whose data is all there (whole.py)."""
+    context = Context(catalog, dict(parameters or {}), text, at_hand)
     bound = bind_query(context, query, None)
     node = bound.node
     if node.collection is algebra.Collection.WINDOWS:
@@ -60,19 +65,33 @@ def bind_query(context: Context, query: ast.QueryNode, outer: Scope | None) -> B
             return bind_union(
                 context, query, bind_query(context, left, outer), bind_query(context, right, outer)
             )
+        case ast.SetOperation(left=left, right=right):
+            return bind_bag_operation(
+                context, query, bind_query(context, left, outer), bind_query(context, right, outer)
+            )
         case ast.Select():
             return SelectBinder(context, query, outer, bind_query).bind()
+        case ast.Values():
+            return bind_values(context, query)
+        case ast.With(tables=tables, query=inner):
+            return bind_query(with_tables(context, tables), inner, outer)
+        case ast.Ordered(query=ast.Select() as select):
+            return SelectBinder(context, select, outer, bind_query, ordering_of(context, query)).bind()
+        case ast.Ordered(query=inner):
+            return order_query(context, bind_query(context, inner, outer), ordering_of(context, query))
         case _:
             context.fail("this is not a query", query, hint="a query begins with SELECT")
 
 
 def _deliver_within(context: Context, query: ast.QueryNode) -> int | None:
     match query:
-        case ast.Union(left=left, right=right):
+        case ast.Union(left=left, right=right) | ast.SetOperation(left=left, right=right):
             both = [
                 w for w in (_deliver_within(context, left), _deliver_within(context, right)) if w is not None
             ]
             return min(both) if both else None
+        case ast.Ordered(query=inner) | ast.With(query=inner):
+            return _deliver_within(context, inner)
         case ast.Select(deliver=amount) if amount is not None:
             return duration(context, amount, "DELIVER WITHIN")
         case _:

@@ -8,9 +8,10 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import Any, NoReturn, Protocol
 
+from nilometer.catalog.catalog import ViewDefinition
 from nilometer.catalog.extents import Extent, Sensor
 from nilometer.errors import NOWHERE, BindError, Span
-from nilometer.expressions import ColumnReference
+from nilometer.expressions import ColumnReference, Expression
 from nilometer.language import ast
 from nilometer.language.walk import children
 from nilometer.plan import logical
@@ -32,15 +33,32 @@ class CatalogView(Protocol):
     def static_columns(self, stream_name: str) -> tuple[Column, ...]:
         """Location and static attributes of the stream's sensors."""
 
+    def view(self, name: str) -> ViewDefinition | None:
+        """The view of that name; case does not matter."""
+
+    def views(self) -> tuple[ViewDefinition, ...]:
+        """All views."""
+
+
+NamedQueries = Mapping[str, object]
+"""Named queries (named.py) by their lower-case names."""
+
 
 @dataclass(frozen=True)
 class Context:
-    """The values that stay the same while one query is bound."""
+    """The values that stay the same while one query is bound. `named` are the queries of WITH that it sees, `views`
+    the views that it has read so far."""
 
     catalog: CatalogView
     parameters: Mapping[str, Any]
     text: str | None
+    at_hand: frozenset[str] = frozenset()
+    """The streams, in lower case, whose data is all there: without a window they are finite tables."""
     numbers: Iterator[int] = field(default_factory=lambda: count(1))
+    named: NamedQueries = field(default_factory=dict)
+    views: dict[str, object] = field(default_factory=dict)
+    units: dict[Expression, str] = field(default_factory=dict)
+    """The units of values that `convert` has made."""
 
     def fresh(self, stem: str) -> str:
         """A name for a column that the binder adds; it cannot clash, for the query's own columns are
@@ -89,7 +107,9 @@ class Scope:
     """The relations of one SELECT, and the scope of the surrounding query.
 
     `time_is_tick` is set for a WINDOW join, where a bare `time` is the latest member's time. `preferred` is
-    the left side of an ASOF join: a bare `time` or `id` means its column.
+    the left side of an ASOF join: a bare `time` or `id` means its column. `conditions` are those of ON and
+    USING of inner joins, which WHERE could have, too. `merged` gives the column that a bare name means
+    because USING made two columns one; `hidden` are the columns that `*` shows as that one.
     """
 
     context: Context
@@ -97,6 +117,9 @@ class Scope:
     outer: Scope | None = None
     time_is_tick: bool = False
     preferred: str | None = None
+    conditions: list[Expression] = field(default_factory=list)
+    merged: dict[str, Column] = field(default_factory=dict)
+    hidden: dict[str, str] = field(default_factory=dict)
     places: dict[str, ast.Node] = field(default_factory=dict)
 
     def relation(self, alias: str) -> Relation | None:
@@ -130,6 +153,8 @@ class Scope:
         return column
 
     def _resolve_bare(self, name: ast.Name) -> Column | None:
+        if name.parts[0].lower() in self.merged:
+            return self.merged[name.parts[0].lower()]
         found = [(r, c) for r in self.relations if (c := r.find(name.parts[0])) is not None]
         if len(found) > 1 and self.preferred is not None and name.parts[0].lower() in ("time", "id"):
             found = [(r, c) for r, c in found if r.alias == self.preferred] or found
@@ -141,6 +166,16 @@ class Scope:
                 hint=f"write {choices[0]} or {choices[1]}",
             )
         return found[0][1] if found else None
+
+    def starred(self) -> list[str]:
+        """The columns of `*`: of each relation those it shows, the columns that USING has merged once and
+        first."""
+        shown: list[str] = []
+        for relation in self.relations:
+            merged = [self.merged[self.hidden[name]].name for name in relation.visible if name in self.hidden]
+            rest = [name for name in relation.visible if name not in self.hidden]
+            shown += [name for name in (*merged, *rest) if name not in shown]
+        return shown
 
     def known_names(self) -> list[str]:
         """All names that are valid here, for hints."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from nilometer import algebra
@@ -15,22 +17,41 @@ from nilometer.expressions import (
     type_of,
 )
 from nilometer.language import ast
+from nilometer.language.walk import replace_names, walk
 from nilometer.plan import logical
-from nilometer.plan.bind.aggregate_calls import is_aggregate_call
+from nilometer.plan.bind.aggregate_calls import is_aggregate_call, is_shift_call
 from nilometer.plan.bind.completeness import completeness_of
+from nilometer.plan.bind.distinct import distinct
 from nilometer.plan.bind.expressions import OUTER, ExpressionBinder
+from nilometer.plan.bind.group_windows import check_windows_are_grouped, has_tick, windows_from_groups
+from nilometer.plan.bind.joins import combine
 from nilometer.plan.bind.lag import bind_lag
+from nilometer.plan.bind.marks import mark
 from nilometer.plan.bind.names import output_names
+from nilometer.plan.bind.now_in_where import refuse_own_tick
+from nilometer.plan.bind.ordering import (
+    Ordering,
+    check_order,
+    in_time_order,
+    ordinal,
+    with_order,
+    with_order_of_distinct,
+)
+from nilometer.plan.bind.over import OverCalls, needs_all_rows
+from nilometer.plan.bind.previous import PreviousCalls
 from nilometer.plan.bind.scope import Bound, Context, Scope, quoted, walk_outside_subqueries
-from nilometer.plan.bind.sources import BindQuery, SourceBinder, combine
+from nilometer.plan.bind.sources import BindQuery, SourceBinder
 from nilometer.plan.bind.subqueries import (
     PreparedScalar,
     attach_membership,
     attach_scalar,
     conjuncts_of,
     prepare_scalar,
+    reads_outer,
     split_correlation,
 )
+from nilometer.plan.bind.unnest import bind_unnest
+from nilometer.plan.bind.whole import can_be_whole, is_whole, reads_now, whole
 from nilometer.types import FLOAT, Kind
 
 _COLLECTION = algebra.Collection
@@ -40,28 +61,39 @@ class SelectBinder:
     """Binds one SELECT. `node` is the plan so far; it grows upward clause by clause."""
 
     def __init__(
-        self, context: Context, select: ast.Select, outer: Scope | None, bind_query: BindQuery
+        self,
+        context: Context,
+        select: ast.Select,
+        outer: Scope | None,
+        bind_query: BindQuery,
+        ordering: Ordering | None = None,
     ) -> None:
         self.context = context
-        self.select = select
+        self.select = windows_from_groups(context, select)
         self.bind_query = bind_query
         self.scope = Scope(context, outer=outer)
         self.node: logical.Node
         self.where: tuple[Expression, ...] = ()
         self.correlations: list[tuple[Expression, Expression]] = []
+        self.residuals: list[tuple[Expression, ast.Node]] = []
         self.keys: list[logical.Projection] = []
         self.items: dict[Aggregate, logical.AggregateItem] = {}
         self.lagged: dict[algebra.Lagged, str] = {}
+        self.unnested: logical.Unnest | None = None
         self.scalars: dict[int, PreparedScalar] = {}
         self.attached: set[str] = set()
         self.aggregated = False
+        self.ordering = ordering
+        self.order: list[tuple[ast.SortKey, int | Expression]] = []
+        self.over = OverCalls(self)
+        self.previous = PreviousCalls(self)
 
     # ---- the whole ---------------------------------------------------------------------------------------------------
 
     def bind(self) -> Bound:
         """The bound query."""
         self.bind_from_and_where()
-        if self.correlations:
+        if self.correlations or self.residuals:
             self.context.fail(
                 "a subquery in FROM cannot see the query around it",
                 self.select,
@@ -72,13 +104,38 @@ class SelectBinder:
             projections = self._aggregate_query()
         else:
             projections = self._plain_query()
-        node: logical.Node = logical.Project(self.node, projections)
+        node = self._delivered(projections)
+        if is_whole(node) and reads_now(node):
+            place = next(
+                (part for part in walk(self.select) if isinstance(part, ast.NowConstant)), self.select
+            )
+            self.context.fail(
+                "a query over whole streams has no tick, so there is no 'now'",
+                place,
+                hint="give the streams windows, such as [RANGE 10 MINUTES]",
+            )
         return self._to_stream(node)
+
+    def _delivered(self, projections: tuple[logical.Projection, ...]) -> logical.Node:
+        """The select list's columns: without doubles after DISTINCT, and in the order of ORDER BY."""
+        if self.select.distinct:
+            node = distinct(self.context, logical.Project(self.node, projections), self.select)
+            if self.ordering is None:
+                return node
+            return with_order_of_distinct(self.context, node, projections, self.order, self.ordering)
+        if self.ordering is None:
+            return logical.Project(self.node, projections)
+        if not in_time_order(self.node, projections, self.order):
+            if self.ordering.keys and can_be_whole(self.context, self.node):
+                self.node = whole(self.node)
+            check_order(self.context, self.node, self.ordering)
+        return with_order(self.context, self.node, projections, self.order, self.ordering)
 
     def bind_from_and_where(self) -> None:
         """Binds FROM and WHERE; the conditions that tie a subquery to its outer query go to
-        `correlations`."""
-        SourceBinder(self.select, self.scope, self.bind_query).bind()
+        `correlations` if they are equalities, and else to `residuals`."""
+        ordered = () if self.ordering is None else self.ordering.keys
+        SourceBinder(self.select, self.scope, self.bind_query, ordered).bind()
         self.node = combine(self.scope, self.select)
         if self.select.where is None:
             return
@@ -93,11 +150,14 @@ class SelectBinder:
                 self.node = attach_membership(self, inner, negated, binder)
                 continue
             bound = binder.condition(part)
-            correlation = split_correlation(self.context, bound, part)
-            if correlation is None:
+            if self.node.collection is _COLLECTION.STREAM:
+                refuse_own_tick(self.scope, bound, part)
+            if not reads_outer(bound):
                 plain.append(bound)
-            else:
+            elif (correlation := split_correlation(bound)) is not None:
                 self.correlations.append(correlation)
+            else:
+                self.residuals.append((bound, part))
         self.where = tuple(plain)
         predicate = conjunction(plain)
         if predicate is not None:
@@ -112,14 +172,29 @@ class SelectBinder:
     def _plain_query(self) -> tuple[logical.Projection, ...]:
         if self.select.having is not None:
             self.context.fail("HAVING without GROUP BY or aggregates", self.select.having, hint="use WHERE")
+        if self.select.fill is not None:
+            self.context.fail("FILL needs a GROUP BY", self.select, hint="GROUP BY id FILL(PREVIOUS)")
+        clauses = (
+            *(item.expression for item in self.select.items),
+            *(self.ordering.keys if self.ordering else ()),
+        )
+        needs_all = any(
+            needs_all_rows(node) for clause in clauses for node in walk_outside_subqueries(clause)
+        )
+        if needs_all and can_be_whole(self.context, self.node):
+            self.node = whole(self.node)
         binder = self.binder(None, self._special_in_items)
         entries = self._bind_items(binder)
+        self._bind_order(entries, lambda node, _: binder.bind(node))
         if self.lagged:
             items = tuple(
                 algebra.Lagged(name, item.function, item.expression, item.offset)
                 for item, name in self.lagged.items()
             )
             self.node = logical.Lag(self.node, items)
+        self.node = self.previous.over(self.over.over(self.node))
+        if self.unnested is not None:
+            self.node = replace(self.unnested, input=self.node)
         return output_names(self.context, entries, self.scope)
 
     def _bind_items(self, binder: ExpressionBinder) -> list[tuple[ast.SelectItem, Expression]]:
@@ -147,11 +222,10 @@ class SelectBinder:
                 )
             relations = [relation]
         schema = self.node.schema
-        return [
-            ColumnReference(name, schema[name].type.plain)
-            for relation in relations
-            for name in relation.visible
-        ]
+        names = self.scope.starred()
+        if star.qualifier is not None:
+            names = [name for relation in relations for name in relation.visible]
+        return [ColumnReference(name, schema[name].type.plain) for name in names]
 
     def _no_outer(self, bound: Expression, place: ast.Node) -> None:
         outer = [name for name in columns_of(bound) if name.startswith(OUTER)]
@@ -167,11 +241,15 @@ class SelectBinder:
     def _is_aggregated(self) -> bool:
         if self.select.group_by:
             return True
-        clauses = (*(item.expression for item in self.select.items), self.select.having)
+        ordered = () if self.ordering is None else self.ordering.keys
+        clauses = (*(item.expression for item in self.select.items), self.select.having, *ordered)
         return any(is_aggregate_call(node) for clause in clauses for node in walk_outside_subqueries(clause))
 
     def check_aggregatable(self) -> None:
-        """Checks that the query aggregates over windows or a table."""
+        """Checks that the query aggregates over windows or a table. A stream whose data is at hand is taken
+        as a table."""
+        if can_be_whole(self.context, self.node):
+            self.node = whole(self.node)
         if self.node.collection is not _COLLECTION.STREAM:
             return
         clauses = (
@@ -202,24 +280,91 @@ class SelectBinder:
         self.check_aggregatable()
         grouping = self.binder("a group is made of plain columns", self._special_refused)
         for expression in self.select.group_by:
-            meant = self._of_alias(expression)
+            number = ordinal(self.context, expression, len(self.select.items), "GROUP BY")
+            meant = self._of_alias(expression) if number is None else self.select.items[number].expression
             self._add_key(grouping.bind(meant), expression)
-        if self.select.having is not None:
-            self._keys_of_having_subqueries(self.select.having)
+        check_windows_are_grouped(self.context, self.scope.relations, self.keys, self.select)
+        asked = None if self.select.having is None else replace_names(self.select.having, self._in_having)
+        for node in walk_outside_subqueries(asked):
+            if isinstance(node, ast.Over) or is_shift_call(node):
+                self.context.fail(
+                    f"{node.name.upper()}() cannot stand in HAVING",
+                    node,
+                    hint="compute it in a subquery in FROM, and filter outside",
+                )
+        if asked is not None:
+            self._keys_of_having_subqueries(asked)
         binder = self.binder(None, self._special_in_groups)
-        having = None if self.select.having is None else binder.condition(self.select.having)
+        having = None if asked is None else binder.condition(asked)
         for item in self.select.items:
             if isinstance(item.expression, ast.Star):
                 self.context.fail("'*' beside aggregates", item, hint="name the columns of GROUP BY")
         entries = self._bind_items(binder)
         over_groups = [(item, self._over_groups(bound, item.expression)) for item, bound in entries]
         condition = None if having is None else self._over_groups(having, self.select.having)
+        self._bind_order(over_groups, lambda node, key: self._over_groups(binder.bind(node), key))
         self.node = logical.Aggregate(self.node, tuple(self.keys), tuple(self.items.values()))
         self._attach_scalars()
         self._attach_completeness()
         if condition is not None:
             self.node = logical.Select(self.node, condition)
+        if self.select.fill is not None:
+            self.node = self._filled(self.select.fill)
+        self.node = self.previous.over(self.over.over(self.node))
         return output_names(self.context, over_groups, self.scope)
+
+    def _filled(self, fill: str) -> logical.Node:
+        if self.node.collection is not _COLLECTION.WINDOWS:
+            self.context.fail("FILL needs a window", self.select, hint="a table has no gaps")
+        if not self.keys:
+            self.context.fail(
+                "FILL needs a GROUP BY",
+                self.select,
+                detail="without groups there is a row at every evaluation",
+                hint="GROUP BY id FILL(PREVIOUS)",
+            )
+        return logical.Fill(self.node, tuple(key.name for key in self.keys), fill == "PREVIOUS")
+
+    def _bind_order(
+        self,
+        entries: list[tuple[ast.SelectItem, Expression]],
+        bind: Callable[[ast.Expression, ast.Node], Expression],
+    ) -> None:
+        """Binds the keys of ORDER BY: a number or an output name is a column of the select list."""
+        if self.ordering is None:
+            return
+        names = [each.name for each in output_names(self.context, entries, self.scope)]
+        for key in self.ordering.keys:
+            number = ordinal(self.context, key.expression, len(entries), "ORDER BY")
+            if number is None:
+                number = self._named_item(key.expression, entries, names)
+            if number is not None:
+                self.order.append((key, number))
+                continue
+            bound = bind(self._with_aliases(key.expression), key)
+            self._no_outer(bound, key)
+            self.order.append((key, bound))
+
+    def _named_item(
+        self,
+        expression: ast.Expression,
+        entries: list[tuple[ast.SelectItem, Expression]],
+        names: list[str],
+    ) -> int | None:
+        """The column of the select list that a name means: by its alias, or by its name if no column has it."""
+        if not isinstance(expression, ast.Name) or len(expression.parts) != 1:
+            return None
+        wanted = expression.parts[0].lower()
+        aliased = [place for place, (item, _) in enumerate(entries) if (item.alias or "").lower() == wanted]
+        if aliased:
+            return aliased[0]
+        if any(relation.find(wanted) is not None for relation in self.scope.relations):
+            return None
+        return next((place for place, name in enumerate(names) if name.lower() == wanted), None)
+
+    def _with_aliases(self, expression: ast.Expression) -> ast.Expression:
+        """The expression, in which a name that is no column but an alias of the select list means that item."""
+        return replace_names(expression, self._of_alias)
 
     def _of_alias(self, expression: ast.Expression) -> ast.Expression:
         """In GROUP BY c, if c is not a column but names an item of the select list, c means that item."""
@@ -230,6 +375,10 @@ class SelectBinder:
             return expression
         items = [item.expression for item in self.select.items if (item.alias or "").lower() == name]
         return items[0] if items else expression
+
+    def _in_having(self, name: ast.Name) -> ast.Expression:
+        """In HAVING n > 3, n means a column, else a parameter, else the item of the select list with that alias."""
+        return name if self.context.parameter(name.text)[0] else self._of_alias(name)
 
     def _add_key(self, bound: Expression, place: ast.Node) -> None:
         self._no_outer(bound, place)
@@ -267,7 +416,12 @@ class SelectBinder:
             case ColumnReference(name=name, type=type_):
                 if name in self.attached:
                     return expression
-                if not self.keys and name.rsplit(".", 1)[-1].lower() == "time" and type_.kind is Kind.TIME:
+                if (
+                    not self.keys
+                    and not is_whole(self.node)
+                    and name.rsplit(".", 1)[-1].lower() == "time"
+                    and type_.kind is Kind.TIME
+                ):
                     return Now()  # beside ungrouped aggregates x.time is the window's tick (SNEE Fig. 4b)
                 self.context.fail(
                     f"'{name}' is neither grouped nor aggregated",
@@ -278,14 +432,21 @@ class SelectBinder:
                 )
             case _:
                 children = tuple(self._over_groups(child, place) for child in expression.children())
-                return expression.with_children(children) if children else expression
+                if not children:
+                    return expression
+                rewritten = expression.with_children(children)
+                if expression in self.context.units:
+                    self.context.units[rewritten] = self.context.units[expression]
+                return rewritten
 
     # ---- subqueries, LAG, COMPLETENESS -------------------------------------------------------------------------------
 
     def _special_in_where(self, node: ast.Expression) -> Expression:
         if isinstance(node, ast.ScalarQuery):
             return self._scalar_now(node)
-        if isinstance(node, ast.FunctionCall):
+        if isinstance(node, ast.InQuery | ast.Exists):
+            return mark(self, node, self.binder(None, self._special_in_where))
+        if isinstance(node, ast.FunctionCall | ast.Over):
             self.context.fail(
                 f"{node.name.upper()}() cannot stand in WHERE",
                 node,
@@ -296,16 +457,28 @@ class SelectBinder:
     def _special_in_items(self, node: ast.Expression) -> Expression:
         if isinstance(node, ast.ScalarQuery):
             return self._scalar_now(node)
+        if isinstance(node, ast.InQuery | ast.Exists):
+            return mark(self, node, self.binder(None, self._special_in_items))
         if isinstance(node, ast.FunctionCall) and node.name.lower() == "completeness":
-            if self.node.collection is not _COLLECTION.WINDOWS:
+            if self.node.collection is not _COLLECTION.WINDOWS or is_whole(self.node):
                 self._completeness_needs_window(node)
             self.node, value = completeness_of(self, self.node, None)
             return value
+        if isinstance(node, ast.FunctionCall) and node.name.lower() == "unnest":
+            return bind_unnest(self, node)
         if isinstance(node, ast.FunctionCall):
             return bind_lag(self, node)
+        if isinstance(node, ast.Over):
+            return self.over.bind(node, self.binder(None, self._special_inside_over))
         return self._special_refused(node)
 
     def _special_in_groups(self, node: ast.Expression) -> Expression:
+        if isinstance(node, ast.FunctionCall) and node.name.lower() == "unnest":
+            self.context.fail(
+                "UNNEST() cannot stand beside aggregates",
+                node,
+                hint="aggregate in a subquery in FROM, and unnest its list outside",
+            )
         if isinstance(node, ast.ScalarQuery):
             if id(node) not in self.scalars:
                 self.scalars[id(node)] = prepare_scalar(self, node)
@@ -313,11 +486,19 @@ class SelectBinder:
             self.attached |= set(prepared.node.schema.names)
             return prepared.value
         if isinstance(node, ast.FunctionCall) and node.name.lower() == "completeness":
-            if self.node.collection is not _COLLECTION.WINDOWS:
+            if self.node.collection is not _COLLECTION.WINDOWS or is_whole(self.node):
                 self._completeness_needs_window(node)
             self._wants_completeness = True
             self.attached.add(_COMPLETENESS)
             return ColumnReference(_COMPLETENESS, FLOAT)
+        if isinstance(node, ast.Over):
+            bound = self.over.bind(node, self.binder(None, self._special_inside_over))
+            self.attached |= columns_of(bound)
+            return bound
+        if isinstance(node, ast.FunctionCall) and self.node.collection is _COLLECTION.WINDOWS:
+            bound = self.previous.of_groups(node)
+            self.attached |= columns_of(bound)
+            return bound
         if isinstance(node, ast.FunctionCall):
             self.context.fail(
                 f"{node.name.upper()}() belongs to stream queries, not beside aggregates",
@@ -325,6 +506,16 @@ class SelectBinder:
                 hint="compute it in a subquery in FROM, give that a window, and aggregate outside",
             )
         return self._special_refused(node)
+
+    def _special_inside_over(self, node: ast.Expression) -> Expression:
+        if isinstance(node, ast.Over):
+            self.context.fail("OVER inside OVER", node, hint="compute the inner one in a subquery in FROM")
+        return self._special_refused(node)
+
+    def settled(self, bound: Expression, place: ast.Node) -> Expression:
+        """An expression inside OVER, over the rows that OVER sees: those of FROM, or of the groups."""
+        self._no_outer(bound, place)
+        return self._over_groups(bound, place) if self.aggregated else bound
 
     _wants_completeness = False
 
@@ -334,14 +525,14 @@ class SelectBinder:
         )
 
     def _special_refused(self, node: ast.Expression) -> Expression:
-        if isinstance(node, ast.FunctionCall):
+        if isinstance(node, ast.FunctionCall | ast.Over):
             self.context.fail(f"{node.name.upper()}() cannot stand here", node)
         if isinstance(node, ast.ScalarQuery):
             self.context.fail("a subquery cannot stand here", node, hint="put it into FROM, WHERE or HAVING")
         self.context.fail(
-            "IN (SELECT ...) and EXISTS must be conditions of WHERE of their own, joined by AND",
+            "IN (SELECT ...) and EXISTS cannot stand here",
             node,
-            hint="put it into WHERE, outside of OR, CASE and HAVING",
+            hint="put it into WHERE, or into the select list of a query without aggregates",
         )
 
     def _scalar_now(self, node: ast.ScalarQuery) -> Expression:
@@ -381,10 +572,10 @@ class SelectBinder:
                     detail=f"it emits the rows that have {'entered' if relation == 'ISTREAM' else 'left'} the window since the last evaluation",
                     hint="give the stream a window, such as [NOW] or [RANGE 10 MINUTES]",
                 )
-            return Bound(node, False)
+            return Bound(node, bool(self.previous))
         if relation is not None:
             node = logical.ToStream(node, algebra.Relation(relation))
-        return Bound(node, True)
+        return Bound(node, has_tick(node))
 
 
 _COMPLETENESS = "completeness"

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from nilometer import algebra
 from nilometer.catalog import functions
 from nilometer.catalog.extents import Table
-from nilometer.expressions import Call, Expression, columns_of, conjuncts
+from nilometer.expressions import Call, ColumnReference, Expression, columns_of, conjuncts
 from nilometer.language import ast
 from nilometer.language.walk import walk
 from nilometer.plan import logical
 from nilometer.plan.bind.expressions import ExpressionBinder
-from nilometer.plan.bind.memory import bind_memory
+from nilometer.plan.bind.group_windows import group_window
+from nilometer.plan.bind.joins import bind_join, one_node
+from nilometer.plan.bind.named import NamedQuery, find_named, named_columns
 from nilometer.plan.bind.scope import (
     Bound,
     Context,
@@ -24,7 +26,9 @@ from nilometer.plan.bind.scope import (
     walk_outside_subqueries,
 )
 from nilometer.plan.bind.table_functions import bind_call, names_of_windows
-from nilometer.plan.bind.windows import duration, window_over
+from nilometer.plan.bind.whole import is_whole
+from nilometer.plan.bind.windows import check_rescan, duration, window_over
+from nilometer.types import BOOLEAN
 
 BindQuery = Callable[[Context, ast.QueryNode, Scope | None], Bound]
 """Binds a subquery in FROM; passed as an argument, because queries and their sources contain each other."""
@@ -33,25 +37,28 @@ BindQuery = Callable[[Context, ast.QueryNode, Scope | None], Bound]
 class SourceBinder:
     """Binds the FROM clause of one SELECT into a scope."""
 
-    def __init__(self, select: ast.Select, scope: Scope, bind_query: BindQuery) -> None:
+    def __init__(
+        self, select: ast.Select, scope: Scope, bind_query: BindQuery, ordered: Sequence[ast.Node] = ()
+    ) -> None:
         self.select = select
         self.scope = scope
         self.context = scope.context
         self.bind_query = bind_query
         # A stream's static attributes are columns too (STEAM section 3.3); only those the query names are
         # looked up.
-        self.named = {node.parts[-1].lower() for node in walk(select) if isinstance(node, ast.Name)}
+        self.named = {
+            node.parts[-1].lower()
+            for clause in (select, *ordered)
+            for node in walk(clause)
+            if isinstance(node, ast.Name)
+        }
         self.named |= set(names_of_windows(select))
         self.windows = self._windows_of_aggregates()
         self.sample = None if select.sample is None else duration(self.context, select.sample, "SAMPLE EVERY")
-        self._last_extent: ast.ExtentSource | None = None
+        self.last_extent: ast.ExtentSource | None = None
 
     def bind(self) -> None:
         """Fill the scope's relations, in the order of FROM."""
-        if not self.select.sources:
-            self.context.fail(
-                "nothing to select from", self.select, hint="name a stream: SELECT * FROM river"
-            )
         for source in self.select.sources:
             for relation in self.relations(source):
                 clash = self.scope.relation(relation.alias)
@@ -72,23 +79,31 @@ class SourceBinder:
                 return [self._subquery(source)]
             case ast.FunctionSource():
                 return [self._function(source)]
+            case ast.GroupWindowSource():
+                return [group_window(self, source)]
             case ast.AsofSource():
                 return self._asof(source)
+            case ast.JoinSource():
+                return bind_join(self, source)
             case _:
                 raise AssertionError(source)
 
     # ---- extents -----------------------------------------------------------------------------------------------------
 
     def _extent(self, source: ast.ExtentSource, *, sampled: bool = True) -> Relation:
+        named = find_named(self.context, source.name)
+        if named is not None:
+            return self._named(source, named)
         extent = self.context.catalog.extent(source.name)
         alias = source.alias or source.name
-        if extent is None and self._last_extent is not None and source.alias is None:
+        if extent is None and self.last_extent is not None and source.alias is None:
             # FROM SensorTables A, B, C (STEAM section 6.2): B and C are further aliases of the extent before
             # them.
-            source = replace(source, name=self._last_extent.name, alias=source.name)
+            source = replace(source, name=self.last_extent.name, alias=source.name)
             return self._extent(source, sampled=sampled)
         if extent is None:
             known = [entry.name for entry in self.context.catalog.extents()]
+            known += [entry.name for entry in self.context.catalog.views()]
             self.context.fail(
                 f"no stream or table '{source.name}'",
                 source,
@@ -96,7 +111,7 @@ class SourceBinder:
                 hint=nearest(source.name, known) or "declare it with CREATE STREAM or CREATE TABLE",
             )
         if source.alias is not None:
-            self._last_extent = source
+            self.last_extent = source
         if isinstance(extent, Table):
             return self._table(extent, alias, source)
         attributes = tuple(
@@ -120,8 +135,20 @@ class SourceBinder:
         visible = tuple(f"{alias}.{column.name}" for column in extent.columns)
         return Relation(alias, node, visible, source)
 
+    def _named(self, source: ast.ExtentSource, named: NamedQuery) -> Relation:
+        """A query of WITH, or a view, under its name or an alias, perhaps with a window."""
+        alias = source.alias or source.name
+        bound = named.bound(lambda context, query: self.bind_query(context, query, None))
+        node: logical.Node = logical.Rename(bound.node, alias)
+        if self.sample is not None and node.collection is algebra.Collection.STREAM:
+            node = logical.Sample(node, self.sample)
+        node = self._windowed(source.window or self.windows.get(alias.lower()), node)
+        return Relation(alias, node, node.schema.names, source)
+
     def _table(self, table: Table, alias: str, source: ast.ExtentSource) -> Relation:
-        if source.window is not None:
+        if isinstance(source.window, ast.RescanWindow):
+            check_rescan(self.context, source.window, table)
+        elif source.window is not None:
             self.context.fail(
                 f"'{table.name}' is a stored table and has no window",
                 source.window,
@@ -138,7 +165,7 @@ class SourceBinder:
             if not isinstance(node, ast.FunctionCall) or len(node.arguments) != 2:
                 continue
             signature = functions.resolve(node.name)
-            if signature is None or signature.kind != "aggregate":
+            if signature is None or signature.kind != "aggregate" or signature.most > 1:
                 continue
             alias = self._alias_of_argument(node)
             window = ast.RangeWindow(self._window_amount(node.arguments[1]), span=node.arguments[1].span)
@@ -184,7 +211,8 @@ class SourceBinder:
     def _subquery(self, source: ast.QuerySource) -> Relation:
         bound = self.bind_query(self.context, source.query, None)
         alias = source.alias or f"query{len(self.scope.relations) + 1}"
-        node: logical.Node = logical.Rename(bound.node, alias)
+        columns = named_columns(self.context, bound.node, source.columns, source)
+        node: logical.Node = logical.Rename(columns, alias)
         if self.sample is not None and node.collection is algebra.Collection.STREAM:
             node = logical.Sample(node, self.sample)
         node = self._windowed(source.window, node)
@@ -204,6 +232,12 @@ class SourceBinder:
             case algebra.Collection.TABLE:
                 self.context.fail("a window over a stored table", window, hint="leave the window out")
             case _:
+                if is_whole(node):
+                    self.context.fail(
+                        "a window over rows that come once, at the end of the data",
+                        window,
+                        hint="leave this window out, or give the streams inside a window",
+                    )
                 return window_over(self.context, window, node)
 
     # ---- stream operators --------------------------------------------------------------------------------------------
@@ -221,12 +255,15 @@ class SourceBinder:
         call = bind_call(self.context, source, inner)
         node: logical.Node = logical.TableFunction(inner.node, call)
         if not call.function.needs_window:
-            node = self._windowed(source.window, node)
+            window = source.window
+            if call.function.windowed and window is None:
+                window = ast.NowWindow(span=source.span)
+            node = self._windowed(window, node)
         return Relation(call.alias, node, node.schema.names, source)
 
     def _asof(self, source: ast.AsofSource) -> list[Relation]:
-        left = self.relations(source.left)
-        right = self.relations(source.right)
+        left = one_node(self, source.left)
+        right = one_node(self, source.right)
         for relation in (*left, *right):
             if relation.node.collection is not algebra.Collection.STREAM:
                 table = relation.node.collection is algebra.Collection.TABLE
@@ -237,7 +274,7 @@ class SourceBinder:
                     hint="join a table by listing it in FROM" if table else "use WITHIN to bound the age",
                 )
         both = Scope(self.context, left + right)
-        binder = ExpressionBinder(both, self._refuse, "ON compares columns of the two streams")
+        binder = ExpressionBinder(both, self.refuse_in_on, "ON compares columns of the two streams")
         lefts = {name for relation in left for name in relation.node.schema.names}
         rights = {name for relation in right for name in relation.node.schema.names}
         keys: list[tuple[Expression, Expression]] = []
@@ -275,110 +312,29 @@ class SourceBinder:
                     f"'{relation.alias}' stands on both sides", source, hint="give one an alias"
                 )
         node = logical.AsofJoin(left[0].node, right[0].node, tuple(keys), within)
+        if source.inner:
+            self.scope.conditions.append(self._has_match(right[0]))
         if self.scope.preferred is None:
             self.scope.preferred = left[0].alias
         return [replace(relation, node=node) for relation in (*left, *right)]
 
+    def _has_match(self, right: Relation) -> Expression:
+        """Whether an ASOF join has found a tuple: its time is not NULL."""
+        time = right.find("time")
+        if time is None:
+            self.context.fail(
+                f"ASOF INNER JOIN needs a column 'time' in '{right.alias}'",
+                right.place,
+                hint="select it in the subquery, or use ASOF JOIN and filter in WHERE",
+            )
+        missing = Call("is_null", (ColumnReference(time.name, time.type.plain),), BOOLEAN)
+        return Call("not", (missing,), BOOLEAN)
+
     def _shares_alias(self, left: list[Relation], relation: Relation) -> bool:
         return any(other.alias.lower() == relation.alias.lower() for other in left)
 
-    def _refuse(self, node: ast.Expression) -> Expression:
-        self.context.fail("this cannot stand in ON", node)
-
-
-def combine(scope: Scope, select: ast.Select) -> logical.Node:
-    """The product of all relations, or STEAM's WINDOW join; an error if they cannot be joined."""
-    nodes: list[tuple[logical.Node, Relation]] = []
-    for relation in scope.relations:
-        if not any(node is relation.node for node, _ in nodes):
-            nodes.append((relation.node, relation))
-    if select.bounds:
-        return _window_join(scope, select)
-    context = scope.context
-    streams = [(n, r) for n, r in nodes if n.collection is algebra.Collection.STREAM]
-    windows = [(n, r) for n, r in nodes if n.collection is algebra.Collection.WINDOWS]
-    if streams and (len(streams) > 1 or windows):
-        lonely = streams[-1] if len(streams) > 1 else streams[0]
-        other = next(
-            r.alias for n, r in nodes if n is not lonely[0] and n.collection is not algebra.Collection.TABLE
+    def refuse_in_on(self, node: ast.Expression) -> Expression:
+        """Refuses subqueries and functions over earlier tuples."""
+        self.context.fail(
+            "this cannot stand in ON", node, hint="put it into WHERE, or into a subquery in FROM"
         )
-        context.fail(
-            f"'{lonely[1].alias}' has no window, so it cannot be joined with '{other}'",
-            lonely[1].place,
-            detail="a product of endless streams never ends",
-            hint=f"write {lonely[1].alias} [NOW] or {lonely[1].alias} [RANGE 10 MINUTES], or add a WINDOW clause",
-        )
-    if len(windows) > 1:
-        # Windows are joined at the union of their ticks. A table is read as it is at that tick, so it comes
-        # last.
-        nodes.sort(
-            key=lambda each: each[0].collection is algebra.Collection.TABLE and logical.refreshes(each[0])
-        )
-    node = nodes[0][0]
-    for right, _ in nodes[1:]:
-        node = logical.Join(node, right, algebra.JoinKind.INNER)
-    return node
-
-
-def _window_join(scope: Scope, select: ast.Select) -> logical.Node:
-    context = scope.context
-    for relation in scope.relations:
-        joined = isinstance(relation.node, logical.AsofJoin)
-        if relation.node.collection is not algebra.Collection.STREAM or joined:
-            context.fail(
-                f"'{relation.alias}' cannot take part in a WINDOW clause",
-                relation.place,
-                detail="a WINDOW clause joins streams that have no window of their own",
-                hint="leave out its [window]"
-                if relation.node.collection is algebra.Collection.WINDOWS
-                else None,
-            )
-    if len(scope.relations) < 2:
-        context.fail(
-            "a WINDOW clause needs at least two streams", select.bounds[0], hint="use [RANGE ...] for one"
-        )
-    bounds: list[logical.WindowBound] = []
-    for bound in select.bounds:
-        width = duration(context, bound.width, "a WINDOW", positive=False)
-        if bound.left is None or bound.right is None:
-            count = len(scope.relations)
-            bounds += [logical.WindowBound(i, j, width) for i in range(count) for j in range(i + 1, count)]
-            continue
-        ends: list[int] = []
-        for name in (bound.left, bound.right):
-            relation_or_none = scope.relation(name)
-            if relation_or_none is None:
-                aliases = [relation.alias for relation in scope.relations]
-                context.fail(
-                    f"no stream '{name}' in FROM",
-                    bound,
-                    detail=f"FROM has {quoted(aliases)}",
-                    hint=nearest(name, aliases),
-                )
-            ends.append(scope.relations.index(relation_or_none))
-        if ends[0] == ends[1]:
-            context.fail("a WINDOW is between two different streams", bound)
-        bounds.append(logical.WindowBound(min(ends), max(ends), width))
-    groups = _groups(len(scope.relations), bounds)
-    if len(groups) > 1:
-        named = [[scope.relations[port].alias for port in group] for group in groups]
-        context.fail(
-            f"no WINDOW connects {quoted(named[1])} with {quoted(named[0])}"
-            + (f", nor with {', nor with '.join(map(quoted, named[2:]))}" if named[2:] else ""),
-            select.bounds[0],
-            detail="streams that no window ties together would have to be kept for ever",
-            hint="add " + " ".join(f"AND WINDOW({named[0][0]}, {group[0]}) = ..." for group in named[1:]),
-        )
-    scope.time_is_tick = True
-    streams = tuple(relation.node for relation in scope.relations)
-    return logical.WindowJoin(streams, tuple(bounds), memory=bind_memory(scope, select))
-
-
-def _groups(count: int, bounds: list[logical.WindowBound]) -> list[list[int]]:
-    """Groups the streams that windows connect, directly or through others; the first stream's group is
-    first."""
-    group = list(range(count))
-    for bound in bounds:
-        one, other = group[bound.left], group[bound.right]
-        group = [min(one, other) if number in (one, other) else number for number in group]
-    return [[port for port in range(count) if group[port] == number] for number in sorted(set(group))]

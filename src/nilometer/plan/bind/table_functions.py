@@ -34,11 +34,15 @@ def bind_call(context: Context, source: ast.FunctionSource, inner: Relation) -> 
     """The call of a function over a stream."""
     function = TABLE_FUNCTIONS[source.name]
     columns = tuple(_column(context, name, inner).name for name in source.columns)
+    if function.all_columns:
+        shown = columns or inner.visible
+        own = {name for bare, name in _tags(inner)}
+        columns = tuple(dict.fromkeys(name for name in shown if name not in own))
     options = function.settle(_options(context, source, function, inner))
     id_column = inner.find("id")
     call = FunctionCall(
         function,
-        source.alias or function.name.lower(),
+        source.alias or (inner.alias if function.windowed else function.name.lower()),
         INT if id_column is None else id_column.type.plain,
         columns,
         options,
@@ -46,7 +50,8 @@ def bind_call(context: Context, source: ast.FunctionSource, inner: Relation) -> 
     )
     refusal = function.refuses(call, inner.node.schema)
     if refusal is not None:
-        place = source if refusal.column is None else source.columns[refusal.column]
+        named = refusal.column is not None and bool(source.columns)
+        place = source.columns[refusal.column] if named else source  # type: ignore[index]
         message = refusal.message.replace("{column}", place.text if isinstance(place, ast.Name) else "")
         context.fail(message, place, hint=refusal.hint)
     return replace(call, window=_window(context, source, function, inner))
@@ -63,6 +68,11 @@ def _column(context: Context, name: ast.Name, inner: Relation) -> Column:
             hint=nearest(name.parts[-1], known),
         )
     return column
+
+
+def _tags(inner: Relation) -> list[tuple[str, str]]:
+    """The columns that hold each tuple's time and id."""
+    return [(bare, column.name) for bare, column in inner.columns() if bare.lower() in ("time", "id")]
 
 
 def _sensors(context: Context, inner: Relation) -> frozenset[int | str]:
@@ -199,7 +209,7 @@ def _reach(context: Context, source: ast.FunctionSource, inner: Relation) -> int
     match source.window:
         case None:
             context.fail(f"{source.name} needs a window", source, hint=hint)
-        case ast.RangeWindow(length=amount, slide=None):
+        case ast.RangeWindow(length=amount, slide=None, per=(), offset=None, zone=None):
             pass
         case (
             ast.FromToWindow(start=amount, end=None, slide=None)
@@ -239,10 +249,15 @@ def _frame(context: Context, source: ast.FunctionSource, inner: Relation) -> Fra
     """The windows at which the function is evaluated; without SLIDE, one at every interval of the stream."""
     hint = f"write {source.name}(...) {TABLE_FUNCTIONS[source.name].window_hint}"
     if source.window is None:
+        interval = _interval(inner)
+        if TABLE_FUNCTIONS[source.name].unbounded and interval is not None:
+            return Frame(None, 0, interval, False)
         context.fail(f"{source.name} needs a window", source, hint=hint)
     window = window_over(context, source.window, inner.node)
     if not isinstance(window, logical.TimeWindow):
         context.fail(f"{source.name} takes a window of time, not of rows", source.window, hint=hint)
+    if window.grid is not None:
+        context.fail(f"{source.name} takes no OFFSET or TIMEZONE", source.window, hint=hint)
     slide = window.slide or _interval(inner)
     if slide is None:
         context.fail(

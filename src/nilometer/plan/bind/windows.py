@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from nilometer.catalog.extents import Table
 from nilometer.language import ast
+from nilometer.language.vocabulary import CALENDAR_SPELLINGS
 from nilometer.plan import logical
 from nilometer.plan.bind.parameters import Length, length_of, parameter_length
 from nilometer.plan.bind.scope import Context, nearest
+from nilometer.types import Kind, format_duration
 
 
 def amount_length(context: Context, amount: ast.Amount, default_unit: str | None = None) -> Length:
@@ -57,8 +60,31 @@ def duration(context: Context, amount: ast.Amount, what: str, *, positive: bool 
     return length.value
 
 
+def check_rescan(context: Context, window: ast.RescanWindow, table: Table) -> None:
+    """`[RESCAN 1 HOUR]` behind a table must say what its declaration says: all queries read one version of it."""
+    every = duration(context, window.every, "RESCAN")
+    if every == table.refresh:
+        return
+    declared = "once" if table.refresh is None else f"every {format_duration(table.refresh)}"
+    context.fail(
+        f"'{table.name}' is read {declared}, not every {format_duration(every)}",
+        window,
+        detail="all queries read one version of a table, so its declaration says how often it is read",
+        hint=f"declare it with REFRESH EVERY {format_duration(every)}"
+        + ("" if table.refresh is None else ", or leave RESCAN out"),
+    )
+
+
 def window_over(context: Context, window: ast.Window, stream: logical.Node) -> logical.Node:
     """The window node over a stream of tuples."""
+    if isinstance(window, ast.RescanWindow):
+        context.fail(
+            "RESCAN is for stored tables",
+            window,
+            hint="for what came in that time write [RANGE 5 MINUTES SLIDE 5 MINUTES]",
+        )
+    if isinstance(window, ast.RangeWindow) and (window.offset or window.zone or _by_calendar(window)):
+        return _over_grid(context, window, stream)
     offsets: list[ast.Amount | None]
     match window:
         case ast.NowWindow():
@@ -101,13 +127,63 @@ def window_over(context: Context, window: ast.Window, stream: logical.Node) -> l
     if isinstance(window, ast.RangeWindow) and lengths[0] is not None and lengths[0].value == 0:
         context.fail("RANGE 0 is always empty", window, hint="for the tuples of this very tick write [NOW]")
     rows = kinds == {True}
+    keys = _keys(context, window.per, stream, rows) if isinstance(window, ast.RangeWindow) else ()
     values = [0 if length is None else length.value for length in lengths]
     far = None if isinstance(window, ast.UnboundedWindow) else max(values)
     near = 0 if isinstance(window, ast.RangeWindow | ast.UnboundedWindow) else min(values)
     if rows:
         if isinstance(window, ast.RangeWindow) and far is not None:
             far -= 1
-        return logical.RowWindow(stream, far, near, 1 if slide is None else slide.value)
+        return logical.RowWindow(stream, far, near, 1 if slide is None else slide.value, keys)
     return logical.TimeWindow(
         stream, far, near, None if slide is None else slide.value, isinstance(window, ast.RangeWindow)
     )
+
+
+def _keys(context: Context, names: tuple[ast.Name, ...], stream: logical.Node, rows: bool) -> tuple[str, ...]:
+    """The columns of PER, which count rows of their own."""
+    if names and not rows:
+        context.fail(
+            "PER belongs to windows of rows",
+            names[0],
+            hint="a window of time is the same for all: use GROUP BY",
+        )
+    known = {column.name.split(".", 1)[-1].lower(): column for column in stream.schema}
+    found = []
+    for name in names:
+        column = known.get(name.parts[-1].lower())
+        if column is None:
+            context.fail(
+                f"no column '{name.text}'",
+                name,
+                hint=nearest(name.parts[-1], list(known)) or "such as PER id",
+            )
+        if column.type.kind in (Kind.LIST, Kind.STRUCT):
+            context.fail(f"a {column.type} cannot count rows of its own", name)
+        found.append(column.name)
+    return tuple(found)
+
+
+def _by_calendar(window: ast.RangeWindow) -> bool:
+    return any(
+        amount is not None and amount.unit in CALENDAR_SPELLINGS.values()
+        for amount in (window.length, window.slide)
+    )
+
+
+def _over_grid(context: Context, window: ast.RangeWindow, stream: logical.Node) -> logical.Node:
+    """`[RANGE 1 DAY SLIDE 1 DAY TIMEZONE 'Europe/Zurich']`: what is after one midnight, up to another."""
+    from nilometer.plan.bind.group_windows import bind_grid
+
+    if window.per:
+        context.fail("PER belongs to windows of rows", window.per[0], hint="use GROUP BY")
+    if window.slide is None:
+        context.fail(
+            "OFFSET, TIMEZONE, WEEKS and MONTHS need a SLIDE, which they move",
+            window,
+            hint="such as [RANGE 1 DAY SLIDE 1 DAY TIMEZONE 'Europe/Zurich']",
+        )
+    grid, size = bind_grid(
+        context, window.length, window.slide, window.offset, window.zone, window, from_start=False
+    )
+    return logical.TimeWindow(stream, size, 0, grid.nominal, True, grid)

@@ -6,6 +6,7 @@ from dataclasses import fields
 from enum import Enum
 from typing import Any
 
+from nilometer.algebra.table_function import TableFunction
 from nilometer.catalog.extents import Stream, Table
 from nilometer.expressions import Expression
 from nilometer.plan import logical, physical
@@ -44,7 +45,7 @@ def _value(value: Any) -> Any:
     match value:
         case Expression():
             return print_expression(value)
-        case Stream() | Table():
+        case Stream() | Table() | TableFunction():
             return value.name
         case Column(name, type_, unit):
             return {"name": name, "type": str(type_)} | ({} if unit is None else {"unit": unit})

@@ -18,10 +18,12 @@ import re
 from collections.abc import Callable
 from dataclasses import replace
 
+from nilometer.algebra import SortKey
 from nilometer.catalog import functions
 from nilometer.errors import NilometerError
 from nilometer.expressions import (
     ARITHMETIC,
+    CASTS,
     COMPARISONS,
     Aggregate,
     Call,
@@ -80,6 +82,12 @@ def print_expression(expression: Expression) -> str:
     return str(transform(expression, _escape))
 
 
+def print_sort_key(key: SortKey) -> str:
+    """The text of a key of ORDER BY."""
+    text = print_expression(key.expression)
+    return text + (" DESC" if key.descending else "") + (" NULLS FIRST" if key.nulls_first else "")
+
+
 def _escape(node: Expression) -> Expression:
     match node:
         case ColumnReference(name, type_):
@@ -129,8 +137,12 @@ def read_expression(tree: ast.Expression, schema: Schema) -> Expression:
                 return Call("negative", (bound,), type_of(bound))
             case ast.Binary("AND" | "OR" as word, left, right):
                 return _read_logical(word, left, right, read)
+            case ast.Binary("IS DISTINCT FROM", left, right):
+                return Call("is_distinct", (read(left), read(right)), BOOLEAN)
             case ast.Binary(operator, left, right):
                 return _binary(operator, read(left), read(right))
+            case ast.Cast(operand, type_, None, safe):
+                return _read_cast(read(operand), type_, safe)
             case ast.IsNull(operand, negated):
                 return _negated(Call("is_null", (read(operand),), BOOLEAN), negated)
             case ast.Like(operand, pattern, negated):
@@ -202,6 +214,15 @@ def _binary(operator: str, left: Expression, right: Expression) -> Expression:
     return Call(operator, (left, right), type_of(left).plain)
 
 
+def _read_cast(operand: Expression, name: str, safe: bool) -> Expression:
+    if name == "STRING" and not safe:
+        return Call("string", (operand,), STRING)
+    function = next((cast for cast, type_ in CASTS.items() if type_ == name), None)
+    if function is None:
+        raise PlanTextError(f"a cast to {name} cannot stand in a plan")
+    return Call(f"try_{function}" if safe else function, (operand,), Type(Kind(name)))
+
+
 def _read_in(operand: Expression, items: list[Expression]) -> Expression:
     literals: list[Literal] = []
     for item in items:
@@ -227,13 +248,18 @@ def _read_call(name: str, arguments: tuple[Expression, ...], distinct: bool) -> 
             return InList(operand, ())
         case "float", (operand,):
             return Call("float", (operand,), FLOAT)
+        case "grid_back", _:
+            return Call("grid_back", arguments, TIME)
     signature = functions.resolve(name)
     if signature is None:
         raise PlanTextError(f"no function '{name}'")
+    aggregate = signature.kind is functions.FunctionKind.AGGREGATE
+    # Behind the arguments of an aggregate stand the columns that order its rows.
+    own = arguments[: signature.most] if aggregate else arguments
     try:
-        result = signature.result(tuple(type_of(argument) for argument in arguments))
+        result = signature.result(tuple(type_of(argument) for argument in own))
     except ValueError as error:
         raise PlanTextError(str(error)) from None
-    if signature.kind is functions.FunctionKind.AGGREGATE:
-        return Aggregate(signature.name, arguments[0], distinct, result)
+    if aggregate:
+        return Aggregate(signature.name, arguments[0], distinct, result, arguments[1:])
     return Call(signature.name, arguments, result)

@@ -15,6 +15,7 @@ from nilometer.algebra.table_functions import TABLE_FUNCTIONS, operators
 from nilometer.language.cursor import END, Cursor
 from nilometer.plan import logical, physical
 from nilometer.plan.explain import readers
+from nilometer.plan.explain.analytic import read_analytic
 from nilometer.plan.explain.expressions import PlanTextError
 from nilometer.plan.explain.readers import Extents, Parameters, Reader, Reading
 from nilometer.plan.explain.text import ELIDED
@@ -103,12 +104,19 @@ def _construct(kind: type[Any], inputs: tuple[Any, ...], parameters: Parameters)
 LOGICAL: dict[str, tuple[type[Any], Reader]] = {
     "ACQUIRE": (logical.Acquire, readers.read_acquire),
     "STORED": (logical.Stored, readers.read_stored),
+    "VALUES": (logical.Values, readers.read_values),
     "SELECT": (logical.Select, readers.read_select),
     "PROJECT": (logical.Project, readers.read_project),
     "RENAME": (logical.Rename, readers.read_rename),
+    "UNNEST": (logical.Unnest, readers.read_unnest),
     "UNION": (logical.Union, readers.read_nothing),
+    **{str(each): (logical.BagOperation, readers.read_bag_operation(each)) for each in algebra.BagOperator},
     "SAMPLE": (logical.Sample, readers.read_sample),
+    "LIMIT": (logical.Limit, readers.read_limit),
+    "SORT": (logical.Sort, readers.read_sort),
+    "FILL": (logical.Fill, readers.read_fill),
     "LAG": (logical.Lag, readers.read_lag),
+    "ANALYTIC": (logical.Analytic, read_analytic),
     "ASOF_JOIN": (logical.AsofJoin, readers.read_asof_join),
     "WINDOW_JOIN": (logical.WindowJoin, readers.read_window_join),
     "TIME_WINDOW": (logical.TimeWindow, readers.read_time_window),
@@ -128,13 +136,21 @@ LOGICAL: dict[str, tuple[type[Any], Reader]] = {
 PHYSICAL: dict[str, tuple[type[Any], Reader]] = {
     "SP_ACQUIRE": (physical.SpAcquire, readers.read_acquire),
     "STORED_SCAN": (physical.StoredScan, readers.read_stored),
+    "VALUES": (physical.Values, readers.read_values),
     "SELECT": (physical.Select, readers.read_select),
     "PROJECT": (physical.Project, readers.read_project),
     "RENAME": (physical.Rename, readers.read_rename),
+    "UNNEST": (physical.Unnest, readers.read_unnest),
     "UNION": (physical.Union, readers.read_nothing),
     "EXCHANGE": (physical.Exchange, readers.read_exchange),
+    **{str(each): (physical.BagOperation, readers.read_bag_operation(each)) for each in algebra.BagOperator},
     "SAMPLE": (physical.Sample, readers.read_sample),
+    "LIMIT": (physical.Limit, readers.read_limit),
+    "SORT": (physical.Sort, readers.read_sort),
+    "FILL": (physical.Fill, readers.read_fill),
+    "TOP_K": (physical.TopK, readers.read_sort),
     "LAG": (physical.Lag, readers.read_lag),
+    "ANALYTIC": (physical.Analytic, read_analytic),
     "ASOF_JOIN": (physical.AsofJoin, readers.read_asof_join),
     "NLW_JOIN": (physical.NlwJoin, readers.read_window_join),
     "HW_JOIN": (physical.HwJoin, readers.read_window_join),

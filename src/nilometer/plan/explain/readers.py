@@ -175,6 +175,37 @@ def read_stored(reading: Reading) -> Parameters:
     return {"table": extent, "alias": alias, "columns": columns}
 
 
+def read_values(reading: Reading) -> Parameters:
+    cursor = reading.cursor
+
+    def column() -> Column:
+        name = reading.name()
+        return Column(name, _type(cursor), _unit(cursor))
+
+    def value() -> Any:
+        match reading.expression():
+            case Literal(value=value):
+                return value
+            case Call(function=function, arguments=()) if function.startswith("null_"):
+                return None
+            case other:
+                raise PlanTextError(f"a constant was expected, not {other}")
+
+    def row() -> tuple[Any, ...]:
+        cursor.expect("(")
+        values = () if cursor.at(")") else _several(reading, value)
+        cursor.expect(")")
+        return values
+
+    columns: tuple[Column, ...] = ()
+    if cursor.accept("("):
+        cursor.expect(")")
+    else:
+        columns = _several(reading, column)
+    cursor.expect(";")
+    return {"columns": columns, "rows": _several(reading, row)}
+
+
 def read_select(reading: Reading) -> Parameters:
     return {"predicate": reading.expression()}
 
@@ -201,9 +232,51 @@ def read_rename(reading: Reading) -> Parameters:
     return {"alias": reading.name()}
 
 
+def read_unnest(reading: Reading) -> Parameters:
+    expression = reading.expression()
+    reading.cursor.expect("AS")
+    return {"name": reading.name(), "expression": expression}
+
+
 def read_sample(reading: Reading) -> Parameters:
     reading.cursor.expect("EVERY")
     return {"every": reading.duration()}
+
+
+def read_limit(reading: Reading) -> Parameters:
+    reading.cursor.accept("ALL")  # ORDER BY time, without a LIMIT
+    return _limit(reading.cursor)
+
+
+def read_fill(reading: Reading) -> Parameters:
+    keys = _several(reading, reading.name)
+    reading.cursor.expect(";")
+    return {"keys": keys, "previous": reading.cursor.expect_any("NULL", "PREVIOUS") == "PREVIOUS"}
+
+
+def read_sort(reading: Reading) -> Parameters:
+    keys = read_sort_keys(reading)
+    return {"keys": keys, **(_limit(reading.cursor) if reading.cursor.accept(";") else {})}
+
+
+def read_sort_keys(reading: Reading) -> tuple[algebra.SortKey, ...]:
+    """Reads the keys of an ORDER BY."""
+    cursor = reading.cursor
+
+    def key() -> algebra.SortKey:
+        expression = reading.expression()
+        descending = cursor.accept("DESC")
+        nulls_first = cursor.accept("NULLS")
+        if nulls_first:
+            cursor.expect("FIRST")
+        return algebra.SortKey(expression, descending, nulls_first)
+
+    return _several(reading, key)
+
+
+def _limit(cursor: Cursor) -> Parameters:
+    limit = int(parse_number(cursor)) if cursor.accept("LIMIT") else None
+    return {"limit": limit, "offset": int(parse_number(cursor)) if cursor.accept("OFFSET") else 0}
 
 
 def read_lag(reading: Reading) -> Parameters:
@@ -260,6 +333,8 @@ def _at_option(cursor: Cursor, function: TableFunction) -> bool:
 def _at_column(cursor: Cursor, function: TableFunction) -> bool:
     """Whether a clause of columns comes next; the clause is optional."""
     words = {option.word.split()[0] for option in function.all_options} | {"SENSORS", "RANGE"}
+    if function.windowing is Windowing.FRAME:
+        words |= {"UNBOUNDED", "FROM", "AT", "NOW"}
     return cursor.at(";") and cursor.peek().key not in words
 
 
@@ -357,7 +432,11 @@ def read_window_join(reading: Reading) -> Parameters:
         cursor.expect("ROWS")
         return port, rows
 
-    parameters: Parameters = {"bounds": _several(reading, bound)}
+    parameters: Parameters = {}
+    if not cursor.at("WINDOW"):
+        parameters["kind"] = _join_kind(reading)
+        cursor.expect(";")
+    parameters["bounds"] = _several(reading, bound)
     while cursor.accept(";"):
         if cursor.accept("KEYS"):
             parameters["keys"] = _several(reading, key)
@@ -460,6 +539,10 @@ def read_deliver(reading: Reading) -> Parameters:
     return parameters
 
 
+def read_bag_operation(operator: algebra.BagOperator) -> Reader:
+    return lambda _reading: {"bag_operator": operator}
+
+
 def read_to_stream(relation: algebra.Relation) -> Reader:
     return lambda _reading: {"relation": relation}
 
@@ -469,4 +552,8 @@ def read_time_window(reading: Reading) -> Parameters:
 
 
 def read_row_window(reading: Reading) -> Parameters:
-    return row_window_parameters(reading.cursor)
+    parameters = row_window_parameters(reading.cursor)
+    if reading.cursor.accept(";"):
+        reading.cursor.expect("PER")
+        parameters["keys"] = _several(reading, reading.name)
+    return parameters

@@ -14,11 +14,13 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from nilometer import algebra
+from nilometer.algebra import JoinKind
 from nilometer.algebra.table_function import Choice, Frame, FunctionCall, Option, OptionKind, OptionValue
 from nilometer.catalog.extents import Extent
 from nilometer.expressions import Call, ColumnReference, Expression, Literal
 from nilometer.plan import logical, physical
-from nilometer.plan.explain.expressions import print_expression, print_name
+from nilometer.plan.explain.analytic import print_analytic
+from nilometer.plan.explain.expressions import print_expression, print_name, print_sort_key
 from nilometer.plan.explain.windows import print_row_window, print_time_window
 from nilometer.types import BOOLEAN, INT, STRING, UNITS, Column, OwnWindow, format_duration
 
@@ -27,18 +29,24 @@ PlanNode = logical.Node | physical.Node
 LOGICAL_NAMES: dict[type[logical.Node], str] = {
     logical.Acquire: "ACQUIRE",
     logical.Stored: "STORED",
+    logical.Values: "VALUES",
     logical.Select: "SELECT",
     logical.Project: "PROJECT",
     logical.Rename: "RENAME",
+    logical.Unnest: "UNNEST",
     logical.Union: "UNION",
     logical.Sample: "SAMPLE",
+    logical.Limit: "LIMIT",
     logical.Lag: "LAG",
+    logical.Analytic: "ANALYTIC",
     logical.AsofJoin: "ASOF_JOIN",
     logical.WindowJoin: "WINDOW_JOIN",
     logical.TimeWindow: "TIME_WINDOW",
     logical.RowWindow: "ROW_WINDOW",
     logical.Join: "JOIN",
     logical.Aggregate: "AGGREGATE",
+    logical.Sort: "SORT",
+    logical.Fill: "FILL",
     logical.Deliver: "DELIVER",
 }
 
@@ -64,6 +72,8 @@ def operator_name(node: PlanNode) -> str:
             return node.operator
         case logical.ToStream(relation=relation):
             return str(relation)
+        case logical.BagOperation(bag_operator=bag_operator):
+            return str(bag_operator)
         case logical.TableFunction(call=call):
             return call.name
         case _:
@@ -94,29 +104,43 @@ def print_parameters(node: PlanNode) -> list[str]:
             refresh = node.table.refresh
             every = [] if refresh is None else [f"REFRESH EVERY {format_duration(refresh)}"]
             return [leaf, _columns(node.columns, node.table), *every]
+        case logical.Values() | physical.Values():
+            return [", ".join(map(_typed_column, node.columns)) or "()", ", ".join(_constant_rows(node))]
         case logical.Select() | physical.Select():
             return [print_expression(node.predicate)]
         case logical.Project() | physical.Project():
             return [", ".join(map(_projection, node.items))]
         case logical.Rename() | physical.Rename():
             return [print_name(node.alias)]
+        case logical.Unnest() | physical.Unnest():
+            return [f"{print_expression(node.expression)} AS {print_name(node.name)}"]
         case logical.Sample() | physical.Sample():
             return [f"EVERY {format_duration(node.every)}"]
+        case logical.Limit() | physical.Limit():
+            return _rows(node.limit, node.offset) or ["ALL"]
+        case logical.Fill() | physical.Fill():
+            return [", ".join(map(print_name, node.keys)), "PREVIOUS" if node.previous else "NULL"]
+        case logical.Sort() | physical.Sort():
+            return [", ".join(map(print_sort_key, node.keys)), *_rows(node.limit, node.offset)]
         case logical.Lag() | physical.Lag():
             return [", ".join(map(_lagged, node.items))]
+        case logical.Analytic() | physical.Analytic():
+            return print_analytic(node)
         case logical.TableFunction() | physical.TableFunction():
             return _function_call(node.call)
         case logical.AsofJoin() | physical.AsofJoin():
             return [f"KEYS {_keys(node.keys)}", *_within(node.within)]
         case logical.WindowJoin():
-            return [_bounds(node.bounds), *_memory(node.memory), *_on(node.predicate)]
+            return [*_outer(node.kind), _bounds(node.bounds), *_memory(node.memory), *_on(node.predicate)]
         case physical.WindowJoin():
             memory = _memory(node.memory)
-            return [_bounds(node.bounds), *memory, *_numbered_keys(node.keys), *_on(node.predicate)]
+            outer = _outer(node.kind)
+            return [*outer, _bounds(node.bounds), *memory, *_numbered_keys(node.keys), *_on(node.predicate)]
         case logical.TimeWindow() | physical.TimeWindow():
-            return [print_time_window(node.start, node.end, node.slide, node.open_start)]
+            return [print_time_window(node.start, node.end, node.slide, node.open_start, node.grid)]
         case logical.RowWindow() | physical.RowWindow():
-            return [print_row_window(node.start, node.end, node.slide)]
+            per = [f"PER {', '.join(map(print_name, node.keys))}"] if node.keys else []
+            return [print_row_window(node.start, node.end, node.slide), *per]
         case logical.Join() | physical.NlJoin():
             return [str(node.kind), *_on(node.predicate)]
         case physical.HashJoin():
@@ -129,6 +153,11 @@ def print_parameters(node: PlanNode) -> list[str]:
             return [*(["TICK"] if node.tick else []), *_within(node.within)]
         case _:  # AGGR_MERGE and AGGR_EVAL take their parameters from the AGGR_INIT below them
             return []
+
+
+def _outer(kind: JoinKind) -> list[str]:
+    """The kind of a WINDOW join; nothing for an inner one."""
+    return [] if kind is JoinKind.INNER else [str(kind)]
 
 
 def _function_call(call: FunctionCall) -> list[str]:
@@ -202,6 +231,17 @@ def _column(column: Column, extent: Extent) -> str:
     return f"{name} {column.type}" + _unit(column.unit)
 
 
+def _typed_column(column: Column) -> str:
+    return f"{print_name(column.name)} {column.type}" + _unit(column.unit)
+
+
+def _constant_rows(node: logical.Values | physical.Values) -> list[str]:
+    return [
+        f"({', '.join(print_expression(Literal(v, c.type)) for v, c in zip(row, node.columns, strict=True))})"
+        for row in node.rows
+    ]
+
+
 def _acquire(node: logical.Acquire | physical.SpAcquire) -> list[str]:
     clauses = [f"{print_name(node.stream.name)} AS {print_name(node.alias)}"]
     clauses.append(_columns(node.columns, node.stream))
@@ -231,6 +271,11 @@ def _projection(item: logical.Projection) -> str:
     if not (isinstance(item.expression, ColumnReference) and item.expression.name == item.name):
         text += f" AS {print_name(item.name)}"
     return text + _unit(item.unit)
+
+
+def _rows(limit: int | None, offset: int) -> list[str]:
+    rows = [] if limit is None else [f"LIMIT {limit}"]
+    return [" ".join([*rows, *([f"OFFSET {offset}"] if offset else [])])] if rows or offset else []
 
 
 def _lagged(item: algebra.Lagged) -> str:

@@ -8,17 +8,45 @@ from __future__ import annotations
 
 from typing import Any
 
+from nilometer.algebra.grid import ONCE, Grid, Step
 from nilometer.language.cursor import Cursor
-from nilometer.language.parse_expressions import parse_expression
+from nilometer.language.parse_expressions import parse_expression, parse_number
+from nilometer.language.print_expressions import string
 from nilometer.plan.explain.expressions import read_duration
 from nilometer.types import format_duration
 
+CALENDAR_UNITS = {"DAYS": Step.DAY, "WEEKS": Step.WEEK, "MONTHS": Step.MONTH}
 
-def print_time_window(start: int | None, end: int, slide: int | None, open_start: bool) -> str:
+
+def print_time_window(
+    start: int | None, end: int, slide: int | None, open_start: bool, grid: Grid | None = None
+) -> str:
     """`NOW`, `AT NOW - d`, `RANGE d`, `UNBOUNDED`, `FROM ... TO ...`; AFTER is an open start that RANGE
-    cannot say."""
+    cannot say. Over a grid also `TUMBLE d`, `HOP d SLIDE d` and `UNBOUNDED ONCE`."""
+    if grid is not None:
+        return _print_over_grid(start, end, grid)
     text = _print_range(start, end, open_start, format_duration)
     return text if slide is None else f"{text} SLIDE {format_duration(slide)}"
+
+
+def _print_over_grid(start: int | None, end: int, grid: Grid) -> str:
+    """The length and the slide in the grid's own units. With `end` the windows are half-open."""
+    if grid.once or start is None:
+        return "UNBOUNDED ONCE"
+    step = _print_steps(grid, grid.count)
+    size = _print_steps(grid, start // grid.nominal * grid.count if grid.by_calendar else start)
+    if end and size == step:
+        text = f"TUMBLE {size}"
+    else:
+        text = f"{'HOP' if end else 'RANGE'} {size} SLIDE {step}"
+    # The offset of half-open windows is that of their start.
+    offset = (grid.offset - start) % grid.count if end and not grid.by_calendar else grid.offset
+    text += f" OFFSET {format_duration(offset)}" if offset or not (end or grid.by_calendar) else ""
+    return text + (f" TIMEZONE {string(grid.zone)}" if grid.by_calendar else "")
+
+
+def _print_steps(grid: Grid, count: int) -> str:
+    return f"{count} {grid.unit}S" if grid.by_calendar else format_duration(count)
 
 
 def print_row_window(start: int | None, end: int, slide: int) -> str:
@@ -52,9 +80,55 @@ def _print_range(start: int | None, end: int, open_start: bool, length: Any) -> 
 
 def time_window_parameters(cursor: Cursor) -> dict[str, Any]:
     """The parameters of a time window."""
+    if cursor.at("TUMBLE", "HOP") or _follows(cursor, "ONCE", "OFFSET", "TIMEZONE"):
+        return _read_over_grid(cursor)
     start, end, ranged, open_start = _read_range(cursor)
     slide = _read_length(cursor) if cursor.accept("SLIDE") else None
     return {"start": start, "end": end, "slide": slide, "open_start": open_start or ranged}
+
+
+def _follows(cursor: Cursor, *words: str) -> bool:
+    """Whether one of the words follows in this clause."""
+    for distance in range(1, 12):
+        key = cursor.peek(distance).key
+        if key in words or key in (";", "]"):
+            return key in words
+    return False
+
+
+def _read_over_grid(cursor: Cursor) -> dict[str, Any]:
+    word = cursor.advance().key
+    if word == "UNBOUNDED":
+        cursor.expect("ONCE")
+        return {"start": None, "end": 0, "slide": ONCE.nominal, "open_start": False, "grid": ONCE}
+    size, unit = _read_steps(cursor)
+    step = size
+    if word != "TUMBLE":
+        cursor.expect("SLIDE")
+        step, _ = _read_steps(cursor)
+    offset = _read_length(cursor) if cursor.accept("OFFSET") else 0
+    zone = cursor.string() if cursor.accept("TIMEZONE") else "UTC"
+    half_open = word != "RANGE"
+    if half_open and unit is Step.TIME:
+        offset = (offset + size) % step
+    grid = Grid(unit, step, offset, zone)
+    start = size // step * grid.nominal if grid.by_calendar else size
+    return {
+        "start": start,
+        "end": int(half_open),
+        "slide": grid.nominal,
+        "open_start": not half_open,
+        "grid": grid,
+    }
+
+
+def _read_steps(cursor: Cursor) -> tuple[int, Step]:
+    """`10 MINUTES`, in microseconds, or `3 DAYS` of the calendar: units with a TIMEZONE count."""
+    if (unit := CALENDAR_UNITS.get(cursor.peek().key)) is not None and _follows(cursor, "TIMEZONE"):
+        count = int(parse_number(cursor))
+        cursor.advance()
+        return count, unit
+    return _read_length(cursor), Step.TIME
 
 
 def row_window_parameters(cursor: Cursor) -> dict[str, Any]:

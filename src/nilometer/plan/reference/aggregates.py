@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
 from nilometer.algebra import Completeness
 from nilometer.errors import InternalError
 from nilometer.plan.logical import Aggregate, AggregateItem, TimeWindow
+from nilometer.plan.reference.aggregate_functions import NAIVE_AGGREGATES, median_of
 from nilometer.plan.reference.bags import Bag
 from nilometer.plan.reference.rows import Evaluation, Row, Values, freeze
 from nilometer.plan.scalar import aggregate, evaluate
+from nilometer.types import Kind
 
 
 def aggregated(node: Aggregate, bag: Bag, now: int | None) -> list[Values]:
@@ -36,8 +39,14 @@ def _item(item: AggregateItem, group: Bag, now: int | None) -> Any:
     expression = item.aggregate
     if expression.argument is None:
         return len(group)  # COUNT(*)
+    if expression.function in NAIVE_AGGREGATES:
+        rows = [tuple(evaluate(e, row, now) for e in expression.children()) for row in group]
+        return NAIVE_AGGREGATES[expression.function](expression, rows)
     values = [evaluate(expression.argument, row, now) for row in group]
-    return aggregate(expression.function, expression.distinct, values, str(expression))
+    result = aggregate(expression.function, expression.distinct, values, str(expression))
+    if expression.function == "median" and expression.type.kind is Kind.DURATION and result is not None:
+        return math.floor(median_of(expression.distinct, values))
+    return result
 
 
 def with_completeness(
@@ -81,6 +90,15 @@ def _length(completeness: Completeness, window: TimeWindow, tick: int, first_tic
     if first_tick is None:
         return 0
     start = first_tick - completeness.interval
+    if window.grid is not None and window.start is not None:
+        begin = (
+            window.grid.back(tick, window.start // window.grid.nominal)
+            if window.grid.by_calendar
+            else tick - window.start
+        )
+        # A half-open window begins with a reading and ends before one: shift it by an interval.
+        shift = completeness.interval if window.end else 0
+        return max(0, tick - shift - max(start, begin - shift))
     if window.start is not None:
         closed = 0 if window.open_start else completeness.interval
         start = max(start, tick - window.start - closed)

@@ -18,13 +18,16 @@ from nilometer.errors import InternalError
 from nilometer.plan import logical
 from nilometer.plan.logical import Node
 from nilometer.plan.reference.aggregates import aggregated, with_completeness
+from nilometer.plan.reference.analytic import analytic_bag, analytic_stream
 from nilometer.plan.reference.answer import Answer, Occurrence
-from nilometer.plan.reference.bags import each, joined, united
+from nilometer.plan.reference.bags import each, joined, subtracted_or_common, united, unnested
 from nilometer.plan.reference.combination import combine
 from nilometer.plan.reference.differences import to_stream
 from nilometer.plan.reference.extents import acquire, stored
 from nilometer.plan.reference.feed import Feed
+from nilometer.plan.reference.filling import filled
 from nilometer.plan.reference.functions import NAIVE
+from nilometer.plan.reference.ordering import limited, ordered
 from nilometer.plan.reference.rows import Evaluation, Row, Values, delivery_order
 from nilometer.plan.reference.sources import lag, sample, united_streams
 from nilometer.plan.reference.stream_joins import asof_join, window_join
@@ -102,6 +105,12 @@ def stream(node: Node, world: World) -> list[Row]:
                 for row in stream(node.input, world)
                 for values in each(node, [row.values], row.tick)
             ]
+        case logical.Unnest():
+            return [
+                replace(row, position=None, values=values)
+                for row in stream(node.input, world)
+                for values in unnested(node, [row.values], row.tick)
+            ]
         case logical.Union(left=left, right=right):
             return united_streams(node, stream(left, world), stream(right, world))
         case logical.Join(left=left, right=right) if right.collection is Collection.TABLE:
@@ -118,14 +127,18 @@ def stream(node: Node, world: World) -> list[Row]:
             ]
         case logical.Sample():
             return sample(node, stream(node.input, world), world.watermark)
+        case logical.Limit():
+            return limited(node, stream(node.input, world), world.watermark)
         case logical.Lag():
             return lag(node, stream(node.input, world), world.watermark)
+        case logical.Analytic():
+            return analytic_stream(node, stream(node.input, world), world.watermark)
         case logical.TableFunction():
             return _function(node, world)
         case logical.AsofJoin(left=left, right=right):
             return asof_join(node, stream(left, world), stream(right, world), world.watermark)
         case logical.WindowJoin(streams=streams):
-            return window_join(node, [stream(one, world) for one in streams])
+            return window_join(node, [stream(one, world) for one in streams], world.watermark)
         case logical.ToStream():
             return to_stream(node, windows(node.input, world))
         case logical.Deliver():
@@ -153,9 +166,25 @@ def windows(node: Node, world: World) -> list[Evaluation]:
                 replace(evaluation, bag=tuple(each(node, evaluation.bag, evaluation.tick)))
                 for evaluation in windows(node.input, world)
             ]
+        case logical.Analytic():
+            return [
+                replace(evaluation, bag=tuple(analytic_bag(node, evaluation.bag, evaluation.tick)))
+                for evaluation in windows(node.input, world)
+            ]
+        case logical.Unnest():
+            return [
+                replace(evaluation, bag=tuple(unnested(node, evaluation.bag, evaluation.tick)))
+                for evaluation in windows(node.input, world)
+            ]
         case logical.Union(left=left, right=right):
             return combine(
                 windows(left, world), windows(right, world), lambda one, other, _: united(node, one, other)
+            )
+        case logical.BagOperation(left=left, right=right):
+            return combine(
+                windows(left, world),
+                windows(right, world),
+                lambda one, other, _: subtracted_or_common(node, one, other),
             )
         case logical.Join(left=left, right=right) if right.collection is Collection.TABLE:
             return [
@@ -183,6 +212,13 @@ def windows(node: Node, world: World) -> list[Evaluation]:
                 replace(evaluation, bag=tuple(aggregated(node, evaluation.bag, evaluation.tick)))
                 for evaluation in windows(node.input, world)
             ]
+        case logical.Fill():
+            return filled(node, windows(node.input, world))
+        case logical.Sort():
+            return [
+                replace(evaluation, bag=tuple(ordered(node, evaluation.bag, evaluation.tick)))
+                for evaluation in windows(node.input, world)
+            ]
         case logical.Deliver():
             return windows(node.input, world)
     raise InternalError(f"no windows: {type(node).__name__}")
@@ -193,14 +229,24 @@ def table(node: Node, world: World, tick: int | None = None) -> list[Values]:
     match node:
         case logical.Stored():
             return stored(node, tables_at(world.tables, world.versions, tick))
+        case logical.Values(rows=rows):
+            return [dict(zip(node.schema.names, row, strict=True)) for row in rows]
         case logical.Select() | logical.Project() | logical.Rename():
             return each(node, table(node.input, world, tick), None)
+        case logical.Analytic():
+            return analytic_bag(node, table(node.input, world, tick), None)
+        case logical.Unnest():
+            return unnested(node, table(node.input, world, tick), None)
         case logical.Union(left=left, right=right):
             return united(node, table(left, world, tick), table(right, world, tick))
+        case logical.BagOperation(left=left, right=right):
+            return subtracted_or_common(node, table(left, world, tick), table(right, world, tick))
         case logical.Join(left=left, right=right):
             return joined(node, table(left, world, tick), table(right, world, tick), None)
         case logical.Aggregate():
             return aggregated(node, table(node.input, world, tick), None)
+        case logical.Sort():
+            return ordered(node, table(node.input, world, tick), None)
         case logical.Deliver():
             return table(node.input, world, tick)
     raise InternalError(f"no table: {type(node).__name__}")

@@ -42,21 +42,36 @@ def _keys_equal(node: AsofJoin, row: Row, other: Row) -> bool:
     return True
 
 
-def window_join(node: WindowJoin, streams: Sequence[Sequence[Row]]) -> list[Row]:
+def window_join(node: WindowJoin, streams: Sequence[Sequence[Row]], watermark: int) -> list[Row]:
     """The N-tuples, one member of each stream, that keep every bound between two members' times and satisfy
     the predicate. Time and tick are the latest member's. A tuple may be joined with itself under another
-    alias."""
+    alias.
+
+    A tuple of a kept side that is in no such pair comes alone, at its time plus the window, once W has passed
+    that: from then on no partner can come.
+    """
     combinations: list[tuple[Row, ...]] = [()]
     for stream in streams:
         combinations = [
             (*some, row) for some in combinations for row in stream if _bounded(node, (*some, row))
         ]
     result = []
+    met: set[tuple[int, int]] = set()
     for members in combinations:
         time = max(member.time for member in members)
         values = {name: value for member in members for name, value in member.values.items()}
         if holds(node.predicate, values, time):
             result.append(Row(time, time, None, None, values))
+            met |= {(port, id(member)) for port, member in enumerate(members)}
+    nothing: Values = dict.fromkeys(node.schema.names)
+    for port, stream in enumerate(streams):
+        window = node.kept(port)
+        if window is None:
+            continue
+        for row in stream:
+            time = row.time + window
+            if (port, id(row)) not in met and time < watermark:
+                result.append(Row(time, time, None, None, {**nothing, **row.values}))
     return result
 
 

@@ -12,8 +12,10 @@ from nilometer.algebra import Collection
 from nilometer.algebra.table_function import Output
 from nilometer.plan.logical import (
     Acquire,
+    Analytic,
     Join,
     Lag,
+    Limit,
     Node,
     Project,
     Rename,
@@ -21,6 +23,7 @@ from nilometer.plan.logical import (
     Select,
     TableFunction,
     Union,
+    Unnest,
 )
 
 
@@ -29,7 +32,7 @@ def tick_interval(node: Node) -> int | None:
     match node:
         case Acquire(stream=stream):
             return stream.every
-        case Select() | Project() | Rename() | Lag() | Sample():
+        case Select() | Project() | Rename() | Unnest() | Lag() | Sample() | Limit() | Analytic():
             return tick_interval(node.inputs[0])
         case TableFunction(call=call) if call.function.output is Output.TUPLES:
             return tick_interval(node.input)

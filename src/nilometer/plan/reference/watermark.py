@@ -3,8 +3,10 @@
 These are the rules of the language. The tick of a pushed tuple is its time; the tick of a sensed one is its
 time rounded down to the acquisition interval. A stream's watermark W advances in log order: it is the
 greatest tick so far less DELAY, or the time of a heartbeat. A tuple whose tick lies below the W before it is
-late and is in no answer. A query's W is the minimum over its streams, and tick T is evaluated when W > T. The
-end of a finite stream raises W just past the first evaluation at or after its last tuple, and no further.
+late and is in no answer. A query's W is the minimum over its streams, and tick T is evaluated when W > T.
+
+A finite stream counts as one that falls silent at its end: it no longer holds W back. When all streams of the
+query have ended, W rises just past the last evaluation at which a window still holds a tuple, and no further.
 
 >>> from nilometer.catalog.extents import Stream, stream_columns
 >>> pushed = Stream("s", stream_columns(()), delay=5)
@@ -15,9 +17,10 @@ end of a finite stream raises W just past the first evaluation at or after its l
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from nilometer.algebra.grid import LAST_MOMENT, ONCE
 from nilometer.algebra.table_function import Frame, Output
 from nilometer.catalog.extents import Stream
 from nilometer.plan.logical import (
@@ -40,7 +43,16 @@ NEVER = INT_MINIMUM
 ALWAYS = INT_MAXIMUM
 """The watermark of a query that waits for no stream."""
 
-_Window = TimeWindow | RowWindow | Frame
+
+@dataclass(frozen=True)
+class Patience:
+    """The window of an outer WINDOW join: a tuple comes without a partner when it has passed. Or the pause
+    after which a tuple's session is over."""
+
+    width: int
+
+
+_Window = TimeWindow | RowWindow | Frame | Patience
 
 
 @dataclass(frozen=True)
@@ -105,53 +117,86 @@ def first_tick(node: Node, feeds: Mapping[str, Feed]) -> int | None:
 
 
 def query_watermark(plan: Node, feeds: Mapping[str, Feed], finished: bool) -> int:
-    """The W of a whole query: the minimum over its occurrences of streams."""
+    """The W of a whole query: while streams run, the minimum over its occurrences of streams; after the end
+    of all, the greatest W that one of them needs."""
     marks = []
-    for leaf, window, by_time in _leaves(plan):
+    for leaf, windows, by_time in _leaves(plan):
         arrivals = arrive(leaf.stream, feed_of(leaf.stream, feeds))
-        marks.append(_end(arrivals, window, by_time) if finished else arrivals.watermark)
-    return min(marks, default=ALWAYS)
+        marks.append(_end(arrivals, windows, by_time) if finished else arrivals.watermark)
+    return (max if finished else min)(marks, default=ALWAYS)
 
 
-def _end(arrivals: Arrivals, window: _Window | None, by_time: bool) -> int:
-    """W after the end of a finite stream. A heartbeat that promised more still holds."""
+def _end(arrivals: Arrivals, windows: Sequence[_Window], by_time: bool) -> int:
+    """The W that an occurrence needs after its end: its last tuple has left every window above it. A
+    heartbeat that promised more still holds."""
+    if any(isinstance(window, TimeWindow) and window.grid == ONCE for window in windows):
+        return LAST_MOMENT + 1  # the whole stream is known, even if it is empty
     if not arrivals.accepted:
         return arrivals.watermark
     if by_time:
         last = max(int(arrival.reading["time"]) for arrival in arrivals.accepted)
     else:
         last = max(arrival.tick for arrival in arrivals.accepted)
-    if isinstance(window, TimeWindow | Frame) and window.slide is not None:
-        last = ceil_to(last, window.slide)
+    for window in windows:
+        last = last_evaluation(window, last)
     return max(arrivals.watermark, last + 1)
 
 
+def last_evaluation(window: _Window, tick: int) -> int:
+    """The last evaluation at which a window holds a tuple of this tick, if no tuple follows.
+
+    A window without SLIDE is evaluated where its stream has a tick, so the last one is the tuple's. A window
+    that never lets go of a tuple (UNBOUNDED), or that has gaps, is evaluated at least at the first multiple
+    of its slide at or after the tuple.
+    """
+    if isinstance(window, Patience):
+        return tick + window.width
+    if isinstance(window, RowWindow) or window.slide is None:
+        return tick
+    if isinstance(window, TimeWindow) and window.grid is not None:
+        return window.grid.last_evaluation(tick, window.start, window.end, window.open_start)
+    first = ceil_to(tick + window.end if window.start is None else tick, window.slide)
+    if window.start is None:
+        return first
+    return max(first, floor_to(tick + window.start - int(window.open_start), window.slide))
+
+
 def _leaves(
-    node: Node, window: _Window | None = None, by_time: bool = True
-) -> Iterator[tuple[Acquire, _Window | None, bool]]:
-    """The occurrences of streams, each with the first window above it and how that window sees the tuples.
+    node: Node, windows: tuple[_Window, ...] = (), by_time: bool = True
+) -> Iterator[tuple[Acquire, tuple[_Window, ...], bool]]:
+    """The occurrences of streams, each with the windows above it, the first one first, and how that first
+    window sees the tuples.
 
     The last value is True if the window (or, without one, the query) sees a tuple at its time rather than at
     its tick; for a sensed stream the two differ.
     """
     match node:
         case Acquire():
-            yield node, window, by_time
+            yield node, windows, by_time
         case TimeWindow() | RowWindow():
-            yield from _leaves(node.input, node, False)
+            yield from _leaves(node.input, (node, *windows), False)
         case TableFunction(call=call) if isinstance(call.window, Frame):
-            yield from _leaves(node.input, call.window, False)
+            yield from _leaves(node.input, (call.window, *windows), False)
+        case TableFunction(call=call) if call.function.windowed:
+            pause = call["FOR"]
+            assert isinstance(pause, int)
+            yield from _leaves(node.input, (Patience(pause), *windows), True)
         case TableFunction(call=call) if call.function.output is Output.EVENTS:
-            yield from _leaves(node.input, window, True)
-        case WindowJoin() | AsofJoin():
+            yield from _leaves(node.input, windows, True)
+        case WindowJoin():
+            for port, child in enumerate(node.streams):
+                kept = node.kept(port)
+                above = windows if kept is None else (Patience(kept), *windows)
+                yield from _leaves(child, above, True)
+        case AsofJoin():
             for child in node.inputs:
-                yield from _leaves(child, window, True)
+                yield from _leaves(child, windows, True)
         case Union() if mixed(node):
             for child in node.inputs:
-                yield from _leaves(child, window, True)
+                yield from _leaves(child, windows, True)
         case _:
             for child in node.inputs:
-                yield from _leaves(child, window, by_time)
+                yield from _leaves(child, windows, by_time)
 
 
 def leaves(node: Node) -> Iterator[Acquire]:

@@ -32,8 +32,16 @@ def below(node: physical.Node, port: int, expression: Expression) -> Expression 
         case physical.Union():
             source = _source(child) if has_source(node) else {}
             return substituted(expression, _by_position(node, child) | source)
+        case physical.Unnest(name=name):
+            return None if name in columns_of(expression) else expression
+        case physical.BagOperation():
+            return substituted(expression, _by_position(node, child))
         case physical.Lag() | physical.Sample():
             return within(expression, source_columns(child))
+        case physical.Analytic(partition=partition):
+            return _below_analytic(child, partition, expression)
+        case physical.Fill(keys=keys):
+            return within(expression, frozenset(keys))
         case physical.TableFunction():
             return _below_function(node, expression)
         case physical.RStream() | physical.IStream() | physical.DStream():
@@ -55,9 +63,13 @@ def own_keys(node: physical.Node) -> tuple[Expression, ...]:
     match node:
         case physical.Lag() | physical.Sample():
             return (source_of(node),)
+        case physical.Analytic(partition=partition):
+            return partition
+        case physical.Fill(keys=keys):
+            return tuple(ColumnReference(key, node.schema[key].type) for key in keys)
         case physical.TableFunction():
             return _keys_of_function(node)
-        case physical.IStream() | physical.DStream():
+        case physical.IStream() | physical.DStream() | physical.BagOperation():
             # Differences of bags: equal rows must meet.
             return tuple(ColumnReference(column.name, column.type) for column in node.schema)
         case physical.Aggregate(keys=keys) | physical.AggregateEvaluate(keys=keys):
@@ -66,6 +78,17 @@ def own_keys(node: physical.Node) -> tuple[Expression, ...]:
             return equalities(node).of_all(len(node.inputs))
         case _:
             return ()
+
+
+def _below_analytic(
+    child: physical.Node, partition: tuple[Expression, ...], expression: Expression
+) -> Expression | None:
+    """The same expression, if all rows of a partition agree in it."""
+    if expression in partition:
+        return expression
+    columns = {each.name for each in partition if isinstance(each, ColumnReference)}
+    sources = source_columns(child)
+    return within(expression, frozenset(columns | sources if columns & sources else columns))
 
 
 def _keys_of_function(node: physical.TableFunction) -> tuple[Expression, ...]:
@@ -118,7 +141,11 @@ def _below_join(
 ) -> Expression | None:
     columns = frozenset(node.inputs[port].schema.names)
     if isinstance(node, physical.WindowJoin):
-        return None if ID in columns_of(expression) else equalities(node).over(expression, port, columns)
+        if ID in columns_of(expression) or not _filled(node, expression):
+            return None
+        return equalities(node).over(expression, port, columns)
+    if not isinstance(node, physical.AsofJoin) and node.kind is JoinKind.FULL:
+        return None  # either side may be NULL, so rows that are equal above may be in different buckets
     outer = isinstance(node, physical.AsofJoin) or node.kind is not JoinKind.INNER
     if outer and not columns_of(expression) <= {ID, *node.left.schema.names}:
         # A left row without a partner has NULLs on the right: it may be in another bucket than the rows equal
@@ -130,6 +157,13 @@ def _below_join(
     if ID in columns_of(expression):
         return _by_visible_source(node, port, expression)
     return equalities(node).over(expression, port, columns)
+
+
+def _filled(node: physical.WindowJoin, expression: Expression) -> bool:
+    """Whether the join never puts NULLs in place of what the expression reads."""
+    if node.kind is JoinKind.LEFT:
+        return columns_of(expression) <= set(node.streams[0].schema.names)
+    return node.kind is JoinKind.INNER
 
 
 def _by_visible_source(node: physical.Node, port: int, expression: Expression) -> Expression | None:

@@ -77,13 +77,12 @@ def partial_columns(spec: WindowAggregate) -> Dtypes:
 
 def combine(spec: WindowAggregate) -> Transform:
     """A function from rows to partials."""
-    from nilometer.kernels.slices import Slicing
     from nilometer.operators.evaluate.evaluate import compile_predicate, compile_projection
     from nilometer.operators.window_aggregate.groups import GroupCodes
     from nilometer.operators.window_aggregate.partials import LiftedRows, Partials, value_columns
 
     scope = spec.scope
-    slicing = Slicing.of(scope.period, scope.reach, scope.end)
+    slicing = scope.slicing
     keys = compile_projection(spec.keys)
     key_columns = {name: dtype(type_of(expression)) for name, expression in spec.keys}
     predicate = compile_predicate(spec.predicate)
@@ -97,7 +96,7 @@ def combine(spec: WindowAggregate) -> Transform:
             return nothing
         codes = GroupCodes(key_columns)
         groups = codes.encode(keys(rows), rows.height)
-        ticks = rows.get_column(TICK).to_numpy()
+        ticks = scope.sliced(rows.get_column(TICK).to_numpy())
         lifted = LiftedRows(ticks, groups, lifting.lift(rows, None), lifting.components)
         found = Partials.of_rows(lifted, slicing, len(codes))
         values = value_columns(found.values, lifting.components)

@@ -19,12 +19,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from nilometer.algebra import Collection
+from nilometer.algebra import Collection, JoinKind
 from nilometer.algebra.table_function import Undivided
 from nilometer.dataflow.lowering.sources_of import acquisition_interval
 from nilometer.expressions import ColumnReference, Expression
 from nilometer.plan import physical
-from nilometer.spark.layout.below import below, own_keys
+from nilometer.spark.layout.below import below, equalities, own_keys
 from nilometer.spark.layout.reading import in_reader, joins_table, streamed_side
 from nilometer.spark.layout.rewriting import dividing, has_source, source_of
 from nilometer.spark.layout.stripes import Stripes, stripes_of
@@ -123,6 +123,7 @@ def _by_anything(node: physical.Node, listed: bool) -> _Found:
             physical.Select()
             | physical.Project()
             | physical.Rename()
+            | physical.Unnest()
             | physical.Deliver()
             | physical.RStream()
             | physical.AggregateInit()
@@ -141,13 +142,29 @@ def _spread(node: physical.Node) -> Vector:
 
 def _by_own_keys(node: physical.Node, listed: bool) -> _Found:
     keys = own_keys(node)
-    if not keys:
+    if not keys or _preserves_table(node):
         return _by_stripes(node, listed)
-    found = _by(node, keys, listed)
+    full = isinstance(node, physical.HashJoin | physical.WindowJoin) and node.kind is JoinKind.FULL
+    found = _by_equal_keys(node, keys, listed) if full else _by(node, keys, listed)
     kept = [place for place in range(len(keys)) if all(vector[place] is not None for vector in found.all)]
     if not kept:
         raise UndividedError(node, "has no key that divides all that is below it")
     return found.only(kept)
+
+
+def _by_equal_keys(node: physical.Node, keys: Vector, listed: bool) -> _Found:
+    """Divide a FULL join by its own keys: the rows of each side by the side's own expressions."""
+    listed = _lists(node, listed)
+    parts = []
+    for port, child in enumerate(node.inputs):
+        columns = frozenset(child.schema.names)
+        pushed = tuple(dividing(equalities(node).over(key, port, columns)) for key in keys)
+        parts.append(_by(child, pushed, listed))
+    return _together(parts)
+
+
+def _preserves_table(node: physical.Node) -> bool:
+    return isinstance(node, physical.NlJoin | physical.HashJoin) and node.preserves_table
 
 
 def _by_stripes(node: physical.Node, listed: bool) -> _Found:
@@ -173,6 +190,8 @@ def _by(node: physical.Node, vector: Vector, listed: bool) -> _Found:
         return _Found((vector,))
     if isinstance(node, physical.TimeWindow):
         _check_evaluations(node, listed)
+    if _preserves_table(node):
+        raise UndividedError(node, _need(node))
     listed = _lists(node, listed)
     table = joins_table(node)
     parts = []
@@ -200,9 +219,9 @@ def _compares_evaluations(node: physical.Node) -> bool:
     its place.
     """
     match node:
-        case physical.IStream() | physical.DStream():
+        case physical.IStream() | physical.DStream() | physical.Fill():
             return True
-        case physical.Union() | physical.NlJoin() | physical.HashJoin():
+        case physical.Union() | physical.BagOperation() | physical.NlJoin() | physical.HashJoin():
             return node.left.collection is node.right.collection is Collection.WINDOWS
         case _:
             return False
@@ -223,10 +242,16 @@ def _need(node: physical.Node) -> str:
             undivided := call.divides(node.input.schema), Undivided
         ):
             return undivided.reason
-        case physical.RowWindow():
+        case physical.Analytic():
+            return "orders all rows: it has no PARTITION BY"
+        case physical.RowWindow() | physical.Limit():
             return "counts the rows of all sources"
+        case physical.Sort():
+            return "orders all rows"
         case physical.Aggregate() | physical.AggregateEvaluate() | physical.AggregateMerge():
             return "is one group of all rows"
+        case physical.NlJoin() | physical.HashJoin() if node.preserves_table:
+            return "keeps all rows of a table"
         case physical.NlJoin() | physical.HashJoin() | physical.AsofJoin() | physical.WindowJoin():
             return "has neither an equality nor a band between its inputs"
         case _:

@@ -14,13 +14,16 @@ from dataclasses import replace
 
 from nilometer.algebra import Collection, JoinKind
 from nilometer.dataflow.lowering.sources_of import acquisition_interval
-from nilometer.expressions import Call, Expression, uses_now, walk
+from nilometer.expressions import Call, Expression, may_fail, uses_now, walk
 from nilometer.plan import physical
 from nilometer.spark.layout.reading import joins_table
 from nilometer.types import Kind
 
 _EXACT = (Kind.INT, Kind.TIME, Kind.DURATION)
-_WITHOUT_ERRORS = ("sign", "length", "least", "greatest", "coalesce", "ceil", "floor", "round")
+_WITHOUT_ERRORS = (
+    *("sign", "length", "strpos", "date_part", "least", "greatest", "coalesce", "ceil", "floor", "trunc"),
+    "try_cast_int",
+)
 """Functions whose integers always fit: they count, or choose among their arguments."""
 
 
@@ -72,12 +75,14 @@ def _drops_rows(node: physical.Node) -> bool:
 
 def _harmless(expression: Expression) -> bool:
     """Whether the expression has the same value in every window and never raises an error."""
-    return not uses_now(expression) and not any(map(_may_overflow, walk(expression)))
+    if uses_now(expression) or may_fail(expression):
+        return False
+    return not any(map(_may_overflow, walk(expression)))
 
 
 def _may_overflow(expression: Expression) -> bool:
-    return (
-        isinstance(expression, Call)
-        and expression.type.kind in _EXACT
-        and expression.function not in _WITHOUT_ERRORS
-    )
+    if not isinstance(expression, Call):
+        return False
+    if expression.function == "round":
+        return len(expression.arguments) > 1 and expression.type.kind in _EXACT
+    return expression.type.kind in _EXACT and expression.function not in _WITHOUT_ERRORS

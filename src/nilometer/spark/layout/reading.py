@@ -45,7 +45,10 @@ def streamed_side(node: physical.NlJoin | physical.HashJoin) -> physical.Node:
 
 
 def joins_table(node: physical.Node) -> bool:
-    """Whether the node joins windows or a stream with a table, which is then in every bucket."""
-    return isinstance(node, physical.NlJoin | physical.HashJoin) and (
-        (node.left.collection is Collection.TABLE) != (node.right.collection is Collection.TABLE)
+    """Whether the node joins windows or a stream with a table, which is then in every bucket. A join that
+    keeps all rows of the table does not count: it would give them in every bucket."""
+    return (
+        isinstance(node, physical.NlJoin | physical.HashJoin)
+        and (node.left.collection is Collection.TABLE) != (node.right.collection is Collection.TABLE)
+        and not node.preserves_table
     )

@@ -81,7 +81,14 @@ def _visible_sources(node: physical.Node) -> frozenset[str]:
             return _visible_sources(left)
         case physical.NlJoin() | physical.HashJoin() if joins_table(node):
             return _visible_sources(streamed_side(node))
-        case physical.Select() | physical.Exchange() | physical.Lag() | physical.Sample():
+        case (
+            physical.Select()
+            | physical.Exchange()
+            | physical.Unnest()
+            | physical.Lag()
+            | physical.Sample()
+            | physical.Analytic()
+        ):
             return _visible_sources(node.input)
         case _:
             return frozenset()

@@ -72,11 +72,14 @@ def stripes_of(node: physical.Node) -> Striped | None:
                 return None
             value = ColumnReference(near.column, node.input.schema[near.column].type)
             return ((value, Stripes(stripe_width(near.distance), near.distance, near.distance)),)
+        case physical.NlJoin(kind=JoinKind.FULL) | physical.WindowJoin(kind=JoinKind.FULL):
+            return None  # it decides about the tuples of both sides by whether they have a partner
         case physical.WindowJoin(keys=keys, predicate=predicate):
             found = bands_of(conjuncts(predicate))
             equal = (_equality(key) for key in keys)
             bands = [band for band in (*found, *equal) if band is not None]
-            return _around_pivot(bands, node.inputs, range(len(node.inputs)))
+            pivots: Sequence[int] = range(len(node.inputs)) if node.kind is JoinKind.INNER else (0,)
+            return _around_pivot(bands, node.inputs, pivots)
         case physical.NlJoin(predicate=predicate) if not _with_table(node):
             # A join other than INNER decides about a left row by whether it has a partner, so each left row
             # must be in one bucket only.

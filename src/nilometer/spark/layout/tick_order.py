@@ -23,6 +23,8 @@ def in_tick_order(plan: physical.Node) -> bool:
             return plan.collection is Collection.WINDOWS
         case physical.Lag() | physical.Sample() | physical.TableFunction() | physical.AsofJoin():
             return True
+        case physical.Limit() | physical.Analytic():
+            return True
         case physical.RStream() | physical.IStream() | physical.DStream():
             return True
         case (
@@ -30,6 +32,7 @@ def in_tick_order(plan: physical.Node) -> bool:
             | physical.Select()
             | physical.Project()
             | physical.Rename()
+            | physical.Unnest()
             | physical.Exchange()
         ):
             return in_tick_order(plan.inputs[0])

@@ -9,6 +9,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from nilometer.plan.logical import TableFunction
+from nilometer.plan.reference.functions.latest import latest
+from nilometer.plan.reference.functions.resample import resample
+from nilometer.plan.reference.functions.session import session
 from nilometer.plan.reference.functions.silent import silent
 from nilometer.plan.reference.functions.similar import similar
 from nilometer.plan.reference.rows import Row
@@ -16,4 +19,10 @@ from nilometer.plan.reference.rows import Row
 Naive = Callable[[TableFunction, Sequence[Row], int | None, int], list[Any]]
 """(node, tuples, first_tick, watermark) -> rows of a stream, or evaluations of windows, in order."""
 
-NAIVE: dict[str, Naive] = {"SIMILAR": similar, "SILENT": silent}
+NAIVE: dict[str, Naive] = {
+    "SIMILAR": similar,
+    "SILENT": silent,
+    "LATEST": latest,
+    "RESAMPLE": resample,
+    "SESSION": session,
+}

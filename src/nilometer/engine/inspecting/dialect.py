@@ -1,0 +1,74 @@
+"""Finds how a CSV file is written: delimiter, header, decimal comma, lines before the header, marks for NULL.
+
+>>> dialect_of("ts;v\\n2026-01-01;3,5\\n2026-01-02;4,0\\n")
+Dialect(delimiter=';', header=True, decimal_comma=True, skip=0)
+>>> dialect_of("1767225600|17\\n1767225660|18\\n")
+Dialect(delimiter='|', header=False, decimal_comma=False, skip=0)
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+from dataclasses import dataclass
+
+DELIMITERS = (",", ";", "\t", "|")
+GUESSED = (",", ";", "\t")
+"""The delimiters that the reader finds by itself."""
+LOOKED_AT = 200
+
+_NUMBER = re.compile(r"[+-]?(\d+([.,]\d*)?|[.,]\d+)([eE][+-]?\d+)?")
+_COMMA = re.compile(r"[+-]?\d*,\d+")
+_TIME = re.compile(r"\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}.*")
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """`skip` lines come before the header or the first row."""
+
+    delimiter: str = ","
+    header: bool = True
+    decimal_comma: bool = False
+    skip: int = 0
+
+    def options(self) -> dict[str, str]:
+        """The options of FORMAT CSV that the reader does not find by itself."""
+        found = {}
+        if not self.header:
+            found["HEADER"] = "OFF"
+        if self.delimiter not in GUESSED or not self.header:
+            found["DELIMITER"] = f"'{self.delimiter}'" if self.delimiter != "\t" else r"'\t'"
+        if self.decimal_comma:
+            found["DECIMAL"] = "','"
+        if self.skip:
+            found["SKIP"] = str(self.skip)
+        return found
+
+
+def dialect_of(text: str) -> Dialect:
+    """The dialect of the first lines of a file."""
+    lines = text.splitlines()[: LOOKED_AT + 50]
+    skip = next((n for n, line in enumerate(lines) if line.strip() and not line.startswith("#")), 0)
+    body = [line for line in lines[skip:] if line.strip()][:LOOKED_AT]
+    if not body:
+        return Dialect()
+    delimiter = max(DELIMITERS, key=lambda mark: _columns(body, mark))
+    rows = list(csv.reader(body, delimiter=delimiter))
+    first = [field.strip() for field in rows[0]]
+    header = not any(_NUMBER.fullmatch(field) or _TIME.fullmatch(field) for field in first)
+    values = [field.strip() for row in rows[1:] for field in row]
+    commas = delimiter != "," and any(map(_COMMA.fullmatch, values)) and not _has_points(values)
+    return Dialect(delimiter, header, commas, skip)
+
+
+def _columns(lines: list[str], delimiter: str) -> int:
+    """How many columns most lines have with this delimiter; 0 if they do not agree."""
+    counts = [len(row) for row in csv.reader(lines, delimiter=delimiter)]
+    common = max(set(counts), key=counts.count)
+    return common if common > 1 and counts.count(common) * 10 >= len(counts) * 8 else 0
+
+
+def _has_points(values: list[str]) -> bool:
+    """Whether numbers with a decimal point are more frequent than those with a comma."""
+    points = sum(bool(re.fullmatch(r"[+-]?\d*\.\d+", value)) for value in values)
+    return points > sum(bool(_COMMA.fullmatch(value)) for value in values)

@@ -1,0 +1,146 @@
+"""Looks at data: which column is the time, which tells sensors apart, how regular and how sound the readings are.
+
+The result is a declaration that could stand in schema.sql, with what was found as comments above it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from nilometer.engine.inferred import ID_NAMES, id_column
+from nilometer.engine.inspecting.declaration import declaration
+from nilometer.engine.inspecting.fields import Field, find_field
+from nilometer.engine.inspecting.from_files import is_address, sample_of_files
+from nilometer.engine.inspecting.listening import sample_of_address
+from nilometer.engine.inspecting.rhythm import MEASURED, Rhythm, rhythm_of
+from nilometer.engine.inspecting.sample import Sample
+from nilometer.engine.inspecting.times import Times, find_times
+from nilometer.errors import DataError
+from nilometer.types import Column, Kind, format_duration, format_time
+
+
+@dataclass(frozen=True)
+class Inspection:
+    """The findings: the stream's name, its declaration, and sentences about the data."""
+
+    name: str
+    declaration: str
+    facts: tuple[str, ...]
+    home: Path | None = None
+
+    def text(self) -> str:
+        """The declaration with the facts as comments."""
+        return "\n".join([*(f"-- {fact}" for fact in self.facts), self.declaration]) + "\n"
+
+    def as_dict(self) -> dict[str, Any]:
+        """The same for JSON."""
+        return {"stream": self.name, "declaration": self.declaration, "facts": list(self.facts)}
+
+
+def inspect(source: str, *, messages: int = 200, seconds: float = 10.0) -> Inspection:
+    """Look at a file, a directory, a pattern or an address. Of an address, so many messages are awaited, for so
+    many seconds at most."""
+    sample = sample_of_address(source, messages, seconds) if is_address(source) else sample_of_files(source)
+    return inspect_sample(sample)
+
+
+def inspect_sample(sample: Sample) -> Inspection:
+    """The proposal for a sample."""
+    rows = sample.columns
+    if not rows.height:
+        raise DataError(f"'{sample.label}' has no rows to look at", hint="look at data with a few readings")
+    times = find_times(rows)
+    if times is None and sample.arrived is None:
+        raise DataError(
+            f"no column of '{sample.label}' looks like the time of a reading",
+            detail=f"its columns are {', '.join(rows.columns)}",
+            hint="a time is ISO-8601, a number since 1970, or a usual format such as 31/12/2026 17:05",
+        )
+    moments = times.values if times is not None else sample.arrived
+    assert moments is not None
+    others = [name for name in rows.columns if times is None or name != times.column]
+    fields = {name: field for name in others if (field := find_field(rows[name])) is not None}
+    source = _source(sample, fields, moments)
+    rhythm = rhythm_of(moments, None if source is None else rows[source], rows)
+    if rhythm is None:
+        raise DataError(f"no row of '{sample.label}' has a time that can be read")
+    text = declaration(sample, times, source, list(fields.values()), rhythm)
+    facts = (*_facts(sample, times, source, rhythm), *(r for field in fields.values() for r in field.remarks))
+    return Inspection(sample.name, text, (*facts, *sample.remarks), sample.home)
+
+
+def _source(sample: Sample, fields: dict[str, Field], moments: pl.Series) -> str | None:
+    """The column that tells sensors apart: that of the topics, one with a usual name, or the one with which a
+    time is there only once."""
+    if sample.topic is not None:
+        return sample.topic
+    columns = tuple(Column(field.name, field.type) for field in fields.values())
+    named = id_column(columns)
+    if named is not None and named.type.kind in (Kind.INT, Kind.STRING):
+        return named.name
+    known = pl.DataFrame({"time": moments}).with_columns(sample.columns[name] for name in fields)
+    distinct = known["time"].n_unique()
+    if distinct >= 0.98 * known.height:
+        return None
+    best: tuple[float, str] | None = None
+    for field in fields.values():
+        if field.type.kind not in (Kind.INT, Kind.STRING) or field.name.lower() in ID_NAMES:
+            continue
+        values = known[field.name].n_unique()
+        if not 1 < values <= known.height // 3:
+            continue
+        share = known.unique(["time", field.name]).height / known.height
+        if share >= 0.98 and (best is None or share > best[0]):
+            best = share, field.name
+    return None if best is None else best[1]
+
+
+def _facts(sample: Sample, times: Times | None, source: str | None, rhythm: Rhythm) -> list[str]:
+    span = f"{format_time(rhythm.first)} to {format_time(rhythm.last)}"
+    sensors = (
+        f"{rhythm.sensors} sensor{'' if rhythm.sensors == 1 else 's'}" if source is not None else "no id"
+    )
+    facts = [f"{sample.label}: {rhythm.rows} readings, {sensors}, {span}"]
+    if times is None:
+        facts.append("the messages have no time: a reading gets the time of its arrival")
+    else:
+        facts += times.remarks
+        unread = sample.columns.height - rhythm.rows
+        if unread:
+            facts.append(f"{unread} rows have no time that can be read: they are set aside as garbled")
+    if rhythm.interval is not None:
+        how = "on the grid" if rhythm.regular else "about" if rhythm.steady else "irregular, in the middle"
+        facts.append(f"a sensor sends every {format_duration(rhythm.interval)} ({how})")
+    if rhythm.displaced and sample.url is None:
+        share = f"{100 * rhythm.displaced / rhythm.rows:.2g} %"
+        if rhythm.grouped:
+            facts.append(
+                f"the rows of each sensor stand together: {share} come after a later one, and are sorted"
+            )
+        else:
+            facts.append(
+                f"{rhythm.displaced} rows ({share}) come after a later one, by up to"
+                f" {_about(rhythm.disorder)}; files are sorted when they are read"
+                + (": too much for a DELAY" if rhythm.disorder > MEASURED else "")
+            )
+    if rhythm.doubles:
+        facts.append(
+            f"{rhythm.doubles} readings have the sensor and time of another one"
+            + (f", {rhythm.copies} of them are copies" if rhythm.copies else ", with other values")
+        )
+    if rhythm.gaps and (rhythm.steady or rhythm.regular):
+        whose = f" of {rhythm.longest_of}" if rhythm.longest_of is not None else ""
+        facts.append(
+            f"{rhythm.gaps} gaps are longer than 3 intervals; the longest{whose} lasts {_about(rhythm.longest_gap)}"
+        )
+    return facts
+
+
+def _about(duration: int) -> str:
+    from nilometer.engine.inspecting.rhythm import rounded
+
+    return format_duration(rounded(duration))

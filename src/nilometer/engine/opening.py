@@ -1,0 +1,89 @@
+"""What `connect` is given -> the streams of a database, with their files.
+
+field/                  its schema.sql declares the streams; each has a file or a directory of its name
+lake/                   without a schema.sql: the files of one stream, if they have the same columns
+readings.csv, *.csv     one stream, named after the file, or after the directory of the pattern
+{"air": "air/*.csv"}    the files of each stream by name, declared or not
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from nilometer.engine.data import ENDINGS, SCHEMA_FILE
+from nilometer.engine.inferred import open_files
+from nilometer.errors import DataError
+
+if TYPE_CHECKING:
+    from nilometer.engine.database import Database
+
+
+def open_data(database: Database, data: str | Path | Mapping[str, str | Path]) -> None:
+    """Declare and attach what is given."""
+    if isinstance(data, Mapping):
+        for name, source in data.items():
+            open_stream(database, name, source)
+        return
+    path = Path(data)
+    if path.suffix == ".sql" or (path / SCHEMA_FILE).is_file():
+        _open_directory(database, path)
+    elif path.is_file() or path.name.lower().endswith(ENDINGS) or _is_pattern(path):
+        _open_files(database, path)
+    elif path.is_dir() and any(each.name.lower().endswith(ENDINGS) for each in path.rglob("*")):
+        _open_files(database, path, alike=True)
+    else:
+        _open_directory(database, path)
+
+
+def open_stream(database: Database, name: str, source: str | Path) -> None:
+    """Make files the log of a stream. A stream that is not declared gets the columns of its files."""
+    from nilometer.catalog import Stream
+    from nilometer.ingest.readers import find_files
+
+    if isinstance(database.catalog.extent(name), Stream):
+        database.data.attach_file(name, source, database.catalog)
+        return
+    open_files(database, find_files(source), name)
+    if database.data.base is None:
+        database.data.base = _folder(Path(source))
+
+
+def _is_pattern(path: Path) -> bool:
+    import glob
+
+    return not path.exists() and glob.has_magic(str(path))
+
+
+def _folder(path: Path) -> Path:
+    return path if path.is_dir() else path.parent
+
+
+def _open_files(database: Database, path: Path, *, alike: bool = False) -> None:
+    from nilometer.ingest.readers import find_files
+
+    files = find_files(path)
+    open_files(database, files, alike=alike)
+    database.data.base = _folder(path) if path.exists() else files.paths[0].parent
+
+
+def _open_directory(database: Database, directory: Path) -> None:
+    schema = directory / SCHEMA_FILE
+    if directory.is_file():
+        schema, directory = directory, directory.parent
+    if not directory.is_dir():
+        raise DataError(
+            f"no data directory '{directory}'",
+            hint=f"give a directory with {SCHEMA_FILE} and one file per stream",
+        )
+    if not schema.is_file():
+        found = ", ".join(sorted(path.name for path in directory.iterdir())[:12]) or "nothing"
+        raise DataError(
+            f"no {SCHEMA_FILE} in '{directory}'",
+            detail=f"found {found}",
+            hint="declare the streams there: CREATE STREAM river (depth INT) SENSED EVERY 15 MINUTES;",
+        )
+    database.data.base = directory
+    database.execute(schema.read_text(encoding="utf-8"))
+    database.data.attach_directory(directory, database.catalog)

@@ -1,0 +1,107 @@
+"""Parses OVER (PARTITION BY ... ORDER BY ... ROWS | RANGE BETWEEN ... AND ...), behind the call of a function.
+
+>>> from nilometer.language.parse_expressions import parse_expression
+>>> over = parse_expression(Cursor("LAG(x) OVER (PARTITION BY id ORDER BY time)"))
+>>> over.name, over.order
+('LAG', (SortKey(expression=Name(parts=('time',)), descending=False, nulls_first=False),))
+"""
+
+from __future__ import annotations
+
+from nilometer.language import ast
+from nilometer.language.cursor import FLOAT, INT, STRING, Cursor
+from nilometer.language.parse_expressions import parse_expressions, parse_number
+from nilometer.language.parse_queries import parse_sort_key
+from nilometer.language.vocabulary import UNIT_SPELLINGS, must_be_unit
+
+CURRENT_ROW = "CURRENT ROW"
+
+
+def parse_over(cursor: Cursor, call: ast.FunctionCall) -> ast.Over:
+    """`OVER ( ... )`, whose function call is already read."""
+    cursor.expect("OVER")
+    if not cursor.at("("):
+        cursor.fail("'('", hint="write OVER (PARTITION BY ... ORDER BY ...)")
+    cursor.advance()
+    partition: tuple[ast.Expression, ...] = ()
+    if cursor.accept("PARTITION", "PARTITION BY"):
+        cursor.expect("BY")
+        partition = parse_expressions(cursor)
+    order: list[ast.SortKey] = []
+    if cursor.accept("ORDER", "ORDER BY"):
+        cursor.expect("BY")
+        order.append(parse_sort_key(cursor))
+        while cursor.accept(","):
+            order.append(parse_sort_key(cursor))
+    frame = parse_frame(cursor)
+    cursor.expect(")")
+    span = cursor.span_from(call.span.start)
+    return ast.Over(
+        call.name, call.arguments, call.distinct, call.condition, partition, tuple(order), frame, span=span
+    )
+
+
+def parse_frame(cursor: Cursor) -> ast.Frame | None:
+    """`ROWS | RANGE BETWEEN start AND end`, or `ROWS | RANGE start`, which ends at the current row."""
+    start = cursor.token.start
+    if cursor.at("GROUPS"):
+        cursor.refuse("a frame counts ROWS or is a RANGE of values", cursor.token.span, "write RANGE")
+    unit = cursor.accept_any("ROWS", "RANGE")
+    if unit is None:
+        return None
+    if cursor.accept("BETWEEN"):
+        first = _bound(cursor)
+        cursor.expect("AND")
+        return ast.Frame(unit, first, _bound(cursor), span=cursor.span_from(start))
+    first = _bound(cursor)
+    return ast.Frame(unit, first, ast.FrameBound(CURRENT_ROW, span=first.span), span=cursor.span_from(start))
+
+
+def _bound(cursor: Cursor) -> ast.FrameBound:
+    start = cursor.token.start
+    if cursor.at("CURRENT") and cursor.peek().key == "ROW":
+        cursor.advance()
+        cursor.advance()
+        return ast.FrameBound(CURRENT_ROW, span=cursor.span_from(start))
+    amount = None
+    if not (cursor.at("UNBOUNDED") and cursor.peek().key in ("PRECEDING", "FOLLOWING")):
+        amount = _amount(cursor)
+    else:
+        cursor.advance()
+    side = cursor.expect_any("PRECEDING", "FOLLOWING")
+    return ast.FrameBound(side, amount, span=cursor.span_from(start))
+
+
+def _amount(cursor: Cursor) -> ast.Amount:
+    """`3`, `10 MINUTES`, `INTERVAL '10' MINUTE`, or a parameter's name."""
+    start = cursor.token.start
+    if cursor.at("INTERVAL") and cursor.peek().kind is STRING:
+        return _interval(cursor)
+    count: int | float | str
+    if cursor.token.kind in (INT, FLOAT):
+        count = parse_number(cursor)
+    elif cursor.at_name() and not must_be_unit(cursor.token.key):
+        count = cursor.name()
+    else:
+        cursor.fail("a number", "UNBOUNDED", CURRENT_ROW, hint="such as 3 PRECEDING or 10 MINUTES PRECEDING")
+    unit = UNIT_SPELLINGS.get(cursor.token.key)
+    if unit is not None:
+        cursor.advance()
+    return ast.Amount(count, unit, span=cursor.span_from(start))
+
+
+def _interval(cursor: Cursor) -> ast.Amount:
+    """SQL's `INTERVAL '10' MINUTE`, also `INTERVAL '10 minutes'`."""
+    start = cursor.advance().start
+    place = cursor.token
+    count, _, inside = cursor.string().strip().partition(" ")
+    unit = UNIT_SPELLINGS.get(inside.strip().upper() or cursor.token.key)
+    if not inside and unit is not None:
+        cursor.advance()
+    try:
+        amount = float(count) if "." in count else int(count)
+    except ValueError:
+        cursor.refuse(f"'{place.text}' is not a number", place.span, "such as INTERVAL '10' MINUTE")
+    if unit is None:
+        cursor.fail("a unit", hint="such as INTERVAL '10' MINUTE")
+    return ast.Amount(amount, unit, span=cursor.span_from(start))

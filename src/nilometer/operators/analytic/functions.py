@@ -1,0 +1,142 @@
+"""The value of an analytic function in each row, from the row's place and its frame."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from nilometer.algebra.analytic import AnalyticFunction, AnalyticItem
+from nilometer.errors import InternalError
+from nilometer.kernels.arrays import Floats, Integers
+from nilometer.operators.analytic.partitions import Partitions, Range
+from nilometer.operators.evaluate.overflow import overflow_in
+from nilometer.types import INT_MAXIMUM, INT_MINIMUM
+
+
+def place_of(item: AnalyticItem, parts: Partitions) -> Integers:
+    """ROW_NUMBER, RANK, DENSE_RANK and NTILE."""
+    place = np.arange(len(parts.starts), dtype=np.int64)
+    match item.function:
+        case AnalyticFunction.ROW_NUMBER:
+            return place - parts.origins + 1
+        case AnalyticFunction.RANK:
+            return parts.peers - parts.origins + 1
+        case AnalyticFunction.DENSE_RANK:
+            begun = np.cumsum(parts.peers == place)
+            return begun - begun[parts.origins] + 1 if len(place) else place
+        case AnalyticFunction.NTILE:
+            return _tiles(place - parts.starts, parts.ends - parts.starts, item.offset)
+    raise InternalError(f"{item.function} is no place")
+
+
+def _tiles(place: Integers, count: Integers, tiles: int) -> Integers:
+    """The number of the tile; the first tiles have one row more, if the rows do not divide."""
+    small, larger = count // tiles, count % tiles
+    in_larger = larger * (small + 1)
+    behind = larger + (place - in_larger) // np.maximum(small, 1)
+    return np.where(place < in_larger, place // (small + 1), behind) + 1
+
+
+def shifted(item: AnalyticItem, parts: Partitions, values: pl.Series, default: pl.Series | None) -> pl.Series:
+    """LAG and LEAD."""
+    place = np.arange(len(values), dtype=np.int64)
+    other = place - item.offset if item.function is AnalyticFunction.LAG else place + item.offset
+    inside = (other >= parts.starts) & (other < parts.ends)
+    found = taken(values, other, inside)
+    if default is None:
+        return found
+    return pl.select(pl.when(pl.Series(inside)).then(found).otherwise(default)).to_series()
+
+
+def taken(values: pl.Series, places: Integers, present: npt.NDArray[np.bool_]) -> pl.Series:
+    """The values at these places, NULL where none is present."""
+    if not len(values):
+        return values
+    safe = pl.Series(np.where(present, places, 0))
+    return pl.select(pl.when(pl.Series(present)).then(values.gather(safe))).to_series()
+
+
+def value_in_frame(item: AnalyticItem, values: pl.Series, frame: Range) -> pl.Series:
+    """FIRST_VALUE, LAST_VALUE and NTH_VALUE."""
+    low, high = frame
+    match item.function:
+        case AnalyticFunction.FIRST_VALUE:
+            place = low
+        case AnalyticFunction.LAST_VALUE:
+            place = high - 1
+        case _:
+            place = low + item.offset - 1
+    return taken(values, place, (place >= low) & (place < high))
+
+
+def counts(values: pl.Series | None, frame: Range) -> Integers:
+    """The number of rows of each frame, or of values that are not NULL."""
+    low, high = frame
+    if values is None:
+        return high - low
+    known = np.concatenate(([0], np.cumsum(values.is_not_null().to_numpy(), dtype=np.int64)))
+    return known[high] - known[low]
+
+
+def float_sums(values: pl.Series, frame: Range) -> Floats:
+    """The sum of each frame, as (high, low)."""
+    from nilometer.kernels.range_folds import sums_of_ranges
+
+    if not len(values):
+        return np.zeros((2, 0))
+    found: Floats = sums_of_ranges(values.cast(pl.Float64).fill_null(0.0).to_numpy(), *frame)
+    return found
+
+
+def whole_sums(values: pl.Series, frame: Range, before: Integers | None, what: str) -> Integers:
+    """The sum of each frame of INTs plus the sum before it; an error beyond 64 bits."""
+    low, high = frame
+    numbers = values.fill_null(0).to_numpy()
+    most = int(np.abs(numbers).max(initial=0)) if len(numbers) else 0
+    if INT_MINIMUM in numbers:
+        most = INT_MAXIMUM
+    earlier = 0 if before is None or not len(before) else max(abs(int(before.max())), abs(int(before.min())))
+    wide: npt.NDArray[Any] = numbers
+    if most * len(numbers) + earlier > INT_MAXIMUM:
+        wide = numbers.astype(object)  # Python's integers have no limit
+    sums = np.concatenate((np.zeros(1, dtype=wide.dtype), np.cumsum(wide)))
+    total = sums[high] - sums[low]
+    if before is not None:
+        total = total + (before.astype(object) if wide.dtype == object else before)
+    if wide.dtype == object:
+        if any(not INT_MINIMUM <= value <= INT_MAXIMUM for value in total):
+            raise overflow_in(what)
+        total = total.astype(np.int64)
+    return np.asarray(total)
+
+
+def extremes(values: pl.Series, frame: Range, *, greatest: bool) -> pl.Series:
+    """The least or the greatest value of each frame; NULL of none. Values of any type are compared by rank."""
+    from nilometer.kernels.range_folds import least_of_ranges
+
+    if not len(values):
+        return values
+    known = values.drop_nulls().unique().sort(descending=greatest)
+    if not len(known):
+        return values
+    nothing = len(values)
+    ranks = values.rank("dense", descending=greatest).cast(pl.Int64).fill_null(nothing + 1).to_numpy() - 1
+    least = least_of_ranges(ranks, *frame, nothing)
+    return taken(known, np.minimum(least, len(known) - 1), least < nothing).rename(values.name)
+
+
+def means(sums: Floats, count: Integers) -> pl.Series:
+    """Sums divided by counts, NULL of none."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return finite(pl.Series(sums[0] / count), count)
+
+
+def finite(values: pl.Series, count: Integers) -> pl.Series:
+    """The values, NULL where nothing was counted, and where a FLOAT is not finite."""
+    present = pl.Series(count > 0)
+    if values.dtype.is_float():
+        present &= values.is_finite()
+    return pl.select(pl.when(present).then(values)).to_series()

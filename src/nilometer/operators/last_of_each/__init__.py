@@ -1,0 +1,1 @@
+"""The last tuple of each source at given moments: LATEST and RESAMPLE."""

@@ -1,0 +1,34 @@
+"""What to write for the functions and constants of other databases that this language spells otherwise."""
+
+from __future__ import annotations
+
+FOREIGN_FUNCTIONS: dict[str, str] = {
+    **dict.fromkeys(("datediff", "date_diff", "timestampdiff", "age"), "subtract the times: (a - b) / 1 DAY"),
+    **dict.fromkeys(("dateadd", "date_add", "date_sub", "timestampadd"), "add a length of time: t + 1 HOUR"),
+    **dict.fromkeys(("to_date", "date"), "write CAST(t AS DATE)"),
+    **dict.fromkeys(
+        ("to_number", "safe_cast", "int", "float", "string"), "write CAST(x AS INT) or TRY_CAST(x AS INT)"
+    ),
+    **dict.fromkeys(("from_unixtime", "str_to_date", "parse_datetime"), "write to_timestamp(x)"),
+    **dict.fromkeys(("unix_timestamp", "to_unixtime"), "write epoch(t)"),
+    **dict.fromkeys(("time_bucket", "bucket"), "write date_bin(15 MINUTES, t)"),
+    **dict.fromkeys(("date_format", "format_timestamp", "format_datetime"), "write to_char(t, 'YYYY-MM-DD')"),
+    **dict.fromkeys(("convert_timezone", "from_utc_timestamp"), "write t AT TIME ZONE 'Europe/Zurich'"),
+    "to_utc_timestamp": "write to_utc(t, 'Europe/Zurich')",
+    **dict.fromkeys(("getdate", "current_timestamp", "sysdate", "localtimestamp"), "write now"),
+    **dict.fromkeys(("isnull", "isnan"), "write x IS NULL; NaN is NULL"),
+    **dict.fromkeys(("charindex", "locate"), "write strpos(text, sought)"),
+    **dict.fromkeys(("regexp_substr", "regexp_match"), "write regexp_extract(text, pattern)"),
+    **dict.fromkeys(("rlike", "regexp"), "write regexp_like(text, pattern)"),
+    "printf": "write format('{} {:.2f}', a, b)",
+    "len": "write length(text)",
+    "concat_ws": "write a || ', ' || b",
+    "mid": "write substring(text, 2, 3)",
+    "decode": "write CASE x WHEN 1 THEN 'a' END",
+}
+"""By the name in small letters."""
+
+FOREIGN_CONSTANTS: dict[str, str] = dict.fromkeys(
+    ("current_timestamp", "localtimestamp", "sysdate", "current_time"), "write now"
+) | {"current_date": "write date_trunc('day', now)"}
+"""By the name in small letters."""

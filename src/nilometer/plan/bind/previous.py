@@ -1,0 +1,107 @@
+"""Binds LAG, DELTA and RATE over windowed results: they look at the rows of the same group at earlier evaluations.
+
+    SELECT id, AVG(v), DELTA(AVG(v)) FROM s [RANGE 1 HOUR SLIDE 1 HOUR] GROUP BY id
+    SELECT id, mean, DELTA(mean) FROM (SELECT id, AVG(v) AS mean FROM s [...] GROUP BY id) q
+
+The rows become a stream at the ticks of their evaluations (RSTREAM), and the calls are calls with OVER
+(PARTITION BY the keys ORDER BY tick).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from nilometer import algebra
+from nilometer.algebra import SortKey
+from nilometer.expressions import ColumnReference, Expression, Now, type_of
+from nilometer.language import ast
+from nilometer.plan import logical
+from nilometer.plan.bind.over import OverCalls
+from nilometer.types import Schema
+
+if TYPE_CHECKING:
+    pass
+
+
+class PreviousCalls(OverCalls):
+    """The calls of LAG, DELTA and RATE over the windowed results of one SELECT."""
+
+    def of_groups(self, node: ast.FunctionCall) -> Expression:
+        """A call beside GROUP BY: its groups are those of the query."""
+        keys = [ColumnReference(key.name, type_of(key.expression).plain) for key in self._query.keys]
+        return self._bind(node, tuple(keys))
+
+    def of_subquery(self, node: ast.FunctionCall) -> Expression:
+        """A call over a subquery with aggregates: its groups are those of the subquery."""
+        name = node.name.upper()
+        keys = _visible_keys(self._query.node)
+        if keys is None:
+            self._context.fail(
+                f"{name}() is for streams without windows",
+                node,
+                hint="compute it in a subquery in FROM, and give that a window",
+            )
+        missing = [hidden for hidden, shown in keys if shown is None]
+        if missing:
+            self._context.fail(
+                f"{name}() goes by group, and the subquery does not select the key {missing[0]}",
+                node,
+                hint="add it to the select list of the subquery",
+            )
+        return self._bind(node, tuple(shown for _, shown in keys if shown is not None))
+
+    def _bind(self, node: ast.FunctionCall, keys: tuple[Expression, ...]) -> Expression:
+        query = self._query
+        if query.select.stream in ("ISTREAM", "DSTREAM"):
+            self._context.fail(
+                f"{node.name.upper()}() needs all rows of each evaluation, and {query.select.stream} has some",
+                node,
+                hint=f"leave {query.select.stream} out",
+            )
+        call = ast.Over(node.name, node.arguments, node.distinct, span=node.span)
+        binder = query.binder(None, query._special_inside_over)
+        return self.bind_in(call, (keys, (SortKey(Now()),)), binder)
+
+    def over(self, node: logical.Node) -> logical.Node:
+        """The rows as a stream, with the columns of all calls; the node itself if there are none."""
+        if not self:
+            return node
+        return super().over(logical.ToStream(node, algebra.Relation.RSTREAM))
+
+
+Key = tuple[str, ColumnReference | None]
+"""A grouping key and the column of the subquery that shows it."""
+
+
+def _visible_keys(node: logical.Node) -> list[Key] | None:
+    """The keys of the aggregate whose rows these are, as columns of the node; None if there is no such aggregate."""
+    match node:
+        case logical.Aggregate(keys=keys):
+            return [(key.name, _column(node.schema, key.name)) for key in keys]
+        case logical.Select() | logical.Analytic() | logical.Sort() | logical.Fill():
+            return _visible_keys(node.input)
+        case logical.Rename():
+            below = _visible_keys(node.input)
+            names = dict(zip(node.input.schema.names, node.schema.names, strict=True))
+            if below is None:
+                return None
+            return [(key, shown and _column(node.schema, names[shown.name])) for key, shown in below]
+        case logical.Project(items=items):
+            below = _visible_keys(node.input)
+            if below is None:
+                return None
+            return [
+                (
+                    key,
+                    next(
+                        (_column(node.schema, item.name) for item in items if item.expression == shown), None
+                    ),
+                )
+                for key, shown in below
+            ]
+        case _:
+            return None
+
+
+def _column(schema: Schema, name: str) -> ColumnReference:
+    return ColumnReference(name, schema[name].type.plain)

@@ -1,0 +1,41 @@
+"""What is said to the functions of other databases: each hint binds."""
+
+from __future__ import annotations
+
+import pytest
+
+import nilometer
+from nilometer.catalog import functions
+from nilometer.plan.bind.foreign_names import FOREIGN_CONSTANTS, FOREIGN_FUNCTIONS
+
+SCHEMA = "CREATE STREAM s (t TIME, a TIME, b TIME, x STRING, text STRING, sought STRING) PUSHED"
+
+
+def test_no_function_of_ours_is_foreign() -> None:
+    assert not set(FOREIGN_FUNCTIONS) & set(functions.names())
+
+
+@pytest.mark.parametrize("hint", sorted({*FOREIGN_FUNCTIONS.values(), *FOREIGN_CONSTANTS.values()}))
+def test_a_hint_binds(hint: str) -> None:
+    text = hint.removeprefix("write ").split(";")[0].split(": ")[-1].split(" or ")[0]
+    text = text.replace("pattern", "'a'").replace("a || ', ' || b", "x || ', ' || text")
+    text = text.replace("CASE x WHEN 1", "CASE x WHEN '1'").replace("{:.2f}', a, b", "{}', a, b")
+    database = nilometer.connect()
+    database.execute(SCHEMA)
+    database.sql(f"SELECT {text} AS c FROM s").explain("logical")
+
+
+@pytest.mark.parametrize(
+    ("query", "hint"),
+    [
+        ("SELECT datediff(a, b) FROM s", "subtract the times: (a - b) / 1 DAY"),
+        ("SELECT t FROM s WHERE t > current_timestamp", "write now"),
+        ("SELECT trimm(x) FROM s", "did you mean 'trim'?"),
+    ],
+)
+def test_the_hint_is_given(query: str, hint: str) -> None:
+    database = nilometer.connect()
+    database.execute(SCHEMA)
+    with pytest.raises(nilometer.NilometerError) as caught:
+        database.sql(query).explain("logical")
+    assert caught.value.hint == hint
