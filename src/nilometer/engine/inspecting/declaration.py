@@ -9,6 +9,9 @@ from nilometer.engine.inspecting.fields import Field
 from nilometer.engine.inspecting.rhythm import MEASURED, Rhythm, rounded_up
 from nilometer.engine.inspecting.sample import Sample
 from nilometer.engine.inspecting.times import Times
+from nilometer.errors import NilometerError
+from nilometer.language import parse_script
+from nilometer.language.print_expressions import identifier, string
 from nilometer.types import Kind, format_duration
 
 
@@ -19,7 +22,7 @@ def declaration(
     body = ",\n".join(f"  {text}" for text in _columns(sample, times, source, fields))
     clauses = [_kind(sample, rhythm)]
     if sample.url is not None:
-        clauses.append(f"FROM '{sample.url}'")
+        clauses.append(f"FROM {string(sample.url)}")
     if rhythm.displaced and not rhythm.grouped and rhythm.disorder <= MEASURED:
         clauses.append(f"DELAY {format_duration(rounded_up(rhythm.disorder))}")
     if rhythm.copies and not _sensed(sample, rhythm):
@@ -27,7 +30,7 @@ def declaration(
     if not _sensed(sample, rhythm) and rhythm.steady and rhythm.interval is not None:
         clauses.append(f"EXPECT EVERY {format_duration(rhythm.interval)}")
     if sample.each is not None:
-        clauses.append(f"EACH '{sample.each}'")
+        clauses.append(f"EACH {string(sample.each)}")
     options = _options(sample, times, fields)
     if options:
         clauses.append(f"FORMAT CSV ({', '.join(options)})")
@@ -70,23 +73,19 @@ def _columns(sample: Sample, times: Times | None, source: str | None, fields: li
 def _origin(sample: Sample, field: str, column: str) -> str:
     """The FROM of a column whose field or path is not its name."""
     if field in sample.origins:
-        quoted = sample.origins[field].replace("'", "''")
-        return f" FROM '{quoted}'"
+        return f" FROM {string(sample.origins[field])}"
     if field.lower() == column.lower():
         return ""
     if _speakable(field):
         return f" FROM {field}"
     # In single quotes, what begins with $ is a path.
-    mark = '"' if field.startswith("$") else "'"
-    return f" FROM {mark}{field.replace(mark, mark * 2)}{mark}"
+    return f" FROM {identifier(field) if field.startswith('$') else string(field)}"
 
 
 def _speakable(name: str) -> bool:
-    from nilometer.errors import NilometerError
-    from nilometer.language import parse
-
+    """Whether the name needs no quotes, as a column's name and in a query."""
     try:
-        parse(f"SELECT {name} FROM x WHERE {name} = 1")
+        parse_script(f"CREATE STREAM x ({name} INT) PUSHED; SELECT {name} FROM x WHERE {name} = 1")
     except NilometerError:
         return False
     return re.fullmatch(r"[A-Za-z_]\w*", name) is not None
@@ -105,9 +104,9 @@ def _options(sample: Sample, times: Times | None, fields: list[Field]) -> list[s
     """The options of FORMAT CSV."""
     options = [f"{word} {value}" for word, value in sample.options.items()]
     if times is not None and times.format is not None:
-        options.append(f"TIME FORMAT '{times.format}'")
+        options.append(f"TIME FORMAT {string(times.format)}")
     marks = list(dict.fromkeys(mark for field in fields for mark in field.marks))
     if marks:
-        quoted = ["'" + mark.replace("'", "''") + "'" for mark in marks]
-        options.append(f"NULL ({', '.join(quoted)})" if len(quoted) > 1 else f"NULL {quoted[0]}")
+        texts = [string(mark) for mark in marks]
+        options.append(f"NULL ({', '.join(texts)})" if len(texts) > 1 else f"NULL {texts[0]}")
     return options
