@@ -28,6 +28,7 @@ from nilometer.cli import (
     sensors,
     simulate,
     sql,
+    storm,
     streams,
 )
 from nilometer.cli.console import fail
@@ -51,6 +52,7 @@ VERBS = (
     log,
     bench,
     reproduce,
+    storm,
 )
 
 NILO_VERBS = "./nilo also knows: python, test, lint, types, contract, format, wheel, lock."

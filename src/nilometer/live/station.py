@@ -77,7 +77,10 @@ class Station:
         self._generators = outside.generators
         self._failpoint = outside.failpoint
         self._begin_read = outside.begin_read
-        self.logs = LogDirectory(self.directory, settings.logging, outside.failpoint)
+        steady = outside.steady_clock or outside.clock
+        self.logs = LogDirectory(
+            self.directory, settings.logging, outside.failpoint, lambda: steady() / SECOND
+        )
         self._adapters: dict[str, Adapter] = {}
         self._adapter_of = outside.adapter_of or self._by_address
         self.manager = StreamManager(
@@ -233,7 +236,7 @@ class Station:
         except BaseException:
             self._groups.abolish(name, group)
             raise
-        for key in set(self.logs.streams()) - streams.keys():
+        for key in sorted(set(self.logs.streams()) - streams.keys()):
             # An older version of the query may have read this stream.
             self.logs.log(key).forget_reader(reader_of(name))
         live.rows = standing.rows
@@ -256,7 +259,7 @@ class Station:
         for group, new in fed:
             self._groups.refresh(group, self.clock(), caught_up=not new)
             for name in group.queries:
-                self.queries[name].stale = group.tables.trouble
+                self.queries[name].stale = group.unread or group.tables.trouble
         for live in list(self.queries.values()):
             if live.name not in self._spark:
                 self._settle(live)

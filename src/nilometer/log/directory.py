@@ -7,6 +7,7 @@ that the gateway's `Sources` needs.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -39,8 +40,11 @@ class LogDirectory:
         place: Path | str,
         settings: LogSettings | None = None,
         failpoint: Failpoint | None = None,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
+        """`clock` measures elapsed seconds: the logs are synced by it."""
         self.settings = settings or LogSettings()
+        self._clock = clock
         self._failpoint = failpoint if failpoint is not None else failpoints.from_environment()
         self.place = str(place)
         self._files_of: Callable[[str], Files]
@@ -59,7 +63,7 @@ class LogDirectory:
         """The log of a stream, in the stream's columns if it is declared."""
         name = stream.name if isinstance(stream, Stream) else stream
         wanted = stream if isinstance(stream, Stream) else columns
-        return StreamLog(self._files_of(_folder(name)), wanted, self.settings)
+        return StreamLog(self._files_of(_folder(name)), wanted, self.settings, self._clock)
 
     def existing(self, name: str) -> StreamLog:
         """The log of a stream that must have one."""
