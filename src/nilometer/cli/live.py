@@ -13,6 +13,7 @@ import typer
 
 from nilometer.cli.console import RowPrinter, message
 from nilometer.errors import NilometerError
+from nilometer.printable import printable
 
 if TYPE_CHECKING:
     from nilometer.dataflow.policy import Policy
@@ -178,7 +179,9 @@ class Complaints:
             if kind not in self._said and len(self._said) < COMPLAINTS:
                 self._said.add(kind)
                 hint = "; declare id STRING if ids are names" if _NAMED.match(letter.reason) else ""
-                message(f"{stream}: garbled: {letter.reason}{hint}; all of them: nilometer log dead {stream}")
+                message(
+                    f"{stream}: garbled: {printable(letter.reason)}{hint}; all of them: nilometer log dead {stream}"
+                )
 
 
 def summary(live: LiveQuery) -> str:
@@ -243,7 +246,9 @@ def report_fields(station: Station) -> None:
         if rows:
             shown = ", ".join(f"{field} ({state}, {count})" for field, state, count in rows[:FIELDS])
             more = ", ..." if len(rows) > FIELDS else ""
-            message(f"{status.stream}: fields: {shown}{more}; all of them: nilometer streams --ledger")
+            message(
+                f"{status.stream}: fields: {printable(shown)}{more}; all of them: nilometer streams --ledger"
+            )
 
 
 def _some(names: Sequence[int | str]) -> str:

@@ -70,6 +70,7 @@ class PostgresqlSink(Sink):
     options = ("table",)
 
     def __init__(self, address: Address, origin: Origin, failpoint: Failpoint | None = None) -> None:
+        self._written = address
         parts = urlsplit(address.url)
         given = dict(parse_qsl(parts.query, keep_blank_values=True))
         ours = {name: value for name, value in given.items() if name in OWN}
@@ -230,7 +231,7 @@ class PostgresqlSink(Sink):
         try:
             yield
         except Error as error:
-            detail = str(error).strip().split("\n")[0]
+            detail = self._written.hide(str(error).strip().split("\n")[0])
             raise ResourceError(f"{what} ({self.address.host})", detail=detail) from None
 
 
