@@ -7,7 +7,8 @@ does not send them: there an unchanged response is a new reading all the same, b
 and that is its value now. A failed request is repeated after longer and longer waits, up to the interval or a
 minute, whichever is more.
 
-The law: one request at a time, in a thread of its own, so that a slow server never holds up `read`.
+The laws: one request at a time, in a thread of its own, so that a slow server never holds up `read`. A request
+takes `timeout` in all, however the server drips its bytes.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 from nilometer.catalog.address import Address
 from nilometer.catalog.extents import Stream
 from nilometer.ingest.adapters.adapter import Adapter, Clock, ReadResult, Status
+from nilometer.ingest.adapters.deadline import Deadline
 from nilometer.ingest.adapters.wake import Wake
 from nilometer.ingest.payloads import Decoder, Format, Messages, Times, format_of
 from nilometer.types import MINUTE, SECOND
@@ -132,11 +134,14 @@ class HttpPollAdapter(Adapter):
         request = urllib.request.Request(self.url, headers={"Accept": accepted} | self._validators)
         if self._authorization:
             request.add_header("Authorization", self._authorization)
+        deadline = Deadline(self._timeout)
         try:
-            with urllib.request.urlopen(request, timeout=self._timeout) as response:
+            with deadline, deadline.opener().open(request, timeout=self._timeout) as response:
                 body = response.read(self._limit + 1)
                 if len(body) > self._limit:
                     return _Answer(trouble=f"more than {self._limit} bytes in one answer")
+                if deadline.over:  # a read that the deadline cut off looks like the end of an answer of unknown length
+                    return _Answer(trouble=deadline.trouble)
                 if response.length:  # a read with a limit does not report that the connection broke off
                     return _Answer(trouble=f"the answer broke off, {response.length} bytes before its end")
                 # Only a complete response may be skipped next time.
@@ -148,6 +153,8 @@ class HttpPollAdapter(Adapter):
                     return _Answer()
                 return _Answer(trouble=f"{error.code} {error.reason}")
         except (OSError, http.client.HTTPException, ValueError) as error:
+            if deadline.over:
+                return _Answer(trouble=deadline.trouble)
             return _Answer(trouble=str(getattr(error, "reason", None) or str(error) or type(error).__name__))
 
 
