@@ -140,7 +140,9 @@ class HttpPollAdapter(Adapter):
                 body = response.read(self._limit + 1)
                 if len(body) > self._limit:
                     return _Answer(trouble=f"more than {self._limit} bytes in one answer")
-                if deadline.over:  # a read that the deadline cut off looks like the end of an answer of unknown length
+                if (
+                    deadline.over
+                ):  # a read that the deadline cut off looks like the end of an answer of unknown length
                     return _Answer(trouble=deadline.trouble)
                 if response.length:  # a read with a limit does not report that the connection broke off
                     return _Answer(trouble=f"the answer broke off, {response.length} bytes before its end")
