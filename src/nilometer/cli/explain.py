@@ -45,11 +45,15 @@ def explain(
         str,
         typer.Option(
             "--stage",
-            help="One of ast, logical, optimized, physical, routing, fragments, placed, agenda, spark.",
+            help="One of ast, logical, optimized, physical, routing, fragments, placed, agenda, spark, analyze.",
         ),
     ] = "optimized",
     verbose: Annotated[
         bool, typer.Option("--verbose", help="Show the plan after each rule, changed or not.")
+    ] = False,
+    analyze: Annotated[
+        bool,
+        typer.Option("--analyze", help="Run the query over the data, and say what each operator did."),
     ] = False,
     json: JsonOption = False,
     set_: SetOption = None,
@@ -66,7 +70,7 @@ def explain(
     goal: GoalOption = None,
     qos: QosOption = None,
 ) -> None:
-    """Show the plan of a query without reading any data.
+    """Show the plan of a query without reading any data; with --analyze, run it and measure.
 
     The stages routing, fragments, placed and agenda need a network.
     They show the plan that `nilometer plan` makes with the same options.
@@ -86,6 +90,8 @@ def explain(
         stage, verbose = statement.stage or stage, verbose or statement.verbose
         statement = statement.query
     query = database.query_of(statement, text, **parameters_of(set_ or [])).with_profile(profile)
+    if analyze:
+        stage = "analyze"
     given = (
         costs,
         retries,

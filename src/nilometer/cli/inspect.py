@@ -40,7 +40,7 @@ def inspect(
     ] = 10.0,
     json: JsonOption = False,
 ) -> None:
-    """Look at data, and print the declaration of its stream, with what was found as comments.
+    """Look at data, and print the declaration of its stream or table, with what was found as comments.
 
     It finds the columns and their types, the time and its format, the id, the interval of the readings,
     disorder, doubles, gaps and faults.
@@ -50,7 +50,7 @@ def inspect(
     from nilometer.engine.inspecting import inspect as look_at
     from nilometer.engine.inspecting import write_schema
 
-    found = look_at(source, messages=messages, seconds=seconds)
+    found = look_at(source, messages=messages, seconds=seconds, into=into)
     if json:
         print_json(found.as_dict())
     else:

@@ -126,15 +126,11 @@ class Database:
 
     # ---- data --------------------------------------------------------------------------------------------------------
 
-    def attach(self, stream: str, path: str | Path) -> None:
+    def attach(self, name: str, path: str | Path) -> None:
         """Make a CSV, JSON-lines or Parquet file the log of a stream; or all files of a directory, or those that
-        match a pattern."""
-        self.data.attach_file(stream, path, self.catalog)
-
-    def open(self, stream: str, path: str | Path) -> None:
-        """Make files the log of a stream, as `attach` does. A stream that is not declared gets the columns of its
-        files."""
-        open_stream(self, stream, path)
+        match a pattern. A stream that is not declared gets the columns of its files; without a time in them it is
+        a table. A declared table is read from them."""
+        open_stream(self, name, path)
 
     def append(self, stream: str, rows: pl.DataFrame | Iterable[Mapping[str, Any]]) -> int:
         """Append readings to a stream, in log order, and return how many could be read."""

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from nilometer.catalog.network import Network
+    from nilometer.engine.analyzing import Analysis
     from nilometer.engine.database import Database
     from nilometer.engine.gateway import DatabaseSources
     from nilometer.engine.motes import CompileOptions, Emulation, EmulationOptions
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
     from nilometer.sensornet.simulation import SimulationResult
     from nilometer.spark.typed import DataFrame
 
-STAGES = ("ast", "logical", "optimized", "physical", *PLACEMENT_STAGES, "spark")
+STAGES = ("ast", "logical", "optimized", "physical", *PLACEMENT_STAGES, "spark", "analyze")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -117,8 +118,9 @@ class Query:
         network: str | Network | None = None,
         quality: QualityOfService | None = None,
     ) -> str:
-        """The plan at a stage: ast, logical, optimized, physical, routing, fragments, placed, agenda or
-        spark. `verbose` shows the plan after each rule. `network` and `quality` apply to the stages in a
+        """The plan at a stage: ast, logical, optimized, physical, routing, fragments, placed, agenda,
+        spark or analyze. `analyze` runs the query on the gateway over the available data and says what each operator
+        did. `verbose` shows the plan after each rule. `network` and `quality` apply to the stages in a
         network: routing, fragments, placed and agenda."""
         match stage:
             case "ast":
@@ -139,6 +141,8 @@ class Query:
                 return stage_text(self.placement(network, quality), stage)
             case "spark":
                 return "\n".join(self._layout_text())
+            case "analyze":
+                return self.analyze().text()
             case _:
                 raise ConfigurationError(f"no stage '{stage}'", hint=f"the stages are {', '.join(STAGES)}")
 
@@ -171,6 +175,8 @@ class Query:
                     "plan": to_json(self.physical),
                     "text": "\n".join(self._layout_text()),
                 }
+            case "analyze":
+                return self.analyze().as_dict()
             case _:
                 raise ConfigurationError(f"no stage '{stage}'", hint=f"the stages are {', '.join(STAGES)}")
         result: dict[str, Any] = {"stage": stage, "plan": to_json(plan), "text": explain_text(plan)}
@@ -187,6 +193,15 @@ class Query:
                 for step in self.optimized.trace
             ]
         return result
+
+    def analyze(self) -> Analysis:
+        """Run the query on the gateway over the available data: its plan, with what each operator did."""
+        from nilometer.engine.analyzing import analyze
+
+        try:
+            return analyze(self)
+        except NilometerError as error:
+            raise error.at(self.text, None) from None
 
     def _notes(self) -> list[str]:
         """The expected behaviour of joins with bounded memory, as comment lines."""

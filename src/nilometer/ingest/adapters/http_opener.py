@@ -28,7 +28,7 @@ def request_for(
     return request
 
 
-class _Redirects(urllib.request.HTTPRedirectHandler):
+class Redirects(urllib.request.HTTPRedirectHandler):
     """Urllib itself sends all headers on, to whatever host."""
 
     def redirect_request(
@@ -49,4 +49,4 @@ def _origin(url: str) -> tuple[str, str | None, int | None]:
     return parts.scheme, parts.hostname, parts.port or PORTS.get(parts.scheme)
 
 
-OPENER = urllib.request.build_opener(_Redirects)
+OPENER = urllib.request.build_opener(Redirects)

@@ -7,7 +7,8 @@ does not send them: there an unchanged response is a new reading all the same, b
 and that is its value now. A failed request is repeated after longer and longer waits, up to the interval or a
 minute, whichever is more.
 
-The law: one request at a time, in a thread of its own, so that a slow server never holds up `read`.
+The laws: one request at a time, in a thread of its own, so that a slow server never holds up `read`. A request
+takes `timeout` in all, however the server drips its bytes.
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ from dataclasses import dataclass
 from nilometer.catalog.address import Address
 from nilometer.catalog.extents import Stream
 from nilometer.ingest.adapters.adapter import Adapter, Clock, ReadResult, Status
-from nilometer.ingest.adapters.http_opener import OPENER, request_for
+from nilometer.ingest.adapters.deadline import Deadline
+from nilometer.ingest.adapters.http_opener import request_for
 from nilometer.ingest.adapters.wake import Wake
 from nilometer.ingest.payloads import Decoder, Format, Messages, Times, format_of
 from nilometer.redaction import redacted
@@ -127,12 +129,17 @@ class HttpPollAdapter(Adapter):
 
     def _request(self) -> _Answer:
         accepted = "application/senml+json, application/json, text/csv, */*;q=0.1"
+        deadline = Deadline(self._timeout)
         try:
             request = request_for(self.address, tuple(OPTIONS), {"Accept": accepted} | self._validators)
-            with OPENER.open(request, timeout=self._timeout) as response:
+            with deadline, deadline.opener().open(request, timeout=self._timeout) as response:
                 body = response.read(self._limit + 1)
                 if len(body) > self._limit:
                     return _Answer(trouble=f"more than {self._limit} bytes in one answer")
+                if (
+                    deadline.over
+                ):  # a read that the deadline cut off looks like the end of an answer of unknown length
+                    return _Answer(trouble=deadline.trouble)
                 if response.length:  # a read with a limit does not report that the connection broke off
                     return _Answer(trouble=f"the answer broke off, {response.length} bytes before its end")
                 # Only a complete response may be skipped next time.
@@ -144,6 +151,8 @@ class HttpPollAdapter(Adapter):
                     return _Answer()
                 return _Answer(trouble=f"{error.code} {error.reason}")
         except (OSError, http.client.HTTPException, ValueError) as error:
+            if deadline.over:
+                return _Answer(trouble=deadline.trouble)
             reason = str(getattr(error, "reason", None) or str(error) or type(error).__name__)
             return _Answer(trouble=self.address.hide(reason))
 

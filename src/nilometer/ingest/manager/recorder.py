@@ -251,6 +251,13 @@ class Recorder:
         return FieldCounts.from_json((self.log.note or {}).get("fields"))
 
     @property
+    def sessions_lost(self) -> int:
+        """How often servers have lost a session in which they kept readings for us, over all times."""
+        if self.entrance is not None:
+            return sum(self.entrance.sessions.values())
+        return sum((self.log.note or {}).get("sessions", {}).values())
+
+    @property
     def log_end(self) -> Offset:
         """The offset at which the log ends."""
         return self.log.end if self.entrance is not None or self.log.exists else Offset()
