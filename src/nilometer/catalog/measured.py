@@ -44,9 +44,8 @@ class MeasuredColumn:
     def equal(self, value: Scalar) -> float:
         """The share of readings with this value."""
         for known, share in self.common:
-            if type(known) is type(value) or not isinstance(known, str | bool):
-                if known == value:
-                    return share
+            if known == value and isinstance(known, bool) == isinstance(value, bool):
+                return share
         others = self.distinct - len(self.common)
         inside = not self.bounds or isinstance(value, str) or self.bounds[0] <= value <= self.bounds[-1]
         return self.rest / others if others > 0 and inside else 0.0

@@ -58,11 +58,6 @@ def stream_record(found: MeasuredStream) -> dict[str, Any]:
 
 def column_record(stream: str, column: MeasuredColumn) -> dict[str, Any]:
     """The statistics of a column as a row of a table."""
-    values = [
-        value for value, _ in column.common if isinstance(value, int | float) and not isinstance(value, bool)
-    ]
-    least = min([*values, *column.bounds[:1]], default=None)
-    greatest = max([*values, *column.bounds[-1:]], default=None)
     common = ", ".join(f"{value} ({100 * share:.3g} %)" for value, share in column.common[:3])
     return {
         "stream": stream,
