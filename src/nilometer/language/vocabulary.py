@@ -58,7 +58,11 @@ TYPE_SPELLINGS: dict[str, str] = {
     spelling: name for name, others in _TYPE_SPELLINGS.items() for spelling in (name, *others.split())
 }
 
-STAGES = ("ast", "logical", "optimized", "physical", "routing", "fragments", "placed", "agenda", "spark")
+STAGES = (
+    *("ast", "logical", "optimized", "physical"),
+    *("routing", "fragments", "placed", "agenda"),
+    *("spark", "analyze"),
+)
 FORMAT_KINDS = ("CSV", "JSON")
 FORMAT_WORDS = ("HEADER", "DELIMITER", "QUOTE", "DECIMAL", "NULL", "SKIP", "ENCODING", "TIME", "TIMEZONE")
 SHOW_KINDS = ("QUERIES", "STREAMS", "TABLES", "SENSORS", "NETWORKS", "VIEWS")

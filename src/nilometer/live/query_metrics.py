@@ -33,7 +33,8 @@ class QueryMetrics:
     `completeness` is the fraction that arrived of the readings that the sensors of its streams owed since the
     streams were opened; None if no readings are expected. `trouble` is what the query waits for, or, if it
     `failed`, the error that stopped it. `tables_read` counts how often the running process has refreshed the
-    query's tables, `table_failures` how often that failed.
+    query's tables, `table_failures` how often that failed. `sessions_lost` is how often brokers have lost what
+    they kept for its streams.
     """
 
     when: int
@@ -52,6 +53,7 @@ class QueryMetrics:
     trouble: str | None = None
     tables_read: int = 0
     table_failures: int = 0
+    sessions_lost: int = 0
 
 
 def completeness_of(manager: StreamManager, streams: Iterable[str]) -> float | None:
@@ -62,6 +64,11 @@ def completeness_of(manager: StreamManager, streams: Iterable[str]) -> float | N
         expected += status.expected or 0
         missing += status.missing or 0
     return None if not expected else 1.0 - missing / expected
+
+
+def sessions_lost_of(manager: StreamManager, streams: Iterable[str]) -> int:
+    """How often brokers have lost what they kept for these streams."""
+    return sum(manager.status(stream).sessions_lost for stream in streams)
 
 
 def write_metrics(directory: Path, name: str, metrics: QueryMetrics) -> None:

@@ -37,7 +37,7 @@ from nilometer.live.live_query import LiveQuery
 from nilometer.live.on_spark import OnSpark
 from nilometer.live.outside import Outside
 from nilometer.live.proxies import Fleet
-from nilometer.live.query_metrics import QueryMetrics, completeness_of
+from nilometer.live.query_metrics import QueryMetrics, completeness_of, sessions_lost_of
 from nilometer.live.standing import DurableQuery, reader_of
 from nilometer.live.starts import NOW, Start, offsets_at
 from nilometer.live.station_settings import StationSettings
@@ -330,6 +330,7 @@ class Station:
             (live.trouble or live.stale) if live.failure is None else live.failure.message,
             0 if tables is None else tables.reads,
             0 if tables is None else tables.failures,
+            sessions_lost_of(self.manager, physical.streams_of(live.query.physical)),
         )
 
     def _feed(self, group: Group) -> bool:

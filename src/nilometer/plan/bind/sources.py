@@ -21,6 +21,7 @@ from nilometer.plan.bind.scope import (
     Context,
     Relation,
     Scope,
+    fields_of,
     nearest,
     quoted,
     walk_outside_subqueries,
@@ -133,7 +134,7 @@ class SourceBinder:
         if chosen is not None:
             node = window_over(self.context, chosen, node)
         visible = tuple(f"{alias}.{column.name}" for column in extent.columns)
-        return Relation(alias, node, visible, source)
+        return Relation(alias, node, visible, source, fields=fields_of(extent))
 
     def _named(self, source: ast.ExtentSource, named: NamedQuery) -> Relation:
         """A query of WITH, or a view, under its name or an alias, perhaps with a window."""
@@ -155,7 +156,7 @@ class SourceBinder:
                 hint="leave the window out: a table is joined as it is",
             )
         node = logical.Stored(table, alias, table.columns)
-        return Relation(alias, node, node.schema.names, source)
+        return Relation(alias, node, node.schema.names, source, fields=fields_of(table))
 
     def _windows_of_aggregates(self) -> dict[str, ast.Window]:
         """AVG(s.speed, w) sets the window of s to RANGE w (Fjords section 4.1)."""
