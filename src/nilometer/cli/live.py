@@ -64,12 +64,15 @@ def open_station(database: Database, when_full: Sequence[str] | None = None) -> 
     from nilometer.simulated import Generators
 
     generators = Generators()
-    return Station(
+    station = Station(
         database,
         database.data.base,
         StationSettings(managing=ManagerSettings(policies=policies_of(database, when_full or ()))),
         Outside(generators=generators, program_for=generators.program_for),
     )
+    for note in station.notes:
+        message(note)
+    return station
 
 
 def open_owner(

@@ -43,6 +43,7 @@ from nilometer.live.starts import NOW, Start, offsets_at
 from nilometer.live.station_settings import StationSettings
 from nilometer.live.stored_tables import Kept, StoredTables
 from nilometer.log import LogDirectory, Offset
+from nilometer.log.private import close_to_others
 from nilometer.plan import physical
 from nilometer.types import INT_MAXIMUM, INT_MINIMUM, SECOND
 
@@ -72,6 +73,9 @@ class Station:
             raise ConfigurationError(
                 f"'{kept}' is no directory", hint="logs and answers are kept there: move the file away"
             )
+        told = close_to_others(self.directory)
+        self.notes = () if told is None else (told,)
+        """What a person should know about the data directory."""
         self.database = database
         self.clock = outside.clock
         self._generators = outside.generators
