@@ -17,6 +17,7 @@ import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from nilometer.log.private import make_directory
 from nilometer.log.writer import BusyError, resources
 from nilometer.types import format_time
 
@@ -51,7 +52,7 @@ class OwnerLock:
     def __init__(self, directory: Path, *, embedded: bool = False) -> None:
         place = directory / FILE
         with resources(str(place)):
-            place.parent.mkdir(parents=True, exist_ok=True)
+            make_directory(place.parent)
             self._file = os.open(place, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         if not self._taken():
             os.close(self._file)
