@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from nilometer.sensornet.simulation import SimulationResult
     from nilometer.spark.typed import DataFrame
 
-STAGES = ("ast", "logical", "optimized", "physical", *PLACEMENT_STAGES, "spark", "analyze")
+STAGES = ("ast", "logical", "optimized", "physical", *PLACEMENT_STAGES, "spark", "demand", "analyze")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -136,7 +136,7 @@ class Query:
         quality: QualityOfService | None = None,
     ) -> str:
         """The plan at a stage: ast, logical, optimized, physical, routing, fragments, placed, agenda,
-        spark or analyze. `analyze` runs the query on the gateway over the available data and says what each operator
+        spark, demand or analyze. `demand` says what sensors would be told. `analyze` runs the query on the gateway over the available data and says what each operator
         did. `verbose` shows the plan after each rule. `network` and `quality` apply to the stages in a
         network: routing, fragments, placed and agenda."""
         match stage:
@@ -158,6 +158,8 @@ class Query:
                 return stage_text(self.placement(network, quality), stage)
             case "spark":
                 return "\n".join(self._layout_text())
+            case "demand":
+                return self._demand_text()
             case "analyze":
                 return self.analyze().text()
             case _:
@@ -192,6 +194,8 @@ class Query:
                     "plan": to_json(self.physical),
                     "text": "\n".join(self._layout_text()),
                 }
+            case "demand":
+                return {"stage": stage, "plan": to_json(self.physical), "text": self._demand_text()}
             case "analyze":
                 return self.analyze().as_dict()
             case _:
@@ -227,6 +231,13 @@ class Query:
         from nilometer.optimizer.join_memory import memory_notes
 
         return [f"-- {line}" for line in memory_notes(self.optimized.plan, self._context())]
+
+    def _demand_text(self) -> str:
+        """What the sensors would be told if the query ran alone."""
+        from nilometer.live.proxies.demand_text import demand_text
+
+        catalog = self.database.catalog
+        return demand_text(self.standing().physical, lambda stream: catalog.sensors(stream.name))
 
     def _layout_text(self) -> list[str]:
         """How Spark would run the query: fragments, buckets and their keys."""

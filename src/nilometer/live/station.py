@@ -399,7 +399,11 @@ class Station:
         sensors that filter."""
         for key, stream in streams.items():
             demand = self.fleet.demand(stream.name)
-            owed = None if demand is None or demand.predicate is not None else demand.interval
+            owed = (
+                None
+                if demand is None or demand.predicate is not None
+                else min(demand.intervals, default=None)
+            )
             self.manager.expect(key, owed, self.fleet.intervals(stream.name))
 
     def _promise(self) -> None:
