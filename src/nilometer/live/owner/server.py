@@ -11,10 +11,10 @@ import os
 import socket
 import threading
 from collections.abc import Callable
+from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from nilometer import __version__
 from nilometer.errors import ConfigurationError, InternalError, NilometerError, ResourceError
 from nilometer.live.owner.owner import PART_ROWS, Asked, Owner, OwnerGoneError, offsets_text
 from nilometer.live.owner.wire import (
@@ -167,7 +167,7 @@ class Session(threading.Thread):
         owner = self._owner
         match request["do"]:
             case "hello":
-                return {"release": __version__, "owner": str(owner.lock.holder)}, b""
+                return {"release": version("nilometer"), "owner": str(owner.lock.holder)}, b""
             case "install":
                 return self._install(request), b""
             case "fetch":
