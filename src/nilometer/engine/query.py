@@ -308,22 +308,15 @@ class Query:
         """Rows as they come from streams declared FROM an address, for that many seconds or until the sources
         end.
 
-        Readings are logged in the data directory; without one, only while this runs. `start`: now, beginning
+        The owner of the data directory runs the query (`nilometer serve`); where there is none, this process is
+        the owner as long as it fetches rows. Readings are logged in the directory; without one, only while this
+        runs. `start`: now, beginning
         or a time. `generators` are for `generate://` addresses (nilometer.simulated.Generators). `on`:
         gateway or spark.
         """
-        import time
+        from nilometer.engine.live_rows import live_rows
 
-        from nilometer.live.outside import Outside
-        from nilometer.live.starts import start_of
-        from nilometer.live.station import Station
-
-        ends = None if seconds is None else time.monotonic() + seconds
-        with Station(
-            self.database, self.database.data.base, outside=Outside(generators=generators)
-        ) as station:
-            live = station.install(self, start=start_of(start), on=host_name(on))
-            yield from station.rows(live, lambda: ends is not None and time.monotonic() >= ends)
+        return live_rows(self, seconds=seconds, start=start, generators=generators, on=on)
 
     def polars(self, on: str | None = None) -> pl.DataFrame:
         """The answer as a Polars frame. TIME columns are UTC datetimes, DURATION columns durations."""
