@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from nilometer.cli.console import parameters_of, read_sql
+from nilometer.cli.console import parameters_of, print_json, read_sql
 from nilometer.cli.options import (
     CatalogOption,
     DataListOption,
@@ -30,6 +30,7 @@ from nilometer.cli.placement_options import (
     network_of,
 )
 from nilometer.errors import ConfigurationError
+from nilometer.printable import printable_text
 
 
 def register(application: typer.Typer) -> None:
@@ -44,7 +45,7 @@ def explain(
         str,
         typer.Option(
             "--stage",
-            help="One of ast, logical, optimized, physical, routing, fragments, placed, agenda, spark, analyze.",
+            help="One of ast, logical, optimized, physical, routing, fragments, placed, agenda, spark, demand, analyze.",
         ),
     ] = "optimized",
     verbose: Annotated[
@@ -76,7 +77,6 @@ def explain(
 
     Example: nilometer explain --data field/ --stage physical "SELECT AVG(depth) FROM river [RANGE 1 HOUR]"
     """
-    from json import dumps
 
     from nilometer.catalog.near_misses import join_names
     from nilometer.engine.expectations import expectations
@@ -120,6 +120,6 @@ def explain(
         )
         in_network = {"network": network_of(query, network, costs, retries), "quality": expected}
     if json:
-        print(dumps(query.explain_json(stage, verbose=verbose, **in_network), ensure_ascii=False))
+        print_json(query.explain_json(stage, verbose=verbose, **in_network))
     else:
-        print(query.explain(stage, verbose=verbose, **in_network))
+        print(printable_text(query.explain(stage, verbose=verbose, **in_network)))

@@ -13,12 +13,14 @@ import typer
 
 from nilometer.cli.console import RowPrinter, message
 from nilometer.errors import NilometerError
+from nilometer.printable import printable
 
 if TYPE_CHECKING:
     from nilometer.dataflow.policy import Policy
     from nilometer.engine import Database, Query
     from nilometer.ingest.adapters import ReadResult
     from nilometer.live.live_query import LiveQuery
+    from nilometer.live.owner.owner import Owner
     from nilometer.live.station import Station
 
 SecondsOption = Annotated[
@@ -36,6 +38,7 @@ WhenFullOption = Annotated[
 ]
 COMPLAINTS = 10
 """The number of different reasons that are printed; the log keeps them all."""
+FORGOTTEN = "the broker has forgotten our session: messages that it kept for us may be lost"
 FIELDS = 8
 """The number of fields that are named at the end; the books have them all."""
 _NAMED = re.compile(r"id '.*' is not an INT$")
@@ -61,12 +64,25 @@ def open_station(database: Database, when_full: Sequence[str] | None = None) -> 
     from nilometer.simulated import Generators
 
     generators = Generators()
-    return Station(
+    station = Station(
         database,
         database.data.base,
         StationSettings(managing=ManagerSettings(policies=policies_of(database, when_full or ()))),
         Outside(generators=generators, program_for=generators.program_for),
     )
+    for note in station.notes:
+        message(note)
+    return station
+
+
+def open_owner(
+    database: Database, when_full: Sequence[str] | None = None, *, embedded: bool = False
+) -> Owner:
+    """Become the owner of the database's directory, with a station that clients can reach."""
+    from nilometer.live.owner.owner import Owner
+
+    assert database.data.base is not None, "a database without a directory has no owner"
+    return Owner(database.data.base, lambda: open_station(database, when_full), embedded=embedded)
 
 
 def policies_of(database: Database, settings: Sequence[str]) -> dict[str, Policy]:
@@ -108,13 +124,17 @@ def follow(
     seconds: float | None = None,
     stopped: Callable[[], bool] = lambda: False,
     besides: Callable[[], object] = lambda: None,
+    printers: dict[str, RowPrinter] | None = None,
+    loop: Callable[[Callable[[], bool]], None] | None = None,
+    quiet: bool = False,
 ) -> None:
     """Print the queries' rows as they come, until told to stop. Ctrl-C ends it in order.
 
     The loop calls `besides`, which may report other things and change `queries`.
-    With `several`, each row names its query.
+    With `several`, each row names its query. `printers` go on from an earlier loop. `loop` runs the station, by
+    default until all queries have ended. With `quiet`, rows are not printed.
     """
-    printers: dict[str, RowPrinter] = {}
+    printers = {} if printers is None else printers
     several = len(queries) > 1 if several is None else several
     states: dict[str, str] = {}
     failed: dict[str, NilometerError] = {}
@@ -128,7 +148,8 @@ def follow(
                 printers[live.name] = RowPrinter(live.query.schema.names, json, limit)
             try:
                 for answer in live.take():
-                    printers[live.name].print(answer, live.name if several else None)
+                    if not quiet:
+                        printers[live.name].print(answer, live.name if several else None)
             except NilometerError as error:
                 # An error in one query does not stop the others.
                 if live.name not in failed and several:
@@ -143,11 +164,11 @@ def follow(
         if now - reported >= REPORT_EVERY:
             reported = now
             report(station)
-        full = bool(printers) and all(printer.full for printer in printers.values())
+        full = bool(printers) and not quiet and all(printer.full for printer in printers.values())
         return full or stopped() or (seconds is not None and now - began >= seconds)
 
     try:
-        station.run(over)
+        (loop or station.run)(over)
     except KeyboardInterrupt:
         message("stopped")
     over()
@@ -178,7 +199,9 @@ class Complaints:
             if kind not in self._said and len(self._said) < COMPLAINTS:
                 self._said.add(kind)
                 hint = "; declare id STRING if ids are names" if _NAMED.match(letter.reason) else ""
-                message(f"{stream}: garbled: {letter.reason}{hint}; all of them: nilometer log dead {stream}")
+                message(
+                    f"{stream}: garbled: {printable(letter.reason)}{hint}; all of them: nilometer log dead {stream}"
+                )
 
 
 def summary(live: LiveQuery) -> str:
@@ -198,6 +221,10 @@ def report_changes(station: Station, states: dict[str, str]) -> None:
         if states.get(name) != text:
             states[name] = text
             message(f"{name}: {text}")
+        lost = station.manager.sessions_lost(name)
+        if lost and states.get(f"sessions of {name}") != str(lost):
+            states[f"sessions of {name}"] = str(lost)
+            message(f"{name}: {FORGOTTEN}")
     for live in station.queries.values():
         key = f"tables of {live.name}"
         before = states.pop(key, None)
@@ -215,8 +242,11 @@ def report(station: Station) -> None:
         status = station.manager.status(name)
         parts = [f"{status.rate:.0f} readings/s"]
         parts += [f"{count} {account}" for account, count in status.ledger.as_dict().items() if count]
+        parts += [f"{status.late} late"] if status.late else []
         parts += [f"{status.missing} missing"] if status.missing else []
         parts += [f"{len(status.silent)} silent: {_some(status.silent)}"] if status.silent else []
+        lost = status.sessions_lost
+        parts += [f"{lost} session{'' if lost == 1 else 's'} lost by the broker"] if lost else []
         parts += [status.trouble] if status.trouble else []
         message(f"{status.stream}: {', '.join(parts)}")
     for live in station.queries.values():
@@ -225,9 +255,11 @@ def report(station: Station) -> None:
 
 
 def in_trouble(station: Station, name: str) -> bool:
-    """Whether a stream's source has failed, or is in trouble that has not ended. Following the log that another
+    """Whether a stream's source has failed, is in trouble that has not ended, or has lost readings. Following the log that another
     process writes is no trouble."""
     state, trouble = station.manager.state(name)
+    if station.manager.sessions_lost(name):
+        return True
     return state.value == "failed" or (trouble is not None and state.value != "following")
 
 
@@ -243,7 +275,9 @@ def report_fields(station: Station) -> None:
         if rows:
             shown = ", ".join(f"{field} ({state}, {count})" for field, state, count in rows[:FIELDS])
             more = ", ..." if len(rows) > FIELDS else ""
-            message(f"{status.stream}: fields: {shown}{more}; all of them: nilometer streams --ledger")
+            message(
+                f"{status.stream}: fields: {printable(shown)}{more}; all of them: nilometer streams --ledger"
+            )
 
 
 def _some(names: Sequence[int | str]) -> str:

@@ -18,6 +18,7 @@ from nilometer.engine.opening import open_data, open_stream
 from nilometer.engine.query import Query
 from nilometer.errors import ConfigurationError, DataError, NilometerError, UnsupportedError
 from nilometer.language import ast, parse, parse_script, print_statement
+from nilometer.redaction import redacted
 from nilometer.types import format_duration, format_time, parse_time
 
 if TYPE_CHECKING:
@@ -234,7 +235,7 @@ class Database:
                     {
                         "name": table.name,
                         "columns": columns_text(table),
-                        "url": _without_password(table.url),
+                        "url": redacted(table.url),
                     }
                     | ({"form": form} if (form := form_text(table)) else {})
                     for table in self.catalog.tables()
@@ -263,13 +264,6 @@ class Database:
                 ]
             case _:
                 raise ConfigurationError(f"cannot show '{kind}'")
-
-
-def _without_password(url: str) -> str:
-    from urllib.parse import urlsplit
-
-    parts = urlsplit(url)
-    return url.replace(f":{parts.password}@", ":***@") if parts.password else url
 
 
 def connect(

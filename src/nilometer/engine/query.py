@@ -33,21 +33,22 @@ if TYPE_CHECKING:
     from nilometer.engine.motes import CompileOptions, Emulation, EmulationOptions
     from nilometer.engine.simulating import SimulationOptions
     from nilometer.ingest.adapters.generate import Generators
-    from nilometer.optimizer import Optimized
+    from nilometer.optimizer import Optimized, OptimizerContext
     from nilometer.pictures.answer_chart import Chart
     from nilometer.placement import Placement, QualityOfService
     from nilometer.sensornet.motes.compilation import Compilation
     from nilometer.sensornet.simulation import SimulationResult
     from nilometer.spark.typed import DataFrame
 
-STAGES = ("ast", "logical", "optimized", "physical", *PLACEMENT_STAGES, "spark", "analyze")
+STAGES = ("ast", "logical", "optimized", "physical", *PLACEMENT_STAGES, "spark", "demand", "analyze")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Query:
     """One continuous query, a value: its plans are computed once, when first needed, and never change.
-    `parameters` are the values of its `:name`s, and `profile` names the optimizer's rules. Iterating runs it
-    over the available data and gives rows as dictionaries.
+    `parameters` are the values of its `:name`s, and `profile` names the optimizer's rules. `measured`: the
+    optimizer may use the statistics that were measured of its streams. Iterating runs it over the available data
+    and gives rows as dictionaries.
 
     Example: `database.sql("SELECT AVG(depth) FROM river
     [NOW]").with_profile("snee-2010").explain("physical")`
@@ -58,6 +59,7 @@ class Query:
     tree: ast.QueryNode
     parameters: Mapping[str, Any]
     profile: str = "default"
+    measured: bool = True
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "parameters", MappingProxyType(dict(self.parameters)))
@@ -76,17 +78,32 @@ class Query:
         return bind(self.tree, self.database.catalog, self.parameters, self.text, at_hand)
 
     def standing(self) -> Query:
-        """The query over streams that go on; refuses one that is only answered at their end."""
+        """The query over streams that go on; refuses one that is only answered at their end. Its plan depends on
+        declarations alone: it must be the same after every restart, because state is kept for it."""
         if is_whole(self.logical):
             bind(self.tree, self.database.catalog, self.parameters, self.text)
-        return self
+        return replace(self, measured=False) if self.measured else self
 
     @cached_property
     def optimized(self) -> Optimized:
         """The optimized plan and the trace of the rules."""
-        from nilometer.optimizer import OptimizerContext, optimize
+        from nilometer.optimizer import optimize
 
-        return optimize(self.logical, OptimizerContext(self.database.catalog), self.profile)
+        return optimize(self.logical, self._context(), self.profile)
+
+    def _context(self) -> OptimizerContext:
+        """The catalog, and the kept statistics of the query's streams. SNEE's profile plans as SNEE did."""
+        from nilometer.catalog.measured import kept
+        from nilometer.optimizer import OptimizerContext
+
+        statistics = {}
+        if self.measured and self.profile == "default":
+            leaves = (n for n in logical.walk_plan(self.logical) if isinstance(n, logical.Acquire))
+            for name in {leaf.stream.name.lower() for leaf in leaves}:
+                found = kept(self.database.data.base, name)
+                if found is not None:
+                    statistics[name] = found
+        return OptimizerContext(self.database.catalog, statistics=statistics)
 
     @property
     def physical(self) -> physical.Node:
@@ -119,7 +136,7 @@ class Query:
         quality: QualityOfService | None = None,
     ) -> str:
         """The plan at a stage: ast, logical, optimized, physical, routing, fragments, placed, agenda,
-        spark or analyze. `analyze` runs the query on the gateway over the available data and says what each operator
+        spark, demand or analyze. `demand` says what sensors would be told. `analyze` runs the query on the gateway over the available data and says what each operator
         did. `verbose` shows the plan after each rule. `network` and `quality` apply to the stages in a
         network: routing, fragments, placed and agenda."""
         match stage:
@@ -141,6 +158,8 @@ class Query:
                 return stage_text(self.placement(network, quality), stage)
             case "spark":
                 return "\n".join(self._layout_text())
+            case "demand":
+                return self._demand_text()
             case "analyze":
                 return self.analyze().text()
             case _:
@@ -175,6 +194,8 @@ class Query:
                     "plan": to_json(self.physical),
                     "text": "\n".join(self._layout_text()),
                 }
+            case "demand":
+                return {"stage": stage, "plan": to_json(self.physical), "text": self._demand_text()}
             case "analyze":
                 return self.analyze().as_dict()
             case _:
@@ -207,13 +228,16 @@ class Query:
         """The expected behaviour of joins with bounded memory, as comment lines."""
         if not any(isinstance(n, logical.WindowJoin) and n.memory for n in logical.walk_plan(self.logical)):
             return []
-        from nilometer.optimizer import OptimizerContext
         from nilometer.optimizer.join_memory import memory_notes
 
-        return [
-            f"-- {line}"
-            for line in memory_notes(self.optimized.plan, OptimizerContext(self.database.catalog))
-        ]
+        return [f"-- {line}" for line in memory_notes(self.optimized.plan, self._context())]
+
+    def _demand_text(self) -> str:
+        """What the sensors would be told if the query ran alone."""
+        from nilometer.live.proxies.demand_text import demand_text
+
+        catalog = self.database.catalog
+        return demand_text(self.standing().physical, lambda stream: catalog.sensors(stream.name))
 
     def _layout_text(self) -> list[str]:
         """How Spark would run the query: fragments, buckets and their keys."""
@@ -284,22 +308,15 @@ class Query:
         """Rows as they come from streams declared FROM an address, for that many seconds or until the sources
         end.
 
-        Readings are logged in the data directory; without one, only while this runs. `start`: now, beginning
+        The owner of the data directory runs the query (`nilometer serve`); where there is none, this process is
+        the owner as long as it fetches rows. Readings are logged in the directory; without one, only while this
+        runs. `start`: now, beginning
         or a time. `generators` are for `generate://` addresses (nilometer.simulated.Generators). `on`:
         gateway or spark.
         """
-        import time
+        from nilometer.engine.live_rows import live_rows
 
-        from nilometer.live.outside import Outside
-        from nilometer.live.starts import start_of
-        from nilometer.live.station import Station
-
-        ends = None if seconds is None else time.monotonic() + seconds
-        with Station(
-            self.database, self.database.data.base, outside=Outside(generators=generators)
-        ) as station:
-            live = station.install(self, start=start_of(start), on=host_name(on))
-            yield from station.rows(live, lambda: ends is not None and time.monotonic() >= ends)
+        return live_rows(self, seconds=seconds, start=start, generators=generators, on=on)
 
     def polars(self, on: str | None = None) -> pl.DataFrame:
         """The answer as a Polars frame. TIME columns are UTC datetimes, DURATION columns durations."""

@@ -16,7 +16,7 @@ RESERVED = frozenset(
 # a hint.
 NOT_AN_ALIAS = RESERVED | frozenset(
     """WINDOW SAMPLE DELIVER ASOF WITHIN PAIRS FLATTEN COUNTS FOR RANGE AT UNBOUNDED SLIDE ORDER LIMIT OFFSET FETCH LEFT RIGHT
-    INNER OUTER FULL CROSS NATURAL USING EXCEPT INTERSECT OVER EVERY FILL PARTITION""".split()
+    INNER OUTER FULL CROSS NATURAL USING EXCEPT INTERSECT OVER EVERY FILL PARTITION QUALIFY""".split()
 )
 
 SHED_WORDS = ("RANDOM", "SAMPLE", "PROB", "LIFE", "AGE")
@@ -61,7 +61,7 @@ TYPE_SPELLINGS: dict[str, str] = {
 STAGES = (
     *("ast", "logical", "optimized", "physical"),
     *("routing", "fragments", "placed", "agenda"),
-    *("spark", "analyze"),
+    *("spark", "demand", "analyze"),
 )
 FORMAT_KINDS = ("CSV", "JSON")
 FORMAT_WORDS = ("HEADER", "DELIMITER", "QUOTE", "DECIMAL", "NULL", "SKIP", "ENCODING", "TIME", "TIMEZONE")

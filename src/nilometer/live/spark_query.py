@@ -31,7 +31,7 @@ from nilometer.live.checkpoint_places import delete_checkpoint
 from nilometer.live.control import folder_of
 from nilometer.live.declarations import CompiledQuery
 from nilometer.live.standing import DurableQuery, reader_of
-from nilometer.live.starts import Start, offset_at
+from nilometer.live.starts import Start, offsets_at
 from nilometer.log import LogDirectory, Offset, StreamLog
 from nilometer.log.failpoints import Failpoint
 from nilometer.log.local_files import LocalFiles
@@ -144,7 +144,7 @@ class SparkQuery:
         """Where this version began, and the offsets up to which it has answered."""
         recovered = self._standing.recovered
         if recovered is None:
-            begin = {key: offset_at(log, start) for key, log in logs.items()}
+            begin = offsets_at(logs, start)
             return begin, begin
         # A stream that is new in the query begins at its present end; so does one whose log has lost its end.
         committed = {

@@ -27,6 +27,7 @@ from nilometer.plan.bind.scope import (
     walk_outside_subqueries,
 )
 from nilometer.plan.bind.table_functions import bind_call, names_of_windows
+from nilometer.plan.bind.unnest_source import unnest_source
 from nilometer.plan.bind.whole import is_whole
 from nilometer.plan.bind.windows import check_rescan, duration, window_over
 from nilometer.types import BOOLEAN
@@ -61,6 +62,9 @@ class SourceBinder:
     def bind(self) -> None:
         """Fill the scope's relations, in the order of FROM."""
         for source in self.select.sources:
+            if isinstance(source, ast.UnnestSource):
+                self.scope.relations[:] = unnest_source(self, source, self.scope.relations)
+                continue
             for relation in self.relations(source):
                 clash = self.scope.relation(relation.alias)
                 if clash is not None:
@@ -86,6 +90,12 @@ class SourceBinder:
                 return self._asof(source)
             case ast.JoinSource():
                 return bind_join(self, source)
+            case ast.UnnestSource():
+                self.context.fail(
+                    "UNNEST takes a list of a source before it in FROM",
+                    source,
+                    hint="write FROM q, UNNEST(q.members) AS member",
+                )
             case _:
                 raise AssertionError(source)
 
