@@ -237,15 +237,16 @@ class Station:
                     self.graph.restore(name, recovered.panes)
                 self._groups.replay(name, group, recovered.start, self.logs)
             standing.begin(offsets, self.clock(), logs)
+            for key in sorted(set(self.logs.streams()) - streams.keys()):
+                # An older version of the query may have read this stream.
+                self.logs.log(key).forget_reader(reader_of(name))
+            live.rows = standing.rows
+            live.note = standing.note(name)
+            # Last, because it cannot be taken back: from here on nothing may fail.
             self.manager.register(group.name, streams.values(), offsets)
         except BaseException:
             self._groups.abolish(name, group)
             raise
-        for key in sorted(set(self.logs.streams()) - streams.keys()):
-            # An older version of the query may have read this stream.
-            self.logs.log(key).forget_reader(reader_of(name))
-        live.rows = standing.rows
-        live.note = standing.note(name)
         if trimmed:
             live.trimmed = trimmed.unread
             live.note = f"{live.note}; {trimmed}"
