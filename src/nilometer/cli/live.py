@@ -198,6 +198,10 @@ def report_changes(station: Station, states: dict[str, str]) -> None:
         if states.get(name) != text:
             states[name] = text
             message(f"{name}: {text}")
+        for remark in station.manager.remarks(name):
+            if states.setdefault(f"{name}: {remark}", "") == "":
+                states[f"{name}: {remark}"] = "said"
+                message(f"{name}: {remark}")
     for live in station.queries.values():
         key = f"tables of {live.name}"
         before = states.pop(key, None)

@@ -78,6 +78,13 @@ LogOrderOption = Annotated[
         "sorted by time.",
     ),
 ]
+AllowGapsOption = Annotated[
+    bool,
+    typer.Option(
+        "--allow-gaps",
+        help="Read a log although segments of it are missing, and say which positions. Otherwise that is an error.",
+    ),
+]
 SqlArgument = Annotated[str, typer.Argument(metavar="SQL", help="The query, a .sql file, or '-' for stdin.")]
 
 
@@ -87,6 +94,7 @@ def database_of(
     on: str = "gateway",
     *,
     log_order: bool = False,
+    allow_gaps: bool = False,
     tell: bool = True,
 ) -> Any:
     """Connect to the database that the options name; `tell` its notes."""
@@ -98,6 +106,7 @@ def database_of(
         given = [os.environ["NILOMETER_DATA"]]
     plain, named = _separated(given)
     database = connect(plain, catalog=catalog, on=on, log_order=log_order)
+    database.data.allow_gaps = allow_gaps
     for stream, path in named.items():
         database.open(stream, path)
     for note in database.notes if tell else ():

@@ -11,6 +11,7 @@ from nilometer.cli.console import message, parameters_of, print_records, print_t
 from nilometer.cli.live import SecondsOption, WhenFullOption, is_live, open_station, stopped_by_signal
 from nilometer.cli.live import follow as follow_rows
 from nilometer.cli.options import (
+    AllowGapsOption,
     CatalogOption,
     DataListOption,
     HostOption,
@@ -47,6 +48,7 @@ def query(
         bool, typer.Option("--follow/--no-follow", help="Wait for new readings, or read only the logs.")
     ] = True,
     log_order: LogOrderOption = False,
+    allow_gaps: AllowGapsOption = False,
     when_full: WhenFullOption = None,
     quiet: QuietOption = False,
     strict: StrictOption = False,
@@ -68,7 +70,7 @@ def query(
     from nilometer.plan.physical import most_rows
 
     with quietly(quiet):
-        database = database_of(data, catalog, on, log_order=log_order, tell=not json)
+        database = database_of(data, catalog, on, log_order=log_order, allow_gaps=allow_gaps, tell=not json)
         text = read_sql(sql)
         statement = parse(text)
         if isinstance(statement, ast.Show):

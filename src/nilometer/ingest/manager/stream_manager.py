@@ -221,6 +221,11 @@ class StreamManager:
         source = self._sources.get(stream.lower())
         return source is not None and source.ended
 
+    def remarks(self, stream: str) -> list[str]:
+        """What a crash or the disk did to the log of a stream, found when it was opened."""
+        source = self._sources.get(stream.lower())
+        return [] if source is None else source.recorder.log.remarks
+
     def state(self, stream: str) -> tuple[State, str | None]:
         """The state of the stream's source, and why no readings come; cheaper than `status`."""
         source = self._sources.get(stream.lower())
