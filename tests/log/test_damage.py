@@ -70,7 +70,7 @@ def test_a_flipped_bit_is_noticed_by_verify_and_by_scan(place: int) -> None:
         elif file.name == MANIFEST:
             # The segments are as they were, and are read; the writer must know what else there should be.
             assert_frame_equal(rows_of(log), frame(0, 30))
-            with pytest.raises(DataError, match="manifest .* is damaged"):
+            with pytest.raises(DataError, match=r"manifest .* is damaged"):
                 _ = log.writer
         else:
             with pytest.raises(DataError, match="damaged"):
