@@ -32,7 +32,7 @@ from nilometer.live.control import folder_of
 from nilometer.live.declarations import CompiledQuery
 from nilometer.live.recovery import check_ends
 from nilometer.live.standing import DurableQuery, reader_of
-from nilometer.live.starts import Start, offset_at
+from nilometer.live.starts import Start, offsets_at
 from nilometer.log import LogDirectory, Offset, StreamLog
 from nilometer.log.failpoints import Failpoint
 from nilometer.log.local_files import LocalFiles
@@ -145,7 +145,7 @@ class SparkQuery:
         """Where this version began, and the offsets up to which it has answered."""
         recovered = self._standing.recovered
         if recovered is None:
-            begin = {key: offset_at(log, start) for key, log in logs.items()}
+            begin = offsets_at(logs, start)
             return begin, begin
         check_ends(self.name, recovered.committed, logs)
         # A stream that is new in the query begins at its present end.
