@@ -39,7 +39,7 @@ from nilometer.live.standing import (
     result_logs,
     runner_of,
 )
-from nilometer.live.starts import Start, offset_at
+from nilometer.live.starts import Start, offsets_at
 from nilometer.log import LogDirectory
 from nilometer.log.local_files import LocalFiles
 from nilometer.log.private import make_directory
@@ -179,7 +179,7 @@ def replay(database: Declarations, name: str, start: Start) -> Replayed:
         logs = LogDirectory(directory)
         streams = physical.streams_of(query.physical)
         opened = {key: logs.log(stream) for key, stream in streams.items()}
-        offsets = {key: offset_at(log, start) for key, log in opened.items()}
+        offsets = offsets_at(opened, start)
         if standing.recovered is None:
             standing.begin(offsets, time.time_ns() // 1_000, opened)
     finally:
