@@ -78,6 +78,5 @@ def test_changed_streams() -> None:
     assert run(Case(25, frozenset({Fault.KILLS, Fault.STREAMS}), steps=14)).wrong is None
 
 
-@pytest.mark.xfail(strict=True, reason="issue 15, points 1 and 7: a lost end of a log is not noticed")
 def test_rot_is_noticed_or_harmless() -> None:
     assert run(ROTTEN).wrong is None
