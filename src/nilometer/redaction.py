@@ -65,7 +65,7 @@ def without(text: str, secrets: tuple[str, ...]) -> str:
 
 
 def _hide_option(match: re.Match[str]) -> str:
-    return match[1] + (match[2] if REFERENCE.fullmatch(match[2]) else HIDDEN)
+    return match[1] + (match[2] if re.fullmatch(REFERENCE.pattern + "[,.;)]*", match[2]) else HIDDEN)
 
 
 def _without_password(address: str) -> str:

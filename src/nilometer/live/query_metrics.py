@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from nilometer.live.control import folder_of
+from nilometer.log.private import make_directory
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -76,7 +77,8 @@ def write_metrics(directory: Path, name: str, metrics: QueryMetrics) -> None:
     path = folder_of(directory, name) / FILE
     aside = path.with_name(f"{FILE}.aside")
     with contextlib.suppress(OSError):
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_directory(path.parent)
+        aside.touch(mode=0o600)
         aside.write_text(json.dumps(asdict(metrics)), encoding="utf-8")
         os.replace(aside, path)
 

@@ -39,9 +39,10 @@ from nilometer.live.standing import (
     result_logs,
     runner_of,
 )
-from nilometer.live.starts import Start, offset_at
+from nilometer.live.starts import Start, offsets_at
 from nilometer.log import LogDirectory
 from nilometer.log.local_files import LocalFiles
+from nilometer.log.private import make_directory
 from nilometer.log.writer import BusyError, resources
 from nilometer.plan import physical
 
@@ -145,7 +146,7 @@ def drop(database: Declarations, name: str) -> str | None:
         left = None if delete_checkpoint(installation) else checkpoint_elsewhere(installation)
         gone = directory / DROPPED
         with resources(str(folder)):
-            gone.mkdir(parents=True, exist_ok=True)
+            make_directory(gone)
             # In one step, not file by file: half of the answers would be mistaken for all of them.
             folder.rename(gone / f"{name.lower()}-{secrets.token_hex(4)}")
     shutil.rmtree(gone, ignore_errors=True)
@@ -178,7 +179,7 @@ def replay(database: Declarations, name: str, start: Start) -> Replayed:
         logs = LogDirectory(directory)
         streams = physical.streams_of(query.physical)
         opened = {key: logs.log(stream) for key, stream in streams.items()}
-        offsets = {key: offset_at(log, start) for key, log in opened.items()}
+        offsets = offsets_at(opened, start)
         if standing.recovered is None:
             standing.begin(offsets, time.time_ns() // 1_000, opened)
     finally:

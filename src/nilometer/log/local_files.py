@@ -18,6 +18,7 @@ import pyarrow as pa
 
 from nilometer.log.disk import Disk, disk_of
 from nilometer.log.failpoints import Failpoint, nothing
+from nilometer.log.private import file_mode, make_directory
 
 ASIDE = ".aside"
 LOCK = "writer.lock"
@@ -66,7 +67,7 @@ class LocalFiles:
         self._make(path.parent)
         self._failpoint("before_aside")
         try:
-            file = self._disk.open(aside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+            file = self._disk.open(aside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, file_mode(aside))
             try:
                 written = self._disk.write(file, data[: len(data) // 2], 0)
                 self._failpoint("during_aside")
@@ -133,7 +134,7 @@ class LocalFiles:
         if directory.is_dir():
             return
         missing = [directory, *(parent for parent in directory.parents if not parent.is_dir())]
-        directory.mkdir(parents=True, exist_ok=True)
+        make_directory(directory)
         for made in missing:
             self._disk.sync_directory(made.parent)
 
@@ -206,7 +207,7 @@ class FileLock:
 
     def __init__(self, path: Path, disk: Disk) -> None:
         self._disk = disk
-        self._file = disk.open(path, os.O_RDWR | os.O_CREAT)
+        self._file = disk.open(path, os.O_RDWR | os.O_CREAT, file_mode(path))
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
