@@ -105,6 +105,11 @@ class ResultLog:
         return None if note is None else Commit.of(note)
 
     @property
+    def exists(self) -> bool:
+        """Whether anything was ever written."""
+        return self._log.exists
+
+    @property
     def rows(self) -> int:
         """The number of rows ever answered."""
         return self._log.end.position
